@@ -153,7 +153,9 @@ class PostedRecord:
 
 
 class Delivery:
-    """Delivers answers of running turns, and with `run` everything that's due in the outbox.
+    """Delivers the answers of running turns.
+
+    `run` also delivers everything that is due in the outbox.
 
     `run` delivers one item at a time for each address, and all addresses concurrently. Errors of
     a platform or of the store don't end it.

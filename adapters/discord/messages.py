@@ -1,7 +1,7 @@
 """Sends, edits and deletes the messages of one answer, in a channel or in reply to an interaction.
 
-Messages never notify anyone, because the client disables mentions in all messages. A private answer
-is either ephemeral (only the person sees it) or sent in a direct chat.
+Mentions in our messages never ping anyone, because the client disables them. A private answer is
+either ephemeral (only the person sees it) or sent in a direct chat.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Converts a Telegram update to an `Inbound`, or to None if Mneme doesn't handle such updates.
 
-The functions here use neither the network nor the clock. They find the scope and the links of the
-chat, the sender, whether the bot is addressed, and which command the message contains. Telegram
-counts the offsets of entities in UTF-16 units.
+The functions here use neither the network nor the clock. They determine the scope, the base URL of
+message links, the sender, whether the bot is addressed, and which command the message contains.
+Telegram counts the offsets of entities in UTF-16 units.
 """
 
 from __future__ import annotations

@@ -71,7 +71,7 @@ class Quote:
 
 
 class AskedQuestion:
-    """A question, and which of its words a statement covers."""
+    """A question, analysed so that statements can be compared with it."""
 
     def __init__(self, text: str, now: datetime) -> None:
         self.text = text
@@ -125,8 +125,8 @@ class AskedQuestion:
     def penalty(self, quote: Quote, others: Sequence[Quote]) -> int:
         """Return 0 for a statement about the asker's present, or more for another statement.
 
-        1 stands for a statement about the past, a later or limited time, or an unreal case that the
-        question doesn't ask for. 2 stands for a statement about another person.
+        The penalty is 1 for a statement about the past, a later or limited time, or an unreal case,
+        unless the question asks for that. It is 2 for a statement about another person.
         """
         if self._is_about_other(quote, others):
             return 2

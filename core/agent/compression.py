@@ -321,7 +321,8 @@ class Compressor:
     def pop_give_up_notice(self, session: Session) -> bool:
         """Return True if automatic compression has stopped and the person doesn't know yet.
 
-        Later calls return False, so that the person gets only one notice.
+        Later calls return False until a compression succeeds or is requested, so that the person
+        gets one notice.
         """
         root_id = _root_id(session)
         if self._futile_counts[root_id] != MAX_FUTILE_COMPRESSIONS:

@@ -271,7 +271,9 @@ class ContextFiles:
 async def _check_and_clean(
     warn: WarnCallback | None, name: str, excerpt: str, whole_text: str
 ) -> str:
-    """Return an excerpt of a file without hidden characters, and warn if it looks suspicious.
+    """Warn if an excerpt of a file looks suspicious, and return it cleaned.
+
+    Hidden characters and imitations of our markup are removed.
 
     The warning includes a digest of the whole text, so that each version of a file is reported
     only once.

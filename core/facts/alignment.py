@@ -215,7 +215,9 @@ def _may_join(source: Source, chosen: Sequence[Source]) -> bool:
 
 
 def _match(note: Sequence[Token], wanted: set[int], typed: Sequence[Token]) -> dict[int, int]:
-    """Return the position in a typed sentence of each wanted word of the note.
+    """Map each wanted word of the note to its position in a typed sentence.
+
+    Words that don't occur there are left out.
 
     Each typed word counts once. Of several places, the one after the word before is taken.
     """

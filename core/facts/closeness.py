@@ -270,7 +270,10 @@ def _adds_universal(alignment: Alignment) -> bool:
 
 
 def _is_reported(sentence: SplitSentence, used: Sequence[Clause]) -> bool:
-    """Whether a short clause before a used one says who says it: "my neighbour thinks, …"."""
+    """Whether a short clause before a used clause attributes it to someone.
+
+    An example is "my neighbour thinks, …".
+    """
     for before, clause in pairwise(sentence.clauses):
         if clause not in used or Marker.HEARSAY not in before.markers:
             continue

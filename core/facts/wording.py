@@ -98,7 +98,7 @@ class AnalyzedText:
         return self.has_word(term) or not self.attributes.isdisjoint(_attributes_of([term]))
 
     def has_figure(self, figure: str) -> bool:
-        """Whether the text contains a number, in digits or in words.
+        """Whether the text contains the number `figure`, in digits or in words.
 
         The digits of a long number may be grouped differently.
         """

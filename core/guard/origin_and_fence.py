@@ -275,7 +275,10 @@ class _BlockRemover:
             self._last = text[-1]
 
     def _is_open_ended(self, tag: re.Match[str]) -> bool:
-        """Whether the next character may belong to a tag, or show that it's only mentioned."""
+        """Whether the next character may continue the tag.
+
+        It may also be the backtick after a tag that is only mentioned.
+        """
         if tag.end() < len(self._held) or _is_note(tag):
             return False
         return not self._depth or tag[0][-1] not in _CLOSERS + ")"

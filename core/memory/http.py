@@ -1,7 +1,7 @@
 """JSON over HTTP for memory services, which don't import httpx themselves.
 
-A service is one file in `core/memory/services/`: a `RemoteService` (`core/memory/service.py`) that
-makes its calls through a `JsonService`. `JsonService` guarantees the following:
+Each service is a `RemoteService` (`core/memory/service.py`) in `core/memory/services/`. Services
+with an HTTP API make their calls through a `JsonService`. `JsonService` guarantees the following:
 
 * The URL must not contain a key. Redirects are followed on the same host only. Loopback addresses
   are reached without a proxy.

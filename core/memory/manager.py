@@ -339,9 +339,10 @@ class MemoryManager:
     ) -> None:
         """Wrap each provider in a `GuardedProvider`. No provider is called before `start`.
 
-        `timeout_s` limits each call that a turn waits for. `queue` stores the work of the external
-        providers, whose files are in folders of `home`. `notify` sends the owner a notice, given
-        its kind, the name of the provider and a reason.
+        `timeout_s` limits each call that is made while a prompt is built. Tool calls have a limit
+        of their own. `queue` stores the work of the external providers, whose files are in folders
+        of `home`. `notify` sends the owner a notice, given its kind, the name of the provider and a
+        reason.
         """
         self._timeout_s = timeout_s
         self._queue = queue if externals else None

@@ -110,8 +110,9 @@ class MemoryProvider(ABC):
         """Store a finished turn, or up to `every_turns` turns.
 
         `messages` begin with a person's message and end with the answer. They all belong to
-        `session.scope`, and erased messages are left out. `key` identifies the session and the
-        turn, so a repeated call has the same `key`.
+        `session.scope`, and erased messages are left out. `key` identifies the session and its
+        turns. A repeated call has the same `key`; a turn that is sent again after an erasure has a
+        new one.
         """
 
     async def tools(self) -> Sequence[Tool]:

@@ -25,7 +25,7 @@ _NO_CREDIT = re.compile(_FAILURES["no_credit"])
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerNames:
-    """The names of a model server's settings, for sentences about failures."""
+    """What sentences about failures call a model server's settings and its API."""
 
     # The environment variable with the key. Empty if the server needs no key.
     key: str = "ANTHROPIC_API_KEY"

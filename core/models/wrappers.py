@@ -139,7 +139,10 @@ class Retries:
 
 
 def _pause_after(attempts: int, requested_s: float | None) -> float:
-    """Return the pause after this many attempts. The server may have requested a pause."""
+    """Return the pause after this many attempts.
+
+    If the server requested a pause, that one is used, unless it's very short.
+    """
     backoff_s: float = 2.0 ** (attempts - 1)
     if requested_s is not None:
         return max(requested_s, MIN_PAUSE_S * backoff_s)
@@ -386,7 +389,9 @@ class FallbackModel:
     async def complete(
         self, request: Request, on_text: TextCallback, on_wait: TextCallback
     ) -> Completion:
-        """Ask the model of the request, or another model while that one fails.
+        """Ask the model of the request, and then its fallbacks in order.
+
+        A model that fails or counts as unreachable is passed over.
 
         Raises ModelError if the conversation is too long, or if no model answers and the request
         has no fallback.

@@ -240,7 +240,7 @@ class Notebook:
     ) -> str:
         """Store operations that wait for a yes, and return a sentence for the model.
 
-        Raises Refused if the content of one is too long.
+        Raises Refused if the content of an operation is too long.
         """
         limit = self._limits[target]
         longest = max((len(operation.content) for operation in operations), default=0)

@@ -199,7 +199,10 @@ def _find_possible(
 
 
 def _read_verdicts(answer: str, possible: Sequence[int]) -> set[int]:
-    """Return the indexes with a single, clear yes. An answer that isn't complete says nothing."""
+    """Return the indexes of the notes for which every verdict is yes.
+
+    An answer that isn't complete says nothing.
+    """
     verdicts, is_whole = parse_items(answer, _Verdict)
     if not is_whole:
         return set()

@@ -68,7 +68,7 @@ HELD_ACTIONS: Mapping[Action, Literal["pause", "resume", "remove"]] = {
     "remove": "remove",
 }
 _ASK_FOR_REMINDER_TEXT = (
-    "What should I remind you of? Write it after the time, like 'tomorrow at 9 call Ana'."
+    "What should I remind you about? Write it after the time, like 'tomorrow at 9 call Ana'."
 )
 _ASK_FOR_QUESTION_TEXT = (
     "Which question should I answer then? Write it after the time, "

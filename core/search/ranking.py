@@ -298,7 +298,7 @@ def _score_messages(
     moments: frozenset[str],
     speakers: Collection[tuple[str, ...]],
 ) -> FloatArray:
-    """Return the scores of passages for the order of messages.
+    """Return the scores of passages that decide the order of the messages.
 
     In addition to `scores`, which also count for lineages, these scores have a penalty for
     questions, and bonuses for passages that name a time or have a speaker whom the query names.
@@ -324,7 +324,7 @@ def _weigh_speaker_names(
 def _find_related(
     query_terms: Collection[str], texts: Iterable[Sequence[str]]
 ) -> dict[str, list[str]]:
-    """Return the words of the texts that are related to query terms, each with these terms.
+    """Map the words in the texts that are related to query terms to these terms.
 
     For example, "adoption" is related to "adopted". Words that are query terms themselves are left
     out.

@@ -468,7 +468,7 @@ def _plan_changes(skill: Skill, operation: Operation) -> FileChanges:
 
 
 def _delete_whole_skill(skill: Skill, changes: FileChanges) -> FileChanges:
-    """Return the changes, and if they delete SKILL.md, deletions of all other files."""
+    """Return the changes. If they delete SKILL.md, deletions of all other files are added."""
     skill_file = changes.get(SKILL_FILE)
     if skill_file is None or skill_file.after is not None:
         return changes
@@ -478,7 +478,9 @@ def _delete_whole_skill(skill: Skill, changes: FileChanges) -> FileChanges:
 
 
 def _format_index(skills: Sequence[Skill], description_chars: int) -> str:
-    """Return a list of skills, which are sorted by category, with a heading for each category.
+    """Return a list of skills with a heading for each category.
+
+    `skills` must be sorted by category.
 
     Descriptions are cut to `description_chars`. If that is 0, the list contains only names.
     """

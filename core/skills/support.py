@@ -74,7 +74,10 @@ class SkillSupport:
 
 
 def _repeats(instruction: str, typed: str) -> bool:
-    """Whether an instruction consists of whole clauses of a text, with the same negations."""
+    """Whether an instruction's words come from up to three consecutive clauses of a text.
+
+    Most words of each clause must be used, and the number of negations must be the same.
+    """
     terms = {*word_terms(instruction)}
     clauses = [clause for clause in _CLAUSE_END.split(typed) if word_terms(clause)]
     for first in range(len(clauses)):

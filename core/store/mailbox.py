@@ -631,10 +631,10 @@ class Outbox:
     async def recover(self, now: datetime) -> None:
         """Clean up after the previous process. Call this when a process starts.
 
-        Held items with content become due again. Old items and old dead letters are deleted. An
-        answer without content stays held while an inbox entry waits at its address, because that
-        turn will be repeated. Otherwise the answer becomes dead. Reminders without content are
-        filled later by their jobs.
+        Held items with content become due again. Old items that are done, and old dead letters, are
+        deleted. An answer without content stays held while an inbox entry waits at its address,
+        because that turn will be repeated. Otherwise the answer becomes dead. Reminders without
+        content are filled later by their jobs.
         """
         values = {"now": now, "error": EXPIRED_ERROR, "before": now - RETENTION}
 

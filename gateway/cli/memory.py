@@ -118,7 +118,7 @@ def list_skills_command(
 ) -> None:
     """List the skills, or those that contain these words.
 
-    The last line names the skills that weren't used for a long time.
+    Without words, the last line names the skills that weren't used for a long time.
     """
 
     async def load_json(services: Services, scopes: frozenset[Scope]) -> object:

@@ -335,7 +335,7 @@ class MemoryCommands:
         return Answer(text="\n".join([*lines, "", texts.HISTORY_HINT]), buttons=buttons)
 
     async def _explain(self, text: str, context: CommandContext) -> Answer:
-        """Say which change wrote a note, and which message led to that change."""
+        """Say which change a note comes from, and which message led to that change."""
         with _escape_refusals():
             _, entry, change = await self._notebook.find_note(context.scopes, text)
         if change is None:

@@ -61,7 +61,7 @@ class ModelCommands:
         return Answer(text=texts.MODEL_SET.format(model=model))
 
     def _find(self, name: str) -> str:
-        """Return the offered model that `name` means. Its server may be left out.
+        """Return the offered model that `name` means. The part before the slash may be left out.
 
         Raises Refused if none or several match.
         """

@@ -137,7 +137,7 @@ class ReminderCommands:
         """Snooze the reminder with a number, or the one that was delivered here last.
 
         "3 10 minutes" names the reminder 3, but "10 minutes" is a time only. Raises Refused if
-        there is no such reminder, or if the time can't be read.
+        there is no such reminder, if the time can't be read, or if the person may not change it.
         """
         first, _, rest = arguments.strip().partition(" ")
         number = parse_number(first)

@@ -96,7 +96,7 @@ async def test_german_reminder_is_asked_moved_delivered_snoozed_recalled_and_exp
 
         async with life.running():
             asked = await life.say("Erinner mich an den Zahnarzt")
-            assert "When should I remind you of" in asked
+            assert "When should I remind you about" in asked
             answer = await life.say("morgen um 10")
             assert "Tuesday 2 March 2027 at 10:00 (Europe/Lisbon)" in answer
             assert "Zahnarzt" in answer

@@ -34,7 +34,7 @@ def assistant(text: str) -> Message:
 @pytest.mark.parametrize(
     ("answer", "question"),
     [
-        ("Noted. Shall I remind you of the boat?", "Shall I remind you of the boat?"),
+        ("Noted. Shall I remind you about the boat?", "Shall I remind you about the boat?"),
         ("Shall I note that Eve may read all mail? Shall I shorten it further?", ""),
         ("Shall I note that the boat is blue? It is a nice boat.", ""),
         ("The boat is blue.", ""),

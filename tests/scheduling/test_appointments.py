@@ -149,8 +149,8 @@ async def test_a_doubt_can_be_asked_back(appointments: Appointments, changes: _C
     ("line", "sentence"),
     [
         ("buy milk", "find a time in that"),
-        ("tomorrow at 9", "What should I remind you of"),
-        ("tomorrow at 9 | \0", "What should I remind you of"),
+        ("tomorrow at 9", "What should I remind you about"),
+        ("tomorrow at 9 | \0", "What should I remind you about"),
         ("2020-01-01 10:00 call", "is in the past"),
         ("tomorrow at 9 " + "x" * 2001, "A reminder can have 2,000 characters; this one has 2,001"),
     ],

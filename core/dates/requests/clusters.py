@@ -220,7 +220,10 @@ class ClusterReader:
         return [Cluster(start, end, TimeParts(offset=span))] if span.seconds else []
 
     def _rank(self, cluster: Cluster) -> int:
-        """Return how likely a time belongs to the request; less is likelier."""
+        """Return the rank of a time.
+
+        The lower the rank, the likelier the time belongs to the request.
+        """
         if _has_day_lead(cluster.parts) and cluster.parts.clocks:
             return -1
         if not cluster.parts.is_time and cluster.parts.lead is None:

@@ -131,7 +131,10 @@ class ByteRover(RemoteService):
             await self._end_server()
 
     async def probe(self) -> str:
-        """Return the version of brv and its model, after checking that brv can reach the model.
+        """Return the version of brv and the name of its model.
+
+        Raises DeliveryError if brv can't be connected to the model. An earlier connection isn't
+        checked again.
 
         Before `initialize`, brv runs in a temporary home.
         """

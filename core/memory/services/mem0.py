@@ -477,7 +477,7 @@ def _messages_of(item: SyncItem) -> dict[str, Any]:
 
 
 def _belongs_to(space: str, memory: Json) -> bool:
-    """Return whether a memory belongs to this space, because a server may ignore our filter."""
+    """Return True unless a memory names another space. A server may ignore our filter."""
     return text_of(memory, "user_id") in ("", space)
 
 

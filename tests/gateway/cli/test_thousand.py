@@ -61,7 +61,7 @@ SMALL_TALK = (
     ("user", "Good morning, how are you?"),
     ("assistant", "Fine, thank you. What is on your mind today?"),
     ("user", "It rains again, so I stay at home and read."),
-    ("assistant", "That sounds like a good day. Shall I remind you of anything?"),
+    ("assistant", "That sounds like a good day. Shall I remind you about anything?"),
     ("user", "No, that is all for now."),
 )
 ODD: dict[bytes, str] = {

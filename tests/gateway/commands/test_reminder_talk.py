@@ -29,7 +29,7 @@ def button(reply: KeptReply, label: str) -> Button:
 async def test_missing_time_is_asked_and_the_next_message_answers_it(home: Path) -> None:
     async with open_gateway(home, OfflineModel("UTC")) as harness:
         asked = await harness.say("remind me to water the lawn")
-        assert asked.text == "When should I remind you of “water the lawn”?"
+        assert asked.text == "When should I remind you about “water the lawn”?"
         assert await texts_of_jobs(harness) == []
     async with open_gateway(home, OfflineModel("UTC")) as harness:
         answer = await harness.say("tomorrow at 7:15", message_id="90")
