@@ -20,6 +20,8 @@ from tests.fixtures.forgetting import left_of
 from tests.fixtures.gateway_harness import GatewayHarness, KeptReply, open_gateway
 from tests.fixtures.scripted_model import ScriptedModel, calls, says
 
+pytestmark = pytest.mark.slow
+
 READING = ["session_search", "skills_list", "skill_view"]
 TASK = {"task": "Which ferry sails on Sunday?", "context": "The person asks about Porto."}
 

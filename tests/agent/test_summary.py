@@ -30,6 +30,8 @@ from core.types import Message
 from tests.fixtures.samples import NOON, message
 from tests.fixtures.scripted_model import says
 
+pytestmark = pytest.mark.slow
+
 ZONE = ZoneInfo("Europe/Lisbon")
 
 

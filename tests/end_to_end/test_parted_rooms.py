@@ -24,6 +24,8 @@ from gateway.services import STATE_FILE, Services
 from tests.fixtures.gateway_harness import GatewayHarness, KeptReply, notices, open_gateway
 from tests.fixtures.scripted_model import ScriptedModel, calls, says
 
+pytestmark = pytest.mark.slow
+
 OWNER = Account(platform="telegram", user_id="42")
 ROOM = Scope.group("telegram", "-100")
 NEXT = Scope(key="room:telegram:-100#2")

@@ -9,10 +9,14 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from core.agent.sessions import Turn
 from core.types import Account, Address, Message, Scope, Sender, Session
 from tests.fixtures.gateway_harness import KeptReply, notices, open_gateway
 from tests.fixtures.scripted_model import ScriptedModel, calls, says
+
+pytestmark = pytest.mark.slow
 
 ROOM = Scope.group("telegram", "-100")
 IN_ROOM: dict[str, Any] = {

@@ -31,6 +31,8 @@ from tests.fixtures.clock import SteadyClock
 from tests.fixtures.provider_harness import plugged
 from tests.fixtures.samples import ANA, NOON
 
+pytestmark = pytest.mark.slow
+
 
 @asynccontextmanager
 async def served(*routes: web.RouteDef) -> AsyncIterator[str]:

@@ -24,6 +24,8 @@ from tests.fixtures.gateway_harness import GatewayHarness, open_gateway
 from tests.fixtures.scripted_model import ScriptedModel
 from tests.services.doubles.double import KEY, running
 
+pytestmark = pytest.mark.slow
+
 CAR = "The hatchback broke down beside the bakery"
 ASKED = "What happened to my car last week?"
 

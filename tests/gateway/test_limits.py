@@ -26,6 +26,8 @@ from tests.fixtures.messages_api import Brain, MessagesApi
 from tests.fixtures.model_reply import ModelReply
 from tests.gateway.commands.test_links import link, on_discord
 
+pytestmark = pytest.mark.slow
+
 IDS = count()
 KEY = "sk-ant-limits"
 ROOM = Scope.group("telegram", "-100")

@@ -17,6 +17,8 @@ from gateway.access_and_rates import MAX_TURNS_IN_A_ROW, TURNS_RESET_S, TokenBuc
 from tests.fixtures.gateway_harness import GatewayHarness, KeptReply, open_gateway
 from tests.fixtures.scripted_model import ScriptedModel
 
+pytestmark = pytest.mark.slow
+
 LISTED = 'rooms = ["telegram:-100"]\n'
 LIMITS = "[limits]\n"
 """As they are when nobody says otherwise."""

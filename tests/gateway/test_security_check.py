@@ -11,6 +11,8 @@ import pytest
 from tests.fixtures.command_line import mneme
 from tests.fixtures.gateway_harness import open_gateway
 
+pytestmark = pytest.mark.slow
+
 OWNER = "[owner]\ntelegram = [42]\n"
 
 

@@ -10,6 +10,8 @@ import pytest
 from core.privacy.quotes import QuoteMatcher
 from tests.fixtures.gateway_harness import open_gateway
 
+pytestmark = pytest.mark.slow
+
 
 async def test_passages_of_a_long_message_are_listed_off_the_event_loop(
     home: Path, monkeypatch: pytest.MonkeyPatch

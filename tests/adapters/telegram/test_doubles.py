@@ -20,6 +20,8 @@ from tests.fixtures.clock import SteadyClock
 from tests.fixtures.delivery_record import ListRecord
 from tests.fixtures.new_database import place
 
+pytestmark = pytest.mark.slow
+
 GROUP = -1001234
 ADDRESS = Address(platform="telegram", chat_id=str(GROUP))
 TEXT = "Half an hour, I think."

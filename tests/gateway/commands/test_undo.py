@@ -13,6 +13,8 @@ from core.types import Address, Scope, Sender
 from tests.fixtures.gateway_harness import GatewayHarness, open_gateway
 from tests.fixtures.scripted_model import ScriptedModel, calls, says
 
+pytestmark = pytest.mark.slow
+
 MINE = frozenset((Scope.account("telegram", "42"),))
 ROOM = Scope.group("telegram", "-9")
 SHOWN = "SELECT text FROM messages WHERE kind = 'chat' ORDER BY id"

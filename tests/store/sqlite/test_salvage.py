@@ -22,6 +22,8 @@ from tests.fixtures.clock import SteadyClock
 from tests.fixtures.command_line import good, mneme
 from tests.transfer.test_archive import line
 
+pytestmark = pytest.mark.slow
+
 PAGE_BYTES = 4096
 SESSIONS, MESSAGES = 12, 600
 NOW = datetime(2026, 11, 24, 1, 0, tzinfo=UTC)
