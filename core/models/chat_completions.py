@@ -22,6 +22,8 @@ from pydantic_core import from_json, to_json
 
 from core.models.connections import (
     CONNECT_TIMEOUT_S,
+    NO_KEY,
+    WINDOW_TIMEOUT_S,
     connection_limits,
     exception_kind,
     is_on_this_machine,
@@ -34,17 +36,12 @@ from core.models.failures import (
     build_refusal,
     status_of_type,
 )
-from core.models.wrappers import Retries
+from core.models.wrappers import Retries, read_stream
 from core.ports import Clock, TextCallback
 from core.text.normalize import make_json_safe
 from core.types import Completion, Json, Request, Usage, join_text
 
 OFFICIAL_URL = "https://api.openai.com/v1"
-WINDOW_TIMEOUT_S = 5.0
-# Sent to servers that need no key. Without any key, the SDK reads one from the environment.
-_NO_KEY = "no-key"
-# Reading chunks that have already arrived may block the event loop for this long.
-MAX_BURST_S = 0.01
 # The length of the answer that `probe` asks for. Some models refuse a shorter limit.
 PROBE_TOKENS = 16
 _STOP_REASONS = {
@@ -120,7 +117,7 @@ class ChatCompletions:
         self._dialect = _Dialect()
         if self.url == OFFICIAL_URL:
             self._dialect.limit_field = "max_completion_tokens"
-        self._key = (api_key or "").strip() or _NO_KEY
+        self._key = (api_key or "").strip() or NO_KEY
         self._retries = Retries(clock=clock, tries=tries, timeout_s=timeout_s, sleep=sleep)
         self._log = structlog.get_logger("model")
         # Calls that don't fit wait here, because the timeouts of the SDK would include the wait.
@@ -210,15 +207,7 @@ class ChatCompletions:
                 self._free_connections,
                 await self._open_stream(request, silence_s) as chunks,
             ):
-                yielded_at_s = time.monotonic()
-                async for chunk in chunks:
-                    piece = answer.add_chunk(chunk)
-                    if piece:
-                        on_piece(piece)
-                    # Chunks that have already arrived are read without a pause for other tasks.
-                    if time.monotonic() - yielded_at_s > MAX_BURST_S:
-                        await asyncio.sleep(0)
-                        yielded_at_s = time.monotonic()
+                await read_stream(chunks, answer.add_chunk, on_piece)
         except openai.APIConnectionError as error:
             raise ModelFailure(exception_kind(error), names=self.names) from error
         except openai.APIResponseValidationError as error:

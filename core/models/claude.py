@@ -8,7 +8,6 @@ later requests. The module doesn't depend on sessions, tools or people.
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import InitVar, dataclass, field, replace
 from typing import Any
@@ -21,6 +20,8 @@ from pydantic_core import PydanticSerializationError, from_json, to_json
 
 from core.models.connections import (
     CONNECT_TIMEOUT_S,
+    NO_KEY,
+    WINDOW_TIMEOUT_S,
     connection_limits,
     exception_kind,
     is_on_this_machine,
@@ -33,17 +34,12 @@ from core.models.failures import (
     build_refusal,
     status_of_type,
 )
-from core.models.wrappers import Retries
+from core.models.wrappers import Retries, read_stream
 from core.ports import Clock, TextCallback
 from core.text.normalize import make_json_safe
 from core.types import Completion, Json, Request, Usage, join_text
 
 OFFICIAL_URL = "https://api.anthropic.com"
-WINDOW_TIMEOUT_S = 5.0
-# Sent to servers that need no key. Without any key, the SDK searches the disk for one.
-_NO_KEY = "no-key"
-# Reading events that have already arrived may block the event loop for this long.
-MAX_BURST_S = 0.01
 # The field of a content block that each type of delta extends.
 _DELTA_FIELDS = {
     "text_delta": "text",
@@ -82,7 +78,7 @@ class Claude:
         self.url = (base_url or OFFICIAL_URL).rstrip("/").removesuffix("/v1")
         self._is_official = urlsplit(self.url).hostname == "api.anthropic.com"
         self._accepts_cache_marks = True
-        self._key = (api_key or "").strip() or _NO_KEY
+        self._key = (api_key or "").strip() or NO_KEY
         self._retries = Retries(clock=clock, tries=tries, timeout_s=timeout_s, sleep=sleep)
         self._log = structlog.get_logger("model")
         # Calls that don't fit wait here, because the timeouts of the SDK would include the wait.
@@ -178,15 +174,7 @@ class Claude:
                 self._free_connections,
                 await self._open_stream(request, silence_s) as events,
             ):
-                yielded_at_s = time.monotonic()
-                async for event in events:
-                    piece = answer.add_event(event)
-                    if piece:
-                        on_piece(piece)
-                    # Events that have already arrived are read without a pause for other tasks.
-                    if time.monotonic() - yielded_at_s > MAX_BURST_S:
-                        await asyncio.sleep(0)
-                        yielded_at_s = time.monotonic()
+                await read_stream(events, answer.add_event, on_piece)
         except anthropic.APIStatusError as error:
             # The response body may repeat the request, so the log must not get it ("from None").
             raise self._refusal(error, request.model) from None

@@ -10,6 +10,10 @@ import httpx2
 from config.open_files import bound_connections
 
 CONNECT_TIMEOUT_S = 10.0
+# For the question how large a model's window is.
+WINDOW_TIMEOUT_S = 5.0
+# Sent to servers that need no key. Without any key, the SDKs search the disk or the environment.
+NO_KEY = "no-key"
 MAX_CONNECTIONS = 100
 # Connections stay open for a minute, so that the next turn of a conversation needs no handshake.
 KEEPALIVE_S = 60.0

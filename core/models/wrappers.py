@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+import time
+from collections.abc import AsyncIterable, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from random import random
-from typing import Protocol
+from typing import Any, Protocol
 
 import structlog
 
@@ -34,6 +35,8 @@ MAX_PAUSE_S = 30.0
 MIN_PAUSE_S = 0.5
 # The first attempt may take this share of the timeout. If it hangs, time for another one is left.
 FIRST_ATTEMPT_SHARE = 1 / 3
+# Reading events that have already arrived may block the event loop for this long.
+MAX_BURST_S = 0.01
 # A text up to this length is shown after every piece.
 OFTEN_SHOWN_CHARS = 10_000
 # A longer text is shown again once its new piece is at least this fraction of it.
@@ -147,6 +150,24 @@ def _pause_after(attempts: int, requested_s: float | None) -> float:
     if requested_s is not None:
         return max(requested_s, MIN_PAUSE_S * backoff_s)
     return min(backoff_s + random(), MAX_PAUSE_S)
+
+
+async def read_stream(
+    events: AsyncIterable[Any], add_event: Callable[[Any], str], on_piece: TextCallback
+) -> None:
+    """Pass each event of a stream to `add_event`, and the text that it returns to `on_piece`.
+
+    Events that have already arrived are read without a pause for other tasks, so there is a pause
+    after `MAX_BURST_S`.
+    """
+    paused_at_s = time.monotonic()
+    async for event in events:
+        piece = add_event(event)
+        if piece:
+            on_piece(piece)
+        if time.monotonic() - paused_at_s > MAX_BURST_S:
+            await asyncio.sleep(0)
+            paused_at_s = time.monotonic()
 
 
 class GrowingText:
