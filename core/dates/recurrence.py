@@ -33,6 +33,18 @@ _FIXED_UNITS = {
 }
 _DAYS = {"DAILY": 1, "WEEKLY": 7}
 """The days of a period, for rules whose periods all have the same length."""
+_RANGES = {
+    "BYMONTH": (1, 12),
+    "BYMONTHDAY": (-31, 31),
+    "BYYEARDAY": (-366, 366),
+    "BYWEEKNO": (-53, 53),
+    "BYHOUR": (0, 23),
+    "BYMINUTE": (0, 59),
+    "BYSECOND": (0, 59),
+}
+"""The least and the greatest number of each field. dateutil accepts any number and then searches
+up to the year 9999."""
+_MONTH_LENGTHS = (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 _CLOCK_CHANGE = timedelta(hours=3)
 """No clock change is longer than this."""
 MAX_STEPS = 100_000
@@ -187,5 +199,27 @@ def _load(text: str) -> _Recurrence:
     is_number = all(fields.get(name, "1").isdecimal() for name in ("INTERVAL", "COUNT"))
     if "FREQ" not in fields or not is_number or recurrence.interval < 1:
         raise Refused("A recurrence needs FREQ, and its INTERVAL and COUNT must be numbers.")
+    _check_numbers(fields)
     _build_rule(recurrence.text, start)
     return recurrence
+
+
+def _check_numbers(fields: dict[str, str]) -> None:
+    """Raise Refused if a number is out of range, or if no month has the days of the month."""
+    for name, (least, greatest) in _RANGES.items():
+        if not all(least <= number <= greatest for number in _read_numbers(fields, name)):
+            raise Refused(f"{name} of a recurrence must be between {least} and {greatest}.")
+    days = [abs(number) for number in _read_numbers(fields, "BYMONTHDAY")]
+    months = _read_numbers(fields, "BYMONTH")
+    if days and months and min(days) > max(_MONTH_LENGTHS[month - 1] for month in months):
+        raise Refused(f"Month {months[0]} has no day {min(days)}, so it would never be due.")
+
+
+def _read_numbers(fields: dict[str, str], name: str) -> list[int]:
+    """Return the numbers of a field. Raises Refused if one isn't a number."""
+    if name not in fields:
+        return []
+    try:
+        return [int(number) for number in fields[name].split(",")]
+    except ValueError as error:
+        raise Refused(f"{name} of a recurrence must be numbers with commas.") from error

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Callable
 from datetime import UTC, date, datetime, time, timedelta
 from zoneinfo import ZoneInfo
@@ -145,3 +146,22 @@ def test_end_of_a_recurrence_is_a_moment_and_not_a_wall_time() -> None:
 def test_invalid_recurrence_is_refused(text: str) -> None:
     with pytest.raises(Refused):
         next_recurrences([text], datetime(2026, 1, 1, tzinfo=UTC), 1)
+
+
+@pytest.mark.parametrize(
+    ("rule", "sentence"),
+    [
+        ("FREQ=DAILY;BYMONTH=77", "BYMONTH of a recurrence must be between 1 and 12."),
+        ("FREQ=DAILY;BYHOUR=9,24", "BYHOUR of a recurrence must be between 0 and 23."),
+        ("FREQ=YEARLY;BYMONTH=MAY", "BYMONTH of a recurrence must be numbers with commas."),
+        (
+            "FREQ=MINUTELY;BYMONTH=2;BYMONTHDAY=30",
+            "Month 2 has no day 30, so it would never be due.",
+        ),
+    ],
+)
+def test_rule_that_is_never_due_is_refused_without_a_search(rule: str, sentence: str) -> None:
+    with pytest.raises(Refused, match=re.escape(sentence)):
+        next_recurrences(
+            [f"DTSTART:20260101T090000Z RRULE:{rule}"], datetime(2026, 1, 1, tzinfo=UTC), 1
+        )

@@ -281,7 +281,10 @@ async def test_a_turn_done_again_makes_no_second_one(
         ({**ONCE, "moment": "2026-11-19T09:00"}, "is in the past"),
         ({**ONCE, "recurrence": "FREQ=SECONDLY"}, "recurrence: String should match"),
         ({**ONCE, "recurrence": "FREQ=DAILY;COUNT=x"}, "recurrence: String should match"),
-        ({**ONCE, "recurrence": "FREQ=DAILY;BYMONTH=77"}, "no time in the future"),
+        (
+            {**ONCE, "recurrence": "FREQ=DAILY;BYMONTH=77"},
+            "BYMONTH of a recurrence must be between",
+        ),
         ({**ONCE, "recurrence": "FREQ=DAILY;UNTIL=20261101T000000Z"}, "no time in the future"),
         ({"action": "add", "task": "call", "recurrence": "FREQ=DAILY"}, "needs moment, its first"),
         ({**ONCE, "zone": "Atlantis"}, "isn't one time zone"),
