@@ -28,7 +28,7 @@ test:
 	@$(TEST_SETUP) && python -m ruff check . && python -m ruff format --check . && lint-imports --no-logo >&2 && python -m mypy && python -m pytest -q -n 4 --dist worksteal -m "not services"
 
 check:
-	@$(TEST_SETUP) && python -m ruff check . && python -m ruff format --check . && lint-imports --no-logo >&2 && python -m pytest -q -n 3 --dist worksteal -m "not slow and not services"
+	@$(TEST_SETUP) && python -m ruff check . && python -m ruff format --check . && lint-imports --no-logo >&2 && python -m pytest -q -n auto --maxprocesses 8 --dist worksteal -m "not slow and not services"
 
 # Installs the services into the folder MNEME_SERVICES. mem0 is a library that runs in our process, so its environment also
 # contains Mneme.
