@@ -2,7 +2,7 @@
 
 After a crash, a file that was being replaced has either its old or its new content. Setting an
 option leaves the rest of mneme.toml unchanged. A dataclass describes the options of a service;
-secrets among them are read from the environment.
+secrets among them are read from secrets.env or the environment.
 """
 
 from __future__ import annotations
@@ -122,8 +122,42 @@ def set_options(file: Path, table: Sequence[str], options: Mapping[str, OptionVa
     replace_file(file, changed_text.encode())
 
 
+def remove_option(text: str, path: Sequence[str]) -> str:
+    """Return the text of a TOML file without one option. The rest stays unchanged.
+
+    Tables that become empty are removed, too. Raises KeyError if the option isn't there.
+    """
+    import tomlkit
+
+    document = tomlkit.parse(text)
+    tables: list[Any] = [document]
+    for name in path[:-1]:
+        inner = tables[-1][name]
+        if not isinstance(inner, MutableMapping):
+            raise KeyError(name)
+        tables.append(inner)
+    del tables[-1][path[-1]]
+    for depth in range(len(path) - 2, -1, -1):
+        if not tables[depth + 1]:
+            del tables[depth][path[depth]]
+    return tomlkit.dumps(document)
+
+
+def add_options(text: str, table: Sequence[str], options: Mapping[str, Any]) -> str:
+    """Return the text of a TOML file with options set in one table. The rest stays unchanged.
+
+    Raises ValueError if a part of the table's name is something else than a table.
+    """
+    import tomlkit
+
+    try:
+        return _add_options(tomlkit.parse(text), table, options)
+    except (tomlkit.exceptions.TOMLKitError, TypeError) as error:
+        raise ValueError(str(error)) from error
+
+
 def _add_options(
-    document: tomlkit.TOMLDocument, table: Sequence[str], options: Mapping[str, OptionValue]
+    document: tomlkit.TOMLDocument, table: Sequence[str], options: Mapping[str, Any]
 ) -> str:
     """Return the text of the document with these options.
 

@@ -1,8 +1,9 @@
 """Reads all settings: `Settings.load` returns them as typed, immutable objects.
 
-default.toml has the defaults, mneme.toml in the home overrides them, and environment variables
-override both. No other module reads the environment. An error lists all problems with the dotted
-paths of their options. Secrets never appear in an error or a repr.
+default.toml has the defaults and mneme.toml in the home overrides them. Secrets and addresses come
+from secrets.env in the home and from environment variables, which override the file. No other
+module reads the environment. An error lists all problems with the dotted paths of their options.
+Secrets never appear in an error or a repr.
 """
 
 from __future__ import annotations
@@ -47,8 +48,11 @@ from config.field_types import (
     WebAddress,
     Zone,
 )
+from config.locating import find_line, list_option_paths, suggest_name
 from config.masking import mask_secrets, register_secrets
+from config.secrets_file import SECRETS_FILE, read_secrets
 
+SETTINGS_FILE = "mneme.toml"
 DEFAULTS = Path(__file__).with_name("default.toml")
 MODEL_SERVERS = Path(__file__).with_name("model_servers.toml")
 PROBLEMS = Path(__file__).with_name("problems.toml")
@@ -91,13 +95,23 @@ DayLimits = Mapping[LimitedResource, DayLimit]
 
 
 class SettingsError(ValueError):
-    """The settings are invalid. `problems` has a ``dotted.path: explanation`` for each mistake."""
+    """The settings are invalid. `problems` has a ``dotted.path: explanation`` for each mistake.
 
-    def __init__(self, problems: list[str], file: Path) -> None:
+    `located_problems` are the same with the line of mneme.toml, where there is one.
+    """
+
+    def __init__(self, problems: list[str], file: Path, text: str = "") -> None:
         self.problems = tuple(map(mask_secrets, problems))
+        self.located_problems = tuple(_add_line(problem, text) for problem in self.problems)
         count = "a mistake" if len(problems) == 1 else f"{len(problems)} mistakes"
-        lines = "".join(f"\n  {problem}" for problem in self.problems)
+        lines = "".join(f"\n  {problem}" for problem in self.located_problems)
         super().__init__(f"The settings have {count} (options are read from {file}):{lines}")
+
+
+def _add_line(problem: str, text: str) -> str:
+    """Add the line of mneme.toml to a problem: ``model.tries: should be … (line 7)``."""
+    line = find_line(text, problem.partition(": ")[0]) if text else None
+    return problem if line is None else f"{problem} (line {line})"
 
 
 def export_variables(variables: Mapping[str, str]) -> None:
@@ -391,23 +405,37 @@ class Settings(_Section):
     advice: str = ""
 
     @classmethod
-    def load(cls, environ: Mapping[str, str] | None = None) -> Settings:
+    def load(
+        cls,
+        environ: Mapping[str, str] | None = None,
+        *,
+        own_text: str | None = None,
+        own_secrets: Mapping[str, str] | None = None,
+    ) -> Settings:
         """Read all settings, and create the home with mode 0700 if it's missing.
 
-        `environ` is used instead of the environment of the process. Raises SettingsError with all
+        `environ` is used instead of the environment of the process, `own_text` instead of the text
+        of mneme.toml, and `own_secrets` instead of secrets.env. Raises SettingsError with all
         problems if the settings are invalid.
         """
-        variables = os.environ if environ is None else environ
+        environment = os.environ if environ is None else environ
+        home = find_home(environment)
+        secrets, secret_problems = read_secrets(home / SECRETS_FILE)
+        if own_secrets is not None:
+            secrets = dict(own_secrets)
+        variables = secrets | {name: value for name, value in environment.items() if value.strip()}
         values = {field: variables.get(name, "").strip() for field, name in ENVIRONMENT.items()}
-        home = _prepare_home(values.pop("home") or "~/.mneme")
-        file = home / "mneme.toml"
-        options, problems = _read_options(file)
+        del values["home"]
+        file = home / SETTINGS_FILE
+        text, problems = _read_text(file) if own_text is None else (own_text, [])
+        options, option_problems = read_options(file.name, text)
+        problems += [*option_problems, *secret_problems]
         for field, value in values.items():
             if value:
                 options[field] = SecretStr(value) if field in SECRETS else value
         options["variables"] = {
             name: SecretStr(variables[name].strip())
-            for name in _list_named_variables(options)
+            for name in list_named_variables(options)
             if variables.get(name, "").strip()
         }
         problems += _check_tokens(options)
@@ -415,9 +443,9 @@ class Settings(_Section):
             settings = cls(**options, home=home)
         except ValidationError as error:
             problems += map(_describe_problem, error.errors(include_url=False))
-            raise SettingsError(problems, file) from None
+            raise SettingsError(problems, file, text) from None
         if problems:
-            raise SettingsError(problems, file)
+            raise SettingsError(problems, file, text)
         register_secrets(settings.secret_values())
         return settings
 
@@ -458,6 +486,20 @@ class Settings(_Section):
         return tuple(dict.fromkeys(values))
 
 
+def find_home(environ: Mapping[str, str] | None = None) -> Path:
+    """Return the home, and create it if it's missing. Raises SettingsError if it can't be created.
+
+    `environ` is used instead of the environment of the process.
+    """
+    variables = os.environ if environ is None else environ
+    return _prepare_home(variables.get(ENVIRONMENT["home"], "").strip() or "~/.mneme")
+
+
+def list_environment_names(names: Sequence[str]) -> list[str]:
+    """Return which of these variables the environment sets. They override secrets.env."""
+    return [name for name in names if os.environ.get(name, "").strip()]
+
+
 def _prepare_home(name: str) -> Path:
     """Create the home if it's missing, remove other users' access to it, and return its path.
 
@@ -485,29 +527,40 @@ def _prepare_home(name: str) -> Path:
     return home
 
 
-def _read_options(file: Path) -> tuple[dict[str, Any], list[str]]:
-    """Return the merged options of default.toml and mneme.toml, and a list of problems."""
+def _read_text(file: Path) -> tuple[str, list[str]]:
+    """Return the text of mneme.toml, which is empty if it's missing, and a list of problems."""
+    try:
+        return (file.read_text(encoding="utf-8") if file.exists() else ""), []
+    except UnicodeDecodeError:
+        return "", [f"{file.name}: isn't UTF-8 text; save it as UTF-8"]
+    except OSError as error:
+        return "", [f"{file.name}: can't be read: {error.strerror}"]
+
+
+def load_default_options() -> dict[str, Any]:
+    """Return the options of default.toml, with the servers of models that Mneme knows."""
     options = tomllib.loads(DEFAULTS.read_text(encoding="utf-8"))
     options["model"]["servers"] = tomllib.loads(MODEL_SERVERS.read_text(encoding="utf-8"))
+    return options
+
+
+def read_options(file_name: str, text: str) -> tuple[dict[str, Any], list[str]]:
+    """Return the merged options of default.toml and mneme.toml, and a list of problems."""
+    options = load_default_options()
     problems = []
     advice = ""
     try:
-        if file.exists():
-            own_options = tomllib.loads(file.read_text(encoding="utf-8"))
-            advice = _apply_renames(options, own_options)
-            _drop_obsolete_options(own_options)
-            _merge(options, own_options)
+        own_options = tomllib.loads(text)
+        advice = _apply_renames(options, own_options)
+        _drop_obsolete_options(own_options)
+        _merge(options, own_options)
     except tomllib.TOMLDecodeError as error:
-        problems.append(f"{file.name}: isn't valid TOML: {error}")
-    except UnicodeDecodeError:
-        problems.append(f"{file.name}: isn't UTF-8 text; save it as UTF-8")
-    except OSError as error:
-        problems.append(f"{file.name}: can't be read: {error.strerror}")
+        problems.append(f"{file_name}: isn't valid TOML: {error}")
     _complete_model_names(_get_table(options, "model"))
     for field, variable in ENVIRONMENT.items():
         if options.pop(field, None) is not None:
             problems.append(
-                f"{field}: isn't an option; set the environment variable {variable} instead"
+                f"{field}: isn't an option; set {variable} in {SECRETS_FILE} or in the environment"
             )
     options["advice"] = advice
     return options, problems
@@ -573,7 +626,7 @@ def _get_table(options: Mapping[str, Any], name: str) -> dict[str, Any]:
     return table if isinstance(table, dict) else {}
 
 
-def _list_named_variables(options: Mapping[str, Any]) -> Iterator[str]:
+def list_named_variables(options: Mapping[str, Any]) -> Iterator[str]:
     """Yield the environment variables that options name, such as ``key = "MEM0_API_KEY"``.
 
     Only the tables of model servers, memory providers, memory engines and recall have such options.
@@ -597,7 +650,7 @@ def _check_tokens(options: Mapping[str, Any]) -> list[str]:
         if _get_table(options, name).get("enabled") is True and token_field not in options:
             problems.append(
                 f"{name}.enabled: is true, but there is no token; "
-                f"set the environment variable {ENVIRONMENT[token_field]}"
+                f"set {ENVIRONMENT[token_field]} in {SECRETS_FILE} or in the environment"
             )
     return problems
 
@@ -619,6 +672,10 @@ def _describe_problem(detail: Any) -> str:
         choices = re.sub("True|False", lambda match: match[0].lower(), choices)
         return f"{path}: should be {choices}"
     template = tomllib.loads(PROBLEMS.read_text(encoding="utf-8")).get(error_type)
+    if error_type == "extra_forbidden":
+        suggestion = suggest_name(path, list(list_option_paths(load_default_options())))
+        if suggestion:
+            return f"{path}: isn't a known option; did you mean {suggestion}?"
     if template:
         return f"{path}: {template.format(path=path, error=context.get('error'))}"
     return f"{path}: {str(detail['msg']).removeprefix('Input ')}"

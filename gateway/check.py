@@ -17,7 +17,8 @@ from filelock import FileLock, Timeout
 
 from adapters.discord.adapter import check_discord
 from adapters.telegram.adapter import check_telegram
-from config.settings import ENVIRONMENT, PLATFORMS, Settings
+from config.secrets_file import SECRETS_FILE
+from config.settings import ENVIRONMENT, PLATFORMS, SETTINGS_FILE, Settings
 from core.agent.context_files import ContextFile, ContextFiles, FileState
 from core.errors import ConfigError, MnemeError, ModelError, StoreError
 from core.memory.manager import ProviderThread, translate_foreign_errors
@@ -187,7 +188,11 @@ def _describe_count(lost_count: int | None) -> str:
 def _describe_settings_problem(problem: str) -> CheckResult:
     """Build the result for a problem such as "model.tries: should be a whole number"."""
     name = problem.partition(":")[0]
-    advice = f"Set {name}." if name in ENVIRONMENT.values() else "Correct it in mneme.toml."
+    advice = "Correct it in mneme.toml."
+    if name in ENVIRONMENT.values():
+        advice = f"Set {name}."
+    elif name == SECRETS_FILE:
+        advice = "Correct it there."
     return CheckResult(subject="settings", state="wrong", text=problem, advice=advice)
 
 
@@ -207,7 +212,7 @@ def _find_readable_files(home: Path) -> dict[str, str]:
     if not _is_readable_by_others(home):
         # Other users can't reach anything inside the home.
         return problems
-    for path, mode in ((home, 0o700), (home / "mneme.toml", 0o600)):
+    for path, mode in ((home, 0o700), (home / SETTINGS_FILE, 0o600), (home / SECRETS_FILE, 0o600)):
         if path.exists() and _is_readable_by_others(path):
             problems[f"{path} can be read by other users of this machine."] = (
                 f"chmod {mode:o} {path}"

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 COMMANDS_BY_MODULE: Mapping[str, Sequence[str]] = {
     "run": ("run", "chat", "remind", "cron", "approve", "people", "status", "usage", "check"),
     "outbox": ("outbox",),
+    "configuration": ("config",),
     "memory": ("memory", "remember", "facts", "forget", "skills"),
     "history": ("recall", "sessions", "export", "import"),
 }

@@ -231,7 +231,7 @@ def check_command(
             settings = Settings.load()
             logs.configure(settings, settings.home / shell.LOG_FILE_NAME)
         except SettingsError as error:
-            problems = error.problems
+            problems = error.located_problems
         results = []
         if repair and settings is not None:
             if sys.stderr.isatty():

@@ -208,7 +208,7 @@ def test_everything_wrong_is_said_at_once_with_its_path(home: Path) -> None:
     assert "TELEGRAM_BOT_TOKEN" in found["telegram.enabled"]
     assert "TELEGRAM_BOT_TOKEN" in found["telegram_token"]
     assert found["model.max_tokens"] == "should be a whole number"
-    assert "secret" not in str(found)
+    assert "secret" not in str(found).replace("secrets.env", "")
 
 
 def test_a_missing_token_alone_is_a_problem(home: Path) -> None:

@@ -1,0 +1,163 @@
+"""Changes settings: a draft of mneme.toml and secrets.env that is checked before it is written.
+
+Either both files get the changes or neither does. In mneme.toml, only the changed options are
+rewritten; comments and order stay. A mistake that was there before doesn't prevent other changes.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from config.files import add_options, remove_option, replace_file
+from config.locating import split_path
+from config.secrets_file import SECRETS_FILE, change_secrets, read_secrets
+from config.settings import SETTINGS_FILE, Settings, SettingsError, find_home
+
+
+class SettingsDraft:
+    """The settings of the home with changes that aren't written yet.
+
+    Raises SettingsError if the home can't be created or mneme.toml can't be parsed, and OSError if
+    it can't be read. With `is_broken_allowed`, mneme.toml needn't be valid TOML.
+    """
+
+    def __init__(self, *, is_broken_allowed: bool = False) -> None:
+        self.home: Path = find_home()
+        self._file = self.home / SETTINGS_FILE
+        self._secrets_file = self.home / SECRETS_FILE
+        try:
+            self.text = self._file.read_text(encoding="utf-8") if self._file.exists() else ""
+            if not is_broken_allowed:
+                tomllib.loads(self.text)
+        except tomllib.TOMLDecodeError as error:
+            raise SettingsError(
+                [f"{SETTINGS_FILE}: isn't valid TOML: {error}"], self._file
+            ) from None
+        except UnicodeDecodeError:
+            problem = f"{SETTINGS_FILE}: isn't UTF-8 text; save it as UTF-8"
+            raise SettingsError([problem], self._file) from None
+        self.secrets, _ = read_secrets(self._secrets_file)
+        self._old_text = self.text
+        self._old_secrets = dict(self.secrets)
+
+    @property
+    def is_changed(self) -> bool:
+        return self.text != self._old_text or self.secrets != self._old_secrets
+
+    @property
+    def own_options(self) -> dict[str, Any]:
+        """The options that mneme.toml sets."""
+        return tomllib.loads(self.text)
+
+    def set_option(self, path: str, value: Any) -> None:
+        """Set an option by its dotted path. Raises SettingsError if the value is wrong."""
+        self._try_text(self._add_option(path, value))
+
+    def set_typed_option(self, path: str, typed: str) -> Any:
+        """Set an option to what a person typed, and return the value.
+
+        Quotes around texts and brackets around lists may be missing. Raises SettingsError if no
+        reading of the text is a right value.
+        """
+        first_error: SettingsError | None = None
+        for value in _list_readings(typed):
+            try:
+                self.set_option(path, value)
+            except SettingsError as error:
+                first_error = first_error or error
+            else:
+                return value
+        assert first_error is not None
+        raise first_error
+
+    def remove_option(self, path: str) -> None:
+        """Go back to the default of an option. Raises KeyError if mneme.toml doesn't set it."""
+        self._try_text(remove_option(self.text, split_path(path)))
+
+    def set_secret(self, name: str, value: str | None) -> None:
+        """Set a variable of secrets.env, or remove it. Raises SettingsError if it is wrong."""
+        secrets = {key: text for key, text in self.secrets.items() if key != name}
+        if value is not None:
+            secrets[name] = value.strip()
+        self._check(self.text, secrets)
+        self.secrets = secrets
+
+    def replace_text(self, text: str) -> None:
+        """Use this text as mneme.toml. Raises SettingsError with all its mistakes."""
+        Settings.load(own_text=text, own_secrets=self.secrets)
+        self.text = text
+
+    def load(self) -> Settings:
+        """Return the settings with the changes. Raises SettingsError if they have mistakes."""
+        return Settings.load(own_text=self.text, own_secrets=self.secrets)
+
+    def write(self) -> None:
+        """Write the changes.
+
+        Raises OSError if a file can't be written; then neither file has changed. Raises ValueError
+        if a secret isn't a single line.
+        """
+        changes = {
+            name: self.secrets.get(name)
+            for name in {*self.secrets, *self._old_secrets}
+            if self.secrets.get(name) != self._old_secrets.get(name)
+        }
+        if changes:
+            change_secrets(self._secrets_file, changes)
+        if self.text != self._old_text:
+            try:
+                replace_file(self._file, self.text.encode())
+            except OSError:
+                if changes:
+                    old = {name: self._old_secrets.get(name) for name in changes}
+                    change_secrets(self._secrets_file, old)
+                raise
+        self._old_text = self.text
+        self._old_secrets = dict(self.secrets)
+
+    def _add_option(self, path: str, value: Any) -> str:
+        *table, name = split_path(path)
+        try:
+            return add_options(self.text, table, {name: value})
+        except ValueError as error:
+            problem = f"{path}: can't be set: {error}"
+            raise SettingsError([problem], self._file, self.text) from None
+
+    def _try_text(self, text: str) -> None:
+        self._check(text, self.secrets)
+        self.text = text
+
+    def _check(self, text: str, secrets: Mapping[str, str]) -> None:
+        """Raise SettingsError with the mistakes that the current draft doesn't have."""
+        problems = _list_problems(text, secrets)
+        if problems:
+            known = _list_problems(self.text, self.secrets)
+            new = [problem for problem in problems if problem not in known]
+            if new:
+                raise SettingsError(new, self._file)
+
+
+def _list_problems(text: str, secrets: Mapping[str, str]) -> list[str]:
+    try:
+        Settings.load(own_text=text, own_secrets=secrets)
+    except SettingsError as error:
+        return list(error.problems)
+    return []
+
+
+def _list_readings(typed: str) -> list[Any]:
+    """Return what a typed value may mean: a TOML value, a text, and lists of them."""
+    readings: list[Any] = []
+    try:
+        value = tomllib.loads(f"value = {typed}")["value"]
+        if isinstance(value, str | int | float | bool | list | dict):
+            readings.append(value)
+    except tomllib.TOMLDecodeError:
+        pass
+    readings.append(typed)
+    parts: list[Any] = [part.strip() for part in typed.split(",") if part.strip()]
+    readings.append([int(part) if part.isdecimal() else part for part in parts])
+    return readings

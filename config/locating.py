@@ -1,0 +1,81 @@
+"""Finds options in the text of mneme.toml: the line of an option, and the name a person meant."""
+
+from __future__ import annotations
+
+import difflib
+import re
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+# A table header, "[model.servers.mine]", and the beginning of an option, "chat =".
+_HEADER = re.compile(r"\s*\[\[?\s*([^\[\]]+?)\s*\]\]?\s*(?:#.*)?")
+_OPTION = re.compile(
+    r"""\s*((?:[\w-]+|"[^"\n]*"|'[^'\n]*')(?:\s*\.\s*(?:[\w-]+|"[^"\n]*"))*)\s*="""
+)
+# How similar a name must be to be suggested, from 0 to 1.
+_MIN_SIMILARITY = 0.7
+
+
+def find_line(text: str, path: str) -> int | None:
+    """Return the number of the line that sets an option, or that opens its table, or None.
+
+    `path` is dotted, such as "limits.day.answers", and may end with an index in brackets. If the
+    option stands inside of an inline table, the line of that table is returned.
+    """
+    wanted = split_path(re.sub(r"\[\d+\]", "", path))
+    best_line = None
+    best_length = 0
+    table: list[str] = []
+    for number, line in enumerate(text.splitlines(), 1):
+        header = _HEADER.fullmatch(line)
+        if header:
+            table = _parse_key(header[1])
+            keys = table
+        else:
+            option = _OPTION.match(line)
+            if option is None:
+                continue
+            keys = [*table, *_parse_key(option[1])]
+        if len(keys) > best_length and wanted[: len(keys)] == keys:
+            best_line = number
+            best_length = len(keys)
+    return best_line
+
+
+def split_path(path: str) -> list[str]:
+    """Split a dotted path whose parts may be quoted: ``chats."telegram:42".folders``."""
+    return [part.strip('"') for part in re.findall(r'"[^"]*"|[^."]+', path)]
+
+
+def _parse_key(key: str) -> list[str]:
+    """Return the parts of a TOML key, or [] if it isn't one."""
+    try:
+        value: Any = tomllib.loads(f"{key} = 0")
+    except tomllib.TOMLDecodeError:
+        return []
+    parts = []
+    while isinstance(value, dict):
+        ((name, value),) = value.items()
+        parts.append(name)
+    return parts
+
+
+def list_option_paths(options: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
+    """Yield the dotted paths of all options and tables."""
+    for name, value in options.items():
+        path = f"{prefix}{name}"
+        yield path
+        if isinstance(value, dict):
+            yield from list_option_paths(value, f"{path}.")
+
+
+def suggest_name(name: str, known_names: Sequence[str]) -> str:
+    """Return the known dotted name that a person probably meant, or ""."""
+    # The right option in the wrong table, such as "general.chat" or "chat" for "model.chat".
+    last = name.rpartition(".")[2]
+    same = [known for known in known_names if known.rpartition(".")[2] == last]
+    if len(same) == 1:
+        return same[0]
+    matches = difflib.get_close_matches(name, known_names, 1, _MIN_SIMILARITY)
+    return matches[0] if matches else ""

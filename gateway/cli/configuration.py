@@ -1,0 +1,270 @@
+"""The shell commands `mneme config get`, `set`, `unset`, `list` and `edit`.
+
+Options are in mneme.toml, keys and tokens in secrets.env. A change is checked before it is written,
+and only the changed lines are rewritten. Secrets are never printed.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from config.draft import SettingsDraft
+from config.locating import list_option_paths, split_path, suggest_name
+from config.secrets_file import SECRETS_FILE
+from config.settings import (
+    ENVIRONMENT,
+    SETTINGS_FILE,
+    SettingsError,
+    list_environment_names,
+    list_named_variables,
+    read_options,
+    select_variables,
+)
+from gateway.cli import shell
+from gateway.cli.shell import AsJson, DefaultCommandGroup, print_json, print_text
+from gateway.services import is_running
+
+# The name of a variable in secrets.env, such as "OPENAI_API_KEY".
+_VARIABLE = re.compile(r"[A-Z][A-Z0-9_]*")
+Key = Annotated[
+    str, typer.Argument(help="An option such as model.chat, or a variable such as OPENAI_API_KEY.")
+]
+ValueWords = Annotated[
+    list[str] | None, typer.Argument(help="The new value. Without it, you're asked.")
+]
+
+
+def add_commands(root: typer.Typer) -> None:
+    """Add the commands of this module to the command line."""
+    config = typer.Typer(
+        cls=DefaultCommandGroup,
+        help=f"Show and change the settings in {SETTINGS_FILE} and {SECRETS_FILE}.",
+    )
+    config.command("list")(list_command)
+    config.command("get")(get_command)
+    config.command("set")(set_command)
+    config.command("unset")(unset_command)
+    config.command("edit")(edit_command)
+    root.add_typer(config, name="config")
+
+
+def list_command(
+    show_all: Annotated[bool, typer.Option("--all", help="Also list the defaults.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """List the options that you have set. Of secrets, only the names are shown."""
+    with shell.exit_on_error():
+        draft = SettingsDraft()
+        options = _merged_options(draft.text) if show_all else draft.own_options
+        values = dict(_list_values(options))
+        secrets = {name: _locate_secret(draft, name) for name in _known_variables(draft)}
+        secrets = {name: place for name, place in secrets.items() if place}
+        if as_json:
+            print_json({"options": values, "secrets": secrets})
+            return
+        lines = [
+            f"{path} = {json.dumps(value, ensure_ascii=False)}" for path, value in values.items()
+        ]
+        lines += [f"{name} is set in {place}" for name, place in secrets.items()]
+        print_text("\n".join(lines) or "You haven't set any option. --all lists the defaults.")
+
+
+def get_command(key: Key, as_json: AsJson = False) -> None:
+    """Show the value of an option, which may be a default. Secrets aren't shown."""
+    with shell.exit_on_error():
+        draft = SettingsDraft()
+        if _VARIABLE.fullmatch(key):
+            place = _locate_secret(draft, key)
+            if not place:
+                shell.fail(f"{key} isn't set. To set it, run mneme config set {key}")
+            print_json({key: place}) if as_json else print_text(f"{key} is set in {place}.")
+            return
+        options = _merged_options(draft.text)
+        value: Any = options
+        for part in split_path(key):
+            if not isinstance(value, Mapping) or part not in value:
+                shell.fail(_describe_unknown(key, list(list_option_paths(options))))
+            value = value[part]
+        if as_json:
+            print_json(value)
+        else:
+            print_text(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
+
+
+def set_command(key: Key, value: ValueWords = None) -> None:
+    """Set an option or a secret.
+
+    Quotes and brackets may be left out: `mneme config set owner.telegram 42`. A secret is stored in
+    secrets.env; without a value you're asked for it, and it isn't shown.
+    """
+    with shell.exit_on_error():
+        draft = SettingsDraft()
+        is_secret = _VARIABLE.fullmatch(key) is not None
+        typed = " ".join(value) if value else _ask_for_value(key, is_secret=is_secret)
+        if is_secret:
+            _set_secret(draft, key, typed)
+            result = f"{key} is stored in {draft.home / SECRETS_FILE}."
+        else:
+            new_value = _set_option(draft, key, typed)
+            shown = new_value if isinstance(new_value, str) else json.dumps(new_value)
+            result = f"{key} is now {shown or 'empty'}."
+        _write(draft, result, key)
+
+
+def unset_command(key: Key) -> None:
+    """Go back to the default of an option, or delete a secret."""
+    with shell.exit_on_error():
+        draft = SettingsDraft()
+        if _VARIABLE.fullmatch(key):
+            if key not in draft.secrets:
+                shell.fail(f"{key} isn't in {SECRETS_FILE}, so there is nothing to delete.")
+            draft.set_secret(key, None)
+            result = f"{key} is deleted from {SECRETS_FILE}."
+        else:
+            try:
+                draft.remove_option(key)
+            except KeyError:
+                shell.fail(f"{key} isn't set in {SETTINGS_FILE}, so its default already applies.")
+            result = f"{key} has its default again."
+        _write(draft, result, key)
+
+
+def edit_command() -> None:
+    """Open mneme.toml in your editor ($VISUAL or $EDITOR), and keep the changes if they are right.
+
+    Mistakes are listed with their lines, and you can correct them. Nothing is changed before.
+    """
+    with shell.exit_on_error():
+        draft = SettingsDraft(is_broken_allowed=True)
+        if not sys.stdin.isatty():
+            shell.fail("There is no terminal for an editor. Use mneme config set KEY VALUE")
+        text = draft.text
+        while True:
+            text = _open_editor(draft.home, text)
+            if text == draft.text:
+                typer.echo("Nothing was changed.")
+                return
+            try:
+                draft.replace_text(text)
+            except SettingsError as error:
+                print_text("\n".join(error.located_problems))
+                if typer.confirm("Correct it?", default=True):
+                    continue
+                typer.echo("Nothing was changed.")
+                return
+            _write(draft, f"{SETTINGS_FILE} is changed.", "")
+            return
+
+
+def _open_editor(home: Path, text: str) -> str:
+    """Let the person edit a text in a private file, and return it. Exits if there is no editor."""
+    variables = select_variables(("VISUAL", "EDITOR"))
+    command = shlex.split(variables.get("VISUAL") or variables.get("EDITOR") or "vi")
+    descriptor, name = tempfile.mkstemp(dir=home, prefix=".edit-", suffix=".toml")
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            file.write(text)
+        try:
+            code = subprocess.run([*command, name], check=False).returncode
+        except OSError as error:
+            shell.fail(f"The editor {command[0]} can't be started: {error.strerror}. Set EDITOR.")
+        if code:
+            shell.fail(f"The editor {command[0]} failed with code {code}. Nothing was changed.")
+        return Path(name).read_text(encoding="utf-8")
+    finally:
+        Path(name).unlink(missing_ok=True)
+
+
+def _ask_for_value(key: str, *, is_secret: bool) -> str:
+    if not sys.stdin.isatty():
+        typed = sys.stdin.readline().strip()
+        if not typed:
+            raise typer.BadParameter("give the value, as an argument or on standard input")
+        return typed
+    value: str = typer.prompt(key, hide_input=is_secret)
+    return value.strip()
+
+
+def _set_option(draft: SettingsDraft, key: str, typed: str) -> Any:
+    """Set an option and return its new value. Exits with a sentence if it can't be set."""
+    try:
+        return draft.set_typed_option(key, typed)
+    except SettingsError as error:
+        problem = error.problems[0]
+        if "isn't a known option" in problem:
+            problem = _describe_unknown(key, list(list_option_paths(_merged_options(draft.text))))
+        elif not problem.endswith((".", "?")):
+            problem += "."
+        shell.fail(f"{problem} Nothing was changed.")
+
+
+def _set_secret(draft: SettingsDraft, name: str, value: str) -> None:
+    """Set a secret. Exits if its name is probably a typing mistake."""
+    known = [*_known_variables(draft), *draft.secrets]
+    suggestion = suggest_name(name, known)
+    if name == ENVIRONMENT["home"]:
+        shell.fail(f"{name} says where {SECRETS_FILE} is, so set it in the environment.")
+    if name not in known and suggestion:
+        shell.fail(f"There is no variable {name}. Did you mean {suggestion}?")
+    draft.set_secret(name, value)
+
+
+def _known_variables(draft: SettingsDraft) -> list[str]:
+    """Return the variables that settings and their options use, and those of secrets.env."""
+    names = [name for name in ENVIRONMENT.values() if name != ENVIRONMENT["home"]]
+    names += list_named_variables(_merged_options(draft.text))
+    return list(dict.fromkeys([*names, *draft.secrets]))
+
+
+def _locate_secret(draft: SettingsDraft, name: str) -> str:
+    """Say where a secret is set: the environment comes first. "" if nowhere."""
+    if list_environment_names([name]):
+        return "the environment"
+    return SECRETS_FILE if draft.secrets.get(name) else ""
+
+
+def _merged_options(text: str) -> dict[str, Any]:
+    options, _ = read_options(SETTINGS_FILE, text)
+    options.pop("advice", None)
+    return options
+
+
+def _list_values(options: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield the dotted paths and values of all options that aren't tables."""
+    for name, value in options.items():
+        part = name if re.fullmatch(r"[\w-]+", name) else f'"{name}"'
+        if isinstance(value, dict) and value:
+            yield from _list_values(value, f"{prefix}{part}.")
+        else:
+            yield f"{prefix}{part}", value
+
+
+def _describe_unknown(key: str, known: list[str]) -> str:
+    suggestion = suggest_name(key, known)
+    hint = f" Did you mean {suggestion}?" if suggestion else " mneme config list --all lists them."
+    return f"There is no option {key}.{hint}"
+
+
+def _write(draft: SettingsDraft, result: str, key: str) -> None:
+    """Write the draft, and say what happened and when it takes effect."""
+    if not draft.is_changed:
+        print_text("Nothing was changed: it was already so.")
+        return
+    draft.write()
+    sentences = [result]
+    if list_environment_names([key]):
+        sentences.append(f"But {key} is also set in the environment, which overrides it.")
+    elif is_running(draft.home):
+        sentences.append("Mneme is running and uses it after its next start.")
+    print_text(" ".join(sentences))

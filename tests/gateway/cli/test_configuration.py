@@ -1,0 +1,146 @@
+"""`mneme config`: shows and changes settings without rewriting anything else."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from filelock import FileLock
+
+from gateway.services import LOCK_FILE
+from tests.fixtures.command_line import good, mneme
+
+OWN = """\
+# My settings
+[model]
+chat = "claude-sonnet-5-5"  # the good one
+
+[limits]
+day = { answers = 5 } # few
+"""
+
+
+def test_option_is_set_and_every_other_line_stays(home: Path) -> None:
+    (home / "mneme.toml").write_text(OWN)
+    assert good(home, "config", "set", "model.chat", "openai/gpt-6-astra").startswith(
+        "model.chat is now openai/gpt-6-astra."
+    )
+    good(home, "config", "set", "limits.day.money", "3")
+    good(home, "config", "set", "owner.telegram", "42,", "43")
+    assert (home / "mneme.toml").read_text() == (
+        OWN.replace("claude-sonnet-5-5", "openai/gpt-6-astra").replace(
+            "answers = 5 }", "answers = 5, money = 3}"
+        )
+        + "\n[owner]\ntelegram = [42, 43]\n"
+    )
+    assert good(home, "config", "get", "limits.day.money") == "3\n"
+    assert good(home, "config", "get", "limits.jobs") == "100\n"
+    good(home, "config", "unset", "owner.telegram")
+    assert "owner" not in (home / "mneme.toml").read_text()
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "expected"),
+    [
+        ("modle.chat", "x", "There is no option modle.chat. Did you mean model.chat?"),
+        ("chat", "x", "There is no option chat. Did you mean model.chat?"),
+        ("model.tries", "many", "model.tries: should be a whole number."),
+        ("general.zone", "Europe/Lissabon", "isn't a time zone"),
+        ("model.chat.deep", "x", "can't be set"),
+        ("telegram.enabled", "true", "TELEGRAM_BOT_TOKEN in secrets.env"),
+        ("OPENAI_API_KEI", "x", "Did you mean OPENAI_API_KEY?"),
+        ("MNEME_HOME", "/tmp", "set it in the environment"),
+    ],
+)
+def test_wrong_change_is_refused_in_a_sentence_and_nothing_is_written(
+    home: Path, key: str, value: str, expected: str
+) -> None:
+    (home / "mneme.toml").write_text(OWN)
+    refused = mneme(home, "config", "set", key, value)
+    assert refused.returncode == 1
+    assert expected in refused.stderr
+    assert len(refused.stderr.splitlines()) == 1
+    assert (home / "mneme.toml").read_text() == OWN
+    assert not (home / "secrets.env").exists()
+
+
+def test_an_old_mistake_does_not_prevent_another_change(home: Path) -> None:
+    (home / "mneme.toml").write_text("[model]\ntrys = 3\n")
+    good(home, "config", "set", "model.tries", "3")
+    assert (home / "mneme.toml").read_text() == "[model]\ntrys = 3\ntries = 3\n"
+
+
+def test_secret_is_stored_privately_and_never_shown(home: Path) -> None:
+    told = good(home, "config", "set", "OPENAI_API_KEY", stdin="sk-very-secret\n")
+    file = home / "secrets.env"
+    assert file.read_text() == "OPENAI_API_KEY=sk-very-secret\n"
+    assert file.stat().st_mode & 0o777 == 0o600
+    shown = good(home, "config", "get", "OPENAI_API_KEY") + good(home, "config", "list")
+    assert "set in secrets.env" in shown
+    assert "very-secret" not in shown + told
+    good(home, "config", "unset", "OPENAI_API_KEY")
+    assert file.read_text() == ""
+
+
+def test_variable_of_the_environment_overrides_the_file_and_this_is_told(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-other")
+    told = good(home, "config", "set", "OPENAI_API_KEY", "sk-mine")
+    assert "also set in the environment" in told
+
+
+def test_list_shows_own_options_and_as_json_all_of_them(home: Path) -> None:
+    assert "haven't set any option" in good(home, "config")
+    (home / "mneme.toml").write_text(OWN)
+    assert good(home, "config", "list").splitlines() == [
+        'model.chat = "claude-sonnet-5-5"',
+        "limits.day.answers = 5",
+    ]
+    listed = json.loads(good(home, "config", "list", "--all", "--json"))
+    assert listed["options"]["limits.day.answers"] == 5
+    assert listed["options"]["model.max_tokens"] == 8192
+
+
+def test_change_beside_a_running_gateway_says_when_it_takes_effect(home: Path) -> None:
+    with FileLock(home / LOCK_FILE):
+        assert "after its next start" in good(home, "config", "set", "model.tries", "3")
+
+
+def test_broken_file_is_named_with_the_place(home: Path) -> None:
+    (home / "mneme.toml").write_text("[model]\nchat =\n")
+    refused = mneme(home, "config", "list")
+    assert (refused.returncode, "at line 2" in refused.stderr) == (1, True)
+
+
+@pytest.mark.slow
+def test_editor_result_is_kept_only_if_it_is_right(home: Path, tmp_path: Path) -> None:
+    """The editor first writes a mistake, and after a yes the right text."""
+    editor = tmp_path / "editor"
+    editor.write_text(
+        '#!/bin/sh\nif [ -e "$0.done" ]; then printf "[model]\\ntries = 3\\n" >"$1"; '
+        'else : >"$0.done"; printf "[model]\\ntries = x3\\n" >"$1"; fi\n'
+    )
+    editor.chmod(0o700)
+    main, side = pty.openpty()
+    environ = {**os.environ, "MNEME_HOME": str(home), "EDITOR": str(editor)}
+    process = subprocess.Popen(
+        [sys.executable, "-m", "gateway.cli.main", "config", "edit"],
+        stdin=side, stdout=side, stderr=side, env=environ,
+    )  # fmt: skip
+    os.close(side)
+    output = b""
+    while b"Correct it?" not in output:
+        output += os.read(main, 1000)
+    assert not (home / "mneme.toml").exists()
+    os.write(main, b"y\n")
+    assert process.wait(60) == 0
+    os.close(main)
+    assert b"line 2" in output
+    assert (home / "mneme.toml").read_text() == "[model]\ntries = 3\n"
+    assert sorted(path.name for path in home.iterdir()) == ["mneme.toml"]
