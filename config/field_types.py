@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Literal
 from urllib.parse import urlsplit
@@ -11,6 +12,9 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import tzlocal
 from pydantic import AfterValidator, BeforeValidator, Field
+
+# The name of an environment variable, as the value of an option: "MEM0_API_KEY".
+VARIABLE = re.compile(r"[A-Z][A-Z0-9_]+")
 
 
 def _resolve_zone(name: str) -> str:
@@ -71,12 +75,39 @@ def _is_url(*schemes: str, is_optional: bool = False) -> AfterValidator:
     return AfterValidator(check)
 
 
+def _check_variable_name(name: str) -> str:
+    # The text may be the key itself, so the message doesn't repeat it.
+    if name and not VARIABLE.fullmatch(name):
+        raise ValueError(
+            'write the name of an environment variable that holds the key, such as "MY_KEY"'
+        )
+    return name
+
+
 def _check_folder(value: object) -> Path:
     if not isinstance(value, str) or not value.startswith(("/", "~/")):
         raise ValueError(
             f"{str(value)[:80]!r} isn't a folder; write its whole path, beginning with / or ~/"
         )
     return Path(os.path.expanduser(value))
+
+
+def _parse_interval(value: object) -> timedelta:
+    """Parse "12h", "1d" or "2w". "off" is an interval of zero. Raises ValueError."""
+    match = re.fullmatch(r"([1-9]\d{0,3})([hdw])", value) if isinstance(value, str) else None
+    if match is None and value != "off":
+        raise ValueError(
+            f"{str(value)[:40]!r} isn't an interval; write hours, days or weeks like '12h', '1d' "
+            "or '2w', or 'off'"
+        )
+    if match is None:
+        return timedelta()
+    units = {"h": timedelta(hours=1), "d": timedelta(days=1), "w": timedelta(weeks=1)}
+    return int(match[1]) * units[match[2]]
+
+
+def _check_optional_folder(value: object) -> Path | None:
+    return None if value == "" else _check_folder(value)
 
 
 def _convert_off(value: object) -> object:
@@ -133,12 +164,18 @@ People = Annotated[tuple[PersonKey, ...], Field(strict=False)]
 Groups = Annotated[tuple[GroupKey, ...], Field(strict=False)]
 Folder = Annotated[Path, BeforeValidator(_check_folder)]
 Folders = Annotated[tuple[Folder, ...], Field(strict=False)]
+# A folder; None if the settings name none.
+OptionalFolder = Annotated[Path | None, BeforeValidator(_check_optional_folder)]
+# Zero for "off".
+Interval = Annotated[timedelta, BeforeValidator(_parse_interval)]
 # URLs can contain a password, so they don't appear in a repr.
 WebAddress = Annotated[Annotated[str, _is_url("http", "https")] | None, Field(repr=False)]
 SocketAddress = Annotated[Annotated[str, _is_url("ws", "wss")] | None, Field(repr=False)]
 # A web address, or an empty text.
 OptionalWebAddress = Annotated[str, Field(repr=False), _is_url("http", "https", is_optional=True)]
 Name = Annotated[str, Field(min_length=1)]
+# The name of an environment variable that holds a key; empty if no key is needed.
+KeyVariable = Annotated[str, AfterValidator(_check_variable_name)]
 Enabled = Literal["auto", True, False]
 Count = Annotated[int, Field(gt=0, le=10**9)]
 Days = Annotated[float, Field(gt=0, le=36_500, allow_inf_nan=False)]

@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import (
-    AfterValidator,
     BaseModel,
     ConfigDict,
     Field,
@@ -29,6 +28,7 @@ from pydantic import (
 )
 
 from config.field_types import (
+    VARIABLE,
     Amount,
     ChatKey,
     Count,
@@ -37,6 +37,7 @@ from config.field_types import (
     Enabled,
     Folders,
     Groups,
+    KeyVariable,
     ModelServerName,
     Name,
     OptionalWebAddress,
@@ -51,6 +52,7 @@ from config.field_types import (
 from config.locating import find_line, list_option_paths, suggest_name
 from config.masking import mask_secrets, register_secrets
 from config.secrets_file import SECRETS_FILE, read_secrets
+from config.upkeep_options import BackupOptions
 
 SETTINGS_FILE = "mneme.toml"
 DEFAULTS = Path(__file__).with_name("default.toml")
@@ -72,8 +74,6 @@ ENVIRONMENT: Mapping[str, str] = {
 SECRETS = ("anthropic_api_key", "telegram_token", "discord_token")
 # Renamed options: the old and the new dotted path.
 _RENAMED_OPTIONS = (("model.cheap", "model.helper"), ("cron.max_jobs", "limits.jobs"))
-# The name of an environment variable, as the value of an option: "MEM0_API_KEY".
-_VARIABLE = re.compile(r"[A-Z][A-Z0-9_]+")
 
 # The server of models whose names have no server.
 DEFAULT_SERVER = "anthropic"
@@ -119,6 +119,20 @@ def export_variables(variables: Mapping[str, str]) -> None:
     os.environ.update(variables)
 
 
+def child_environment(home: Path) -> dict[str, str]:
+    """Return the environment for another process of Mneme with this home."""
+    return {**os.environ, "MNEME_HOME": str(home)}
+
+
+def load_home(environ: Mapping[str, str] | None = None) -> Path:
+    """Return the home, even if mneme.toml can't be read. It's created if it's missing.
+
+    Raises SettingsError if that isn't possible.
+    """
+    variables = os.environ if environ is None else environ
+    return _prepare_home(variables.get(ENVIRONMENT["home"], "").strip() or "~/.mneme")
+
+
 def select_variables(names: Sequence[str]) -> dict[str, str]:
     """Return the environment variables with these names, to be passed on to another program."""
     return {name: os.environ[name] for name in names if name in os.environ}
@@ -133,19 +147,6 @@ class GeneralOptions(_Section):
     zone: Zone
     log_level: Literal["debug", "info", "warning", "error"]
     log_format: Literal["text", "json"]
-
-
-def _check_variable_name(name: str) -> str:
-    # The text may be the key itself, so the message doesn't repeat it.
-    if name and not _VARIABLE.fullmatch(name):
-        raise ValueError(
-            'write the name of an environment variable that holds the key, such as "MY_KEY"'
-        )
-    return name
-
-
-# The name of an environment variable that holds a key; empty if no key is needed.
-KeyVariable = Annotated[str, AfterValidator(_check_variable_name)]
 
 
 class ModelServer(_Section):
@@ -392,6 +393,7 @@ class Settings(_Section):
     cron: CronOptions
     delegation: DelegationOptions
     limits: LimitOptions
+    backup: BackupOptions
     anthropic_api_key: SecretStr | None = None
     telegram_token: SecretStr | None = None
     discord_token: SecretStr | None = None
@@ -629,16 +631,18 @@ def _get_table(options: Mapping[str, Any], name: str) -> dict[str, Any]:
 def list_named_variables(options: Mapping[str, Any]) -> Iterator[str]:
     """Yield the environment variables that options name, such as ``key = "MEM0_API_KEY"``.
 
-    Only the tables of model servers, memory providers, memory engines and recall have such options.
+    Only the tables of model servers, memory providers, memory engines, recall and backup have such
+    options.
     """
     memory = _get_table(options, "memory")
     groups = [_get_table(memory, "providers"), _get_table(memory, "engines")]
     groups.append(_get_table(_get_table(options, "model"), "servers"))
     groups.append(_get_table(options, "recall"))
+    groups.append({"backup": _get_table(options, "backup")})
     for group in groups:
         for name in group:
             for value in _get_table(group, name).values():
-                if isinstance(value, str) and _VARIABLE.fullmatch(value):
+                if isinstance(value, str) and VARIABLE.fullmatch(value):
                     yield value
 
 

@@ -33,6 +33,7 @@ from gateway import texts
 from gateway.installation import list_unreadable_files
 from gateway.services import LOCK_FILE, STATE_FILE, Services, create_model_client, load_providers
 from gateway.supervisor import CONNECTED, WallClock
+from gateway.upkeep.backups import describe_backups
 
 # How long a check waits for a server.
 PROBE_TIMEOUT_S = 30.0
@@ -75,6 +76,7 @@ async def run_checks(settings: Settings | None, problems: Sequence[str] = ()) ->
             results += await _check_context_files(services)
     except StoreError as error:
         results.append(_describe_store_error(error))
+    results.append(_check_backups(settings))
 
     probes = {"model": _probe_model(settings)}
     for name in PLATFORMS:
@@ -242,6 +244,19 @@ def _find_replaceable_files(home: Path) -> dict[str, str]:
             problem = f"{path} belongs to another user ({owner_id}), who can replace it."
             problems[problem] = f"chown {own_id} {path}"
     return problems
+
+
+def _check_backups(settings: Settings) -> CheckResult:
+    """Check that the last good backup is as recent as the settings want."""
+    sentence, problem = describe_backups(settings, WallClock().now())
+    if problem:
+        text = f"{sentence} {problem}"
+        return CheckResult(subject="backups", state="wrong", text=text, advice=texts.BACKUP_ADVICE)
+    if sentence == texts.BACKUP_NONE:
+        return CheckResult(
+            subject="backups", state="off", text=sentence, advice=texts.BACKUP_SET_UP
+        )
+    return CheckResult(subject="backups", state="right", text=sentence)
 
 
 def _check_installation() -> CheckResult:

@@ -154,6 +154,12 @@ class GatewayProcess:
                 self._list_memory_outages,
             ),
         ]
+        if services.settings.backup.every:
+            # Imported here because most gateways make no backups.
+            from gateway.upkeep.backups import BackupScheduler
+
+            scheduler = BackupScheduler(services.settings, services.clock, services.owner_notices)
+            work.append(run_chores([scheduler.tend]))
         return [self._tasks.create_task(coroutine) for coroutine in work]
 
     def _create_store_watch(self) -> StoreWatch:

@@ -5,7 +5,7 @@ on the stores. None of them needs a connected platform.
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -84,6 +84,8 @@ class Services:
         self.database = database
         # Says which erasures were repeated after a backup was restored; empty if there were none.
         self.restore_report = ""
+        # The days of erasures (ISO 8601) that couldn't be repeated after a restore.
+        self.unrepeated_days: Sequence[str] = ()
 
         self.people = People(database, incognito)
         self.links = Links(database, settings.access.people)
@@ -259,6 +261,7 @@ class Services:
     async def _repeat_erasures(self) -> None:
         """Repeat the erasures that were made after a restored backup, and set `restore_report`."""
         repeated_count, unreadable_days = await self.forgetting.replay_journal()
+        self.unrepeated_days = unreadable_days
         sentences = []
         if repeated_count:
             erasures = texts.format_count(repeated_count, "erasure")

@@ -40,6 +40,7 @@ DOORS: Mapping[str, tuple[str, ...]] = {
     "sqlite3": ("core/store/sqlite/*.py",),
     "icalendar": ("core/dates/calendar_file.py",),
     "ijson": ("core/transfer/json_stream.py",),
+    "pyrage": ("core/transfer/encryption.py",),
     "numpy": ("core/search/ranking.py", "core/search/embeddings.py", "core/facts/hrr.py"),
     "apscheduler": ("gateway/scheduler.py",),
     "cronsim": ("core/dates/schedule.py",),

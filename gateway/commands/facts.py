@@ -20,7 +20,13 @@ from core.store.messages import find_original
 from core.text.normalize import shorten
 from core.types import Account, Answer, Button, Command, Message
 from gateway import texts
-from gateway.commands.privacy import CONFIRMED_PREFIX, render_erasure_list, render_receipt
+from gateway.commands.privacy import (
+    CONFIRMED_PREFIX,
+    describe_copies,
+    is_owner_alone,
+    render_erasure_list,
+    render_receipt,
+)
 from gateway.commands.registry import CommandContext, load_specs, make_button
 from gateway.services import Services
 
@@ -371,7 +377,9 @@ class FactCommands:
                 receipt = await self._services.forgetting.erase(token, context.erasure_request)
             except Refused as refusal:
                 return Answer(text=str(refusal), has_erased_data=True)
-            report = render_receipt(receipt)
+            is_owner = is_owner_alone(context)
+            copies = await describe_copies(self._services, is_owner=is_owner)
+            report = render_receipt(receipt, copies)
         if fact is not None:
             await self._facts.forget([fact.id], context.scopes)
         return Answer(text=report, has_erased_data=True)

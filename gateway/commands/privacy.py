@@ -5,11 +5,13 @@ Nothing is erased before the person has confirmed the list of what would be eras
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from datetime import tzinfo
 
 from core.errors import Refused
 from core.markup.markdown import escape
+from core.store.erasure.epoch import epoch_number
 from core.store.erasure.statements import ErasureItem, ErasureList
 from core.text.normalize import shorten
 from core.types import Answer, Command
@@ -27,6 +29,7 @@ class ForgetCommands:
     specs = load_specs("forget")
 
     def __init__(self, services: Services) -> None:
+        self._services = services
         self._forgetting = services.forgetting
         self._zone = services.zone
 
@@ -36,7 +39,9 @@ class ForgetCommands:
         if command.arguments.startswith(CONFIRMED_PREFIX):
             token = command.arguments.removeprefix(CONFIRMED_PREFIX).strip()
             try:
-                text = render_receipt(await self._forgetting.erase(token, request))
+                receipt = await self._forgetting.erase(token, request)
+                copies = await describe_copies(self._services, is_owner=is_owner_alone(context))
+                text = render_receipt(receipt, copies)
             except Refused as refusal:
                 text = str(refusal)
             return Answer(text=text, has_erased_data=True)
@@ -77,8 +82,27 @@ def _render_item(item: ErasureItem, zone: tzinfo) -> str:
     return f"- {head}{escape(shorten(item.text, _MAX_ITEM_CHARS))}"
 
 
-def render_receipt(receipt: ErasureList) -> str:
-    """Say how much an erasure has removed, and where the words still are."""
+def is_owner_alone(context: CommandContext) -> bool:
+    """Whether the owner asks where no one else reads the answer."""
+    return context.is_owner and not context.is_answer_public
+
+
+async def describe_copies(services: Services, *, is_owner: bool) -> Sequence[str]:
+    """Return sentences about backups that still hold what was just erased."""
+    # Imported here because most commands don't need it.
+    from gateway.upkeep.backups import describe_remaining_copies
+
+    epoch = await services.database.read(epoch_number)
+    return await asyncio.to_thread(
+        describe_remaining_copies, services.settings, epoch, is_owner=is_owner
+    )
+
+
+def render_receipt(receipt: ErasureList, copies: Sequence[str] = ()) -> str:
+    """Say how much an erasure has removed, and where the words still are.
+
+    `copies` has the sentences of `describe_copies`.
+    """
     sentences = [f"Forgotten: {_describe_counts(receipt, '', 'repeated')}."]
     sentences += _describe_remains(receipt)
     if not receipt.is_clean:
@@ -87,6 +111,7 @@ def render_receipt(receipt: ErasureList) -> str:
         sentences.append(texts.ASKED.format(services=texts.join_list(receipt.services)))
     for name in receipt.unwritable_files:
         sentences.append(f"`{name}` can't be changed, so it still contains some of it.")
+    sentences += copies
     is_recorded = receipt.is_journaled or receipt.is_done
     sentences.append(texts.LEFT_TO_YOU if is_recorded else texts.NOT_NOTED)
     return " ".join(sentences)

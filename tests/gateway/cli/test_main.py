@@ -264,6 +264,7 @@ def test_check_says_what_is_right_and_what_is_not_set_up(home: Path) -> None:
         "sqlite": "right",
         "state.db": "right",
         "search index": "right",
+        "backups": "off",
         "model": "off",
         "telegram": "off",
         "discord": "off",

@@ -1,0 +1,113 @@
+"""Copies SQLite files while programs use them, and reads what a file says about itself."""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import quote
+
+from core.errors import StoreError
+from core.store.erasure.epoch import epoch_number
+from core.store.sqlite.faults import translate_errors
+from core.store.sqlite.salvage import find_file_damage
+from core.store.sqlite.schema import MIGRATIONS
+
+LATEST_SCHEMA = len(MIGRATIONS)
+FILE_START = b"SQLite format 3\0"
+# After this many pages of 4 KB, the progress is reported.
+PAGES_PER_STEP = 1_000
+LOCK_TIMEOUT_S = 10.0
+# The bytes of the file's header that contain `PRAGMA user_version`.
+_VERSION_BYTES = slice(60, 64)
+
+# Called with the number of pages that are copied, and the number of all pages.
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DatabaseInfo:
+    """What a state.db says about itself."""
+
+    schema: int
+    # The number of the erasure epoch: how much was forgotten before.
+    epoch: int
+
+
+def copy_database(source: Path, target: Path, on_progress: Progress | None = None) -> None:
+    """Copy a SQLite file with its log to a new file, which needs no log.
+
+    Other programs may write meanwhile: the copy is the state of one moment. Raises StoreError if
+    the file can't be read.
+    """
+
+    def report(status: int, remaining: int, total: int) -> None:
+        if on_progress is not None:
+            on_progress(total - remaining, total)
+
+    with (
+        translate_errors(source),
+        contextlib.closing(_connect(source)) as reader,
+        contextlib.closing(sqlite3.connect(target, isolation_level=None)) as writer,
+    ):
+        # The open transaction keeps the state of this moment. Without it, SQLite would begin again
+        # after each write of another program.
+        reader.execute("BEGIN")
+        reader.execute("SELECT 1 FROM sqlite_schema LIMIT 1").fetchall()
+        writer.execute("PRAGMA synchronous = OFF")
+        reader.backup(writer, pages=PAGES_PER_STEP, progress=report)
+        writer.execute("PRAGMA journal_mode = DELETE")
+
+
+def verify_copy(path: Path) -> None:
+    """Raise StoreError if a copy is damaged, or if a newer version of Mneme has written it."""
+    damage = find_file_damage(path)
+    if damage:
+        raise StoreError(f"The copy of {path.name} is damaged ({damage}).")
+    schema = read_database_info(path).schema
+    if schema > LATEST_SCHEMA:
+        raise StoreError(
+            f"It was written by a newer version of Mneme (schema {schema}, this one knows "
+            f"{LATEST_SCHEMA}). Update Mneme first."
+        )
+
+
+def read_database_info(path: Path) -> DatabaseInfo:
+    """Return the schema and the erasure epoch of a state.db. Raises StoreError."""
+    with translate_errors(path), contextlib.closing(_connect(path)) as connection:
+        connection.row_factory = sqlite3.Row
+        schema = connection.execute("PRAGMA user_version").fetchone()[0]
+        has_epoch = connection.execute(
+            "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'state_meta'"
+        ).fetchone()
+        return DatabaseInfo(schema=schema, epoch=epoch_number(connection) if has_epoch else 0)
+
+
+def needs_migration(path: Path) -> bool:
+    """Whether this version of Mneme would change the schema of an existing state.db.
+
+    The result is False if the file is missing, empty, or can't be read.
+    """
+    try:
+        with path.open("rb") as file:
+            head = file.read(100)
+    except OSError:
+        return False
+    if not head.startswith(FILE_START):
+        return False
+    # The log may have a later version than the file, never an earlier one.
+    if int.from_bytes(head[_VERSION_BYTES], "big") >= LATEST_SCHEMA:
+        return False
+    try:
+        return 0 < read_database_info(path).schema < LATEST_SCHEMA
+    except StoreError:
+        return False
+
+
+def _connect(path: Path) -> sqlite3.Connection:
+    """Open an existing file. Raises sqlite3.OperationalError if it is missing."""
+    return sqlite3.connect(
+        f"file:{quote(str(path))}?mode=rw", uri=True, timeout=LOCK_TIMEOUT_S, isolation_level=None
+    )

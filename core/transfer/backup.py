@@ -1,0 +1,374 @@
+"""Writes a home into one compressed file, checks such a file, and unpacks it.
+
+The file is a tar archive with gzip: the home's files below "home/", the record of erasures, and
+last `manifest.json` with the size and the SHA-256 of each file. Nothing is used from a file that
+the manifest doesn't confirm.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import os
+import shutil
+import stat
+import tarfile
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from datetime import datetime
+from pathlib import Path, PurePosixPath
+from typing import IO, Any
+
+from core.errors import HistoryError, StoreError
+from core.store.sqlite.copying import FILE_START, copy_database, read_database_info, verify_copy
+
+FORMAT = 1
+STATE_FILE = "state.db"
+SECRETS_FILE = "secrets.env"
+CATALOG_FILE = "backups.json"
+"""The list of backups of a home. A restored home keeps its own list."""
+JOURNAL_ENTRY = "erasures"
+MANIFEST_ENTRY = "manifest.json"
+HOME_FOLDER = "home"
+# What a backup leaves out, by the beginning of its path in the home.
+LEFT_OUT_STARTS = (
+    f"{STATE_FILE}",
+    "database-state.created",
+    "mneme.log",
+    "backups/",
+    CATALOG_FILE,
+    "engines/hindsight/environment/",
+    "engines/hindsight/server.",
+)
+_LEFT_OUT_SUFFIXES = (".lock", ".half", ".sock", ".pyc")
+_ENGINE_DATA = "engines/hindsight/postgres/"
+# The names of the files that SQLite keeps next to a database.
+_LOG_SUFFIXES = ("-wal", "-shm", "-journal")
+_COMPRESSION_LEVEL = 6
+_READ_BYTES = 1 << 20
+_MAX_MANIFEST_BYTES = 100_000_000
+_DAMAGED_ERRORS = (tarfile.TarError, EOFError, zlib.error, ValueError, KeyError, TypeError)
+
+
+@dataclass(frozen=True, slots=True)
+class FileEntry:
+    """A file of a backup."""
+
+    sha256: str
+    bytes: int
+    is_executable: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Manifest:
+    """What a backup contains."""
+
+    made_at: datetime
+    # The version of Mneme that has made it.
+    program: str
+    schema: int
+    # The erasure epoch of state.db: what was forgotten later is still in the backup.
+    epoch: int
+    has_secrets: bool = False
+    # The files by their paths in the archive.
+    files: Mapping[str, FileEntry] = field(default_factory=dict)
+    # What couldn't be copied, with the reason.
+    left_out: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BackupSource:
+    """What is backed up."""
+
+    home: Path
+    # The record of erasures next to the home. It may be missing.
+    journal: Path
+    program: str
+    has_secrets: bool = False
+    # Whether PostgreSQL of a memory service runs, so that its files can't be copied.
+    is_engine_running: bool = False
+
+
+# Called with a step, such as "state.db", and the share that is done (0 to 1).
+Progress = Callable[[str, float], None]
+
+
+def write_backup(
+    source: BackupSource, target: Path, scratch: Path, now: datetime, on_progress: Progress
+) -> Manifest:
+    """Write a backup of a home to the file `target`.
+
+    Programs may use the home meanwhile. `scratch` is an existing folder for copies. Raises
+    StoreError if state.db can't be copied or if its copy is damaged, and OSError.
+    """
+    state_copy = scratch / STATE_FILE
+    copy_database(
+        source.home / STATE_FILE,
+        state_copy,
+        lambda done, total: on_progress(STATE_FILE, done / max(total, 1)),
+    )
+    info = read_database_info(state_copy)
+    files: dict[str, FileEntry] = {}
+    left_out: list[str] = []
+    with tarfile.open(target, "w:gz", compresslevel=_COMPRESSION_LEVEL) as archive:
+        archive.copybufsize = _READ_BYTES  # type: ignore[attr-defined]
+        files[f"{HOME_FOLDER}/{STATE_FILE}"] = _add_file(
+            archive, state_copy, f"{HOME_FOLDER}/{STATE_FILE}", on_progress
+        )
+        state_copy.unlink()
+        if source.journal.is_file():
+            files[JOURNAL_ENTRY] = _copy_and_add(archive, source.journal, JOURNAL_ENTRY, scratch)
+        for path in _list_files(source, left_out):
+            name = f"{HOME_FOLDER}/{path.relative_to(source.home).as_posix()}"
+            on_progress(name, 0.0)
+            try:
+                files[name] = _copy_and_add(archive, path, name, scratch)
+            except FileNotFoundError:
+                # Another program has deleted it meanwhile.
+                continue
+            except PermissionError as error:
+                left_out.append(f"{path.relative_to(source.home)} ({error.strerror})")
+        manifest = Manifest(
+            made_at=now,
+            program=source.program,
+            schema=info.schema,
+            epoch=info.epoch,
+            has_secrets=f"{HOME_FOLDER}/{SECRETS_FILE}" in files,
+            files=files,
+            left_out=tuple(left_out),
+        )
+        content = _format_manifest(manifest)
+        entry = tarfile.TarInfo(MANIFEST_ENTRY)
+        entry.size = len(content)
+        archive.addfile(entry, io.BytesIO(content))
+    return manifest
+
+
+def verify_backup(file: Path, scratch: Path) -> Manifest:
+    """Read a whole backup, compare all files with the manifest, and open its state.db.
+
+    Raises HistoryError or StoreError if the backup can't be restored.
+    """
+    folder = scratch / "verified"
+    try:
+        manifest = unpack_backup(file, folder, is_trial=True)
+        verify_copy(folder / HOME_FOLDER / STATE_FILE)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    return manifest
+
+
+def unpack_backup(file: Path, folder: Path, *, is_trial: bool = False) -> Manifest:
+    """Unpack a backup into a new folder: the home in "home", the record in "erasures".
+
+    With `is_trial`, only state.db is written, but all files are compared with the manifest. Raises
+    HistoryError if the file isn't a backup or is damaged, and OSError.
+    """
+    folder.mkdir(mode=0o700)
+    entries: dict[str, FileEntry] = {}
+    manifest: Manifest | None = None
+    try:
+        with tarfile.open(file, "r|gz") as archive:
+            for member in archive:
+                content = archive.extractfile(member) if member.isreg() else None
+                if content is None or manifest is not None:
+                    raise ValueError(f"unexpected entry {member.name[:100]!r}")
+                if member.name == MANIFEST_ENTRY:
+                    manifest = _parse_manifest(content.read(_MAX_MANIFEST_BYTES))
+                    continue
+                is_wanted = not is_trial or member.name == f"{HOME_FOLDER}/{STATE_FILE}"
+                target = _safe_path(folder, member.name) if is_wanted else None
+                entries[member.name] = _write_member(content, target)
+        if manifest is None:
+            raise ValueError("it has no manifest")
+        _compare(entries, manifest)
+    except _DAMAGED_ERRORS as error:
+        raise HistoryError(
+            f"{file} isn't a backup of Mneme, or it is damaged ({error}). Nothing was changed. "
+            "Use another backup."
+        ) from error
+    except OSError as error:
+        if error.errno is not None:
+            raise
+        # gzip reports a damaged file this way.
+        raise HistoryError(
+            f"{file} isn't a backup of Mneme ({error}). Nothing was changed."
+        ) from error
+    if not is_trial:
+        _set_modes(folder, manifest)
+    return manifest
+
+
+def is_left_out(name: str) -> bool:
+    """Whether a backup leaves out a file of the home, by its path such as "memories/USER.md"."""
+    return name.startswith(LEFT_OUT_STARTS) or name.endswith(_LEFT_OUT_SUFFIXES)
+
+
+def hash_file(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _list_files(source: BackupSource, left_out: list[str]) -> Iterator[Path]:
+    """Yield the files to copy, and add what can't be copied to `left_out`."""
+    for folder, folder_names, file_names in os.walk(source.home):
+        folder_names.sort()
+        for name in list(folder_names):
+            path = Path(folder, name)
+            if path.is_symlink():
+                left_out.append(f"{path.relative_to(source.home)} (a link)")
+                folder_names.remove(name)
+            elif name == "__pycache__" or is_left_out(_relative_name(path, source.home) + "/"):
+                folder_names.remove(name)
+            elif source.is_engine_running and _is_engine_data(path, source.home):
+                left_out.append(f"{path.relative_to(source.home)} (its server is running)")
+                folder_names.remove(name)
+        for name in sorted(file_names):
+            path = Path(folder, name)
+            reason = _reason_to_leave_out(path, source)
+            if reason is None:
+                yield path
+            elif reason:
+                left_out.append(f"{path.relative_to(source.home)} ({reason})")
+
+
+def _reason_to_leave_out(path: Path, source: BackupSource) -> str | None:
+    """Return why a file isn't copied; "" if that needs no mention, and None if it's copied."""
+    name = _relative_name(path, source.home)
+    if is_left_out(name) or (name == SECRETS_FILE and not source.has_secrets):
+        return ""
+    for suffix in _LOG_SUFFIXES:
+        if name.endswith(suffix) and _is_database(path.with_name(path.name.removesuffix(suffix))):
+            # The copy of the database contains its log.
+            return ""
+    try:
+        mode = path.lstat().st_mode
+    except OSError:
+        return ""
+    if stat.S_ISLNK(mode):
+        return "a link"
+    return None if stat.S_ISREG(mode) else ""
+
+
+def _relative_name(path: Path, home: Path) -> str:
+    return path.relative_to(home).as_posix()
+
+
+def _is_engine_data(path: Path, home: Path) -> bool:
+    return f"{_relative_name(path, home)}/" == _ENGINE_DATA
+
+
+def _is_database(path: Path) -> bool:
+    try:
+        with path.open("rb") as file:
+            return file.read(len(FILE_START)) == FILE_START
+    except OSError:
+        return False
+
+
+def _copy_and_add(archive: tarfile.TarFile, path: Path, name: str, scratch: Path) -> FileEntry:
+    """Copy a file first, because other programs may change it, and add the copy."""
+    copy = scratch / "copy"
+    try:
+        is_copied = False
+        if _is_database(path):
+            try:
+                copy_database(path, copy)
+                is_copied = True
+            except StoreError:
+                # A database that SQLite can't read is copied as it is.
+                copy.unlink(missing_ok=True)
+        if not is_copied:
+            shutil.copyfile(path, copy, follow_symlinks=False)
+        copy.chmod(0o700 if path.stat().st_mode & stat.S_IXUSR else 0o600)
+        return _add_file(archive, copy, name)
+    finally:
+        copy.unlink(missing_ok=True)
+
+
+def _add_file(
+    archive: tarfile.TarFile, path: Path, name: str, on_progress: Progress | None = None
+) -> FileEntry:
+    """Add a file that doesn't change any more."""
+    if on_progress is not None:
+        on_progress(name, 0.0)
+    status = path.stat()
+    entry = tarfile.TarInfo(name)
+    entry.size = status.st_size
+    entry.mtime = int(status.st_mtime)
+    is_executable = bool(status.st_mode & stat.S_IXUSR)
+    entry.mode = 0o700 if is_executable else 0o600
+    with path.open("rb") as file:
+        archive.addfile(entry, file)
+    return FileEntry(hash_file(path), status.st_size, is_executable)
+
+
+def _safe_path(folder: Path, name: str) -> Path:
+    """Return the path of an entry in a folder. Raises ValueError if it would be outside."""
+    path = PurePosixPath(name)
+    is_inside = path.parts[:1] == (HOME_FOLDER,) or name == JOURNAL_ENTRY
+    if path.is_absolute() or ".." in path.parts or not is_inside:
+        raise ValueError(f"unexpected entry {name[:100]!r}")
+    target = folder / path
+    target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return target
+
+
+def _write_member(content: IO[bytes], target: Path | None) -> FileEntry:
+    """Read an entry and write it to a new file, if one is named."""
+    digest = hashlib.sha256()
+    size = 0
+    descriptor = None
+    if target is not None:
+        descriptor = os.open(target, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+    try:
+        while chunk := content.read(_READ_BYTES):
+            digest.update(chunk)
+            size += len(chunk)
+            if descriptor is not None:
+                view = memoryview(chunk)
+                while view:
+                    view = view[os.write(descriptor, view) :]
+        if descriptor is not None:
+            os.fsync(descriptor)
+    finally:
+        if descriptor is not None:
+            os.close(descriptor)
+    return FileEntry(digest.hexdigest(), size)
+
+
+def _compare(entries: Mapping[str, FileEntry], manifest: Manifest) -> None:
+    """Raise ValueError if the files aren't those of the manifest."""
+    if f"{HOME_FOLDER}/{STATE_FILE}" not in entries:
+        raise ValueError(f"it has no {STATE_FILE}")
+    if entries.keys() != manifest.files.keys():
+        names = sorted(entries.keys() ^ manifest.files.keys())
+        raise ValueError(f"the manifest doesn't agree about {names[0]!r}")
+    for name, entry in entries.items():
+        known = manifest.files[name]
+        if (entry.sha256, entry.bytes) != (known.sha256, known.bytes):
+            raise ValueError(f"{name} has another checksum than the manifest says")
+
+
+def _set_modes(folder: Path, manifest: Manifest) -> None:
+    for name, entry in manifest.files.items():
+        if entry.is_executable:
+            (folder / name).chmod(0o700)
+
+
+def _format_manifest(manifest: Manifest) -> bytes:
+    values = asdict(manifest) | {"format": FORMAT, "made_at": manifest.made_at.isoformat()}
+    return json.dumps(values, indent=1, ensure_ascii=False).encode()
+
+
+def _parse_manifest(content: bytes) -> Manifest:
+    """Parse a manifest. Raises ValueError, KeyError or TypeError if it's invalid."""
+    values: dict[str, Any] = json.loads(content)
+    if values.pop("format") != FORMAT:
+        raise ValueError("a newer version of Mneme has made it; update Mneme first")
+    values["made_at"] = datetime.fromisoformat(values["made_at"])
+    values["files"] = {name: FileEntry(**entry) for name, entry in values["files"].items()}
+    values["left_out"] = tuple(values["left_out"])
+    return Manifest(**values)

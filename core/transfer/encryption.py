@@ -1,0 +1,106 @@
+"""Encrypts and decrypts backups in the format of age, with keys or a passphrase.
+
+A file that is encrypted here can also be decrypted with the programs `age` and `rage`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyrage
+
+from core.errors import ConfigError, HistoryError
+
+AGE_START = b"age-encryption.org/v1"
+_KEY_HINT = (
+    "write a public key of age (age1…), a public SSH key (ssh-ed25519 …) or the word passphrase"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EncryptionKey:
+    """Whom a backup is encrypted to: public keys or a passphrase."""
+
+    # Public keys, such as "age1…".
+    recipients: Sequence[str] = ()
+    passphrase: str = ""
+
+
+def check_recipient(text: str) -> str:
+    """Return a public key without surrounding spaces. Raises ConfigError if it's none."""
+    _parse_recipient(text.strip())
+    return text.strip()
+
+
+def is_encrypted(path: Path) -> bool:
+    """Whether a file is encrypted with age. Raises OSError if it can't be read."""
+    with path.open("rb") as file:
+        return file.read(len(AGE_START)) == AGE_START
+
+
+def encrypt_file(source: Path, target: Path, key: EncryptionKey, check_path: Path) -> None:
+    """Encrypt a file, decrypt the result into `check_path`, and leave the comparison to the caller.
+
+    A file for a public key is also encrypted to a key that exists only during this call, because it
+    couldn't be checked otherwise. A passphrase needs memory for the whole file.
+    """
+    if key.passphrase:
+        target.write_bytes(pyrage.passphrase.encrypt(source.read_bytes(), key.passphrase))
+        check_path.write_bytes(pyrage.passphrase.decrypt(target.read_bytes(), key.passphrase))
+        return
+    identity = pyrage.x25519.Identity.generate()
+    recipients = [_parse_recipient(text) for text in key.recipients]
+    recipients.append(identity.to_public())
+    pyrage.encrypt_file(str(source), str(target), recipients)
+    pyrage.decrypt_file(str(target), str(check_path), [identity])
+
+
+def decrypt_file(source: Path, target: Path, secret: str) -> None:
+    """Decrypt a file with a passphrase, or with the content of a file with identities of age.
+
+    Raises HistoryError if that isn't possible.
+    """
+    try:
+        identities = _parse_identities(secret)
+        if identities:
+            pyrage.decrypt_file(str(source), str(target), identities)
+        else:
+            content = pyrage.passphrase.decrypt(source.read_bytes(), secret.strip())
+            target.write_bytes(content)
+    except (pyrage.DecryptError, OSError) as error:
+        if getattr(error, "errno", None):
+            # The disk is full, for example.
+            raise
+        raise HistoryError(
+            f"{source.name} can't be decrypted with this key or passphrase ({error}). "
+            "Use the one that it was encrypted with."
+        ) from error
+
+
+def _parse_recipient(text: str) -> Any:
+    parse = pyrage.ssh.Recipient if text.startswith("ssh-") else pyrage.x25519.Recipient
+    try:
+        return parse.from_str(text)
+    except pyrage.RecipientError as error:
+        raise ConfigError(f"{text[:40]!r} isn't a key to encrypt to; {_KEY_HINT}.") from error
+
+
+def _parse_identities(text: str) -> list[Any]:
+    """Return the secret keys in a text; empty if the text is a passphrase.
+
+    Raises HistoryError if a key is invalid.
+    """
+    try:
+        if "PRIVATE KEY-----" in text:
+            return [pyrage.ssh.Identity.from_buffer(text.encode())]
+        lines = [line.strip() for line in text.splitlines()]
+        return [
+            pyrage.x25519.Identity.from_str(line)
+            for line in lines
+            if line.startswith("AGE-SECRET-KEY-")
+        ]
+    except pyrage.IdentityError as error:
+        raise HistoryError(f"The secret key can't be read ({error}).") from error

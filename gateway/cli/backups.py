@@ -1,0 +1,268 @@
+"""The shell commands `mneme backup` and `mneme restore`.
+
+`mneme backup` also runs in a process of its own when a scheduled backup is due.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from config.settings import Settings, SettingsError, load_home
+from core.errors import ConfigError
+from core.transfer.backup import Manifest, Progress
+from gateway import logs, texts
+from gateway.cli import shell
+from gateway.cli.shell import AsJson, Yes
+from gateway.services import Services
+from gateway.supervisor import WallClock
+from gateway.upkeep.backups import NICENESS, BackupMaker, BackupOrder, BackupResult
+from gateway.upkeep.catalog import BackupCatalog, backup_folder
+from gateway.upkeep.restoring import Restored, RestoreJob
+
+if TYPE_CHECKING:
+    from core.transfer.encryption import EncryptionKey
+
+PASSPHRASE = "passphrase"
+
+
+def add_commands(root: typer.Typer) -> None:
+    root.command("backup")(backup_command)
+    root.command("restore")(restore_command)
+
+
+def backup_command(
+    folder: Annotated[
+        Path | None,
+        typer.Argument(help="Where to write it. Default: the folder in [backup] of mneme.toml."),
+    ] = None,
+    encrypt: Annotated[
+        str | None,
+        typer.Option(
+            metavar="KEY",
+            help='Encrypt it to a public key of age or SSH, or with a "passphrase" that you type.',
+        ),
+    ] = None,
+    with_secrets: Annotated[
+        bool, typer.Option("--with-secrets", help="Also copy secrets.env.")
+    ] = False,
+    as_json: AsJson = False,
+    scheduled: Annotated[bool, typer.Option("--scheduled", hidden=True)] = False,
+) -> None:
+    """Copy everything into one file, also while Mneme runs.
+
+    The file has the messages, notes, facts, jobs, skills, settings and plugins; secrets only with
+    --with-secrets. It's opened and checked before it counts. Older backups are then rewritten
+    without what you have forgotten since.
+    """
+
+    async def work() -> BackupResult:
+        settings = Settings.load()
+        general = settings.general.model_copy(update={"log_level": "warning"})
+        log_settings = settings.model_copy(update={"general": general})
+        logs.configure(log_settings, settings.home / shell.LOG_FILE_NAME)
+        clock = WallClock()
+        try:
+            key = _load_key(settings, encrypt)
+        except ConfigError as error:
+            if scheduled:
+                BackupCatalog(settings.home).note_failure(clock.now(), str(error))
+            raise
+        order = BackupOrder(
+            folder=(folder or backup_folder(settings)).expanduser().absolute(),
+            key=key,
+            has_secrets=with_secrets,
+        )
+        with _show_progress(is_quiet=scheduled or as_json) as on_progress:
+            maker = BackupMaker(settings, clock, repeat_erasures, on_progress)
+            return await maker.make(order)
+
+    with shell.exit_on_error():
+        if scheduled:
+            os.nice(NICENESS)
+        result = asyncio.run(work())
+        if as_json:
+            shell.print_json(_to_json(result))
+        elif not scheduled:
+            shell.print_text(_describe(result))
+
+
+def restore_command(
+    file: Annotated[Path, typer.Argument(help="A file that mneme backup has made.")],
+    key: Annotated[
+        Path | None,
+        typer.Option(
+            "--key",
+            metavar="FILE",
+            help="A file with the secret key of age or SSH, or with the passphrase.",
+        ),
+    ] = None,
+    yes: Yes = False,
+) -> None:
+    """Replace everything by a backup, while Mneme is stopped.
+
+    The backup is checked first. Your current data stays next to the new one until you delete it.
+    What you have forgotten since the backup is erased again.
+    """
+    with shell.exit_on_error():
+        home = load_home()
+        now = WallClock().now()
+        with RestoreJob(file.expanduser().absolute(), home) as job:
+            manifest = job.prepare(lambda: _load_secret(key))
+            if not yes:
+                shell.require_yes(_describe_restore(manifest, home))
+            restored = job.swap(manifest, now)
+        shell.print_text(_describe_restored(restored, home))
+        report = asyncio.run(_open_restored())
+        if not report and restored.knows_erasures:
+            report = texts.RESTORE_NOTHING_ERASED
+        if report:
+            shell.print_text(report)
+
+
+async def _open_restored() -> str:
+    """Open the restored home, and say which erasures were repeated.
+
+    Raises SettingsError if the restored settings are invalid. The next start then repeats them.
+    """
+    settings = Settings.load()
+    logs.configure(settings, settings.home / shell.LOG_FILE_NAME)
+    async with Services.open(settings) as services:
+        await services.forgetting.resume()
+        return shell.render_plain(services.restore_report)
+
+
+def _load_secret(key: Path | None) -> str:
+    """Return the key or passphrase of a backup: from a file, the settings, or a question."""
+    if key is not None:
+        return key.expanduser().read_text(encoding="utf-8")
+    with contextlib.suppress(SettingsError):
+        settings = Settings.load()
+        secret = settings.variables.get(settings.backup.passphrase)
+        if secret is not None:
+            return secret.get_secret_value()
+    if sys.stdin.isatty():
+        return str(typer.prompt("Passphrase", hide_input=True))
+    passphrase = sys.stdin.readline().rstrip("\r\n")
+    if not passphrase:
+        raise ConfigError(texts.RESTORE_NEEDS_KEY)
+    return passphrase
+
+
+def _describe_restore(manifest: Manifest, home: Path) -> str:
+    moment = manifest.made_at.astimezone().strftime("%Y-%m-%d %H:%M")
+    files = texts.format_count(len(manifest.files), "file")
+    return texts.RESTORE_QUESTION.format(home=home, moment=moment, files=files)
+
+
+def _describe_restored(restored: Restored, home: Path) -> str:
+    manifest = restored.manifest
+    moment = manifest.made_at.astimezone().strftime("%Y-%m-%d %H:%M")
+    sentences = [texts.RESTORED.format(home=home, moment=moment)]
+    if restored.old_home is not None:
+        sentences.append(texts.RESTORE_OLD_HOME.format(path=restored.old_home))
+    if not restored.knows_erasures:
+        sentences.append(texts.RESTORE_UNKNOWN.format(journal=f"{home}.erasures"))
+    return "\n".join(sentences)
+
+
+async def repeat_erasures(settings: Settings) -> Sequence[str]:
+    """Open a home, and repeat the erasures of the journal next to it.
+
+    Returns the days of the erasures that can't be repeated.
+    """
+    async with Services.open(settings) as services:
+        await services.forgetting.resume()
+        while await services.forgetting.maintain():
+            pass
+        return services.unrepeated_days
+
+
+def _load_key(settings: Settings, encrypt: str | None) -> EncryptionKey | None:
+    """Return the key that the option or the settings name; None if backups aren't encrypted.
+
+    Raises ConfigError if the key is invalid or the passphrase is missing.
+    """
+    options = settings.backup
+    if encrypt is None and not options.encrypt_to and not options.passphrase:
+        return None
+    # Imported here because few people encrypt their backups.
+    from core.transfer.encryption import EncryptionKey, check_recipient
+
+    if encrypt == PASSPHRASE:
+        return EncryptionKey(passphrase=_ask_new_passphrase())
+    recipient = encrypt or options.encrypt_to
+    if recipient:
+        return EncryptionKey(recipients=(check_recipient(recipient),))
+    secret = settings.variables.get(options.passphrase)
+    if secret is None:
+        raise ConfigError(texts.BACKUP_NO_PASSPHRASE.format(variable=options.passphrase))
+    return EncryptionKey(passphrase=secret.get_secret_value())
+
+
+def _ask_new_passphrase() -> str:
+    """Ask twice in a terminal; in a pipe, read one line. Raises ConfigError if it's empty."""
+    if sys.stdin.isatty():
+        passphrase: str = typer.prompt("Passphrase", hide_input=True, confirmation_prompt=True)
+    else:
+        passphrase = sys.stdin.readline().rstrip("\r\n")
+    if not passphrase:
+        raise ConfigError(texts.BACKUP_EMPTY_PASSPHRASE)
+    return passphrase
+
+
+@contextmanager
+def _show_progress(*, is_quiet: bool) -> Iterator[Progress]:
+    """Show the current step in a terminal."""
+    if is_quiet or not sys.stderr.isatty():
+        yield lambda step, share: None
+        return
+    from rich.console import Console
+
+    with Console(stderr=True).status("copying") as status:
+        yield lambda step, share: status.update(f"{step} {share:.0%}" if share else step)
+
+
+def _describe(result: BackupResult) -> str:
+    """Say where the backup is, what it contains, and what became of older ones."""
+    manifest = result.manifest
+    files = texts.format_count(len(manifest.files), "file")
+    sentences = [
+        texts.BACKUP_MADE.format(path=result.record.path, size=result.bytes / 1e6, files=files)
+    ]
+    sentences.append(texts.BACKUP_SECRETS if manifest.has_secrets else texts.BACKUP_NO_SECRETS)
+    if manifest.left_out:
+        sentences.append(texts.BACKUP_LEFT_OUT.format(names=texts.join_list(manifest.left_out)))
+    if result.rewritten:
+        backups = texts.format_count(len(result.rewritten), "older backup")
+        sentences.append(texts.BACKUP_REWRITTEN.format(backups=backups))
+    if result.unchanged:
+        names = texts.join_list([path.name for path in result.unchanged])
+        sentences.append(texts.BACKUP_UNCHANGED.format(names=names))
+    if result.deleted:
+        backups = texts.format_count(len(result.deleted), "old backup")
+        sentences.append(texts.BACKUP_DELETED.format(backups=backups))
+    return "\n".join(sentences)
+
+
+def _to_json(result: BackupResult) -> dict[str, object]:
+    return {
+        "path": str(result.record.path),
+        "made_at": result.record.made_at.isoformat(),
+        "bytes": result.bytes,
+        "files": len(result.manifest.files),
+        "is_encrypted": result.record.is_encrypted,
+        "has_secrets": result.manifest.has_secrets,
+        "left_out": result.manifest.left_out,
+        "rewritten": [str(path) for path in result.rewritten],
+        "unchanged": [str(path) for path in result.unchanged],
+        "deleted": [str(path) for path in result.deleted],
+    }

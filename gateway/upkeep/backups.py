@@ -1,0 +1,419 @@
+"""Makes backups: writes one, checks it, deletes old ones, and takes erased texts out of the rest.
+
+A backup is made in a process of its own, so that answers don't wait for it. `BackupScheduler`
+starts that process when a backup is due.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import shutil
+import sys
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING
+from zoneinfo import ZoneInfo
+
+import structlog
+from filelock import FileLock, Timeout
+
+from config.settings import Settings, child_environment
+from core.errors import MnemeError, Refused, StoreError
+from core.ports import Clock
+from core.transfer.backup import (
+    HOME_FOLDER,
+    STATE_FILE,
+    BackupSource,
+    Manifest,
+    Progress,
+    hash_file,
+    unpack_backup,
+    verify_backup,
+    write_backup,
+)
+from gateway import texts
+from gateway.upkeep.catalog import (
+    BackupCatalog,
+    BackupRecord,
+    backup_folder,
+    is_late,
+    require_folder,
+)
+
+if TYPE_CHECKING:
+    from core.transfer.encryption import EncryptionKey
+    from gateway.owner_notices import OwnerNotices
+
+LOCK_NAME = ".mneme-backup.lock"
+_SCRATCH_PATTERN = ".mneme-*.partial"
+# After a failure, the next attempt follows after this time.
+RETRY_AFTER = timedelta(hours=1)
+# How often the scheduler looks whether a backup is due.
+LOOK_INTERVAL = timedelta(minutes=1)
+# How much less important than answers a scheduled backup is, for the system.
+NICENESS = 10
+# The process that is started for a scheduled backup finds Mneme in this folder.
+_ROOT = Path(__file__).parent.parent.parent
+_CHILD_PROGRAM = (
+    "import sys; sys.path.insert(0, {root!r}); from gateway.cli.main import main; main()"
+)
+_log = structlog.get_logger("backups")
+
+# Opens a home once, which repeats the erasures of the journal next to it. Returns the days of the
+# erasures that can't be repeated.
+RepeatErasures = Callable[[Settings], Awaitable[Sequence[str]]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BackupOrder:
+    """How to make a backup."""
+
+    folder: Path
+    key: EncryptionKey | None = None
+    has_secrets: bool = False
+    prefix: str = "mneme"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BackupResult:
+    """A backup that was made and checked."""
+
+    record: BackupRecord
+    manifest: Manifest
+    bytes: int
+    deleted: Sequence[Path] = ()
+    # Older backups from which erased texts were removed.
+    rewritten: Sequence[Path] = ()
+    # Older backups that still hold erased texts, because they couldn't be rewritten.
+    unchanged: Sequence[Path] = ()
+
+
+class BackupMaker:
+    """Makes backups of one home."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        clock: Clock,
+        repeat_erasures: RepeatErasures | None = None,
+        on_progress: Progress = lambda step, share: None,
+    ) -> None:
+        self._settings = settings
+        self._clock = clock
+        self._repeat_erasures = repeat_erasures
+        self._on_progress = on_progress
+        self._catalog = BackupCatalog(settings.home)
+        home = settings.home
+        self._journal = home.with_name(f"{home.name}.erasures")
+
+    async def make(self, order: BackupOrder) -> BackupResult:
+        """Make a backup, and record a failure for `mneme check`.
+
+        Raises MnemeError or OSError if no backup was made. Older backups then stay.
+        """
+        try:
+            return await self._make_locked(order)
+        except Refused:
+            raise
+        except (MnemeError, OSError) as error:
+            # The home may be full or read-only, too.
+            with contextlib.suppress(OSError):
+                self._catalog.note_failure(self._clock.now(), str(error))
+            raise
+
+    async def _make_locked(self, order: BackupOrder) -> BackupResult:
+        state_file = self._settings.home / STATE_FILE
+        if not state_file.exists():
+            raise StoreError(texts.BACKUP_NO_STATE.format(path=state_file))
+        require_folder(order.folder)
+        try:
+            with FileLock(order.folder / LOCK_NAME).acquire(timeout=0):
+                for leftover in order.folder.glob(_SCRATCH_PATTERN):
+                    # A process that was killed has left it.
+                    shutil.rmtree(leftover, ignore_errors=True)
+                scratch = order.folder / f".mneme-{os.getpid()}.partial"
+                scratch.mkdir(mode=0o700)
+                try:
+                    return await self._make(order, scratch)
+                finally:
+                    shutil.rmtree(scratch, ignore_errors=True)
+        except Timeout as error:
+            raise Refused(texts.BACKUP_BUSY.format(folder=order.folder)) from error
+
+    async def _make(self, order: BackupOrder, scratch: Path) -> BackupResult:
+        now = self._clock.now()
+        local = now.astimezone(ZoneInfo(self._settings.general.zone))
+        manifest, archive = await asyncio.to_thread(self._write, order, scratch, now)
+        name = f"{order.prefix}-{local:%Y%m%d-%H%M%S}"
+        path = await asyncio.to_thread(_publish, archive, order.folder, name)
+        record = BackupRecord(
+            path=path,
+            made_at=now,
+            epoch=manifest.epoch,
+            is_encrypted=order.key is not None,
+        )
+        self._catalog.add(record)
+        size = path.stat().st_size
+        deleted = await asyncio.to_thread(self._delete_old, record)
+        rewritten, unchanged = await self._rewrite_old(record, scratch)
+        return BackupResult(
+            record=record,
+            manifest=manifest,
+            bytes=size,
+            deleted=deleted,
+            rewritten=rewritten,
+            unchanged=unchanged,
+        )
+
+    def _write(self, order: BackupOrder, scratch: Path, now: datetime) -> tuple[Manifest, Path]:
+        """Write and check an archive in `scratch`, and encrypt it if that is ordered."""
+        home = self._settings.home
+        archive = scratch / "archive"
+        source = BackupSource(
+            home=home,
+            journal=self._journal,
+            program=version("mneme-gateway"),
+            has_secrets=order.has_secrets,
+            is_engine_running=_is_engine_running(home),
+        )
+        manifest = write_backup(source, archive, scratch, now, self._on_progress)
+        self._on_progress("check", 0.0)
+        verify_backup(archive, scratch)
+        if order.key is None:
+            return manifest, archive
+        # Imported here because few people encrypt their backups.
+        from core.transfer.encryption import encrypt_file
+
+        self._on_progress("encryption", 0.0)
+        encrypted, check = scratch / "encrypted", scratch / "check"
+        encrypt_file(archive, encrypted, order.key, check)
+        if hash_file(check) != hash_file(archive):
+            raise StoreError("The encrypted backup couldn't be decrypted again, so it wasn't kept.")
+        return manifest, encrypted
+
+    def _delete_old(self, new: BackupRecord) -> list[Path]:
+        """Delete backups in the folder of a new one that the settings no longer keep."""
+        options = self._settings.backup
+        others = [
+            record
+            for record in self._catalog.load().records
+            if record.kind == "backup"
+            and record.path != new.path
+            and record.path.parent == new.path.parent
+        ]
+        plain = [record for record in others if not record.is_encrypted]
+        kept_plain = options.keep - (not new.is_encrypted)
+        expired = plain[: max(len(plain) - kept_plain, 0)]
+        for record in others:
+            goes_at = record.goes_at(self._settings)
+            if goes_at is not None and goes_at <= new.made_at:
+                expired.append(record)
+        deleted = []
+        for record in expired:
+            try:
+                record.path.unlink(missing_ok=True)
+            except OSError as error:
+                _log.warning("an old backup can't be deleted", reason=error.strerror)
+                continue
+            deleted.append(record.path)
+        return deleted
+
+    async def _rewrite_old(self, new: BackupRecord, scratch: Path) -> tuple[list[Path], list[Path]]:
+        """Remove what was forgotten since from older backups without encryption.
+
+        Returns the backups that were rewritten, and those that couldn't be.
+        """
+        rewritten: list[Path] = []
+        unchanged: list[Path] = []
+        if self._repeat_erasures is None:
+            return rewritten, unchanged
+        for record in self._catalog.load().holding(new.epoch):
+            if record.is_encrypted or record.kind != "backup" or record.state != "there":
+                continue
+            self._on_progress(record.path.name, 0.0)
+            folder = scratch / "rewritten"
+            try:
+                is_clean = await self._rewrite(record, folder, self._repeat_erasures)
+            except (MnemeError, OSError) as error:
+                _log.warning("a backup can't be rewritten", name=record.path.name, error=str(error))
+                is_clean = False
+            finally:
+                await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
+            (rewritten if is_clean else unchanged).append(record.path)
+        return rewritten, unchanged
+
+    async def _rewrite(
+        self, record: BackupRecord, folder: Path, repeat_erasures: RepeatErasures
+    ) -> bool:
+        """Unpack a backup, repeat the erasures in it, and replace it by a new one.
+
+        Returns False, and changes nothing, if an erasure can't be repeated.
+        """
+        old = await asyncio.to_thread(unpack_backup, record.path, folder)
+        home = folder / HOME_FOLDER
+        if self._journal.exists():
+            shutil.copyfile(self._journal, home.with_name(f"{home.name}.erasures"))
+        if await repeat_erasures(self._settings.model_copy(update={"home": home})):
+            return False
+        source = BackupSource(
+            home=home, journal=self._journal, program=old.program, has_secrets=old.has_secrets
+        )
+        archive = folder / "archive"
+
+        def write_again() -> Manifest:
+            manifest = write_backup(source, archive, folder, old.made_at, self._on_progress)
+            verify_backup(archive, folder)
+            _sync(archive)
+            archive.replace(record.path)
+            return manifest
+
+        manifest = await asyncio.to_thread(write_again)
+        self._catalog.add(
+            BackupRecord(path=record.path, made_at=record.made_at, epoch=manifest.epoch)
+        )
+        return True
+
+
+class BackupScheduler:
+    """Starts a backup when one is due, and tells the owner if it fails."""
+
+    def __init__(self, settings: Settings, clock: Clock, notices: OwnerNotices) -> None:
+        self._settings = settings
+        self._clock = clock
+        self._notices = notices
+        self._catalog = BackupCatalog(settings.home)
+        self._looks_at: datetime | None = None
+
+    async def tend(self) -> bool:
+        """Make a backup if one is due. Returns False, because no other one is due at once."""
+        now = self._clock.now()
+        if self._looks_at is not None and now < self._looks_at:
+            return False
+        self._looks_at = now + LOOK_INTERVAL
+        if not await asyncio.to_thread(self._is_due, now):
+            return False
+        failure = await self._run()
+        if failure:
+            _log.error("the backup failed", reason=failure)
+            self._looks_at = now + RETRY_AFTER
+            folder = backup_folder(self._settings)
+            text = texts.BACKUP_FAILED.format(reason=failure, folder=folder)
+            await self._notices.notify(f"backup:{now.date()}", text)
+        return False
+
+    def _is_due(self, now: datetime) -> bool:
+        """Whether the last backup is old enough, and the last failure, too."""
+        every = self._settings.backup.every
+        state = self._catalog.load()
+        if not every or (state.failed_at is not None and now - state.failed_at < RETRY_AFTER):
+            return False
+        last = state.last_backup
+        return last is None or now - last.made_at >= every
+
+    async def _run(self) -> str:
+        """Run `mneme backup` in another process. Returns why it failed, or ""."""
+        process = await asyncio.create_subprocess_exec(
+            sys.executable,
+            "-c",
+            _CHILD_PROGRAM.format(root=str(_ROOT)),
+            "backup",
+            "--scheduled",
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.DEVNULL,
+            stderr=asyncio.subprocess.PIPE,
+            env=child_environment(self._settings.home),
+        )
+        try:
+            _, output = await process.communicate()
+        finally:
+            if process.returncode is None:
+                process.kill()
+                await process.wait()
+        if process.returncode == 0:
+            return ""
+        lines = output.decode("utf-8", "replace").strip().splitlines()
+        return lines[-1] if lines else f"it ended with code {process.returncode}"
+
+
+def describe_backups(settings: Settings, now: datetime) -> tuple[str, str]:
+    """Return a sentence about the last backup, and a problem or ""."""
+    state = BackupCatalog(settings.home).load()
+    last = state.last_backup
+    zone = ZoneInfo(settings.general.zone)
+    sentence = texts.BACKUP_NONE
+    if last is not None:
+        moment = texts.format_moment(last.made_at, zone)
+        sentence = texts.BACKUP_LAST.format(path=last.path, moment=moment)
+    if state.failed_at is not None and (last is None or state.failed_at > last.made_at):
+        moment = texts.format_moment(state.failed_at, zone)
+        failure = state.failure.rstrip(".")
+        return sentence, texts.BACKUP_FAILED_AT.format(moment=moment, reason=failure)
+    return sentence, texts.BACKUP_LATE if is_late(settings, state, now) else ""
+
+
+def describe_remaining_copies(settings: Settings, epoch: int, *, is_owner: bool) -> list[str]:
+    """Return sentences about backups that still hold what was forgotten, for a receipt.
+
+    Only the owner gets the names of files.
+    """
+    records = BackupCatalog(settings.home).load().holding(epoch)
+    if not records:
+        return []
+    zone = ZoneInfo(settings.general.zone)
+    if not is_owner:
+        return [texts.COPIES_IN_BACKUPS]
+    sentences = []
+    old_homes = [f"`{record.path}`" for record in records if record.kind == "old_home"]
+    plain = [
+        f"`{record.path.name}`"
+        for record in records
+        if record.kind == "backup" and not record.is_encrypted
+    ]
+    if plain:
+        when = texts.BACKUP_NEXT if settings.backup.every else texts.BACKUP_BY_HAND
+        sentences.append(texts.COPIES_PLAIN.format(names=texts.join_list(plain), when=when))
+    for record in records:
+        goes_at = record.goes_at(settings)
+        if goes_at is not None:
+            day = texts.format_day(goes_at, zone)
+            sentences.append(texts.COPIES_ENCRYPTED.format(name=record.path.name, day=day))
+    if old_homes:
+        sentences.append(texts.COPIES_OLD_HOME.format(names=texts.join_list(old_homes)))
+    return sentences
+
+
+def _publish(archive: Path, folder: Path, name: str) -> Path:
+    """Move a finished archive to a free name, durably, and return its path."""
+    with archive.open("rb") as file:
+        is_encrypted = file.read(2) != b"\x1f\x8b"
+    suffix = ".tar.gz.age" if is_encrypted else ".tar.gz"
+    path = folder / f"{name}{suffix}"
+    number = 1
+    while path.exists():
+        number += 1
+        path = folder / f"{name}-{number}{suffix}"
+    _sync(archive)
+    archive.chmod(0o600)
+    archive.replace(path)
+    _sync(folder)
+    return path
+
+
+def _sync(path: Path) -> None:
+    """Wait until a file or the entries of a folder are on the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _is_engine_running(home: Path) -> bool:
+    """Whether PostgreSQL of a memory service runs in the home, or was killed."""
+    data = home / "engines" / "hindsight" / "postgres"
+    return any(data.rglob("postmaster.pid")) if data.exists() else False

@@ -1,0 +1,156 @@
+"""The list of a home's backups, in `backups.json` in the home.
+
+It isn't in state.db, because it's needed when state.db is damaged. It says which backups still hold
+what was forgotten, and whether the last backup is recent enough.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any, Literal
+
+from config.files import replace_file
+from config.settings import Settings
+from core.errors import StoreError
+from core.transfer.backup import CATALOG_FILE
+
+# A backup counts as late after this much of the interval.
+LATE_FACTOR = 1.5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BackupRecord:
+    """A backup, or the home that a restore has put aside."""
+
+    path: Path
+    made_at: datetime
+    # The erasure epoch of the content: what was forgotten later is still in it.
+    epoch: int
+    is_encrypted: bool = False
+    kind: Literal["backup", "old_home"] = "backup"
+
+    @property
+    def state(self) -> Literal["there", "gone", "out_of_reach"]:
+        """Whether the file is there. A file of a disk that isn't connected is out of reach."""
+        if self.path.exists():
+            return "there"
+        return "gone" if self.path.parent.exists() else "out_of_reach"
+
+    def goes_at(self, settings: Settings) -> datetime | None:
+        """Return when an encrypted backup is deleted, or None if it isn't encrypted."""
+        if not self.is_encrypted:
+            return None
+        return self.made_at + timedelta(days=settings.backup.keep_days)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CatalogState:
+    """The content of the list."""
+
+    # The oldest first, without those that were deleted.
+    records: Sequence[BackupRecord] = ()
+    # When the last backup failed, and why. None if the last one succeeded.
+    failed_at: datetime | None = None
+    failure: str = ""
+
+    @property
+    def last_backup(self) -> BackupRecord | None:
+        """The last backup that is there; backups of disks that aren't connected count, too."""
+        backups = [record for record in self.records if record.kind == "backup"]
+        return backups[-1] if backups else None
+
+    def holding(self, epoch: int) -> list[BackupRecord]:
+        """Return the records whose content is older than an erasure epoch."""
+        return [record for record in self.records if record.epoch < epoch]
+
+
+class BackupCatalog:
+    """Reads and changes the list of one home."""
+
+    def __init__(self, home: Path) -> None:
+        self._path = home / CATALOG_FILE
+
+    def load(self) -> CatalogState:
+        """Return the list. A list that can't be read counts as empty."""
+        try:
+            values = json.loads(self._path.read_text(encoding="utf-8"))
+            records = [_parse_record(entry) for entry in values["records"]]
+            failed_at = values.get("failed_at")
+            state = CatalogState(
+                records=sorted(records, key=lambda record: record.made_at),
+                failed_at=datetime.fromisoformat(failed_at) if failed_at else None,
+                failure=str(values.get("failure", "")),
+            )
+        except (OSError, ValueError, KeyError, TypeError):
+            return CatalogState()
+        present = [record for record in state.records if record.state != "gone"]
+        return replace(state, records=present)
+
+    def add(self, record: BackupRecord) -> None:
+        """Add a record, or replace the one with the same path. Ends a reported failure."""
+        state = self.load()
+        others = [known for known in state.records if known.path != record.path]
+        self._save(CatalogState(records=[*others, record]))
+
+    def note_failure(self, at: datetime, reason: str) -> None:
+        """Record that a backup failed."""
+        self._save(replace(self.load(), failed_at=at, failure=reason))
+
+    def _save(self, state: CatalogState) -> None:
+        records = [
+            asdict(record) | {"path": str(record.path), "made_at": record.made_at.isoformat()}
+            for record in state.records
+        ]
+        values = {
+            "records": records,
+            "failed_at": state.failed_at.isoformat() if state.failed_at else None,
+            "failure": state.failure,
+        }
+        replace_file(self._path, json.dumps(values, indent=1, ensure_ascii=False).encode())
+
+
+def backup_folder(settings: Settings) -> Path:
+    """Return the folder for backups: the one in the settings, or one next to the home.
+
+    If nothing can be created next to the home, as in some containers, it's a folder in the home.
+    """
+    if settings.backup.folder is not None:
+        return settings.backup.folder
+    home = settings.home
+    folder = home.with_name(f"{home.name}.backups")
+    if folder.exists() or os.access(home.parent, os.W_OK):
+        return folder
+    return home / "backups"
+
+
+def is_late(settings: Settings, state: CatalogState, now: datetime) -> bool:
+    """Whether the last good backup is older than the settings want."""
+    every = settings.backup.every
+    if not every:
+        return False
+    last = state.last_backup
+    return last is None or now - last.made_at > every * LATE_FACTOR
+
+
+def require_folder(folder: Path) -> None:
+    """Create a folder for backups if it's missing. Raises StoreError if that isn't possible."""
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise StoreError(
+            f"The folder {folder} for backups can't be created ({error.strerror}). "
+            "Choose another folder: set folder in [backup] of mneme.toml."
+        ) from error
+
+
+def _parse_record(entry: dict[str, Any]) -> BackupRecord:
+    values = entry | {
+        "path": Path(entry["path"]),
+        "made_at": datetime.fromisoformat(entry["made_at"]),
+    }
+    return BackupRecord(**values)

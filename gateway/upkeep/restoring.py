@@ -1,0 +1,167 @@
+"""Restores a backup: unpacks it next to the home, checks it, and puts it in the home's place.
+
+The home that was there is kept next to the new one. What was forgotten after the backup is then
+erased again, as the journal next to the home says.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+from core.errors import HistoryError, Refused, StoreError
+from core.store.sqlite.copying import read_database_info, verify_copy
+from core.transfer.backup import (
+    HOME_FOLDER,
+    JOURNAL_ENTRY,
+    SECRETS_FILE,
+    STATE_FILE,
+    Manifest,
+    is_left_out,
+    unpack_backup,
+)
+from gateway import texts
+from gateway.services import LOCK_FILE
+from gateway.upkeep.catalog import BackupCatalog, BackupRecord
+
+# Files of the old home that the new one doesn't get: they belong to the old state.db.
+_STATE_STARTS = (STATE_FILE, "database-state.created")
+_AGE_START = b"age-encryption.org/v1"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Restored:
+    """A backup that is now the home."""
+
+    manifest: Manifest
+    # Where the old home is; None if there was none.
+    old_home: Path | None
+    # Whether the journal or the old state.db says what was forgotten after the backup.
+    knows_erasures: bool
+
+
+class RestoreJob:
+    """Restores one backup into one home, in two steps: `prepare` and `swap`.
+
+    Used as a context manager, which locks the home and removes what `prepare` has unpacked.
+    """
+
+    def __init__(self, file: Path, home: Path) -> None:
+        self._file = file
+        self._home = home
+        self._scratch = home.with_name(f".{home.name}.restoring")
+        self._unpacked = self._scratch / "unpacked"
+        self._journal = home.with_name(f"{home.name}.erasures")
+        self._stack = contextlib.ExitStack()
+
+    def __enter__(self) -> RestoreJob:
+        """Lock the home. Raises Refused if Mneme is running."""
+        try:
+            self._stack.enter_context(FileLock(self._home / LOCK_FILE).acquire(timeout=0))
+        except Timeout as error:
+            raise Refused(texts.RESTORE_RUNNING.format(home=self._home)) from error
+        return self
+
+    def __exit__(self, *details: object) -> None:
+        self._stack.close()
+        shutil.rmtree(self._scratch, ignore_errors=True)
+
+    def prepare(self, load_secret: Callable[[], str]) -> Manifest:
+        """Unpack and check the backup. The home doesn't change.
+
+        `load_secret` returns the key or passphrase of an encrypted backup. Raises HistoryError or
+        StoreError if the backup can't be used, and OSError.
+        """
+        shutil.rmtree(self._scratch, ignore_errors=True)
+        self._scratch.mkdir(mode=0o700)
+        archive = self._file
+        with archive.open("rb") as file:
+            is_encrypted = file.read(len(_AGE_START)) == _AGE_START
+        if is_encrypted:
+            # Imported here because few people encrypt their backups.
+            from core.transfer.encryption import decrypt_file
+
+            archive = self._scratch / self._file.name
+            decrypt_file(self._file, archive, load_secret())
+        manifest = unpack_backup(archive, self._unpacked)
+        try:
+            verify_copy(self._unpacked / HOME_FOLDER / STATE_FILE)
+        except StoreError as error:
+            raise HistoryError(f"{self._file} can't be restored. {error}") from error
+        return manifest
+
+    def swap(self, manifest: Manifest, now: datetime) -> Restored:
+        """Put the unpacked home in the place of the current one, which is kept next to it."""
+        current_epoch = self._load_current_epoch()
+        had_journal = self._journal.exists()
+        self._merge_journals()
+        stamp = now.strftime("%Y%m%d-%H%M%S")
+        old_home = self._home.with_name(f"{self._home.name}.before-restore-{stamp}")
+        try:
+            self._home.rename(old_home)
+        except OSError as error:
+            raise Refused(
+                texts.RESTORE_MOUNT.format(home=self._home, reason=error.strerror)
+            ) from error
+        (self._unpacked / HOME_FOLDER).rename(self._home)
+        _carry_over(old_home, self._home)
+        kept_home = old_home if _has_content(old_home) else None
+        if kept_home is None:
+            shutil.rmtree(old_home, ignore_errors=True)
+        else:
+            BackupCatalog(self._home).add(
+                BackupRecord(path=old_home, made_at=now, epoch=current_epoch or 0, kind="old_home")
+            )
+        is_newest = current_epoch is not None and current_epoch <= manifest.epoch
+        return Restored(
+            manifest=manifest, old_home=kept_home, knows_erasures=had_journal or is_newest
+        )
+
+    def _load_current_epoch(self) -> int | None:
+        """Return the erasure epoch of the home; None if it has no state.db that can be read."""
+        path = self._home / STATE_FILE
+        try:
+            return read_database_info(path).epoch if path.exists() else None
+        except StoreError:
+            return None
+
+    def _merge_journals(self) -> None:
+        """Add the lines of the backup's journal to the one next to the home."""
+        backed_up = self._unpacked / JOURNAL_ENTRY
+        if not backed_up.exists():
+            return
+        known = self._journal.read_text(encoding="utf-8") if self._journal.exists() else ""
+        known_lines = set(known.splitlines())
+        lines = backed_up.read_text(encoding="utf-8").splitlines()
+        missing = [line for line in lines if line and line not in known_lines]
+        if not missing:
+            return
+        self._journal.touch(0o600)
+        with self._journal.open("a", encoding="utf-8") as file:
+            file.write("".join(f"\n{line}\n" for line in missing))
+            file.flush()
+            os.fsync(file.fileno())
+
+
+def _carry_over(old_home: Path, home: Path) -> None:
+    """Move what backups leave out from the old home to the new one, such as the secrets."""
+    for path in sorted(old_home.iterdir()):
+        name = f"{path.name}/" if path.is_dir() else path.name
+        is_state = path.name.startswith(_STATE_STARTS)
+        is_wanted = is_left_out(name) or path.name in (SECRETS_FILE, "engines")
+        if is_wanted and not is_state and path.suffix != ".lock":
+            target = home / path.name
+            if not target.exists():
+                path.rename(target)
+
+
+def _has_content(home: Path) -> bool:
+    """Whether a home has more than locks."""
+    return any(path.suffix != ".lock" for path in home.rglob("*") if not path.is_dir())

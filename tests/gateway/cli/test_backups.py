@@ -1,0 +1,222 @@
+"""`mneme backup` and `mneme restore`, and what became of erased texts in both."""
+
+from __future__ import annotations
+
+import json
+import re
+import tarfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyrage
+import pytest
+from filelock import FileLock
+
+from core.privacy.home_files import encode_phrase
+from gateway.upkeep.backups import LOCK_NAME
+from tests.fixtures.command_line import good, mneme
+
+pytestmark = pytest.mark.slow
+
+SAID = "I moved to Zanzibar in May.\nI live by the sea.\n/memory add Zanzibar is warm\n"
+
+
+@pytest.fixture
+def talked(home: Path) -> Path:
+    """A home in which the owner has said something."""
+    good(home, "chat", stdin=SAID)
+    return home
+
+
+def list_backups(home: Path) -> list[Path]:
+    return sorted(home.with_name("home.backups").glob("mneme-*"))
+
+
+def contents(file: Path) -> Iterator[bytes]:
+    with tarfile.open(file) as archive:
+        for member in archive:
+            content = archive.extractfile(member)
+            assert content is not None
+            yield content.read().lower()
+
+
+def holds(file: Path, word: str) -> bool:
+    return any(form in content for content in contents(file) for form in encode_phrase(word))
+
+
+def test_backup_says_where_it_is_and_what_it_lacks(talked: Path) -> None:
+    printed = good(talked, "backup")
+    (file,) = list_backups(talked)
+    assert f"The backup is {file}" in printed
+    assert "opened and checked" in printed
+    assert "It has no secrets" in printed
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert holds(file, "Zanzibar")
+
+
+def test_backup_goes_into_a_named_folder_and_prints_json(talked: Path, tmp_path: Path) -> None:
+    result = json.loads(good(talked, "backup", str(tmp_path / "disk" / "mneme"), "--json"))
+    path = Path(result["path"])
+    assert path.parent == tmp_path / "disk" / "mneme"
+    assert path.stat().st_size == result["bytes"]
+    assert result["is_encrypted"] is False
+
+
+def test_older_backup_is_rewritten_without_what_was_forgotten(talked: Path) -> None:
+    good(talked, "backup")
+    (first,) = list_backups(talked)
+    receipt = good(talked, "forget", "Zanzibar", "--yes")
+    assert f"Backups still hold it ({first.name}); mneme backup takes it out of them." in receipt
+    assert "taken out of 1 older backup" in good(talked, "backup")
+    assert not any(holds(file, "Zanzibar") for file in list_backups(talked))
+    assert all(holds(file, "sea") for file in list_backups(talked))
+    assert "Backups still hold" not in good(talked, "forget", "boats and planes", "--yes")
+
+
+def test_encrypted_backup_is_named_with_its_last_day(talked: Path) -> None:
+    key = pyrage.x25519.Identity.generate()
+    (talked / "mneme.toml").write_text(f'[backup]\nencrypt_to = "{key.to_public()}"\n')
+    good(talked, "backup")
+    (file,) = list_backups(talked)
+    assert file.suffix == ".age"
+    receipt = good(talked, "forget", "Zanzibar", "--yes")
+    assert re.search(rf"encrypted backup {file.name} holds it until it's deleted on \d", receipt)
+    good(talked, "backup")
+    assert file.exists()
+
+
+def test_restore_erases_again_what_was_forgotten_since(talked: Path, tmp_path: Path) -> None:
+    key = pyrage.x25519.Identity.generate()
+    (tmp_path / "key").write_text(f"# made today\n{key}\n")
+    (talked / "secrets.env").write_text("KEY=1\n")
+    good(talked, "backup", "--encrypt", str(key.to_public()))
+    (file,) = list_backups(talked)
+    good(talked, "forget", "Zanzibar", "--yes")
+    printed = good(talked, "restore", str(file), "--key", str(tmp_path / "key"), "--yes")
+    assert "I erased again what was forgotten since then (1 erasure)" in printed
+    assert "Zanzibar" not in mneme(talked, "recall", "Zanzibar").stdout.replace("“Zanzibar”", "")
+    assert "by the sea" in good(talked, "recall", "sea")
+    assert (talked / "secrets.env").read_text() == "KEY=1\n"
+    (old_home,) = talked.parent.glob("home.before-restore-*")
+    assert str(old_home) in printed
+    receipt = good(talked, "forget", "sea", "--yes")
+    assert f"put aside still holds it. Delete it: {old_home}" in receipt
+
+
+def test_restore_with_a_passphrase_asks_for_it_and_refuses_a_wrong_one(talked: Path) -> None:
+    good(talked, "backup", "--encrypt", "passphrase", stdin="correct horse\n")
+    (file,) = list_backups(talked)
+    wrong = mneme(talked, "restore", str(file), "--yes", stdin="battery staple\n")
+    assert wrong.returncode == 1
+    assert "can't be decrypted with this key or passphrase" in wrong.stderr
+    printed = good(talked, "restore", str(file), "--yes", stdin="correct horse\n")
+    assert "The record names nothing that had to be erased again" in printed
+
+
+def test_restore_on_another_machine_says_that_it_can_t_know_what_was_forgotten(
+    talked: Path, tmp_path: Path
+) -> None:
+    good(talked, "backup")
+    (file,) = list_backups(talked)
+    good(talked, "forget", "Zanzibar", "--yes")
+    (tmp_path / "new").mkdir()
+    other = tmp_path / "new" / "home"
+    printed = good(other, "restore", str(file), "--yes")
+    assert "I can't know what you have forgotten since that backup" in printed
+    assert "moved to" in good(other, "recall", "Zanzibar")
+    # The record that arrives later is used.
+    other.with_name("home.erasures").write_bytes(talked.with_name("home.erasures").read_bytes())
+    assert "I erased again" in mneme(other, "recall", "sea").stderr
+    assert "moved to" not in good(other, "recall", "Zanzibar")
+
+
+def test_restore_refuses_a_running_home_and_changes_nothing(talked: Path) -> None:
+    good(talked, "backup")
+    (file,) = list_backups(talked)
+    with FileLock(talked / "gateway.lock"):
+        refused = mneme(talked, "restore", str(file), "--yes")
+    assert refused.returncode == 1
+    assert "Mneme is running with the home" in refused.stderr
+    assert not list(talked.parent.glob("*restor*"))
+
+
+def test_restore_without_a_yes_or_with_a_damaged_file_changes_nothing(talked: Path) -> None:
+    good(talked, "backup")
+    (file,) = list_backups(talked)
+    before = sorted(talked.rglob("*"))
+    assert mneme(talked, "restore", str(file), stdin="no\n").returncode == 2
+    file.write_bytes(file.read_bytes()[:-100])
+    damaged = mneme(talked, "restore", str(file), "--yes")
+    assert damaged.returncode == 1
+    assert "it is damaged" in damaged.stderr
+    assert sorted(talked.rglob("*")) == before
+    assert not list(talked.parent.glob("*restor*"))
+
+
+def test_restore_works_although_the_settings_are_broken(talked: Path) -> None:
+    good(talked, "backup")
+    (file,) = list_backups(talked)
+    (talked / "mneme.toml").write_text("[model\n")
+    good(talked, "restore", str(file), "--yes")
+    assert "by the sea" in good(talked, "recall", "sea")
+
+
+def test_only_as_many_backups_are_kept_as_the_settings_say(talked: Path, tmp_path: Path) -> None:
+    (talked / "mneme.toml").write_text("[backup]\nkeep = 2\n")
+    good(talked, "backup", str(tmp_path / "other"))
+    for _ in range(3):
+        good(talked, "backup")
+    assert len(list_backups(talked)) == 2
+    assert len(list((tmp_path / "other").glob("mneme-*"))) == 1
+
+
+def test_what_a_killed_backup_has_left_is_removed_by_the_next(talked: Path) -> None:
+    leftover = talked.with_name("home.backups") / ".mneme-123.partial"
+    leftover.mkdir(parents=True)
+    (leftover / "state.db").write_text("half")
+    good(talked, "backup")
+    assert not leftover.exists()
+
+
+def test_second_backup_at_the_same_time_is_refused(talked: Path) -> None:
+    folder = talked.with_name("home.backups")
+    folder.mkdir()
+    with FileLock(folder / LOCK_NAME):
+        refused = mneme(talked, "backup")
+    assert refused.returncode == 1
+    assert "Another backup" in refused.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (("--encrypt", "age1nonsense"), "isn't a key to encrypt to"),
+        (("/proc/nowhere",), "can't be created"),
+        (("--encrypt", "passphrase"), "The passphrase is empty"),
+    ],
+)
+def test_impossible_backup_is_refused_with_a_sentence(
+    talked: Path, arguments: tuple[str, ...], reason: str
+) -> None:
+    refused = mneme(talked, "backup", *arguments)
+    assert refused.returncode == 1
+    assert reason in refused.stderr
+    assert refused.stderr.count("\n") == 1
+    assert list_backups(talked) == []
+
+
+def test_backup_of_a_damaged_database_keeps_the_older_ones(talked: Path) -> None:
+    good(talked, "backup")
+    with (talked / "state.db").open("r+b") as file:
+        file.seek(3 * 4096)
+        file.write(b"\xff" * 8192)
+    refused = mneme(talked, "backup")
+    assert refused.returncode == 1
+    assert "damaged" in refused.stderr
+    assert len(list_backups(talked)) == 1
+
+
+def test_backup_of_an_empty_home_is_refused(home: Path) -> None:
+    refused = mneme(home, "backup")
+    assert refused.returncode == 1
+    assert "nothing to back up" in refused.stderr

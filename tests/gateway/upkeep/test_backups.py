@@ -1,0 +1,115 @@
+"""Scheduled backups, and what `mneme check` says about them."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from config.settings import Settings
+from gateway.check import run_checks
+from gateway.services import Services
+from gateway.upkeep.backups import BackupScheduler, describe_remaining_copies
+from gateway.upkeep.catalog import BackupCatalog, BackupRecord, backup_folder
+from tests.fixtures.clock import SteadyClock
+from tests.fixtures.command_line import good
+
+pytestmark = pytest.mark.slow
+
+
+def load(home: Path, options: str = 'every = "1d"') -> Settings:
+    (home / "mneme.toml").write_text(f"[backup]\n{options}\n")
+    return Settings.load({"MNEME_HOME": str(home)})
+
+
+def count_backups(settings: Settings) -> int:
+    return len(list(backup_folder(settings).glob("mneme-*")))
+
+
+async def test_scheduled_backup_is_made_when_it_is_due(home: Path) -> None:
+    settings = load(home)
+    async with Services.open(settings) as services:
+        clock = SteadyClock(services.clock.now())
+        scheduler = BackupScheduler(settings, clock, services.owner_notices)
+        await scheduler.tend()
+        assert count_backups(settings) == 1
+        clock.advance(hours=23)
+        await scheduler.tend()
+        assert count_backups(settings) == 1
+        clock.advance(hours=2)
+        await scheduler.tend()
+        assert count_backups(settings) == 2
+
+
+async def test_owner_is_told_once_a_day_if_a_backup_fails(home: Path) -> None:
+    good(home, "chat", stdin="hello\n")
+    (home / "file").write_text("in the way")
+    settings = load(home, f'every = "1d"\nfolder = "{home}/file"')
+    async with Services.open(settings) as services:
+        clock = SteadyClock(services.clock.now())
+        scheduler = BackupScheduler(settings, clock, services.owner_notices)
+        for _ in range(3):
+            await scheduler.tend()
+            clock.advance(minutes=50)
+        rows = await services.database.fetch_all(
+            "SELECT payload FROM outbox WHERE kind = 'notice' AND key LIKE 'backup:%'"
+        )
+        assert len(rows) == 1
+        assert "The backup failed: The folder" in str(tuple(rows[0]))
+    (result,) = [one for one in await run_checks(settings) if one.subject == "backups"]
+    assert result.state == "wrong"
+    assert "can't be created" in result.text
+    assert "mneme backup" in result.advice
+
+
+async def test_check_warns_if_the_last_backup_is_older_than_set(home: Path) -> None:
+    settings = load(home)
+    good(home, "sessions")
+    good(home, "backup")
+    (result,) = [one for one in await run_checks(settings) if one.subject == "backups"]
+    assert result.state == "right"
+    catalog = BackupCatalog(home)
+    (record,) = catalog.load().records
+    old = BackupRecord(
+        path=record.path, made_at=record.made_at - timedelta(days=2), epoch=record.epoch
+    )
+    catalog.add(old)
+    (result,) = [one for one in await run_checks(settings) if one.subject == "backups"]
+    assert result.state == "wrong"
+    assert "older than backup.every" in result.text
+    record.path.unlink()
+    (result,) = [one for one in await run_checks(settings) if one.subject == "backups"]
+    assert "There is no backup" in result.text
+
+
+async def test_receipt_names_files_only_to_the_owner(home: Path) -> None:
+    settings = load(home)
+    good(home, "sessions")
+    good(home, "backup")
+    (sentence,) = describe_remaining_copies(settings, 2, is_owner=True)
+    assert "mneme-" in sentence
+    assert "at the next backup" in sentence
+    (sentence,) = describe_remaining_copies(settings, 2, is_owner=False)
+    assert "mneme-" not in sentence
+    assert describe_remaining_copies(settings, 0, is_owner=True) == []
+
+
+async def test_expired_encrypted_backup_goes_with_the_next_one(home: Path) -> None:
+    settings = load(home, 'keep_days = 30\npassphrase = "BACKUP_WORDS"')
+    good(home, "sessions")
+    good(home, "backup", BACKUP_WORDS="correct horse")
+    catalog = BackupCatalog(home)
+    (record,) = catalog.load().records
+    assert record.is_encrypted
+    catalog.add(
+        BackupRecord(
+            path=record.path,
+            made_at=record.made_at - timedelta(days=31),
+            epoch=0,
+            is_encrypted=True,
+        )
+    )
+    good(home, "backup", BACKUP_WORDS="correct horse")
+    assert not record.path.exists()
+    assert count_backups(settings) == 1
