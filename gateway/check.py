@@ -33,7 +33,7 @@ from gateway import texts
 from gateway.installation import list_unreadable_files
 from gateway.services import LOCK_FILE, STATE_FILE, Services, create_model_client, load_providers
 from gateway.supervisor import CONNECTED, WallClock
-from gateway.upkeep.backups import describe_backups
+from gateway.upkeep.backups import describe_backups, describe_restore
 
 # How long a check waits for a server.
 PROBE_TIMEOUT_S = 30.0
@@ -75,7 +75,7 @@ async def run_checks(settings: Settings | None, problems: Sequence[str] = ()) ->
                 results.append(await run_probe("embeddings", services.embeddings.probe()))
             results += await _check_context_files(services)
     except StoreError as error:
-        results.append(_describe_store_error(error))
+        results.append(_describe_store_error(error, settings))
     results.append(_check_backups(settings))
 
     probes = {"model": _probe_model(settings)}
@@ -98,11 +98,16 @@ async def _count_queued_items(services: Services) -> dict[str, OutboxCounts]:
     return counts
 
 
-def _describe_store_error(error: StoreError) -> CheckResult:
-    """Describe why state.db can't be used. If it is damaged, advise to restore a backup."""
+def _describe_store_error(error: StoreError, settings: Settings) -> CheckResult:
+    """Describe why state.db can't be used. If it's damaged or lost, advise to restore a backup."""
     text, hint, _ = str(error).partition(_CHECK_HINT)
-    advice = texts.RESTORE if hint else ""
+    advice = describe_restore(settings) if hint or not _has_state(settings.home) else ""
     return CheckResult(subject="state.db", state="wrong", text=text, advice=advice)
+
+
+def _has_state(home: Path) -> bool:
+    path = home / STATE_FILE
+    return path.exists() and path.stat().st_size > 0
 
 
 def _apply_gateway_state(result: CheckResult, states: Mapping[str, str]) -> CheckResult:
@@ -283,7 +288,8 @@ async def _check_store(services: Services) -> AsyncIterator[CheckResult]:
     path = services.database.path
     damage = await find_damage(services.database)
     problems = [f"{path} is damaged: {'; '.join(damage)}"] if damage else []
-    yield _build_result("state.db", problems, texts.RESTORE, f"{path} is undamaged.")
+    advice = describe_restore(services.settings)
+    yield _build_result("state.db", problems, advice, f"{path} is undamaged.")
     if services.restore_report:
         yield CheckResult(subject="backup", state="right", text=services.restore_report)
     yield _build_result(

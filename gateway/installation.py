@@ -1,12 +1,14 @@
 """Checks the installation: its four packages are ours, and every data file can be read.
 
-Only the standard library is imported here: this runs before anything else does.
+It also says how Mneme was installed, and how to update it. Only the standard library is imported
+here: this runs before anything else does.
 """
 
 from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -63,6 +65,39 @@ DATA_FILES: Mapping[str, Sequence[str]] = {
     ),
 }
 """The data files, by folder. A test compares this list with the files of the repository."""
+
+# The name of the package that pip, pipx and uv know.
+DISTRIBUTION = "mneme-gateway"
+# Files that exist only in a container.
+_CONTAINER_MARKS = (Path("/.dockerenv"), Path("/run/.containerenv"))
+
+
+@dataclass(frozen=True, slots=True)
+class UpdateAdvice:
+    """How Mneme was installed, and what to type to update it."""
+
+    kind: str
+    command: str
+
+
+def describe_update(
+    prefix: Path, python: str, root: Path = ROOT, marks: Sequence[Path] = _CONTAINER_MARKS
+) -> UpdateAdvice:
+    """Return how to update this installation.
+
+    `prefix` is the environment of `python`. The packages are in `root`. A file of `marks` exists
+    only in a container.
+    """
+    if (root / ".git").exists():
+        return UpdateAdvice("a clone", f"cd {root} && git pull && ./setup.sh")
+    if any(mark.exists() for mark in marks):
+        return UpdateAdvice("a container", "docker compose pull && docker compose up -d")
+    path = prefix.as_posix()
+    if "/pipx/venvs/" in path:
+        return UpdateAdvice("pipx", f"pipx upgrade {DISTRIBUTION}")
+    if "/uv/tools/" in path:
+        return UpdateAdvice("uv", f"uv tool upgrade {DISTRIBUTION}")
+    return UpdateAdvice("pip", f"{python} -m pip install --upgrade {DISTRIBUTION}")
 
 
 def find_foreign_package() -> str | None:

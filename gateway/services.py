@@ -40,6 +40,7 @@ from core.store.ownership.removal import Removals
 from core.store.preferences import Preference, Preferences
 from core.store.rows import get_meta, parse_account, set_meta
 from core.store.sessions import Conversations
+from core.store.sqlite.copying import needs_migration
 from core.store.sqlite.database import Database, LockWait
 from core.store.sync import SyncQueue
 from core.store.usage_and_limits import Budget, UsageLog
@@ -236,12 +237,20 @@ class Services:
         *,
         notifies_owner: bool = False,
         lock_wait: LockWait | None = None,
+        makes_backup: bool = True,
     ) -> AsyncIterator[Services]:
         """Open state.db in the home, and store the owner that the settings name.
+
+        If `makes_backup`, a backup is made before a migration of state.db.
 
         If a backup was restored, the erasures that were made after the backup are repeated. Raises
         StoreError if state.db can't be used.
         """
+        if makes_backup and needs_migration(settings.home / STATE_FILE):
+            # Imported here because this is rare.
+            from gateway.upkeep.backups import back_up_before_migration
+
+            await back_up_before_migration(settings, WallClock())
         async with Database.open(settings.home / STATE_FILE, lock_wait) as database:
             services = cls(settings, database, on_change, notifies_owner=notifies_owner)
             await services._store_owner()

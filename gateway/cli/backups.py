@@ -1,4 +1,4 @@
-"""The shell commands `mneme backup` and `mneme restore`.
+"""The shell commands `mneme backup`, `mneme restore` and `mneme upgrade`.
 
 `mneme backup` also runs in a process of its own when a scheduled backup is due.
 """
@@ -11,6 +11,7 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -18,13 +19,15 @@ import typer
 
 from config.settings import Settings, SettingsError, load_home
 from core.errors import ConfigError
-from core.transfer.backup import Manifest, Progress
+from core.store.sqlite.copying import LATEST_SCHEMA, read_database_info
+from core.transfer.backup import STATE_FILE, Manifest, Progress
 from gateway import logs, texts
 from gateway.cli import shell
 from gateway.cli.shell import AsJson, Yes
+from gateway.installation import DISTRIBUTION, describe_update
 from gateway.services import Services
 from gateway.supervisor import WallClock
-from gateway.upkeep.backups import NICENESS, BackupMaker, BackupOrder, BackupResult
+from gateway.upkeep.backups import NICENESS, BackupMaker, BackupOrder, BackupResult, load_key
 from gateway.upkeep.catalog import BackupCatalog, backup_folder
 from gateway.upkeep.restoring import Restored, RestoreJob
 
@@ -37,6 +40,7 @@ PASSPHRASE = "passphrase"
 def add_commands(root: typer.Typer) -> None:
     root.command("backup")(backup_command)
     root.command("restore")(restore_command)
+    root.command("upgrade")(upgrade_command)
 
 
 def backup_command(
@@ -128,6 +132,40 @@ def restore_command(
             shell.print_text(report)
 
 
+def upgrade_command(as_json: AsJson = False) -> None:
+    """Say how Mneme was installed, and what to type to update it.
+
+    Nothing is changed. The first start of a newer version makes a backup before it changes
+    state.db.
+    """
+    with shell.exit_on_error():
+        home = load_home()
+        advice = describe_update(Path(sys.prefix), sys.executable)
+        path = home / STATE_FILE
+        schema = read_database_info(path).schema if path.exists() else None
+        if as_json:
+            shell.print_json(
+                {
+                    "version": version(DISTRIBUTION),
+                    "installed_with": advice.kind,
+                    "command": advice.command,
+                    "schema": schema,
+                    "latest_schema": LATEST_SCHEMA,
+                }
+            )
+            return
+        lines = [
+            texts.UPGRADE.format(
+                version=version(DISTRIBUTION), kind=advice.kind, command=advice.command
+            )
+        ]
+        if schema is not None and schema > LATEST_SCHEMA:
+            lines.append(texts.UPGRADE_NEEDED.format(path=path))
+        else:
+            lines.append(texts.UPGRADE_BACKUP)
+        shell.print_text("\n".join(lines))
+
+
 async def _open_restored() -> str:
     """Open the restored home, and say which erasures were repeated.
 
@@ -135,7 +173,7 @@ async def _open_restored() -> str:
     """
     settings = Settings.load()
     logs.configure(settings, settings.home / shell.LOG_FILE_NAME)
-    async with Services.open(settings) as services:
+    async with Services.open(settings, makes_backup=False) as services:
         await services.forgetting.resume()
         return shell.render_plain(services.restore_report)
 
@@ -179,7 +217,7 @@ async def repeat_erasures(settings: Settings) -> Sequence[str]:
 
     Returns the days of the erasures that can't be repeated.
     """
-    async with Services.open(settings) as services:
+    async with Services.open(settings, makes_backup=False) as services:
         await services.forgetting.resume()
         while await services.forgetting.maintain():
             pass
@@ -191,21 +229,14 @@ def _load_key(settings: Settings, encrypt: str | None) -> EncryptionKey | None:
 
     Raises ConfigError if the key is invalid or the passphrase is missing.
     """
-    options = settings.backup
-    if encrypt is None and not options.encrypt_to and not options.passphrase:
-        return None
+    if encrypt is None:
+        return load_key(settings)
     # Imported here because few people encrypt their backups.
     from core.transfer.encryption import EncryptionKey, check_recipient
 
     if encrypt == PASSPHRASE:
         return EncryptionKey(passphrase=_ask_new_passphrase())
-    recipient = encrypt or options.encrypt_to
-    if recipient:
-        return EncryptionKey(recipients=(check_recipient(recipient),))
-    secret = settings.variables.get(options.passphrase)
-    if secret is None:
-        raise ConfigError(texts.BACKUP_NO_PASSPHRASE.format(variable=options.passphrase))
-    return EncryptionKey(passphrase=secret.get_secret_value())
+    return EncryptionKey(recipients=(check_recipient(encrypt),))
 
 
 def _ask_new_passphrase() -> str:

@@ -30,7 +30,7 @@ COMMANDS_BY_MODULE: Mapping[str, Sequence[str]] = {
     "run": ("run", "chat", "remind", "cron", "approve", "people", "status", "usage", "check"),
     "outbox": ("outbox",),
     "configuration": ("config",),
-    "backups": ("backup", "restore"),
+    "backups": ("backup", "restore", "upgrade"),
     "memory": ("memory", "remember", "facts", "forget", "skills"),
     "history": ("recall", "sessions", "export", "import"),
 }

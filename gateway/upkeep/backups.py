@@ -23,7 +23,7 @@ import structlog
 from filelock import FileLock, Timeout
 
 from config.settings import Settings, child_environment
-from core.errors import MnemeError, Refused, StoreError
+from core.errors import ConfigError, MnemeError, Refused, StoreError
 from core.ports import Clock
 from core.transfer.backup import (
     HOME_FOLDER,
@@ -279,6 +279,43 @@ class BackupMaker:
         return True
 
 
+async def back_up_before_migration(settings: Settings, clock: Clock) -> None:
+    """Make a backup of a home whose state.db has an older schema.
+
+    Raises StoreError if the backup fails. state.db is then unchanged.
+    """
+    path = settings.home / STATE_FILE
+    try:
+        order = BackupOrder(
+            folder=backup_folder(settings),
+            key=load_key(settings),
+            prefix="mneme-before-upgrade",
+        )
+        result = await BackupMaker(settings, clock).make(order)
+    except (MnemeError, OSError) as error:
+        raise StoreError(texts.UPGRADE_NO_BACKUP.format(path=path, reason=error)) from error
+    _log.info("a backup was made before the upgrade of state.db", path=str(result.record.path))
+
+
+def load_key(settings: Settings) -> EncryptionKey | None:
+    """Return the key that the settings name; None if backups aren't encrypted.
+
+    Raises ConfigError if the key is invalid or the passphrase is missing.
+    """
+    options = settings.backup
+    if not options.encrypt_to and not options.passphrase:
+        return None
+    # Imported here because few people encrypt their backups.
+    from core.transfer.encryption import EncryptionKey, check_recipient
+
+    if options.encrypt_to:
+        return EncryptionKey(recipients=(check_recipient(options.encrypt_to),))
+    secret = settings.variables.get(options.passphrase)
+    if secret is None:
+        raise ConfigError(texts.BACKUP_NO_PASSPHRASE.format(variable=options.passphrase))
+    return EncryptionKey(passphrase=secret.get_secret_value())
+
+
 class BackupScheduler:
     """Starts a backup when one is due, and tells the owner if it fails."""
 
@@ -354,6 +391,15 @@ def describe_backups(settings: Settings, now: datetime) -> tuple[str, str]:
         failure = state.failure.rstrip(".")
         return sentence, texts.BACKUP_FAILED_AT.format(moment=moment, reason=failure)
     return sentence, texts.BACKUP_LATE if is_late(settings, state, now) else ""
+
+
+def describe_restore(settings: Settings) -> str:
+    """Return advice for a damaged or lost state.db; it names the last good backup."""
+    last = BackupCatalog(settings.home).load().last_backup
+    if last is None:
+        return texts.RESTORE
+    moment = texts.format_moment(last.made_at, ZoneInfo(settings.general.zone))
+    return texts.RESTORE_LAST.format(path=last.path, moment=moment)
 
 
 def describe_remaining_copies(settings: Settings, epoch: int, *, is_owner: bool) -> list[str]:

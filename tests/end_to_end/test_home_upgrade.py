@@ -24,6 +24,7 @@ from typing import Any
 
 import pytest
 
+from core.store.sqlite.copying import LATEST_SCHEMA
 from tests.fixtures.bot_api import BotApi
 from tests.fixtures.command_line import good, mneme
 from tests.fixtures.forked import ROOT, ForkedProcess
@@ -365,3 +366,40 @@ def test_a_kill_at_any_point_of_the_upgrade_loses_nothing(old: Path, tmp_path: P
         best = found(home, [case["query"] for case in EXPECTED["recall"]])
         assert best == {case["query"]: case["message_id"] for case in EXPECTED["recall"]}
     assert killed >= KILLS, "most of the processes must be killed before they are done"
+
+
+def test_backup_is_made_before_the_upgrade_and_brings_the_old_home_back(old: Path) -> None:
+    schema = rows(old, "PRAGMA user_version")
+    texts = message_texts(old)
+    good(old, "sessions")
+    (file,) = old.with_name("home_wal.backups").glob("mneme-before-upgrade-*")
+    assert rows(old, "PRAGMA user_version") == [(LATEST_SCHEMA,)]
+    with tarfile.open(file) as archive:
+        archive.extract("home/state.db", old.with_name("unpacked"), filter="data")
+    assert rows(old.with_name("unpacked") / "home", "PRAGMA user_version") == schema
+    good(old, "sessions")
+    assert len(list(old.with_name("home_wal.backups").glob("mneme-*"))) == 1
+    good(old, "restore", str(file), "--yes")
+    # The restore also finishes an erasure that had begun.
+    assert message_texts(old).keys() == texts.keys()
+
+
+def test_upgrade_without_room_for_the_backup_is_refused_and_changes_nothing(old: Path) -> None:
+    schema = rows(old, "PRAGMA user_version")
+    old.with_name("home_wal.backups").write_text("a file is in the way")
+    refused = mneme(old, "sessions")
+    assert refused.returncode == 1
+    assert "must be upgraded, but the backup before that failed" in refused.stderr
+    assert rows(old, "PRAGMA user_version") == schema
+
+
+def test_upgrade_command_says_what_to_type_and_refuses_a_newer_home(old: Path) -> None:
+    printed = good(old, "upgrade")
+    assert "To update it, type:" in printed
+    assert "it makes a backup first" in printed
+    with closing(sqlite3.connect(old / "state.db")) as connection:
+        connection.execute("PRAGMA user_version = 9999")
+    assert "newer version of Mneme" in good(old, "upgrade")
+    newer = mneme(old, "sessions")
+    assert newer.returncode == 1
+    assert "was written by a newer version of Mneme" in newer.stderr

@@ -14,7 +14,13 @@ from pathlib import Path
 
 import pytest
 
-from gateway.installation import DATA_FILES, PACKAGES, ROOT, list_unreadable_files
+from gateway.installation import (
+    DATA_FILES,
+    PACKAGES,
+    ROOT,
+    describe_update,
+    list_unreadable_files,
+)
 
 BUILD = "import sys, setuptools.build_meta as backend; print(backend.build_{kind}(sys.argv[1]))"
 NO_KEYS = {"ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "TELEGRAM_BOT_TOKEN", "DISCORD_BOT_TOKEN"}
@@ -179,3 +185,25 @@ def test_foreign_package_of_the_same_name_ends_in_one_sentence(
     (line,) = result.stderr.splitlines()
     assert line.startswith(f"Mneme can't start: Python finds another `{name}` first, at {foreign}")
     assert "PYTHONPATH" in line
+
+
+@pytest.mark.parametrize(
+    ("prefix", "is_clone", "is_container", "command"),
+    [
+        ("/home/ana/mneme/.venv", True, False, "cd {root} && git pull && ./setup.sh"),
+        ("/usr/local", False, True, "docker compose pull && docker compose up -d"),
+        ("/home/ana/.local/pipx/venvs/mneme-gateway", False, False, "pipx upgrade mneme-gateway"),
+        ("/home/ana/.local/share/uv/tools/mneme-gateway", False, False, "uv tool upgrade"),
+        ("/home/ana/env", False, False, "/bin/python -m pip install --upgrade mneme-gateway"),
+    ],
+)
+def test_update_is_described_for_each_way_of_installation(
+    tmp_path: Path, prefix: str, is_clone: bool, is_container: bool, command: str
+) -> None:
+    mark = tmp_path / "container"
+    if is_clone:
+        (tmp_path / ".git").mkdir()
+    if is_container:
+        mark.touch()
+    advice = describe_update(Path(prefix), "/bin/python", tmp_path, [mark])
+    assert advice.command.startswith(command.format(root=tmp_path))

@@ -113,3 +113,21 @@ async def test_expired_encrypted_backup_goes_with_the_next_one(home: Path) -> No
     good(home, "backup", BACKUP_WORDS="correct horse")
     assert not record.path.exists()
     assert count_backups(settings) == 1
+
+
+@pytest.mark.parametrize("fault", ["damaged", "missing"])
+async def test_check_of_a_broken_state_offers_the_last_good_backup(home: Path, fault: str) -> None:
+    settings = load(home)
+    good(home, "sessions")
+    good(home, "backup")
+    (record,) = BackupCatalog(home).load().records
+    if fault == "missing":
+        (home / "state.db").unlink()
+    else:
+        (home / "state.db").write_bytes(b"no database" * 1000)
+    (result,) = [one for one in await run_checks(settings) if one.subject == "state.db"]
+    assert result.state == "wrong"
+    assert f"mneme restore {record.path}" in result.advice
+    good(home, "restore", str(record.path), "--yes")
+    (result,) = [one for one in await run_checks(settings) if one.subject == "state.db"]
+    assert result.state == "right"
