@@ -358,6 +358,10 @@ def _scrub_values(value: Any) -> Any:
 
 # A longer first paragraph counts as pasted.
 TYPED_CHARS = 600
+# A text is searched for the begin of a paste only as far as it could be typed.
+_MAX_SEARCHED_CHARS = TYPED_CHARS + 100
+_MAX_SEARCHED_LINES = 100
+_MAX_SEARCHED_COLONS = 50
 MARK_LETTERS = 4
 # A blank line, or the line that opens a code block.
 _PASTE_START = re.compile(r"\n[^\S\n]*\n|^[^\S\n]{0,3}(?:```|~~~)", re.MULTILINE)
@@ -411,43 +415,82 @@ def list_insertions(text: str) -> list[str]:
 def is_partly_pasted(text: str) -> bool:
     """Return True if a part of a message looks pasted."""
     text = text.strip()
-    if find_paste(text) < len(text) or len(text) > TYPED_CHARS:
+    if len(text) > TYPED_CHARS or find_paste(text) < len(text):
         return True
     return _QUOTED_LINE.search(text) is not None
 
 
 def find_paste(text: str) -> int:
-    """Return the position at which the pasted part of a message begins, or its length."""
+    """Return the position at which the pasted part of a message begins, or its length.
+
+    A text that is too long to count as typed is searched only as far as it could be typed. A text
+    with more quoted lines or colons than typed messages have counts as pasted as a whole.
+    """
     paste = _PASTE_START.search(text)
-    end = len(text) if paste is None else paste.start()
+    searched = text if paste is None else text[: paste.start()]
+    end = len(searched)
+    if end > _MAX_SEARCHED_CHARS:
+        searched, end = _limit_search(searched)
     # The leads of pastes are searched for only where there may be one.
-    if ":" in text[:end] or "\uff1a" in text[:end]:
-        end = min(end, _find_end_of_lead(text[:end]))
-    if "\n" in text[:end]:
-        end = min(end, _find_pasted_lines(text[:end]))
+    if ":" in searched or "\uff1a" in searched:
+        end = _find_end_of_lead(searched, end)
+    if "\n" in searched:
+        end = _find_pasted_lines(searched, text, end)
     return end
 
 
-def _find_end_of_lead(text: str) -> int:
-    """Return the position after a lead such as "my friend sent me:", or the text's length."""
-    for colon in _COLON.finditer(text):
-        line = text[text.rfind("\n", 0, colon.start()) + 1 : colon.start()]
+def _limit_search(text: str) -> tuple[str, int]:
+    """Return the part of a long text to search, and where a paste begins if none is found there.
+
+    Quoted lines never count as typed, so their number is limited instead of their length.
+    """
+    typed_chars = start = 0
+    for _ in range(_MAX_SEARCHED_LINES):
+        line_end = text.find("\n", start)
+        line = text[start:] if line_end < 0 else text[start:line_end]
+        if _QUOTED_LINE.match(line) is None:
+            content = line.strip()
+            searched_chars = _MAX_SEARCHED_CHARS - typed_chars
+            if len(content) > searched_chars:
+                return text[: start + line.index(content) + searched_chars], len(text)
+            typed_chars += len(content)
+        if line_end < 0:
+            return text, len(text)
+        start = line_end + 1
+    return "", 0
+
+
+def _find_end_of_lead(text: str, end: int) -> int:
+    """Return the position after a lead such as "my friend sent me:", or `end` without one."""
+    for number, colon in enumerate(_COLON.finditer(text)):
+        line = _read_line_end(text, colon.start())
         sentence = _SENTENCE.split(_fold_apostrophes(line))[-1]
         if _matches("leads", sentence) and not _matches("requests", sentence):
             return colon.end()
-    return len(text)
+        if number == _MAX_SEARCHED_COLONS:
+            return 0
+    return end
 
 
-def _find_pasted_lines(text: str) -> int:
-    """Return the position before the first line that looks pasted, or the text's length."""
-    for line_break in _LINE_BREAK.finditer(text):
-        above = text[: line_break.start()].rpartition("\n")[2].strip()
-        below = text[line_break.end() :]
+def _find_pasted_lines(searched: str, text: str, end: int) -> int:
+    """Return the position before the first line that looks pasted, or `end` without one.
+
+    `text` begins with `searched`. Below a line, it is read up to `end`, but not much further than
+    a typed text is long.
+    """
+    for line_break in _LINE_BREAK.finditer(searched[:end]):
+        above = _read_line_end(text, line_break.start()).strip()
+        below = text[line_break.end() : min(line_break.end() + _MAX_SEARCHED_CHARS, end)]
         if below.startswith(("[attached ", ">")) or above.startswith((">", "[attached ")):
             continue
         if _is_pasted_below(_fold_apostrophes(above), _fold_apostrophes(below)):
             return line_break.start()
-    return len(text)
+    return end
+
+
+def _read_line_end(text: str, end: int) -> str:
+    """Return the part of a line before a position, without the begin of a very long line."""
+    return text[max(text.rfind("\n", 0, end) + 1, end - _MAX_SEARCHED_CHARS) : end]
 
 
 def _is_pasted_below(above: str, below: str) -> bool:
