@@ -170,9 +170,14 @@ class MemoryReviewer:
         session = await self.conversations.find_by_message(last_id, scopes)
         if session is None:
             return []
-        # No session is left out, so the foreign texts of all of them count.
-        foreign_texts = list_foreign_texts(latest, replace(session, id=0))
-        return mark_repeats(material.messages, foreign_texts)
+
+        def mark() -> list[Message]:
+            # No session is left out, so the foreign texts of all of them count.
+            foreign_texts = list_foreign_texts(latest, replace(session, id=0))
+            return mark_repeats(material.messages, foreign_texts)
+
+        # To compare long texts takes long.
+        return await asyncio.to_thread(mark)
 
     async def _load_holdings(self, scopes: frozenset[Scope], since: datetime) -> _Holdings:
         """Load the notes, the latest facts that can be ended, and the skills used after `since`."""
@@ -195,7 +200,7 @@ class MemoryReviewer:
                 self.name,
                 "review",
                 language_data("prompts", "core.agent")["review"],
-                [_render_holdings(holdings), _render_messages(messages)],
+                [_render_holdings(holdings), await asyncio.to_thread(_render_messages, messages)],
                 max_tokens=MAX_ANSWER_TOKENS,
                 billing=BillingScope(scope=due.scope, user_id=account.user_id if account else ""),
             )

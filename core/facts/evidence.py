@@ -335,7 +335,12 @@ class EvidenceSearch:
         """Load the messages of a session and its parents. Repeated foreign text isn't typed."""
         history = await self.conversations.load_history(session, scopes)
         latest = await self.conversations.list_latest_from_outside(scopes, MAX_EARLIER)
-        return Evidence(mark_repeats(history, list_foreign_texts(latest, session)))
+
+        def mark() -> list[Message]:
+            return mark_repeats(history, list_foreign_texts(latest, session))
+
+        # To compare long texts takes long.
+        return Evidence(await asyncio.to_thread(mark))
 
     async def explain_missing(
         self, contents: Sequence[str], context: ToolContext, accepted_notes: Sequence[str] = ()

@@ -7,6 +7,7 @@ of others, summaries, results of jobs, skills and context files.
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -95,10 +96,16 @@ class TranscriptReader:
 
     async def load(self, context: ToolContext) -> Transcript:
         """Load the typed and the foreign texts of the conversation of a tool call."""
-        rows = await self.conversations.load_history(context.session, context.scopes)
+        session = context.session
+        rows = await self.conversations.load_history(session, context.scopes)
         latest = await self.conversations.list_latest_from_outside(context.scopes, MAX_EARLIER)
-        earlier = list_foreign_texts(latest, context.session)
-        return read_transcript(rows, context.session, context.sender, earlier, self.prompt_marks)
+
+        def read() -> Transcript:
+            earlier = list_foreign_texts(latest, session)
+            return read_transcript(rows, session, context.sender, earlier, self.prompt_marks)
+
+        # To compare long texts takes long.
+        return await asyncio.to_thread(read)
 
 
 def read_transcript(
@@ -316,12 +323,15 @@ def _list_message_parts(row: Message) -> list[ForeignText]:
     if row.origin != "typed":
         source = _ORIGIN_SOURCES.get(row.origin, "a text that nobody typed")
         return [*parts, ForeignText(source, row.text)]
+    typed = row.text
     if is_partly_pasted(row.text):
         text = row.text.strip()
         # A text that is too long counts as pasted as a whole.
-        rest = text[find_paste(text) :].strip() or text
-        parts.append(ForeignText(_ORIGIN_SOURCES["pasted"], rest))
-    for inserted in list_insertions(row.text):
+        start = find_paste(text)
+        start = start if text[start:].strip() else 0
+        parts.append(ForeignText(_ORIGIN_SOURCES["pasted"], text[start:].strip()))
+        typed = text[:start]
+    for inserted in list_insertions(typed):
         parts.append(ForeignText("a name that the platform inserted", inserted))
     return parts
 

@@ -17,6 +17,7 @@ from core.types import LOCAL_SCOPE, Completion, Request, Scope
 from gateway import services
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.gateway_harness import GatewayHarness, notices, open_gateway
+from tests.fixtures.loop_watch import watched
 from tests.fixtures.messages_api import MessagesApi
 from tests.fixtures.scripted_model import ScriptedModel, says
 
@@ -145,6 +146,20 @@ async def test_review_that_a_crash_interrupts_is_left_out_and_proposes_nothing_t
         await write(harness)
         assert await review(harness, clock) == [], "it waits already"
         assert len(await harness.services.notes.list_pending(SCOPES)) == 1
+
+
+async def test_review_of_long_pasted_texts_does_not_hold_the_loop(
+    tmp_path: Path, clock: SteadyClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    helper = _Helper([{**NOTE, "message": 9}])
+    async with open_reviewed(tmp_path, helper) as harness:
+        for number in range(8):
+            lines = (f"the {place} row of bed {number} has herbs" for place in range(2_000))
+            await write(harness, "Ben wrote:\n" + "\n".join(lines))
+        await write(harness)
+        with watched(monkeypatch, tmp_path / "loop"):
+            (text,) = await review(harness, clock)
+        assert "I never want replies" in text
 
 
 async def test_answer_of_a_turn_never_waits_for_the_review(
