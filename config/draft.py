@@ -102,7 +102,7 @@ class SettingsDraft:
         """
         changes = {
             name: self.secrets.get(name)
-            for name in {*self.secrets, *self._old_secrets}
+            for name in dict.fromkeys((*self._old_secrets, *self.secrets))
             if self.secrets.get(name) != self._old_secrets.get(name)
         }
         if changes:
@@ -117,6 +117,13 @@ class SettingsDraft:
                 raise
         self._old_text = self.text
         self._old_secrets = dict(self.secrets)
+
+    def with_option(self, path: str, value: Any) -> str:
+        """Return the text of mneme.toml with an option, without checking the whole.
+
+        Raises SettingsError if the option's place isn't a table.
+        """
+        return self._add_option(path, value)
 
     def _add_option(self, path: str, value: Any) -> str:
         *table, name = split_path(path)

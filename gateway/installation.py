@@ -57,7 +57,7 @@ DATA_FILES: Mapping[str, Sequence[str]] = {
         "data/smalltalk.toml",
         "data/words.toml",
     ),
-    "gateway": ("data/texts.toml",),
+    "gateway": ("data/setup.toml", "data/texts.toml"),
     "gateway/commands": (
         "data/commands.toml",
         "data/confirmations.toml",

@@ -319,14 +319,14 @@ def create_model_client(settings: Settings, clock: Clock) -> ModelRouter | None:
     servers = {options.split_name(name)[0] for name in (*options.offered_models, options.helper)}
     missing_keys = {name: settings.missing_key(name) for name in sorted(servers)}
     clients = {
-        name: _connect_model_server(settings, clock, name)
+        name: connect_model_server(settings, clock, name)
         for name, missing_key in missing_keys.items()
         if not missing_key
     }
     return ModelRouter(clients, missing_keys, options.split_name)
 
 
-def _connect_model_server(settings: Settings, clock: Clock, name: str) -> ModelClient:
+def connect_model_server(settings: Settings, clock: Clock, name: str) -> ModelClient:
     """Create the client for one of the servers in [model.servers]."""
     options = settings.model
     server = options.servers[name]

@@ -47,6 +47,7 @@ DOORS: Mapping[str, tuple[str, ...]] = {
     "dateparser": ("core/dates/parsing.py",),
     "dateutil": ("core/dates/recurrence.py",),
     "markdown_it": ("core/markup/markdown.py",),
+    "segno": ("gateway/cli/setup/dialog.py",),
     "regex": ("core/text/normalize.py",),
     "typer": ("gateway/cli/*.py",),
     "rich": ("adapters/terminal/*.py", "gateway/cli/*.py"),

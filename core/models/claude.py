@@ -20,12 +20,14 @@ from pydantic_core import PydanticSerializationError, from_json, to_json
 
 from core.models.connections import (
     CONNECT_TIMEOUT_S,
+    LIST_TIMEOUT_S,
     NO_KEY,
     WINDOW_TIMEOUT_S,
     connection_limits,
     exception_kind,
     is_on_this_machine,
     max_connections,
+    read_model_names,
 )
 from core.models.failures import (
     ErrorResponse,
@@ -124,6 +126,22 @@ class Claude:
             return info.max_input_tokens
         except (anthropic.AnthropicError, httpx2.HTTPError, ValueError, AttributeError):
             return None
+
+    async def list_models(self) -> list[str]:
+        """Return the names of the server's models. Raises ModelError if it doesn't list them."""
+        if not (self._key.isascii() and self._key.isprintable()):
+            raise ModelFailure("illegal_key", names=self.names)
+        try:
+            response: object = await self._client.get(
+                "/v1/models",
+                cast_to=object,
+                options={"timeout": LIST_TIMEOUT_S, "params": {"limit": 100}},
+            )
+        except anthropic.APIStatusError as error:
+            raise self._refusal(error, "") from None
+        except (anthropic.AnthropicError, httpx2.HTTPError, ValueError) as error:
+            raise ModelFailure(exception_kind(error), names=self.names) from error
+        return read_model_names(response)
 
     async def _attempt(
         self, request: Request, on_piece: TextCallback, silence_s: float

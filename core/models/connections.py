@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from urllib.parse import urlsplit
 
 import httpx2
@@ -12,6 +12,8 @@ from config.open_files import bound_connections
 CONNECT_TIMEOUT_S = 10.0
 # For the question how large a model's window is.
 WINDOW_TIMEOUT_S = 5.0
+# For the list of the server's models.
+LIST_TIMEOUT_S = 20.0
 # Sent to servers that need no key. Without any key, the SDKs search the disk or the environment.
 NO_KEY = "no-key"
 MAX_CONNECTIONS = 100
@@ -38,6 +40,16 @@ def max_connections() -> int:
 def connection_limits() -> httpx2.Limits:
     """Return the limits for a connection pool."""
     return httpx2.Limits(max_connections=max_connections(), keepalive_expiry=KEEPALIVE_S)
+
+
+def read_model_names(response: object) -> list[str]:
+    """Return the names in a server's list of models: ``{"data": [{"id": "gpt-6"}]}``."""
+    entries = response.get("data") if isinstance(response, Mapping) else None
+    names = []
+    for entry in entries if isinstance(entries, list) else ():
+        if isinstance(entry, Mapping) and isinstance(entry.get("id"), str):
+            names.append(entry["id"])
+    return names
 
 
 def is_on_this_machine(url: str) -> bool:

@@ -498,6 +498,9 @@ class ModelClient(Model, Protocol):
     async def probe(self, model: str) -> str:
         """Ask a model for a short answer; return a sentence that says where it answers."""
 
+    async def list_models(self) -> list[str]:
+        """Return the names of the server's models."""
+
     async def fetch_window_tokens(self, model: str) -> int | None:
         """Return the size of a model's window, or None if the server doesn't report it."""
 

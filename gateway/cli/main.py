@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 COMMANDS_BY_MODULE: Mapping[str, Sequence[str]] = {
     "run": ("run", "chat", "remind", "cron", "approve", "people", "status", "usage", "check"),
     "outbox": ("outbox",),
+    "setup.wizard": ("setup",),
     "configuration": ("config",),
     "backups": ("backup", "restore", "upgrade"),
     "memory": ("memory", "remember", "facts", "forget", "skills"),
@@ -37,6 +38,7 @@ COMMANDS_BY_MODULE: Mapping[str, Sequence[str]] = {
 # `mneme` without a command prints this.
 WELCOME = """\
 Mneme is an assistant that remembers. What would you like to do?
+  mneme setup         set it up: a model, Telegram, Discord
   mneme chat          talk to it in this terminal
   mneme run           start it on Telegram and Discord
   mneme check         see what is set up, and what is missing

@@ -72,6 +72,8 @@ def chat_command() -> None:
 def _run_gateway(*, is_chat_only: bool, has_terminal: bool) -> None:
     """Run Mneme until it's stopped. If people chat in this terminal, the log goes to a file."""
     with shell.exit_on_error():
+        if not is_chat_only:
+            _offer_setup()
         settings = Settings.load()
         platforms = [] if is_chat_only else list(settings.platform_tokens)
         if has_terminal or not platforms:
@@ -98,6 +100,15 @@ def _run_gateway(*, is_chat_only: bool, has_terminal: bool) -> None:
             log.info("Mneme has stopped")
         if last_words:
             typer.echo(last_words)
+
+
+def _offer_setup() -> None:
+    """Offer to set Mneme up before its first start in a terminal. A script is never asked."""
+    if sys.stdin.isatty() and sys.stdout.isatty():
+        # Imported here because only the first start asks anything.
+        from gateway.cli.setup.wizard import offer_setup
+
+        offer_setup()
 
 
 def remind_command(words: Words = None, yes: Yes = False) -> None:

@@ -1,0 +1,104 @@
+"""Finds out, during setup, which bot a Telegram token belongs to and who writes to it.
+
+Nothing is answered or stored, and no message is confirmed to Telegram, so that Mneme still gets and
+answers the messages when it starts.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+
+from telegram import Bot, Update
+from telegram.error import Conflict, InvalidToken, TelegramError
+
+from adapters.poll_lock import PollLock
+from adapters.telegram.adapter import API_URL
+from adapters.telegram.messages import TelegramRequest, describe_error
+from adapters.telegram.normalize import PLATFORM
+from core.errors import AccessRefused, DeliveryError
+from core.text.normalize import language_data
+from core.types import Sender
+
+POLL_TIMEOUT_S = 5
+# The pause between polls while unconfirmed messages are there, because such polls return at once.
+PAUSE_S = 0.5
+
+
+class TelegramSetup:
+    """A bot during setup. Use `TelegramSetup.open`."""
+
+    def __init__(self, bot: Bot, username: str, root: str) -> None:
+        self.username = username
+        self._bot = bot
+        self._root = root
+
+    @classmethod
+    @asynccontextmanager
+    async def open(cls, token: str, api_url: str | None) -> AsyncIterator[TelegramSetup]:
+        """Ask Telegram for the bot's name.
+
+        Raises AccessRefused if the token is refused, DeliveryError if Telegram can't be reached.
+        """
+        root = (api_url or API_URL).rstrip("/")
+        request = TelegramRequest(token, connections=2)
+        try:
+            await request.initialize()
+            with _translate_errors(root):
+                bot = Bot(
+                    token, base_url=f"{root}/bot", request=request, get_updates_request=request
+                )
+                me = await bot.get_me()
+            yield cls(bot, me.username or me.first_name, root)
+        finally:
+            await request.shutdown()
+
+    async def watch_writers(self) -> AsyncIterator[tuple[Sender, str]]:
+        """Yield the sender and the text of each direct message, until the iteration ends.
+
+        Raises ConfigError if another process of this machine uses the bot, and DeliveryError if
+        Telegram can't be asked.
+        """
+        lock = PollLock(PLATFORM, self._root, self._bot.token)
+        await lock.acquire()
+        try:
+            known_ids: set[int] = set()
+            while True:
+                with _translate_errors(self._root):
+                    updates = await self._bot.get_updates(timeout=POLL_TIMEOUT_S)
+                for update in updates:
+                    writer = None if update.update_id in known_ids else _read_writer(update)
+                    known_ids.add(update.update_id)
+                    if writer is not None:
+                        yield writer
+                await asyncio.sleep(PAUSE_S)
+        finally:
+            await lock.release()
+
+
+def _read_writer(update: Update) -> tuple[Sender, str] | None:
+    """Return who wrote a direct message, and its text. Returns None for anything else."""
+    message = update.message
+    if message is None or message.from_user is None or message.chat.type != "private":
+        return None
+    user = message.from_user
+    name = f"{user.full_name} (@{user.username})" if user.username else user.full_name
+    return Sender(id=str(user.id), name=name), message.text or message.caption or ""
+
+
+@contextmanager
+def _translate_errors(root: str) -> Iterator[None]:
+    """Raise AccessRefused or DeliveryError in place of the library's errors."""
+    try:
+        yield
+    except InvalidToken as error:
+        refusal = language_data("refusals", "adapters")["token_of_telegram"]
+        raise AccessRefused(refusal.format(root=root, reason=error.message)) from error
+    except Conflict as error:
+        raise DeliveryError(
+            "Another program reads this bot's messages. Stop it, and try again."
+        ) from error
+    except TelegramError as error:
+        message = f"Telegram can't be reached at {root}: {describe_error(error)}."
+        raise DeliveryError(message) from error

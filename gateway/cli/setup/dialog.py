@@ -1,0 +1,102 @@
+"""Asks the questions of `mneme setup` in a terminal, and shows what happened."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from rich.console import Console
+from rich.prompt import Confirm, InvalidResponse, Prompt, PromptBase
+from rich.text import Text
+
+from core.text.normalize import strip_controls
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """An answer to a question with a numbered list."""
+
+    key: str
+    label: str
+
+
+class _NumberPrompt(PromptBase[int]):
+    response_type = int
+    validate_error_message = "[red]Write one of the numbers."
+    illegal_choice_message = "[red]Write one of the numbers."
+
+
+class _RequiredPrompt(PromptBase[str]):
+    """Asks until the answer isn't empty."""
+
+    response_type = str
+
+    def process_response(self, value: str) -> str:
+        if not value.strip():
+            raise InvalidResponse("[red]This can't be empty.")
+        return value.strip()
+
+
+@dataclass(kw_only=True)
+class Dialog:
+    """Asks a person. Without `is_interactive`, only `tell` works; callers must not ask then."""
+
+    is_interactive: bool
+    console: Console = field(default_factory=lambda: Console(highlight=False, emoji=False))
+
+    def tell(self, text: str) -> None:
+        """Show a text. It may come from other people, so it has no markup."""
+        self.console.print(Text(strip_controls(text)), soft_wrap=True)
+
+    def warn(self, text: str) -> None:
+        """Show what went wrong."""
+        self.console.print(Text(strip_controls(text), style="red"), soft_wrap=True)
+
+    def ask(self, question: str, default: str = "") -> str:
+        """Return the answer to a question. With a default, Enter accepts it."""
+        if default:
+            return Prompt.ask(Text(question), console=self.console, default=default).strip()
+        return _RequiredPrompt.ask(Text(question), console=self.console)
+
+    def ask_secret(self, question: str, *, is_optional: bool = False) -> str:
+        """Return a secret. What is typed isn't shown."""
+        text = Text(f"{question} (hidden)")
+        if is_optional:
+            answer = Prompt.ask(text, console=self.console, password=True, default="")
+            return answer.strip()
+        return _RequiredPrompt.ask(text, console=self.console, password=True)
+
+    def confirm(self, question: str, *, default: bool) -> bool:
+        return Confirm.ask(Text(question), console=self.console, default=default)
+
+    def choose(self, question: str, choices: Sequence[Choice], default: str = "") -> str:
+        """Return the key of the choice whose number the person writes."""
+        self.tell(question)
+        default_number = 1
+        for number, choice in enumerate(choices, 1):
+            self.tell(f"  {number:>2}  {choice.label}")
+            if choice.key == default:
+                default_number = number
+        number = _NumberPrompt.ask(
+            Text("Number"),
+            console=self.console,
+            default=default_number,
+            choices=[str(number) for number in range(1, len(choices) + 1)],
+            show_choices=False,
+        )
+        return choices[number - 1].key
+
+    def show_qr_code(self, link: str) -> None:
+        """Show a link as a QR code, if this is a terminal that is wide enough."""
+        if not self.console.is_terminal:
+            return
+        # Imported here because only Discord's invite is shown this way.
+        import segno
+
+        output = io.StringIO()
+        segno.make(link, error="l", boost_error=False).terminal(out=output, border=2, compact=True)
+        lines = output.getvalue().splitlines()
+        if lines and self.console.width >= len(Text.from_ansi(lines[0]).plain):
+            for line in lines:
+                self.console.print(Text.from_ansi(line), soft_wrap=True)

@@ -1,0 +1,235 @@
+"""The step "model" of `mneme setup`: a server, its key and a model, tried with one call."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from config.settings import DEFAULT_SERVER, Settings, SettingsError, load_default_options
+from core.errors import ConfigError
+from core.models.failures import ModelFailure
+from core.models.wrappers import ModelClient
+from gateway import texts
+from gateway.cli.setup.dialog import Choice
+from gateway.cli.setup.steps import TEXTS, Setup, StepFailed
+from gateway.services import connect_model_server
+from gateway.supervisor import WallClock
+
+OWN_SERVER = "own"
+NO_SERVER = "none"
+OWN_KEY = "OWN_MODEL_KEY"
+MAX_LISTED_MODELS = 12
+PROBE_TIMEOUT_S = 60.0
+# Statuses of a server that doesn't list its models.
+_NO_LIST_STATUSES = (404, 405, 501)
+# After these statuses, a server may still have the other form of API.
+_OTHER_FORM_STATUSES = (400, 401, *_NO_LIST_STATUSES)
+_WORDS: Mapping[str, str] = TEXTS["model"]
+
+
+def choose_model(setup: Setup) -> None:
+    """Ask for a server, its key and a model, try it, and set it in the draft.
+
+    Raises StepFailed, ModelError or SettingsError if the model doesn't answer.
+    """
+    presets = load_default_options()["model"]["servers"]
+    choices = [Choice(name, _WORDS.get(name, name)) for name in presets]
+    choices += [Choice(OWN_SERVER, _WORDS[OWN_SERVER]), Choice(NO_SERVER, _WORDS[NO_SERVER])]
+    server = setup.dialog.choose(_WORDS["question"], choices)
+    if server == NO_SERVER:
+        return
+    if server == OWN_SERVER:
+        url = setup.dialog.ask(_WORDS["url"])
+        key = setup.dialog.ask_secret(_WORDS["own_key"], is_optional=True)
+        _set_up_own_server(setup, url, key, setup.options.model)
+        return
+    key_name = presets[server].get("key", "")
+    if key_name:
+        page = presets[server].get("key_page", "")
+        page_words = _WORDS["key_page"].format(url=page) if page else ""
+        question = _WORDS["key"].format(server=_WORDS[server], page=page_words)
+        setup.set_secret(key_name, setup.ask_for_secret(key_name, question))
+    names = _list_models(setup.draft.load(), server)
+    name = _ask_for_name(setup, names, _default_name(setup, server, names))
+    _try_and_set(setup, server, name)
+
+
+def set_model_from_options(setup: Setup) -> None:
+    """Set up the model that the options or the keys in the environment name, without questions.
+
+    Does nothing if there is neither. Raises StepFailed, ModelError or SettingsError if the model
+    doesn't answer.
+    """
+    options = setup.options
+    if options.url:
+        _set_up_own_server(setup, options.url, setup.find_secret(OWN_KEY), options.model)
+        return
+    presets = load_default_options()["model"]["servers"]
+    server, name = _find_preset(setup, presets)
+    if not server:
+        return
+    key_name = presets[server].get("key", "")
+    if key_name:
+        _take_key(setup, server, key_name)
+    if not name:
+        names = _list_models(setup.draft.load(), server)
+        name = _default_name(setup, server, names)
+    if not name:
+        raise StepFailed(_WORDS["no_name"])
+    _try_and_set(setup, server, name)
+
+
+def _find_preset(setup: Setup, presets: Mapping[str, Any]) -> tuple[str, str]:
+    """Return the server and the model that the options name, or a server whose key is known.
+
+    The model is empty if none is named; both are empty if there is no server.
+    """
+    model = setup.options.model
+    if model:
+        server, _, name = model.partition("/")
+        return (server, name) if server in presets else (DEFAULT_SERVER, model)
+    for server, preset in presets.items():
+        if preset.get("key") and setup.find_secret(preset["key"]):
+            return server, ""
+    return "", ""
+
+
+def _take_key(setup: Setup, server: str, key_name: str) -> None:
+    """Store the key of a server. Raises StepFailed if there is none, and the server needs one."""
+    key = setup.find_secret(key_name)
+    if key:
+        setup.set_secret(key_name, key)
+    elif server != DEFAULT_SERVER or not setup.find_secret("ANTHROPIC_BASE_URL"):
+        raise StepFailed(TEXTS["not_set"].format(name=key_name))
+
+
+def _set_up_own_server(setup: Setup, url: str, key: str, name: str) -> None:
+    """Find out which form of API a server has, and set it up with one of its models.
+
+    Raises StepFailed if it's no server for models, ModelError if the model doesn't answer.
+    """
+    if key:
+        setup.set_secret(OWN_KEY, key)
+    first_failure: ModelFailure | None = None
+    for api, address in _list_forms(url):
+        table = {"api": api, "url": address} | ({"key": OWN_KEY} if key else {})
+        for option, value in table.items():
+            # The table is complete only at the end, so it is checked then.
+            path = f"model.servers.{OWN_SERVER}.{option}"
+            setup.draft.text = setup.draft.with_option(path, value)
+        try:
+            # A person is asked for a name only once, however many forms are tried.
+            name = name or _find_name(setup)
+            if name:
+                _try_and_set(setup, OWN_SERVER, name)
+                return
+        except ModelFailure as error:
+            first_failure = first_failure or error
+            if error.status not in _OTHER_FORM_STATUSES:
+                break
+    if first_failure is None:
+        raise StepFailed(_WORDS["no_list"].format(url=url))
+    if first_failure.status in _NO_LIST_STATUSES:
+        raise StepFailed(_WORDS["no_server"].format(url=url))
+    raise first_failure
+
+
+def _find_name(setup: Setup) -> str:
+    """Return the model of the own server that the person chooses, or else the first one, or ""."""
+    names = _list_models(setup.draft.load(), OWN_SERVER)
+    first_name = names[0] if names else ""
+    if setup.dialog.is_interactive:
+        return _ask_for_name(setup, names, first_name)
+    return first_name
+
+
+def _list_forms(url: str) -> Iterator[tuple[str, str]]:
+    """Yield the forms of API that a server may have, with the address to use for each."""
+    address = url.rstrip("/")
+    yield "chat-completions", address
+    if not address.endswith("/v1"):
+        yield "chat-completions", f"{address}/v1"
+    yield "messages", address.removesuffix("/v1")
+
+
+def _list_models(settings: Settings, server: str) -> Sequence[str]:
+    """Return the names of a server's models; none if the server doesn't list them.
+
+    Raises ModelError if the server can't be reached or refuses the key.
+    """
+
+    async def work() -> Sequence[str]:
+        client = connect_model_server(settings, WallClock(), server)
+        try:
+            return await client.list_models()
+        except ModelFailure as error:
+            if error.status in _NO_LIST_STATUSES:
+                return []
+            raise
+        finally:
+            await client.close()
+
+    return asyncio.run(work())
+
+
+def _default_name(setup: Setup, server: str, names: Sequence[str]) -> str:
+    """Return the model to suggest: the one of the settings, or the first that the server lists."""
+    defaults: dict[str, Any] = load_default_options()["model"]
+    if server == DEFAULT_SERVER:
+        return str(defaults["chat"])
+    current = setup.draft.own_options.get("model", {}).get("chat", "")
+    if isinstance(current, str) and current.startswith(f"{server}/"):
+        return current.partition("/")[2]
+    return names[0] if names else ""
+
+
+def _ask_for_name(setup: Setup, names: Sequence[str], default: str) -> str:
+    if names:
+        listed = ", ".join(names[:MAX_LISTED_MODELS])
+        if len(names) > MAX_LISTED_MODELS:
+            listed += _WORDS["and_more"].format(count=len(names) - MAX_LISTED_MODELS)
+        count = texts.format_count(len(names), "model")
+        setup.dialog.tell(_WORDS["listed"].format(count=count, names=listed))
+    return setup.options.model or setup.dialog.ask(_WORDS["name"], default)
+
+
+def _try_and_set(setup: Setup, server: str, name: str) -> None:
+    """Ask a model for one word, set it in the draft, and say its price.
+
+    Raises ModelError if it doesn't answer.
+    """
+    setup.dialog.tell(_WORDS["trying"].format(name=name))
+    asyncio.run(_probe(setup.draft.load(), server, name))
+    full_name = name if server == DEFAULT_SERVER else f"{server}/{name}"
+    current = setup.draft.own_options.get("model", {}).get("chat")
+    others = current[1:] if isinstance(current, list) else []
+    setup.set_option("model.chat", [full_name, *others] if others else full_name)
+    try:
+        settings = setup.draft.load()
+    except SettingsError as error:
+        raise StepFailed(error.problems[0]) from error
+    setup.dialog.tell(_WORDS["result"].format(name=name))
+    price = settings.usage.prices.get(full_name)
+    if price is None:
+        setup.dialog.tell(_WORDS["no_price"].format(name=name))
+    else:
+        setup.dialog.tell(
+            _WORDS["price"].format(
+                name=name,
+                currency=settings.usage.currency,
+                input=f"{price.input:g}",
+                output=f"{price.output:g}",
+            )
+        )
+
+
+async def _probe(settings: Settings, server: str, name: str) -> None:
+    client: ModelClient = connect_model_server(settings, WallClock(), server)
+    try:
+        async with asyncio.timeout(PROBE_TIMEOUT_S):
+            await client.probe(name)
+    except TimeoutError:
+        raise ConfigError(f"{name} gave no answer within {PROBE_TIMEOUT_S:.0f} s.") from None
+    finally:
+        await client.close()

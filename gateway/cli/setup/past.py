@@ -1,0 +1,122 @@
+"""The step "past" of `mneme setup`: finds exports of other programs, and imports them."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import typer
+
+from gateway.cli.setup.steps import TEXTS, Setup, StepFailed
+
+MAX_FILES = 20
+# A folder with more entries isn't searched to the end.
+MAX_ENTRIES = 5_000
+# What an export contains, and the program it comes from (a text in `setup.toml`).
+KINDS: Mapping[str, str] = {
+    "result.json": "telegram",
+    "conversations.json": "assistant",
+    "messages/index.json": "discord",
+    "Messages/index.json": "discord",
+}
+_WORDS: Mapping[str, str] = TEXTS["past"]
+
+
+@dataclass(frozen=True, slots=True)
+class Export:
+    """A file or folder that `mneme import` can probably read."""
+
+    path: Path
+    # A key of the texts in `[past]`.
+    kind: str
+    size: int
+
+    def __str__(self) -> str:
+        size = f"{self.size / 1e6:,.1f} MB"
+        return _WORDS["item"].format(path=self.path, kind=_WORDS[self.kind], size=size)
+
+
+def import_past(setup: Setup) -> None:
+    """Offer each export that is found on the disk, and import those that the person wants."""
+    folders = _list_folders(Path.home())
+    exports = list(find_exports(folders))[:MAX_FILES]
+    if not exports:
+        places = ", ".join(str(folder) for folder in folders)
+        setup.dialog.tell(_WORDS["nothing"].format(places=places))
+    for export in exports:
+        if setup.dialog.confirm(_WORDS["question"].format(item=export), default=False):
+            _import(export.path)
+
+
+def check_import_options(setup: Setup) -> None:
+    """Raise StepFailed if a file that the options name is missing."""
+    for name in setup.options.imports:
+        path = Path(name).expanduser()
+        if not path.exists():
+            raise StepFailed(_WORDS["missing"].format(path=path))
+
+
+def import_from_options(setup: Setup) -> None:
+    """Import the files that the options name."""
+    for name in setup.options.imports:
+        _import(Path(name).expanduser())
+
+
+def _import(path: Path) -> None:
+    """Import a file with progress and a report. A failed import doesn't end the setup."""
+    from gateway.cli.history import import_command
+
+    try:
+        import_command(str(path))
+    except typer.Exit:
+        # The import has said what was wrong.
+        return
+
+
+def _list_folders(user_folder: Path) -> list[Path]:
+    names = ("Downloads", "Desktop", "Documents", ".hermes")
+    return [user_folder / name for name in names if (user_folder / name).is_dir()]
+
+
+def find_exports(folders: list[Path]) -> Iterator[Export]:
+    """Yield the exports in these folders and in their direct subfolders, without duplicates."""
+    for folder in folders:
+        for path in _list_entries(folder):
+            if path.is_dir() and not path.is_symlink():
+                yield from filter(None, map(_recognise, _list_entries(path)))
+            export = _recognise(path)
+            if export is not None:
+                yield export
+
+
+def _list_entries(folder: Path) -> list[Path]:
+    try:
+        entries = [path for _, path in zip(range(MAX_ENTRIES), folder.iterdir(), strict=False)]
+    except OSError:
+        # A folder that can't be read has nothing that can be imported.
+        return []
+    return sorted(entries)
+
+
+def _recognise(path: Path) -> Export | None:
+    """Return the export at a path, judged by names only, or None."""
+    try:
+        if path.suffix == ".zip":
+            with zipfile.ZipFile(path) as archive:
+                names = set(archive.namelist())
+            kinds = [kind for name, kind in KINDS.items() if _has_file(names, name)]
+            return Export(path, kinds[0], path.stat().st_size) if kinds else None
+        if path.name in KINDS and path.is_file():
+            return Export(path, KINDS[path.name], path.stat().st_size)
+        if path.name == "state.db" and path.parent.name == ".hermes":
+            return Export(path.parent, "hermes", path.stat().st_size)
+    except (OSError, zipfile.BadZipFile, NotImplementedError):
+        # Not an archive, or one that can't be read.
+        return None
+    return None
+
+
+def _has_file(names: set[str], wanted: str) -> bool:
+    return any(name == wanted or name.endswith(f"/{wanted}") for name in names)

@@ -1,0 +1,170 @@
+"""The steps "telegram" and "discord" of `mneme setup`: a token, and the account of the owner.
+
+The owner is the account that writes to the bot during setup, after a yes in the shell.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from core.types import Sender
+from gateway.cli.setup.steps import TEXTS, Setup, StepFailed
+
+MAX_SHOWN_CHARS = 60
+# The bot's id, a colon and a secret.
+_TELEGRAM_TOKEN = re.compile(r"\d+:[\w-]+", re.ASCII)
+_OWNER: Mapping[str, str] = TEXTS["owner"]
+Writers = AsyncIterator[tuple[Sender, str]]
+
+
+def set_up_telegram(setup: Setup) -> None:
+    """Test a token, store it, and wait for the owner's first message.
+
+    Raises StepFailed or MnemeError if the token can't be used.
+    """
+    from adapters.telegram.first_contact import TelegramSetup
+
+    words = TEXTS["telegram"]
+    token = _find_token(setup, "TELEGRAM_BOT_TOKEN", words)
+    if not _TELEGRAM_TOKEN.fullmatch(token):
+        raise StepFailed(words["no_token"])
+    api_url = setup.draft.load().telegram_api_url
+    with asyncio.Runner() as runner, _entered(runner, TelegramSetup.open(token, api_url)) as bot:
+        setup.dialog.tell(words["bot"].format(name=bot.username))
+        setup.set_secret("TELEGRAM_BOT_TOKEN", token)
+        if setup.dialog.is_interactive:
+            setup.draft.write()
+            if _wants_owner(setup, "telegram"):
+                request = words["write"].format(name=bot.username)
+                _wait_for_owner(setup, runner, request, "telegram", bot.watch_writers)
+
+
+def set_up_discord(setup: Setup) -> None:
+    """Test a token and the intents, show the invite links, and wait for the owner's first message.
+
+    Raises StepFailed or MnemeError if the token can't be used.
+    """
+    from adapters.discord.first_contact import GUILD_SCOPES, USER_SCOPES, DiscordSetup
+
+    words = TEXTS["discord"]
+    token = _find_token(setup, "DISCORD_BOT_TOKEN", words)
+    settings = setup.draft.load()
+    login = DiscordSetup.start_setup(token, settings.discord_api_url, settings.discord_gateway_url)
+    with asyncio.Runner() as runner, _entered(runner, login) as bot:
+        name = str(bot.user)
+        setup.dialog.tell(words["bot"].format(name=name))
+        setup.dialog.tell(
+            words["invite"].format(
+                scopes=" and ".join(GUILD_SCOPES),
+                user_scopes=" and ".join(USER_SCOPES),
+                guild=bot.guild_invite,
+                user=bot.user_invite,
+            )
+        )
+        setup.dialog.show_qr_code(bot.guild_invite)
+        setup.set_secret("DISCORD_BOT_TOKEN", token)
+        _set_message_content(setup, has_intent=bot.has_message_content)
+        if setup.dialog.is_interactive:
+            setup.draft.write()
+            if _wants_owner(setup, "discord"):
+                request = words["write"].format(name=name)
+                _wait_for_owner(setup, runner, request, "discord", bot.watch_writers)
+
+
+def _find_token(setup: Setup, variable: str, words: Mapping[str, str]) -> str:
+    """Return the token of the environment or secrets.env, or the one that the person types."""
+    token = setup.find_secret(variable)
+    if token and not setup.dialog.is_interactive:
+        return token
+    if not setup.dialog.is_interactive:
+        raise StepFailed(TEXTS["not_set"].format(name=variable))
+    setup.dialog.tell(words["how"])
+    return setup.ask_for_secret(variable, words["token"])
+
+
+def _set_message_content(setup: Setup, *, has_intent: bool) -> None:
+    """Ask whether to use the message content intent, or switch it off if the bot lacks it."""
+    words = TEXTS["discord"]
+    is_used = setup.draft.own_options.get("discord", {}).get("message_content", False)
+    if has_intent and not is_used and setup.dialog.is_interactive:
+        if setup.dialog.confirm(words["content_on"], default=False):
+            setup.set_option("discord.message_content", True)
+    elif not has_intent and is_used:
+        setup.set_option("discord.message_content", False)
+        setup.dialog.warn(words["content_missing"])
+    elif not has_intent:
+        setup.dialog.tell(words["content_off"])
+
+
+def _wants_owner(setup: Setup, platform: str) -> bool:
+    """Ask whether to add an account, if the owner has one on this platform already."""
+    ids = setup.draft.own_options.get("owner", {}).get(platform, [])
+    if not ids:
+        return True
+    question = _OWNER["existing"].format(platform=platform.title(), ids=", ".join(map(str, ids)))
+    return setup.dialog.confirm(question, default=False)
+
+
+def _wait_for_owner(
+    setup: Setup,
+    runner: asyncio.Runner,
+    request: str,
+    platform: str,
+    watch: Callable[[], Writers],
+) -> None:
+    """Show a request to write, wait until the person confirms who wrote, and store the owner.
+
+    Ctrl-C leaves this out.
+    """
+    writers = watch()
+
+    async def read_next() -> tuple[Sender, str]:
+        return await anext(writers)
+
+    async def close() -> None:
+        closing = getattr(writers, "aclose", None)
+        if closing is not None:
+            await closing()
+
+    refused_ids: set[str] = set()
+    try:
+        setup.dialog.tell(request)
+        while True:
+            sender, text = runner.run(read_next())
+            if sender.id in refused_ids:
+                continue
+            shown = " ".join(text.split())[:MAX_SHOWN_CHARS]
+            setup.dialog.tell(_OWNER["writer"].format(name=sender.name, id=sender.id, text=shown))
+            if setup.dialog.confirm(_OWNER["is_it_you"], default=False):
+                setup.add_owner(platform, sender.id)
+                setup.draft.write()
+                key = f"{platform}:{sender.id}"
+                setup.dialog.tell(_OWNER["result"].format(key=key))
+                return
+            refused_ids.add(sender.id)
+            setup.dialog.tell(_OWNER["not_you"])
+    except KeyboardInterrupt:
+        setup.dialog.tell(TEXTS["left_out"].format(step=platform))
+    finally:
+        runner.run(close())
+
+
+@contextmanager
+def _entered(runner: asyncio.Runner, context: Any) -> Any:
+    """Enter an asynchronous context manager on the loop of a runner, and leave it at the end."""
+
+    async def enter() -> Any:
+        return await context.__aenter__()
+
+    async def leave() -> None:
+        await context.__aexit__(None, None, None)
+
+    entered = runner.run(enter())
+    try:
+        yield entered
+    finally:
+        runner.run(leave())

@@ -1,0 +1,90 @@
+"""What all steps of `mneme setup` share: the options of the command, secrets, and their errors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from config.draft import SettingsDraft
+from config.settings import SettingsError, list_environment_names, select_variables
+from core.errors import MnemeError
+from core.text.normalize import language_data
+from gateway.cli.setup.dialog import Dialog
+
+TEXTS: Mapping[str, Any] = language_data("setup", "gateway")
+
+
+class StepFailed(Exception):
+    """A step can't be finished. The message is one sentence for the person."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetupOptions:
+    """The options of the command, for scripts. Empty ones weren't given."""
+
+    zone: str = ""
+    model: str = ""
+    url: str = ""
+    owners: Sequence[str] = ()
+    imports: Sequence[str] = ()
+
+
+@dataclass(kw_only=True)
+class Setup:
+    """The state of a setup: the dialog, and the settings that aren't written yet."""
+
+    dialog: Dialog
+    draft: SettingsDraft
+    options: SetupOptions = field(default_factory=SetupOptions)
+
+    def find_secret(self, name: str) -> str:
+        """Return a secret from the environment, which comes first, or from secrets.env, or ""."""
+        value = select_variables([name]).get(name, "").strip()
+        return value or self.draft.secrets.get(name, "")
+
+    def ask_for_secret(self, name: str, question: str) -> str:
+        """Return a secret that the environment has, or that the person types."""
+        if list_environment_names([name]):
+            self.dialog.tell(TEXTS["from_environment"].format(name=name))
+            return self.find_secret(name)
+        return self.dialog.ask_secret(question)
+
+    def set_option(self, path: str, value: Any) -> None:
+        """Set an option in the draft. Raises StepFailed if it's wrong."""
+        try:
+            self.draft.set_option(path, value)
+        except SettingsError as error:
+            raise StepFailed(_describe(error)) from error
+
+    def set_secret(self, name: str, value: str) -> None:
+        """Set a secret in the draft. Raises StepFailed if it's wrong."""
+        try:
+            self.draft.set_secret(name, value)
+        except SettingsError as error:
+            raise StepFailed(_describe(error)) from error
+
+    def add_owner(self, platform: str, user_id: str) -> None:
+        """Add an account to the owner's in the draft. Raises StepFailed if it isn't an account."""
+        key = f"{platform}:{user_id}"
+        if platform not in ("telegram", "discord") or not user_id.isdecimal():
+            raise StepFailed(TEXTS["owner"]["refused"].format(key=key[:60]))
+        owner = self.draft.own_options.get("owner", {})
+        ids = [str(known) for known in owner.get(platform, [])]
+        if user_id not in ids:
+            self.set_option(f"owner.{platform}", [int(known) for known in [*ids, user_id]])
+
+
+def describe_failure(error: StepFailed | MnemeError | SettingsError | OSError) -> str:
+    """Describe a failure of a step in one sentence."""
+    if isinstance(error, SettingsError):
+        return _describe(error)
+    if isinstance(error, OSError):
+        place = f"{error.filename} " if error.filename else ""
+        return f"{place}can't be used: {error.strerror or error}."
+    return str(error)
+
+
+def _describe(error: SettingsError) -> str:
+    problem = error.problems[0]
+    return problem if problem.endswith((".", "?")) else f"{problem}."

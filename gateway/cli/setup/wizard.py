@@ -1,0 +1,203 @@
+"""`mneme setup`: asks what Mneme needs, tests each answer, and writes it to the home.
+
+Each step is written when it is finished, or not at all. If something is set up already, the person
+chooses what to change. Scripts use --yes, which asks nothing and writes everything at the end.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from typing import Annotated, Literal
+
+import typer
+
+from config.draft import SettingsDraft
+from config.settings import SettingsError
+from core.errors import MnemeError
+from gateway.cli import shell
+from gateway.cli.setup import past
+from gateway.cli.setup.dialog import Choice, Dialog
+from gateway.cli.setup.model import choose_model, set_model_from_options
+from gateway.cli.setup.platforms import set_up_discord, set_up_telegram
+from gateway.cli.setup.steps import TEXTS, Setup, SetupOptions, StepFailed, describe_failure
+from gateway.services import is_running
+
+StepName = Literal["zone", "model", "telegram", "discord", "past"]
+_FAILURES = (StepFailed, MnemeError, SettingsError, OSError)
+
+
+def add_commands(root: typer.Typer) -> None:
+    """Add the commands of this module to the command line."""
+    root.command("setup")(setup_command)
+
+
+def setup_command(
+    step: Annotated[
+        StepName | None, typer.Argument(help="Only this step. Default: all, or a list to choose.")
+    ] = None,
+    yes: Annotated[
+        bool,
+        typer.Option("--yes", help="Ask nothing: use the environment and the options below."),
+    ] = False,
+    zone: Annotated[
+        str, typer.Option("--zone", help="Your time zone, such as Europe/Lisbon.")
+    ] = "",
+    model: Annotated[
+        str, typer.Option("--model", help='The model, such as "openai/gpt-6-astra".')
+    ] = "",
+    url: Annotated[
+        str, typer.Option("--url", help="The address of a server of your own for models.")
+    ] = "",
+    owner: Annotated[
+        list[str] | None,
+        typer.Option("--owner", metavar="ACCOUNT", help="Your account: telegram:42. Repeatable."),
+    ] = None,
+    import_files: Annotated[
+        list[str] | None,
+        typer.Option("--import", metavar="FILE", help="An export to import. Repeatable."),
+    ] = None,
+) -> None:
+    """Set up Mneme: time zone, model, Telegram, Discord and earlier conversations.
+
+    Each answer is tested before it is stored. Options go into mneme.toml, keys and tokens into
+    secrets.env. Run it again to change one thing.
+    """
+    options = SetupOptions(
+        zone=zone,
+        model=model,
+        url=url,
+        owners=tuple(owner or ()),
+        imports=tuple(import_files or ()),
+    )
+    with shell.exit_on_error():
+        if yes:
+            _run_script(
+                Setup(dialog=Dialog(is_interactive=False), draft=SettingsDraft(), options=options)
+            )
+            return
+        if not (sys.stdin.isatty() and sys.stdout.isatty()):
+            shell.fail(TEXTS["no_terminal"].strip())
+        run_wizard(step, options)
+
+
+def is_anything_set_up(draft: SettingsDraft) -> bool:
+    """Return whether the home, or the environment, has settings, a key or a token."""
+    if draft.text.strip() or draft.secrets:
+        return True
+    settings = draft.load()
+    return settings.has_model or bool(settings.platform_tokens)
+
+
+def offer_setup() -> None:
+    """Before the first start in a terminal, ask whether to set Mneme up, and do so.
+
+    Does nothing without a terminal, or if something is set up already.
+    """
+    if not (sys.stdin.isatty() and sys.stdout.isatty()) or is_anything_set_up(SettingsDraft()):
+        return
+    try:
+        is_wanted = Dialog(is_interactive=True).confirm(TEXTS["offer"], default=True)
+    except EOFError:
+        return
+    if is_wanted:
+        run_wizard(None, SetupOptions())
+
+
+def run_wizard(step: StepName | None, options: SetupOptions) -> None:
+    """Ask the questions of one step, of all steps, or of those that the person chooses."""
+    setup = Setup(dialog=Dialog(is_interactive=True), draft=SettingsDraft(), options=options)
+    try:
+        if is_running(setup.draft.home):
+            setup.dialog.tell(TEXTS["is_running"])
+        if step is not None:
+            _run_step(setup, step)
+        elif setup.draft.text.strip() or setup.draft.secrets:
+            _run_chosen_steps(setup)
+        else:
+            setup.dialog.tell(TEXTS["welcome"].strip())
+            for name in TEXTS["steps"]:
+                setup.dialog.tell(f"\n{TEXTS['steps'][name]}")
+                if name in ("zone", "past") or name == "model" or _is_wanted(setup, name):
+                    _run_step(setup, name)
+    except (KeyboardInterrupt, EOFError):
+        setup.dialog.tell(f"\n{TEXTS['stopped']}")
+        raise typer.Exit(130) from None
+    setup.dialog.tell(TEXTS["finished"].format(home=setup.draft.home))
+
+
+def _is_wanted(setup: Setup, step: str) -> bool:
+    is_wanted = setup.dialog.confirm(f"Use {TEXTS['steps'][step]}?", default=step == "telegram")
+    if not is_wanted:
+        setup.dialog.tell(TEXTS["left_out"].format(step=step))
+    return is_wanted
+
+
+def _run_chosen_steps(setup: Setup) -> None:
+    """Let the person change one thing after the other."""
+    choices = [Choice(name, label) for name, label in TEXTS["steps"].items()]
+    choices.append(Choice("", TEXTS["done"]))
+    while True:
+        name = setup.dialog.choose(TEXTS["which_step"], choices, default="")
+        if not name:
+            return
+        _run_step(setup, name)
+
+
+def _run_step(setup: Setup, name: str) -> None:
+    """Run a step until it succeeds or the person gives up. Then its changes are dropped."""
+    while True:
+        try:
+            _STEPS[name](setup)
+            setup.draft.write()
+            return
+        except _FAILURES as error:
+            setup.draft = SettingsDraft()
+            setup.dialog.warn(describe_failure(error))
+            if not setup.dialog.confirm(TEXTS["try_again"], default=True):
+                setup.dialog.tell(TEXTS["left_out"].format(step=name))
+                return
+
+
+def _set_zone(setup: Setup) -> None:
+    """Ask for the time zone. The one of the machine is suggested."""
+    current = setup.draft.load().general.zone
+    zone = setup.options.zone
+    if not zone and setup.dialog.is_interactive:
+        zone = setup.dialog.ask(TEXTS["zone"]["question"], current)
+    setup.set_option("general.zone", zone or current)
+    setup.dialog.tell(TEXTS["zone"]["result"].format(zone=zone or current))
+
+
+def _run_script(setup: Setup) -> None:
+    """Set up everything that the options and the environment name, and write it at the end.
+
+    Exits with a sentence and writes nothing if a part of it doesn't work.
+    """
+    try:
+        past.check_import_options(setup)
+        _set_zone(setup)
+        set_model_from_options(setup)
+        for variable, set_up in (
+            ("TELEGRAM_BOT_TOKEN", set_up_telegram),
+            ("DISCORD_BOT_TOKEN", set_up_discord),
+        ):
+            if setup.find_secret(variable):
+                set_up(setup)
+        for key in setup.options.owners:
+            platform, _, user_id = key.partition(":")
+            setup.add_owner(platform, user_id)
+        setup.draft.write()
+        past.import_from_options(setup)
+    except _FAILURES as error:
+        shell.fail(f"{describe_failure(error)} {TEXTS['unchanged']}")
+    setup.dialog.tell(TEXTS["finished"].format(home=setup.draft.home))
+
+
+_STEPS: Mapping[str, Callable[[Setup], None]] = {
+    "zone": _set_zone,
+    "model": choose_model,
+    "telegram": set_up_telegram,
+    "discord": set_up_discord,
+    "past": past.import_past,
+}

@@ -1,0 +1,159 @@
+"""`mneme setup` in a terminal and in scripts, with doubles of Telegram, Discord and both kinds of
+model servers."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from config.secrets_file import read_secrets
+from tests.fixtures.bot_api import BotApi
+from tests.fixtures.chat_api import ChatApi
+from tests.fixtures.discord_api import DiscordApi
+from tests.fixtures.messages_api import MessagesApi
+from tests.fixtures.model_reply import ModelReply
+from tests.fixtures.scripted_terminal import ScriptedTerminal, open_terminal
+
+pytestmark = pytest.mark.slow
+
+PERSON = 4242
+STRANGER = 99
+
+
+def options(home: Path) -> dict[str, object]:
+    return tomllib.loads((home / "mneme.toml").read_text(encoding="utf-8"))
+
+
+def secrets(home: Path) -> dict[str, str]:
+    return read_secrets(home / "secrets.env")[0]
+
+
+async def skip_zone(terminal: ScriptedTerminal) -> None:
+    await terminal.answer("Your time zone", "")
+    await terminal.expect("The time zone is Europe/Lisbon.")
+
+
+async def test_everything_is_set_up_in_one_go(home: Path) -> None:
+    model = MessagesApi(lambda body: ModelReply.say("Hi"), key="sk-ant-right")
+    async with BotApi() as telegram, DiscordApi() as discord, model:
+        telegram.person(STRANGER, "Mallory")
+        telegram.person(PERSON, "Ana")
+        person = discord.user("Ana")
+        channel = discord.dm(person)
+        environ = {
+            "ANTHROPIC_BASE_URL": model.url,
+            "MNEME_TELEGRAM_API_URL": telegram.url,
+            "MNEME_DISCORD_API_URL": discord.rest_url,
+            "MNEME_DISCORD_GATEWAY_URL": discord.gateway_url,
+        }
+        async with open_terminal(home, "setup", environ=environ) as terminal:
+            await skip_zone(terminal)
+            await terminal.answer("Number", "1")
+            await terminal.answer("(hidden)", "sk-ant-right")
+            await terminal.answer("The model's name (claude-sonnet-5-5)", "")
+            await terminal.expect("claude-sonnet-5-5 answers, and is now the model.")
+            await terminal.expect("costs $2 per million tokens of input and $10 of output")
+
+            await terminal.answer("Use Telegram?", "y")
+            await terminal.answer("(hidden)", telegram.token)
+            await terminal.expect("Write anything to @mneme_bot now")
+            telegram.user_says(STRANGER, "hello bot")
+            await terminal.expect("Mallory")
+            await terminal.answer("Is that you?", "n")
+            telegram.user_says(PERSON, "it's me")
+            shown = await terminal.expect("wrote: it's me")
+            assert f"id {PERSON}" in shown
+            await terminal.answer("Is that you?", "y")
+            await terminal.expect(f"telegram:{PERSON} is yours now.")
+            assert len(telegram.updates) == 2, "no message is confirmed, so that both are answered"
+
+            await terminal.answer("Use Discord?", "y")
+            await terminal.answer("(hidden)", discord.token)
+            shown = await terminal.answer("Let Mneme read messages in servers", "n")
+            await terminal.expect("Write a direct message to")
+            assert (
+                "integration_type=0&scope=bot+applications.commands&permissions=274878024704"
+                in shown
+            )
+            assert "integration_type=1&scope=applications.commands" in shown
+            assert "▀" in shown, "the invite is also a QR code"
+            await discord.wait_connected()
+            await discord.user_says(channel, "me again", person)
+            await terminal.answer("Is that you?", "y")
+            await terminal.expect(f"discord:{person} is yours now.")
+            await terminal.expect("No exports of Telegram")
+            await terminal.expect("Start Mneme with `mneme run`")
+            assert await terminal.end() == 0
+    assert options(home) == {
+        "general": {"zone": "Europe/Lisbon"},
+        "model": {"chat": "claude-sonnet-5-5"},
+        "owner": {"telegram": [PERSON], "discord": [int(person)]},
+    }
+    assert secrets(home) == {
+        "ANTHROPIC_API_KEY": "sk-ant-right",
+        "TELEGRAM_BOT_TOKEN": telegram.token,
+        "DISCORD_BOT_TOKEN": discord.token,
+    }
+    assert (home / "secrets.env").stat().st_mode & 0o777 == 0o600
+    assert "sk-ant-right" not in terminal.transcript
+    assert telegram.token not in terminal.transcript
+    assert discord.violations == []
+
+
+async def test_run_again_it_changes_one_thing_and_leaves_the_rest(home: Path) -> None:
+    text = '# mine\n[general]\nzone = "Europe/Lisbon"\n[model]\ntries = 3 # enough\n'
+    (home / "mneme.toml").write_text(text)
+    async with (
+        ChatApi(lambda body: ModelReply.say("Hi"), key="sk-own-key") as model,
+        open_terminal(home, "setup") as terminal,
+    ):
+        await terminal.expect("What would you like to change?")
+        await terminal.answer("Number", "2")
+        await terminal.expect("Which model should answer?")
+        await terminal.answer("Number", "11")
+        await terminal.answer("The address of your server", model.url)
+        await terminal.answer("(hidden)", "sk-own-key")
+        await terminal.expect("The server has 2 models: gpt-6, gpt-6-astra.")
+        await terminal.answer("The model's name", "gpt-6-astra")
+        await terminal.expect("is now the model.")
+        await terminal.answer("Number", "6")
+        assert await terminal.end() == 0
+    assert (home / "mneme.toml").read_text().startswith(text.rstrip("\n"))
+    assert options(home)["model"] == {
+        "tries": 3,
+        "servers": {"own": {"api": "chat-completions", "url": model.url, "key": "OWN_MODEL_KEY"}},
+        "chat": "own/gpt-6-astra",
+    }
+    assert secrets(home) == {"OWN_MODEL_KEY": "sk-own-key"}
+
+
+async def test_local_server_with_the_messages_api_is_recognised_without_a_list(home: Path) -> None:
+    async with (
+        MessagesApi(lambda body: ModelReply.say("Hi"), is_local=True) as model,
+        open_terminal(home, "setup", "model") as terminal,
+    ):
+        await terminal.answer("Number", "11")
+        await terminal.answer("The address of your server", model.url)
+        await terminal.answer("(hidden)", "")
+        await terminal.answer("The model's name", "qwen4")
+        await terminal.expect("qwen4 answers, and is now the model.")
+        assert await terminal.end() == 0
+    assert options(home)["model"] == {
+        "servers": {"own": {"api": "messages", "url": model.url}},
+        "chat": "own/qwen4",
+    }
+
+
+async def test_first_run_in_a_terminal_offers_the_setup_and_ctrl_c_keeps_what_is_finished(
+    home: Path,
+) -> None:
+    async with open_terminal(home, "run") as terminal:
+        await terminal.answer("Set it up now?", "y")
+        await skip_zone(terminal)
+        await terminal.expect("Number")
+        terminal.interrupt()
+        await terminal.expect("Setup has stopped.")
+        assert await terminal.end() == 130
+    assert options(home) == {"general": {"zone": "Europe/Lisbon"}}

@@ -1,0 +1,241 @@
+"""Wrong inputs of `mneme setup`: each gets one sentence, and nothing is half-written."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tests.fixtures.bot_api import BotApi
+from tests.fixtures.chat_api import ChatApi
+from tests.fixtures.command_line import mneme
+from tests.fixtures.discord_api import DiscordApi
+from tests.fixtures.messages_api import MessagesApi
+from tests.fixtures.model_reply import ModelReply
+from tests.fixtures.scripted_terminal import open_terminal
+
+# A port that no server uses: its number is reserved.
+CLOSED = "http://127.0.0.1:1"
+KEY = "sk-ant-right-key"
+
+
+@dataclass(kw_only=True)
+class World:
+    telegram: BotApi
+    discord: DiscordApi
+    model: MessagesApi
+    own: ChatApi
+
+
+@pytest.fixture
+async def world() -> AsyncIterator[World]:
+    async with BotApi() as telegram, DiscordApi() as discord:
+        model = MessagesApi(lambda body: ModelReply.say("Hi"), key=KEY)
+        own = ChatApi(lambda body: ModelReply.say("Hi"), is_local=True)
+        async with model, own:
+            yield World(telegram=telegram, discord=discord, model=model, own=own)
+
+
+# Name: the options, the environment, and words of the sentence. Texts in braces are addresses.
+CASES: dict[str, tuple[list[str], dict[str, str], str]] = {
+    "wrong key": ([], {"ANTHROPIC_API_KEY": "sk-ant-wrong"}, "does not accept the key"),
+    "key with a line break": (
+        [],
+        {"ANTHROPIC_API_KEY": "sk-änt"},
+        "characters that no key can have",
+    ),
+    "no network to the model": (
+        [],
+        {"ANTHROPIC_API_KEY": KEY, "ANTHROPIC_BASE_URL": CLOSED},
+        "cannot be reached",
+    ),
+    "address that isn't one": ([], {"ANTHROPIC_BASE_URL": "localhost"}, "isn't an address"),
+    "model that doesn't exist": (
+        ["--model", "claude-none"],
+        {"ANTHROPIC_API_KEY": KEY},
+        "has no model named claude-none",
+    ),
+    "model without its key": (["--model", "openai/gpt-6"], {}, "OPENAI_API_KEY"),
+    "server that isn't one": (["--url", "{telegram}"], {}, "isn't a server for models"),
+    "server address that isn't one": (["--url", "my server"], {}, "isn't an address"),
+    "server that is off": (["--url", CLOSED], {}, "cannot be reached"),
+    "wrong Telegram token": ([], {"TELEGRAM_BOT_TOKEN": "110201543:wrong"}, "refused the token"),
+    "something else as Telegram token": (
+        [],
+        {"TELEGRAM_BOT_TOKEN": "my bot/../token"},
+        "isn't a bot's token",
+    ),
+    "no network to Telegram": (
+        [],
+        {"TELEGRAM_BOT_TOKEN": "1:abc", "MNEME_TELEGRAM_API_URL": CLOSED},
+        "Telegram can't be reached",
+    ),
+    "another server as Telegram's": (
+        [],
+        {"TELEGRAM_BOT_TOKEN": "1:abc", "MNEME_TELEGRAM_API_URL": "{model}"},
+        "isn't from a Bot API",
+    ),
+    "wrong Discord token": ([], {"DISCORD_BOT_TOKEN": "MTA.wrong.token"}, "token was refused"),
+    "no network to Discord": (
+        [],
+        {"DISCORD_BOT_TOKEN": "MTA.test.token", "MNEME_DISCORD_API_URL": CLOSED},
+        "Discord cannot be reached",
+    ),
+    "Discord without encryption": (
+        [],
+        {"DISCORD_BOT_TOKEN": "MTA.test.token", "MNEME_DISCORD_API_URL": "http://example.com"},
+        "must begin with https://",
+    ),
+    "zone that doesn't exist": (["--zone", "Europe/Lissabon"], {}, "isn't a time zone"),
+    "owner that is a name": (["--owner", "ana"], {}, "isn't an account"),
+    "owner on another platform": (["--owner", "signal:42"], {}, "isn't an account"),
+    "export that isn't there": (["--import", "/nowhere/result.json"], {}, "There is no file"),
+}
+
+
+async def set_up(
+    home: Path, world: World, arguments: list[str], environ: dict[str, str]
+) -> tuple[int, str]:
+    """Run `mneme setup --yes`, and return its exit code and what it says on standard error."""
+    places = {"telegram": world.telegram.url, "model": world.model.url}
+    variables = {
+        "ANTHROPIC_BASE_URL": world.model.url if "ANTHROPIC_API_KEY" in environ else "",
+        "MNEME_TELEGRAM_API_URL": world.telegram.url,
+        "MNEME_DISCORD_API_URL": world.discord.rest_url,
+        **environ,
+    }
+    variables = {name: value.format_map(places) for name, value in variables.items()}
+    words = [word.format_map(places) for word in arguments]
+    done = await asyncio.to_thread(mneme, home, "setup", "--yes", *words, **variables)
+    return done.returncode, done.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", CASES)
+async def test_wrong_input_gets_one_sentence_and_nothing_is_written(
+    home: Path, world: World, name: str
+) -> None:
+    arguments, environ, words = CASES[name]
+    code, said = await set_up(home, world, arguments, environ)
+    assert code == 1, said
+    assert words in said
+    assert len(said.splitlines()) == 1, said
+    assert "Traceback" not in said
+    assert all(
+        value not in said for name, value in environ.items() if name.endswith(("KEY", "TOKEN"))
+    )
+    assert os.listdir(home) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("status", "words", "sentence"),
+    [
+        (400, "Your credit balance is too low", "cannot pay for this"),
+        (402, "Pay first", "cannot pay for this"),
+        (403, "Not yours", "doesn't have permission"),
+        (429, "Slow down", "rate limit"),
+        (500, "Oops", "internal error"),
+        (529, "Overloaded", "overloaded"),
+    ],
+)
+async def test_key_that_may_not_be_used_is_not_stored(
+    home: Path, status: int, words: str, sentence: str
+) -> None:
+    async with MessagesApi(lambda body: ModelReply.fail(status, words), key=KEY) as model:
+        variables = {"ANTHROPIC_BASE_URL": model.url, "ANTHROPIC_API_KEY": KEY}
+        done = await asyncio.to_thread(mneme, home, "setup", "--yes", **variables)
+    assert done.returncode == 1
+    assert sentence in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+    assert os.listdir(home) == []
+
+
+def test_home_that_cannot_be_created_is_named(tmp_path: Path) -> None:
+    (tmp_path / "home").write_text("")
+    done = mneme(tmp_path / "home", "setup", "--yes")
+    assert (done.returncode, "can't be created" in done.stderr) == (1, True)
+
+
+def test_home_whose_files_cannot_be_replaced_keeps_both_as_they_were(home: Path) -> None:
+    """The settings can't be written, so the secret is taken back."""
+    (home / "mneme.toml").mkdir()
+    done = mneme(home, "setup", "--yes", "--owner", "telegram:42")
+    assert done.returncode == 1
+    assert "mneme.toml" in done.stderr
+    assert sorted(path.name for path in home.iterdir()) == ["mneme.toml"]
+
+
+def test_settings_that_are_no_toml_are_named_with_the_place(home: Path) -> None:
+    (home / "mneme.toml").write_text("[model\n")
+    done = mneme(home, "setup", "--yes")
+    assert (done.returncode, "line 1" in done.stderr) == (1, True)
+    assert (home / "mneme.toml").read_text() == "[model\n"
+
+
+def test_without_a_terminal_nothing_is_asked(home: Path) -> None:
+    done = mneme(home, "setup")
+    assert (done.returncode, "mneme setup --yes" in done.stderr) == (1, True)
+
+
+@pytest.mark.slow
+async def test_script_stores_what_the_environment_has_and_its_options_name(
+    home: Path, world: World
+) -> None:
+    history = home.parent / "history.jsonl"
+    line = {"session": "trip", "role": "user", "text": "The ferry leaves at nine."}
+    history.write_text(json.dumps(line | {"at": "2026-05-03T09:00:00+01:00"}) + "\n")
+    environ = {
+        "ANTHROPIC_API_KEY": KEY,
+        "TELEGRAM_BOT_TOKEN": world.telegram.token,
+        "DISCORD_BOT_TOKEN": world.discord.token,
+    }
+    arguments = ["--zone", "Europe/Lisbon", "--owner", "telegram:42", "--import", str(history)]
+    code, said = await set_up(home, world, arguments, environ)
+    assert (code, said) == (0, "")
+    assert (home / "mneme.toml").read_text() == (
+        '[general]\nzone = "Europe/Lisbon"\n\n[model]\nchat = "claude-sonnet-5-5"\n\n'
+        "[owner]\ntelegram = [42]\n"
+    )
+    stored = (home / "secrets.env").read_text()
+    assert sorted(stored.splitlines()) == sorted(
+        f"{name}={value}" for name, value in environ.items()
+    )
+    found = await asyncio.to_thread(mneme, home, "recall", "ferry")
+    assert "leaves at nine" in found.stdout
+
+
+@pytest.mark.slow
+async def test_wrong_token_in_a_terminal_can_be_corrected(home: Path, world: World) -> None:
+    environ = {"MNEME_TELEGRAM_API_URL": world.telegram.url}
+    async with open_terminal(home, "setup", "telegram", environ=environ) as terminal:
+        await terminal.answer("(hidden)", "110201543:wrong")
+        await terminal.expect("refused the token")
+        await terminal.answer("Try again?", "y")
+        await terminal.answer("(hidden)", world.telegram.token)
+        await terminal.expect("Write anything to @mneme_bot")
+        terminal.interrupt()
+        await terminal.expect("Left out. `mneme setup telegram` does it later.")
+        assert await terminal.end() == 0
+    assert (home / "secrets.env").read_text() == f"TELEGRAM_BOT_TOKEN={world.telegram.token}\n"
+    assert "110201543:wrong" not in terminal.transcript
+
+
+@pytest.mark.slow
+async def test_bot_that_another_program_reads_is_told(home: Path, world: World) -> None:
+    world.telegram.fail(
+        409, "Conflict: terminated by other getUpdates request", method="getUpdates"
+    )
+    environ = {
+        "MNEME_TELEGRAM_API_URL": world.telegram.url,
+        "TELEGRAM_BOT_TOKEN": world.telegram.token,
+    }
+    async with open_terminal(home, "setup", "telegram", environ=environ) as terminal:
+        await terminal.expect("Another program reads this bot's messages. Stop it, and try again.")
+        await terminal.answer("Try again?", "n")
+        assert await terminal.end() == 0
