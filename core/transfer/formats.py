@@ -4,7 +4,8 @@ Each line is an object with these keys. Keys with "?" may be missing or null::
 
     "session": str, "parent": str?, "title": str?, "platform": str?, "chat": str?, "scope": str?,
     "role": "user" | "assistant" | "tool", "sender": str?, "text": str,
-    "at": a time in ISO 8601 (UTC if it names no zone), "id": str?, "kind": "quote"?
+    "at": a time in ISO 8601 (UTC if it names no zone), "id": str?, "kind": "quote"?,
+    "whose": "owner"?
 """
 
 from __future__ import annotations
@@ -48,6 +49,9 @@ class ImportOptions:
     """
 
     scope: Scope = LOCAL_SCOPE
+    # The scopes that the importing person sees. Lines that belonged to the owner of another home,
+    # in a scope that isn't among these, get `scope`.
+    own_scopes: frozenset[Scope] = frozenset()
     # The time zone for times without one.
     zone: tzinfo = UTC
     # Names or ids of the senders whose messages are the assistant's.
@@ -175,7 +179,10 @@ _FIELDS = {
     "at",
     "id",
     "kind",
+    "whose",
 }
+# The value of "whose" for messages in the scopes of the owner.
+OWNER = "owner"
 _ROLES = frozenset(get_args(Role))
 _SCOPE = re.compile(r"(?:account|room):[^:\0]+:[^\0]+", re.DOTALL)
 _REQUIRED = typed_dict_field(str_schema(strict=True, min_length=1))
@@ -207,7 +214,7 @@ def parse_line(line: str | bytes, options: ImportOptions = ImportOptions()) -> T
         get("title"),
         get("platform"),
         get("chat"),
-        get("scope"),
+        _choose_scope(options, get("scope"), get("whose")),
     )
     at = parse_iso(fields["at"])
     if at is None:
@@ -245,6 +252,17 @@ def _load_fields(line: str | bytes) -> dict[str, Any]:
     return fields
 
 
+def _choose_scope(options: ImportOptions, scope: str | None, whose: str | None) -> str | None:
+    """Return the scope of a line. None means the scope of the person who imports it.
+
+    The owner of another home may have accounts that aren't the owner's here, for example because
+    they were approved by a code. Their messages belong to the person who imports them.
+    """
+    if whose == OWNER and scope and Scope(key=scope) not in options.own_scopes:
+        return None
+    return scope
+
+
 @lru_cache(maxsize=64)
 def _load_conversation(
     options: ImportOptions,
@@ -274,8 +292,11 @@ def _load_conversation(
     return build_conversation(address, options, title, session, parent or None)
 
 
-def format_line(record: TransferRecord) -> str:
-    """Return a record as a JSON line without a line break, which `parse_line` can read."""
+def format_line(record: TransferRecord, *, is_owners: bool = False) -> str:
+    """Return a record as a JSON line without a line break, which `parse_line` can read.
+
+    With `is_owners`, the line says that the message belongs to the owner of this home.
+    """
     conversation = record.conversation
     address = conversation.address
     is_named_by_chat = address.chat_id == conversation.name
@@ -292,6 +313,7 @@ def format_line(record: TransferRecord) -> str:
         "at": record.at.astimezone(UTC).isoformat(),
         "id": record.id,
         "kind": None if record.kind == "chat" else record.kind,
+        "whose": OWNER if is_owners else None,
     }
     present_values = {key: value for key, value in values.items() if value is not None}
     return json.dumps(present_values, ensure_ascii=False)

@@ -1,4 +1,4 @@
-"""The shell commands `mneme backup`, `mneme restore` and `mneme upgrade`.
+"""The shell commands `mneme backup`, `mneme restore` and `mneme upgrade`, and moving a home.
 
 `mneme backup` also runs in a process of its own when a scheduled backup is due.
 """
@@ -8,18 +8,20 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import shutil
 import sys
+import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, BinaryIO
 
 import typer
 
 from config.settings import Settings, SettingsError, load_home
 from core.errors import ConfigError
-from core.store.sqlite.copying import LATEST_SCHEMA, read_database_info
+from core.store.sqlite.copying import LATEST_SCHEMA, count_messages, read_database_info
 from core.transfer.backup import STATE_FILE, Manifest, Progress
 from gateway import logs, texts
 from gateway.cli import shell
@@ -27,7 +29,14 @@ from gateway.cli.shell import AsJson, Yes
 from gateway.installation import DISTRIBUTION, describe_update
 from gateway.services import Services
 from gateway.supervisor import WallClock
-from gateway.upkeep.backups import NICENESS, BackupMaker, BackupOrder, BackupResult, load_key
+from gateway.upkeep.backups import (
+    NICENESS,
+    BackupMaker,
+    BackupOrder,
+    BackupResult,
+    load_key,
+    write_checked_archive,
+)
 from gateway.upkeep.catalog import BackupCatalog, backup_folder
 from gateway.upkeep.restoring import Restored, RestoreJob
 
@@ -117,19 +126,50 @@ def restore_command(
     What you have forgotten since the backup is erased again.
     """
     with shell.exit_on_error():
+        _restore(file, load_home(), key, is_confirmed=yes)
+
+
+def _restore(
+    file: Path, home: Path, key: Path | None, *, is_confirmed: bool, is_move: bool = False
+) -> None:
+    """Replace a home by a backup, and say what was erased again."""
+    now = WallClock().now()
+    with RestoreJob(file.expanduser().absolute(), home) as job:
+        manifest = job.prepare(lambda: _load_secret(key))
+        if not is_confirmed:
+            shell.require_yes(_describe_restore(manifest, home))
+        restored = job.swap(manifest, now)
+    shell.print_text(_describe_restored(restored, home, is_move=is_move))
+    report = asyncio.run(_open_restored())
+    if not report and restored.knows_erasures:
+        report = texts.RESTORE_NOTHING_ERASED
+    if report:
+        shell.print_text(report)
+
+
+def write_everything(output: BinaryIO) -> None:
+    """Write a whole home to a stream. Older backups stay as they are."""
+    with shell.exit_on_error():
+        if output.isatty():
+            raise ConfigError(texts.EXPORT_ALL_TERMINAL)
+        settings = Settings.load()
+        with tempfile.TemporaryDirectory(prefix=".mneme-", dir=settings.home.parent) as scratch:
+            archive = write_checked_archive(settings, Path(scratch), WallClock())
+            with archive.open("rb") as file:
+                shutil.copyfileobj(file, output)
+        output.flush()
+
+
+def import_everything(file: Path) -> None:
+    """Put a whole home into a new one. Refused if the home already has messages."""
+    with shell.exit_on_error():
         home = load_home()
-        now = WallClock().now()
-        with RestoreJob(file.expanduser().absolute(), home) as job:
-            manifest = job.prepare(lambda: _load_secret(key))
-            if not yes:
-                shell.require_yes(_describe_restore(manifest, home))
-            restored = job.swap(manifest, now)
-        shell.print_text(_describe_restored(restored, home))
-        report = asyncio.run(_open_restored())
-        if not report and restored.knows_erasures:
-            report = texts.RESTORE_NOTHING_ERASED
-        if report:
-            shell.print_text(report)
+        count = count_messages(home / STATE_FILE)
+        if count:
+            messages = texts.format_count(count, "message")
+            raise ConfigError(texts.IMPORT_ALL_REFUSED.format(home=home, messages=messages))
+        _restore(file, home, None, is_confirmed=True, is_move=True)
+        typer.echo(texts.IMPORT_ALL_NEXT)
 
 
 def upgrade_command(as_json: AsJson = False) -> None:
@@ -201,13 +241,13 @@ def _describe_restore(manifest: Manifest, home: Path) -> str:
     return texts.RESTORE_QUESTION.format(home=home, moment=moment, files=files)
 
 
-def _describe_restored(restored: Restored, home: Path) -> str:
+def _describe_restored(restored: Restored, home: Path, *, is_move: bool) -> str:
     manifest = restored.manifest
     moment = manifest.made_at.astimezone().strftime("%Y-%m-%d %H:%M")
     sentences = [texts.RESTORED.format(home=home, moment=moment)]
     if restored.old_home is not None:
         sentences.append(texts.RESTORE_OLD_HOME.format(path=restored.old_home))
-    if not restored.knows_erasures:
+    if not restored.knows_erasures and not is_move:
         sentences.append(texts.RESTORE_UNKNOWN.format(journal=f"{home}.erasures"))
     return "\n".join(sentences)
 

@@ -23,6 +23,7 @@ from core.search.results import MATCH_END, MATCH_START
 from core.store.archive import ImportReport
 from core.store.notes import Author, Operation
 from core.store.query import ModelHelp, ResultLimits, SearchQuery
+from core.transfer.backup import is_backup
 from core.types import LOCAL_SCOPE, BillingScope, Scope, Session
 from gateway import texts
 from gateway.cli import shell
@@ -199,12 +200,27 @@ def export_command(
     ics: Annotated[
         bool, typer.Option("--ics", help="Write reminders as a calendar file instead.")
     ] = False,
+    everything: Annotated[
+        bool, typer.Option("--all", help="Write everything, to move to another machine.")
+    ] = False,
 ) -> None:
     """Write all messages as JSON lines.
 
     Commands, tool calls and their results are left out. With --ics, your reminders are written as a
     calendar file, which Thunderbird and Google Calendar can read.
+
+    With --all, the output is one compressed file with everything but secrets: people, groups,
+    links, messages, jobs, notes, facts, skills, usage and settings. `mneme import` reads it in a
+    new home: mneme export --all > mneme.tar.gz
     """
+    if everything:
+        if scope is not None or ics:
+            raise typer.BadParameter("works alone, without --scope and --ics", param_hint="--all")
+        # Imported here because few exports need it.
+        from gateway.cli.backups import write_everything
+
+        write_everything(sys.stdout.buffer)
+        return
 
     async def work(services: Services, context: CommandContext) -> None:
         if ics:
@@ -221,7 +237,7 @@ def export_command(
         unreadable: list[None] = []
         messages = services.archive.export(context.scopes, lambda: unreadable.append(None))
         async for message in messages:
-            typer.echo(format_line(message))
+            typer.echo(format_line(message, is_owners=scope is None))
         if unreadable:
             count = texts.format_count(len(unreadable), "message")
             typer.echo(texts.EXPORT_INCOMPLETE.format(messages=count), err=True)
@@ -287,7 +303,15 @@ def import_command(
 
     The events and tasks of a calendar file (trip.ics) become reminders. They are listed first, and
     you are asked for a yes.
+
+    A file of `mneme export --all` is put into a new home as it was.
     """
+    if file != STDIN and is_backup(Path(file)):
+        # Imported here because few imports need it.
+        from gateway.cli.backups import import_everything
+
+        import_everything(Path(file))
+        return
     if file.lower().endswith(".ics"):
         _import_calendar(Path(file), scope, is_confirmed=yes)
         return
@@ -300,6 +324,7 @@ def import_command(
         """Import the file and print a report. Exit with code 1 if nothing could be imported."""
         options = ImportOptions(
             scope=context.scope,
+            own_scopes=context.scopes,
             zone=services.zone,
             assistant_names=frozenset(assistant or ()),
             own_names=frozenset(me or ()),

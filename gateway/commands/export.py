@@ -44,7 +44,8 @@ class ExportCommands:
         day = f"{now:%Y-%m-%d}"
         unreadable: list[None] = []
         messages = services.archive.export(context.scopes, lambda: unreadable.append(None))
-        message_lines = (format_line(message) async for message in messages)
+        is_owners = context.is_owner
+        message_lines = (format_line(message, is_owners=is_owners) async for message in messages)
         rows = self._load_personal_data(context.account, context.scopes)
         row_lines = (json.dumps(row, ensure_ascii=False, default=str) async for row in rows)
         files = [

@@ -172,15 +172,8 @@ class BackupMaker:
 
     def _write(self, order: BackupOrder, scratch: Path, now: datetime) -> tuple[Manifest, Path]:
         """Write and check an archive in `scratch`, and encrypt it if that is ordered."""
-        home = self._settings.home
         archive = scratch / "archive"
-        source = BackupSource(
-            home=home,
-            journal=self._journal,
-            program=version("mneme-gateway"),
-            has_secrets=order.has_secrets,
-            is_engine_running=_is_engine_running(home),
-        )
+        source = _describe_source(self._settings, has_secrets=order.has_secrets)
         manifest = write_backup(source, archive, scratch, now, self._on_progress)
         self._on_progress("check", 0.0)
         verify_backup(archive, scratch)
@@ -277,6 +270,29 @@ class BackupMaker:
             BackupRecord(path=record.path, made_at=record.made_at, epoch=manifest.epoch)
         )
         return True
+
+
+def write_checked_archive(settings: Settings, scratch: Path, clock: Clock) -> Path:
+    """Write a home into an archive in the folder `scratch`, check it, and return its path.
+
+    It isn't a backup: the list of backups doesn't change.
+    """
+    archive = scratch / "archive"
+    source = _describe_source(settings)
+    write_backup(source, archive, scratch, clock.now(), lambda step, share: None)
+    verify_backup(archive, scratch)
+    return archive
+
+
+def _describe_source(settings: Settings, *, has_secrets: bool = False) -> BackupSource:
+    home = settings.home
+    return BackupSource(
+        home=home,
+        journal=home.with_name(f"{home.name}.erasures"),
+        program=version("mneme-gateway"),
+        has_secrets=has_secrets,
+        is_engine_running=_is_engine_running(home),
+    )
 
 
 async def back_up_before_migration(settings: Settings, clock: Clock) -> None:

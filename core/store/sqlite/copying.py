@@ -85,6 +85,20 @@ def read_database_info(path: Path) -> DatabaseInfo:
         return DatabaseInfo(schema=schema, epoch=epoch_number(connection) if has_epoch else 0)
 
 
+def count_messages(path: Path) -> int:
+    """Return how many messages a state.db has; 0 if the file is missing. Raises StoreError."""
+    if not path.exists():
+        return 0
+    with translate_errors(path), contextlib.closing(_connect(path)) as connection:
+        has_table = connection.execute(
+            "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'messages'"
+        ).fetchone()
+        if not has_table:
+            return 0
+        count: int = connection.execute("SELECT COUNT(*) FROM messages").fetchone()[0]
+        return count
+
+
 def needs_migration(path: Path) -> bool:
     """Whether this version of Mneme would change the schema of an existing state.db.
 
