@@ -345,6 +345,20 @@ class LimitOptions(_Section):
     owner_day: Mapping[Literal["money", "tokens"], DayLimit]
 
 
+class MediaOptions(_Section):
+    # The sizes are in millions of bytes.
+    file_mb: Annotated[float, Field(gt=0, le=2_000)]
+    person_mb: Annotated[float, Field(ge=0, le=10**7)]
+    total_mb: Annotated[float, Field(ge=0, le=10**7)]
+    wait_s: Seconds
+    decode_s: Seconds
+    decode_memory_mb: Annotated[int, Field(ge=256, le=65_536)]
+    pictures: bool
+    # Names of models that can't see pictures.
+    blind_models: Annotated[tuple[Name, ...], Field(strict=False)]
+    document_chars: Annotated[int, Field(ge=1_000, le=10**6)]
+
+
 class EmbeddingOptions(_Section):
     # Empty if there is no server.
     url: OptionalWebAddress
@@ -394,6 +408,7 @@ class Settings(_Section):
     delegation: DelegationOptions
     limits: LimitOptions
     backup: BackupOptions
+    media: MediaOptions
     anthropic_api_key: SecretStr | None = None
     telegram_token: SecretStr | None = None
     discord_token: SecretStr | None = None

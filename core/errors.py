@@ -111,6 +111,15 @@ class DeliveryError(MnemeError):
         self.is_missing = is_missing
 
 
+class FileError(MnemeError):
+    """A file that was sent can't be fetched from its platform."""
+
+    def __init__(self, message: str, *, is_permanent: bool = False) -> None:
+        super().__init__(message)
+        # No retry can succeed: the file is gone, or the platform doesn't give files of its size.
+        self.is_permanent = is_permanent
+
+
 class Refused(MnemeError):
     """Something isn't allowed or is over a limit. The message is shown to the person.
 

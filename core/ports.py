@@ -6,7 +6,16 @@ from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Protocol, runtime_checkable
 
-from core.types import Address, Answer, CommandSpec, Completion, Inbound, LostPost, Request
+from core.types import (
+    Address,
+    Answer,
+    Attachment,
+    CommandSpec,
+    Completion,
+    Inbound,
+    LostPost,
+    Request,
+)
 
 TextCallback = Callable[[str], None]
 """Receives the text to show while an answer is being written."""
@@ -182,6 +191,19 @@ class Adapter(Protocol):
 
     async def close(self) -> None:
         """Close all connections."""
+
+
+@runtime_checkable
+class FileSource(Protocol):
+    """Fetches the files that people send. An Adapter may implement this too."""
+
+    async def fetch_file(
+        self, attachment: Attachment, address: Address, message_id: str, limit_bytes: int
+    ) -> bytes:
+        """Return the bytes of a file of a message.
+
+        Raises FileError if the file can't be fetched or has more than `limit_bytes`.
+        """
 
 
 class Model(Protocol):

@@ -9,6 +9,7 @@ import asyncio
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
+from dataclasses import replace
 from datetime import time, timedelta
 from pathlib import Path
 
@@ -30,6 +31,9 @@ from core.errors import ConfigError
 from core.facts.evidence import EvidenceSearch
 from core.facts.extraction import FactReader
 from core.facts.provider import FactRanking, FactSearch, FactsProvider
+from core.media.blocks import MediaBlocks
+from core.media.decoding import Decoder
+from core.media.intake import MediaIntake
 from core.memory.manager import MemoryManager
 from core.memory.provider import MemoryProvider, sync_hooks_of
 from core.models.wrappers import FallbackModel, MeteredModel
@@ -159,8 +163,10 @@ async def build_message_path(
     event is served.
     """
     settings = services.settings
-    chat_model = _meter(services, model)
-    helper_model = None if helper is None else _meter(services, helper)
+    intake = _build_intake(services, platforms)
+    media = MediaBlocks(intake, settings.media)
+    chat_model = _meter(services, model, media)
+    helper_model = None if helper is None else _meter(services, helper, media)
     # Only a client of a server can fetch window sizes. `getattr` recognizes such a client without
     # an import of its class, which would load 40 MB even without a model.
     windows = ContextWindows(settings.model, getattr(helper, "fetch_window_tokens", None))
@@ -177,7 +183,7 @@ async def build_message_path(
         settings.recall.rerank,
     )
     memory = _build_memory(services, helper_model, evidence, recall, delivery_wakeup.set)
-    caches = (memory, services.conversations, recall)
+    caches = (memory, services.conversations, recall, media)
     epoch_guard = EpochGuard(services.database, [cache.invalidate for cache in caches])
     access = Access(services.people, services.clock, settings, services.owner_notices, epoch_guard)
     context_files = ContextFiles(
@@ -207,9 +213,12 @@ async def build_message_path(
     if helper_model is not None and settings.delegation.max_rounds:
         task_prompt = _build_prompt(services, memory, tools, windows, context_files, skills)
         tools.append(_build_delegation_tool(services, helper_model, task_prompt, memory, tools))
-    prompt = _build_prompt(services, memory, tools, windows, context_files, skills)
+    prompt = _build_prompt(services, memory, tools, windows, context_files, skills, media)
     tool_runner = ToolRunner(tools, settings.model.tool_timeout_s, gate)
-    agent = _build_agent(services, chat_model, helper_model, windows, prompt, memory, tool_runner)
+    agent = replace(
+        _build_agent(services, chat_model, helper_model, windows, prompt, memory, tool_runner),
+        media=intake,
+    )
     is_expanded = settings.recall.expand or settings.recall.rerank
     groups: list[CommandGroup] = [
         SessionCommands(services, agent.sessions, agent.compressor),
@@ -272,10 +281,24 @@ def _build_reviewer(services: Services, helper: Model | None) -> MemoryReviewer 
     )
 
 
-def _meter(services: Services, model: Model) -> MeteredModel:
-    """Return the model with its usage logged and limited."""
+def _build_intake(services: Services, platforms: Mapping[str, Adapter]) -> MediaIntake:
+    """Build the part that keeps the files that people send."""
+    options = services.settings.media
+    return MediaIntake(
+        services.files,
+        services.media_folder,
+        Decoder(options.decode_s, options.decode_memory_mb),
+        services.clock,
+        options,
+        services.inbox.is_incognito,
+        platforms,
+    )
+
+
+def _meter(services: Services, model: Model, media: MediaBlocks) -> MeteredModel:
+    """Return the model with its usage logged and limited, and with pictures in its requests."""
     cache_lifetime = services.settings.model.cache
-    return MeteredModel(model, services.usage_log, services.clock, cache_lifetime)
+    return MeteredModel(model, services.usage_log, services.clock, cache_lifetime, media.fill)
 
 
 def _build_memory(
@@ -377,6 +400,7 @@ def _build_prompt(
     windows: ContextWindows,
     context_files: ContextFiles,
     skills: SkillCommands,
+    media: MediaBlocks | None = None,
 ) -> PromptWriter:
     """Build the writer of prompts, with the owner's files, the skills, memory and tools."""
     settings = services.settings
@@ -388,6 +412,7 @@ def _build_prompt(
         skills=skills.tools.prompt_section,
         context_files=context_files.render_files,
         rule_frames=context_files.render_rule_frames if has_folders else None,
+        media_blocks=None if media is None else media.render,
     )
     return PromptWriter(
         OwnerFiles(settings.home, services.owner_notices.warn_about_file),

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import secrets
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 
 import structlog
@@ -16,9 +16,12 @@ import structlog
 from core.agent.sessions import Turn
 from core.agent.turn import Agent
 from core.errors import DeliveryError, StoreError
+from core.markup.markdown import escape
+from core.media.intake import Reception
 from core.ports import Adapter, Reply
 from core.store.mailbox import InboxEntry
 from core.store.ownership.people import View
+from core.text.normalize import to_single_line
 from core.types import Answer, Command, Inbound
 from gateway import texts
 from gateway.commands.registry import CommandContext, CommandRegistry, make_button_actions
@@ -27,6 +30,8 @@ from gateway.queues import Batch, ReplyState
 from gateway.scheduler import Scheduler
 from gateway.supervisor import contain_adapter_errors
 
+# Nobody expects that stickers and animations are read.
+_SILENT_KINDS = ("sticker", "animation")
 # A function that stores something for a turn and returns True.
 StoringWork = Callable[[Turn], Awaitable[bool]]
 _log = structlog.get_logger("failures")
@@ -173,3 +178,24 @@ class Failures:
         with contextlib.suppress(DeliveryError), contain_adapter_errors():
             reply = adapter.reply(inbound.address)
             self._tasks.create_task(self._delivery.send_unstored(inbound, reply, answer))
+
+
+def describe_files(receptions: Sequence[Reception], *, sees_pictures: bool) -> list[str]:
+    """Return a sentence about each file that isn't kept, or that is kept but can't be read."""
+    problems = texts.table("FILE_PROBLEMS")
+    notes = texts.table("FILE_NOTES")
+    sentences: list[str] = []
+    for reception in receptions:
+        for file in reception.files:
+            name = escape(to_single_line(file.name))
+            if file.problem:
+                sentences.append(problems[file.problem].format(name=name))
+            elif file.kind in _SILENT_KINDS or file.content is None:
+                continue
+            elif file.content.width and not sees_pictures:
+                sentences.append(notes["picture"].format(name=name))
+            elif file.content.note in notes:
+                sentences.append(notes[file.content.note].format(name=name))
+        for unfinished in reception.unfinished:
+            sentences.append(problems["unfinished"].format(name=escape(to_single_line(unfinished))))
+    return sentences

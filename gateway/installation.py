@@ -47,7 +47,7 @@ DATA_FILES: Mapping[str, Sequence[str]] = {
     "core/search": ("data/filters.toml", "data/prompts.toml"),
     "core/skills": ("data/instructions.toml", "data/prompts.toml"),
     "core/store/ownership": ("data/links.toml",),
-    "core/store/sqlite": ("facts.sql", "indexes.sql", "tables.sql", "triggers.sql"),
+    "core/store/sqlite": ("facts.sql", "files.sql", "indexes.sql", "tables.sql", "triggers.sql"),
     "core/text": (
         "data/attributes.toml",
         "data/cjk.toml",

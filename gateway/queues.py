@@ -18,6 +18,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from itertools import chain, islice, takewhile
 
+from core.media.intake import Reception
 from core.ports import Reply
 from core.store.mailbox import InboxEntry, OutboxItem
 from core.types import Address, Command, Inbound, Scope
@@ -156,6 +157,8 @@ class Batch:
     # `/stop` ended the turn. If the turn is repeated, it only stores the messages, without the
     # model.
     is_stopped: bool = False
+    # What became of the files of the messages.
+    receptions: Sequence[Reception] = ()
 
     @property
     def last(self) -> PendingEvent:

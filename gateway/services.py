@@ -9,12 +9,15 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
 from config.settings import DEFAULT_SERVER, LimitedResource, Settings
 from core.errors import ConfigError, Refused
+from core.media.folder import MediaFolder
+from core.media.intake import remove_erased_files
 from core.memory.plugins import Plugins
 from core.memory.provider import MemoryProvider
 from core.models.failures import ServerNames
@@ -33,6 +36,7 @@ from core.store.facts.facts import Facts
 from core.store.incognito import IncognitoRegistry
 from core.store.jobs import Job, JobMessages, Jobs
 from core.store.mailbox import Inbox, Outbox
+from core.store.media.files import Files
 from core.store.notes import FACT, SKILL, Notes, PendingNote
 from core.store.ownership.links import Links
 from core.store.ownership.people import TERMINAL, People
@@ -132,10 +136,19 @@ class Services:
         self.notebook = Notebook(settings.home, self.notes, clock, limits, review, on_change)
         self.skills = Skills(settings.home, self.notes, review, clock, settings.skills)
         self.home_files = HomeFiles(settings.home)
+        self.files = Files(database)
+        self.media_folder = MediaFolder(settings.home)
         self.archive = Archive(database)
         self.sync_queue = SyncQueue(database, clock, on_change)
         self.forgetting = Forgetting(
-            database, self.notebook, self.home_files, clock, zone, self.sync_queue, self.skills
+            database,
+            self.notebook,
+            self.home_files,
+            clock,
+            zone,
+            self.sync_queue,
+            self.skills,
+            partial(remove_erased_files, self.files, self.media_folder),
         )
 
     async def load_preference(self, account: Account | None) -> Preference:

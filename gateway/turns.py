@@ -35,7 +35,7 @@ from gateway.commands.registry import (
     make_button,
 )
 from gateway.delivery import Delivery
-from gateway.failures import Failures
+from gateway.failures import Failures, describe_files
 from gateway.queues import (
     Batch,
     ConversationQueues,
@@ -390,8 +390,19 @@ class TurnRunner:
         answer = None
         if answered_turn is not None:
             answer = _add_notices(answered_turn, is_last_turn=is_last_turn)
+            media = self._agent.media
+            if batch.receptions and media is not None:
+                media.forget_transient(answered_turn.turn.address)
+                sees_pictures = media.is_shown_pictures(answered_turn.session.model)
+                notices = describe_files(batch.receptions, sees_pictures=sees_pictures)
+                answer = replace(answer, text="\n\n".join([answer.text, *notices]))
         await self._deliver(batch, answer)
         return answered_turn
+
+    async def _receive_files(self, batch: Batch, turn: Turn) -> Turn:
+        """Keep the files of a turn, and note what became of them."""
+        turn, batch.receptions = await self._agent.receive_files(turn)
+        return turn
 
     async def _refuse_over_limit(self, batch: Batch) -> None:
         """Remove messages of senders over a daily limit from the batch, and notify these senders.
@@ -434,6 +445,8 @@ class TurnRunner:
         interrupt = partial(self._agent.interrupt, turn)
         try:
             async with self._queues.stoppable_turn(turn.address, interrupt) as timeout:
+                if any(entry.inbound.attachments for entry in turn.entries):
+                    turn = await self._receive_files(batch, turn)
                 if not batch.is_stopped:
                     return await self._agent.answer(turn, event.reply.show)
         except (TimeoutError, StaleReadError) as error:

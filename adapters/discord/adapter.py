@@ -26,10 +26,10 @@ from adapters.discord.errors import CALL_ERRORS, describe_error
 from adapters.discord.events import DiscordEvents
 from adapters.discord.normalize import PLATFORM, command_payloads
 from adapters.poll_lock import PollLock
-from core.errors import PAYLOAD_ERRORS, AccessRefused, DeliveryError, MnemeError
+from core.errors import PAYLOAD_ERRORS, AccessRefused, DeliveryError, FileError, MnemeError
 from core.ports import Clock, InboundSink, Reply
 from core.text.normalize import language_data
-from core.types import Address, CommandSpec
+from core.types import Address, Attachment, CommandSpec
 
 if TYPE_CHECKING:
     from core.store.mailbox import Inbox
@@ -128,6 +128,18 @@ class Discord:
 
     def reply(self, address: Address, reply_to: str | None = None) -> Reply:
         return self.events.reply(address, reply_to)
+
+    async def fetch_file(
+        self, attachment: Attachment, address: Address, message_id: str, limit_bytes: int
+    ) -> bytes:
+        """Download a file from Discord's file server: see `core.ports.FileSource`."""
+        from adapters.discord.files import fetch_file
+
+        try:
+            client = await self._get_client()
+        except DeliveryError as error:
+            raise FileError(str(error)) from error
+        return await fetch_file(client, attachment, address, message_id, limit_bytes)
 
     async def close(self) -> None:
         """Cancel answers in progress and close all connections."""

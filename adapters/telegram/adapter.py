@@ -38,7 +38,7 @@ from core.errors import (
 )
 from core.ports import Clock, InboundSink, Reply, UnstoredAnswerer
 from core.text.normalize import language_data
-from core.types import Address, CommandSpec, Json
+from core.types import Address, Attachment, CommandSpec, Json
 
 if TYPE_CHECKING:
     from core.store.mailbox import Inbox
@@ -84,6 +84,7 @@ class Telegram:
         self._bot = Bot(
             token,
             base_url=f"{self._root}/bot",
+            base_file_url=f"{self._root}/file/bot",
             request=self._request,
             get_updates_request=self._request,
         )
@@ -180,6 +181,14 @@ class Telegram:
 
     def reply(self, address: Address, reply_to: str | None = None) -> Reply:
         return StreamedReply(TelegramMessages(self._bot, address, reply_to, self._history))
+
+    async def fetch_file(
+        self, attachment: Attachment, address: Address, message_id: str, limit_bytes: int
+    ) -> bytes:
+        """Download a file by Telegram's id of it: see `core.ports.FileSource`."""
+        from adapters.telegram.files import fetch_file
+
+        return await fetch_file(self._bot, self._request, attachment, limit_bytes)
 
     async def close(self) -> None:
         """Cancel answers in progress and close all connections."""

@@ -269,6 +269,33 @@ class TelegramRequest(BaseRequest):
         ) as response:
             return response.status, await response.read()
 
+    async def download(self, url: str, limit_bytes: int) -> tuple[int, bytes]:
+        """Return the status and the bytes of a file, of which at most one is beyond the limit.
+
+        Raises NetworkError if the download breaks off or stalls.
+        """
+        assert self._session is not None
+        timeout = aiohttp.ClientTimeout(
+            total=CALL_TIMEOUT_S, connect=CONNECT_TIMEOUT_S, sock_read=READ_TIMEOUT_S
+        )
+        proxy = _find_proxy(url.rpartition("/file/")[0])
+        content = bytearray()
+        try:
+            async with (
+                self._free_connections,
+                self._session.get(
+                    url, timeout=timeout, proxy=proxy, allow_redirects=False
+                ) as response,
+            ):
+                async for piece in response.content.iter_chunked(1 << 16):
+                    content += piece
+                    if len(content) > limit_bytes:
+                        break
+        except (aiohttp.ClientError, OSError) as error:
+            message = _describe_network_error(error, url).replace(self._token, "<token>")
+            raise NetworkError(message) from None
+        return response.status, bytes(content[: limit_bytes + 1])
+
 
 def _is_cut_off(body: bytes) -> bool:
     """Whether a response with status 200 has neither a result nor an error, as in `{}`.

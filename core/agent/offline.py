@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 from zoneinfo import ZoneInfo
 
-from core.guard.origin_and_fence import FRAME_START, OPENING, TIME_LINE
+from core.guard.origin_and_fence import FILE_LEAD, FRAME_START, OPENING, TIME_LINE
 from core.ports import TextCallback
 from core.text.normalize import plain_with_offsets
 from core.text.terms import is_smalltalk
@@ -42,6 +42,8 @@ MAX_FOLLOW_UP_CHARS = 300
 STORED_REPLY = "I've saved that."
 # A line of `prompt_and_memory.with_attachments`: "[attached photo: boat.jpg (image/jpeg)]".
 _ATTACHMENT = re.compile(r"\[attached [^:\[\]\n]{1,40}: [^\n]*\]")
+# The frame of a file that is kept: its name, and its type and size.
+_FILE_FRAME = re.compile(rf"\[{FILE_LEAD}(?: (\d+))?, “([^”]*)” \(([^)]*)\)")
 _WORDING: Mapping[str, Any] = tomllib.loads(
     Path(__file__).with_suffix(".toml").read_text(encoding="utf-8")
 )
@@ -69,6 +71,18 @@ class _ToolResult:
     is_error: bool
 
 
+@dataclass(frozen=True, slots=True)
+class _File:
+    """A file of the last message that is kept."""
+
+    number: str
+    name: str
+    # Its type and size.
+    details: str
+    # Its text follows in the request.
+    has_text: bool
+
+
 class OfflineModel:
     """A `Model` that answers by rules. `reason` is a clause that says why there is no model."""
 
@@ -88,6 +102,11 @@ class OfflineModel:
         """
         text = _last_message_text(request.messages)
         results = _last_tool_results(request.messages)
+        files = _list_last_files(request.messages)
+        if files and not results:
+            answer = self._answer_about_files(text, files)
+            if answer is not None:
+                return answer
         if results:
             return self._answer_from_results(request.messages, text, results)
         return self._answer_message(text, request)
@@ -126,6 +145,25 @@ class OfflineModel:
             )
         return _say(self._acknowledge(text, request.messages))
 
+    def _answer_about_files(self, text: str, files: Sequence[_File]) -> Completion | None:
+        """Say what is kept of the files of a message, and how to find it again.
+
+        Returns None if the message asks for a reminder or a note, because that comes first.
+        """
+        typed_text = _ATTACHMENT.sub("", text)
+        if _match(_WORDING["remind"], typed_text) or _match(_WORDING["remember"], typed_text):
+            return None
+        names = [f"{file.name} ({file.details})" for file in files]
+        listed = names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+        sentences = [f"I've kept {listed}."]
+        if not files[0].number:
+            sentences = [f"This is incognito, so I keep nothing of {listed}."]
+        them = "it" if len(files) == 1 else "them"
+        sentences.append(f"{self._reason}, so I can't tell you what is in {them}.")
+        if any(file.has_text for file in files):
+            sentences.append("`/recall` with a word from the text finds the page.")
+        return _say(" ".join(sentences))
+
     def _answer_small(self, text: str, messages: Sequence[Json]) -> str | None:
         """Answer a greeting, thanks, or a short question about the time or about Mneme itself.
 
@@ -159,7 +197,7 @@ class OfflineModel:
         The first reply of a conversation also explains how to use Mneme without a model.
         """
         if _ATTACHMENT.search(text):
-            reply = "I've saved your message, but I can't open the attachment."
+            reply = "I've saved your message, but not what is attached."
         elif is_smalltalk(text):
             reply = "All right."
         else:
@@ -389,6 +427,19 @@ def _last_message_text(messages: Sequence[Json]) -> str:
         if utterances:
             return "\n".join(utterance.text for utterance in utterances)
     return ""
+
+
+def _list_last_files(messages: Sequence[Json]) -> list[_File]:
+    """Return the files of the last user message of a request."""
+    files: list[_File] = []
+    if not messages or messages[-1]["role"] != "user":
+        return files
+    for block in messages[-1]["content"]:
+        match = _FILE_FRAME.match(str(block.get("text", "")))
+        if match:
+            has_text = "\n\n" in block["text"]
+            files.append(_File(match[1] or "", match[2], match[3], has_text))
+    return files
 
 
 def _earlier_utterances(messages: Sequence[Json]) -> Iterator[_Utterance]:

@@ -55,6 +55,8 @@ from core.types import (
 # An estimate, used until the provider reports the usage of a session's first call. There is no
 # local tokenizer.
 CHARS_PER_TOKEN = 3.5
+# A picture of 1568 by 1045 pixels, which is the largest that is sent in this form.
+PICTURE_TOKENS = 2_200
 OMISSION_NOTICE = "[… {count:,} characters are left out here; nothing of it is lost …]"
 SOUL_CHARS = 20_000
 AGENTS_CHARS = 20_000
@@ -92,6 +94,13 @@ Frames = Callable[
 ]
 """Returns the extra blocks for each row of a turn, given these rows and all earlier rows."""
 
+MediaBlocks = Callable[
+    [Sequence[Message], Sequence[Message], ToolContext], Awaitable[list[tuple[Json, ...]]]
+]
+"""Returns the blocks of files for each row of a turn, given these rows and all earlier rows."""
+# The beginning of the line for an attachment (`with_attachments`).
+ATTACHMENT_MARK = "[attached "
+
 # A turn with this many tool calls may contain a procedure that is worth saving as a skill.
 MANY_TOOL_CALLS = 5
 
@@ -115,6 +124,9 @@ class PromptSections:
     skill_cue: re.Pattern[str] = re.compile(r"\A/")
     # Adds the project rules for the files that a message names.
     rule_frames: Frames | None = None
+    # Adds pictures and the text of documents. It's called only if a message or the message that it
+    # replies to has an attachment.
+    media_blocks: MediaBlocks | None = None
 
 
 @dataclass
@@ -201,6 +213,7 @@ class PromptWriter:
             )
         frames = await self._render_frames(rows, earlier, context)
         plain_rows = self.render_sent_form_without_memory(rows, context, earlier)
+        plain_rows = await self._add_media(plain_rows, earlier, context)
         sent_rows = [
             _append_blocks(row, row_frames)
             for row, row_frames in zip(plain_rows, frames, strict=True)
@@ -209,6 +222,40 @@ class PromptWriter:
         if memory_text:
             sent_rows[-1] = _append_blocks(sent_rows[-1], [fence(memory_text)])
         return sent_rows
+
+    async def render_missing_sent_forms(
+        self, rows: Sequence[Message], context: ToolContext
+    ) -> tuple[list[Message], dict[int, Message]]:
+        """Render the sent form of each chat message that has none.
+
+        The sent form is missing if the message was edited later, or if it belongs to a parent
+        session whose memory may not be seen here. Returns all rows, and the changed rows by id.
+        """
+        rows = list(rows)
+        missing = [
+            index
+            for index, row in enumerate(rows)
+            if row.role == "user" and row.kind == "chat" and row.sent_blocks is None
+        ]
+        has_jobs = bool(missing) and any(row.origin == "job" for row in rows)
+        for index in missing:
+            earlier = rows[:index] if has_jobs else ()
+            rendered_rows = self.render_sent_form_without_memory([rows[index]], context, earlier)
+            (rows[index],) = await self._add_media(rendered_rows, rows[:index], context)
+        return rows, {rows[index].id: rows[index] for index in missing}
+
+    async def _add_media(
+        self, rows: list[Message], earlier: Sequence[Message], context: ToolContext
+    ) -> list[Message]:
+        """Return the rows with the blocks of their files, and of files that they reply to."""
+        render = self.sections.media_blocks
+        if render is None or not any(map(_has_attachment, rows)):
+            return rows
+        blocks = await render(rows, earlier, context)
+        return [
+            replace(row, sent_blocks=(*(row.sent_blocks or ()), *row_blocks))
+            for row, row_blocks in zip(rows, blocks, strict=True)
+        ]
 
     async def _render_frames(
         self, rows: Sequence[Message], earlier: Sequence[Message], context: ToolContext
@@ -393,6 +440,12 @@ def with_attachments(text: str, attachments: Sequence[Attachment]) -> str:
         suffix = f" ({details})" if details else ""
         lines.append(f"[attached {item.kind}: {_clean_name(item.name)}{suffix}]")
     return "\n".join(lines)
+
+
+def _has_attachment(row: Message) -> bool:
+    if ATTACHMENT_MARK in row.text:
+        return True
+    return row.quote is not None and ATTACHMENT_MARK in row.quote.text
 
 
 def _shorten_result(text: str, limit_chars: int) -> str:
@@ -602,6 +655,9 @@ def estimate_row_tokens(row: Message) -> float:
     tokens = 0.0
     for block in blocks:
         text = block.get("text")
+        if block.get("type") == "image":
+            tokens += PICTURE_TOKENS
+            continue
         # Only blocks that aren't text are converted, because a history can have hundreds of blocks.
         tokens += estimate_text_tokens(text if isinstance(text, str) else str(block))
     return tokens

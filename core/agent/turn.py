@@ -7,6 +7,7 @@ repeating anything. This module doesn't call a platform. It passes a growing ans
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -26,6 +27,7 @@ from core.agent.sessions import Turn
 from core.agent.tool_runner import ToolRunner
 from core.errors import MnemeError, ModelError, StaleReadError
 from core.guard.origin_and_fence import Scrubber, scrub, scrub_blocks
+from core.media.intake import MediaIntake, Reception
 from core.models.wrappers import TOO_LONG_STATUS, MeteredModel
 from core.ports import Clock, TextCallback
 from core.store.actions import ButtonAction
@@ -185,6 +187,8 @@ class Agent:
     options: ModelOptions
     # Adds a list of the tools' changes to an answer. Also returns the rows of the list's buttons.
     add_receipts: AddReceipts | None = None
+    # Keeps the files that people send. None if files aren't kept.
+    media: MediaIntake | None = None
 
     def __post_init__(self) -> None:
         self.sessions = self.compressor.sessions
@@ -214,6 +218,22 @@ class Agent:
                 raise
         session, rows = continuation
         return await self._converse(RunningTurn(turn=turn, session=session, rows=rows, show=show))
+
+    async def receive_files(self, turn: Turn) -> tuple[Turn, Sequence[Reception]]:
+        """Keep the files of the turn's messages, and return what became of them.
+
+        Waits as long as the settings allow. The returned turn has the words of voice notes.
+        """
+        if self.media is None:
+            return turn, ()
+        receptions = await asyncio.gather(
+            *(self.media.receive(entry.inbound, turn.scope, turn.epoch) for entry in turn.entries)
+        )
+        entries = [
+            replace(entry, inbound=reception.inbound)
+            for entry, reception in zip(turn.entries, receptions, strict=True)
+        ]
+        return replace(turn, entries=tuple(entries)), receptions
 
     async def stop(self, turn: Turn, stored_answer: Answer | None = None) -> AnsweredTurn:
         """End a turn that the person stopped, and store its text so far with `STOPPED_MARK`.
@@ -407,7 +427,7 @@ class Agent:
         question = await self._question_rows(session, running.turn, rows)
         question_ids = {row.id for row in question}
         # `changed_rows` are the rows that get a sent form now, by id.
-        earlier, changed_rows = self._render_missing_sent_forms(
+        earlier, changed_rows = await self.prompt.render_missing_sent_forms(
             [row for row in rows if row.id not in question_ids], context
         )
         rendered_rows = await self.prompt.render_sent_form(
@@ -449,29 +469,6 @@ class Agent:
                 row = _question_row(session, entry.inbound, quote)
             question.append(row)
         return question
-
-    def _render_missing_sent_forms(
-        self, rows: Sequence[Message], context: ToolContext
-    ) -> tuple[list[Message], dict[int, Message]]:
-        """Render the sent form of each chat message that has none.
-
-        The sent form is missing if the message was edited later, or if it belongs to a parent
-        session whose memory may not be seen here. Returns all rows, and the changed rows by id.
-        """
-        rows = list(rows)
-        missing = [
-            index
-            for index, row in enumerate(rows)
-            if row.role == "user" and row.kind == "chat" and row.sent_blocks is None
-        ]
-        has_jobs = bool(missing) and any(row.origin == "job" for row in rows)
-        for index in missing:
-            earlier = rows[:index] if has_jobs else ()
-            (rendered_row,) = self.prompt.render_sent_form_without_memory(
-                [rows[index]], context, earlier
-            )
-            rows[index] = rendered_row
-        return rows, {rows[index].id: rows[index] for index in missing}
 
     async def _add_question(
         self, running: RunningTurn, stored_rows: Sequence[Message], context: ToolContext

@@ -65,6 +65,7 @@ EARLIER_ANSWERS_LEAD = "Your answers to this scheduled question"
 SKILL_LEAD = "The person calls the skill"
 NUDGE_LEAD = "Not from the person, and nothing to answer"
 RULES_LEAD = "Rules of your owner's projects for what is named here"
+FILE_LEAD = "Contents of file"
 _FRAME_LEADS = "|".join(
     (
         QUOTE_LEAD,
@@ -74,6 +75,7 @@ _FRAME_LEADS = "|".join(
         SKILL_LEAD,
         NUDGE_LEAD,
         RULES_LEAD,
+        FILE_LEAD,
     )
 )
 # The opening bracket of a frame, or of an imitation.

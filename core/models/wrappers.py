@@ -209,13 +209,20 @@ class MeteredModel:
     """A `Model` that checks daily limits and logs the usage of each call.
 
     A turn checks its limits once, before it begins, so it uses `complete_unlogged`. All other calls
-    use `complete`. `life` is how long the server keeps a cached prefix.
+    use `complete`. `life` is how long the server keeps a cached prefix. `fill_pictures` replaces
+    the hashes of pictures in a request with their bytes.
     """
 
     def __init__(
-        self, model: Model, usage_log: UsageLog, clock: Clock, life: CacheLife = "5m"
+        self,
+        model: Model,
+        usage_log: UsageLog,
+        clock: Clock,
+        life: CacheLife = "5m",
+        fill_pictures: Callable[[Request], Awaitable[Request]] | None = None,
     ) -> None:
         self._model = model
+        self._fill_pictures = fill_pictures
         # An offline model costs nothing.
         self.is_free: bool = getattr(model, "is_free", False)
         self._usage_log = usage_log
@@ -276,6 +283,8 @@ class MeteredModel:
         The call is None if no tokens were counted, as with an offline model and some servers.
         Raises ModelError if the model doesn't answer.
         """
+        if self._fill_pictures is not None and _has_pictures(request):
+            request = await self._fill_pictures(request)
         cached_from = self._clock.now() - self._cache_lifetime
         completion = await self._model.complete(request, on_text, on_wait)
         if not (completion.usage.total_input or completion.usage.output):
@@ -295,6 +304,14 @@ class MeteredModel:
             await self._usage_log.log(call)
         except StoreError as error:
             self._log.warning("a call was not logged", error=str(error))
+
+
+def _has_pictures(request: Request) -> bool:
+    for message in request.messages:
+        for block in message["content"]:
+            if block["type"] == "image":
+                return True
+    return False
 
 
 # The pause between two attempts to reach an unreachable model.

@@ -32,7 +32,11 @@ TOO_COMMON = (
 # Kinds of copies that always belong to the person who asks, even in a group.
 _OWN_KINDS = ("facts", "jobs", "pending_notes", "updates", "own_quotes")
 # Kinds of copies that are listed for the person, and the kind of their items.
-_SHOWN_KINDS: Mapping[str, Literal["fact", "job"]] = {"facts": "fact", "jobs": "job"}
+_SHOWN_KINDS: Mapping[str, Literal["fact", "job", "file"]] = {
+    "facts": "fact",
+    "jobs": "job",
+    "files": "file",
+}
 # Words that aren't the subject of a request such as "everything I said about Porto", in addition to
 # the stop words.
 _FILLER_WORDS = frozenset(

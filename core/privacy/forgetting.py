@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
@@ -72,6 +72,9 @@ class Forgetting:
     # Passes erasures on to the memory services.
     sync_queue: SyncQueue | None = None
     skills: Skills | None = None
+    # Deletes the bytes of files whose messages are gone. Returns the names of those that can't be
+    # deleted now.
+    remove_files: Callable[[datetime], Awaitable[Sequence[str]]] | None = None
 
     def __post_init__(self) -> None:
         self.erasures = Erasures(self.database, self.clock)
@@ -130,6 +133,8 @@ class Forgetting:
             raise Refused(
                 f"The files of the notes cannot be used ({error.strerror or error}). {LATER}"
             ) from error
+        unwritable_files = await self._remove_files()
+        erasure_list.unwritable_files = (*erasure_list.unwritable_files, *unwritable_files)
         erasure_list.is_clean = await self._compact()
         if erasure_list.text:
             erasure_list.remaining_counts = await self._count_remaining(erasure_list)
@@ -175,6 +180,7 @@ class Forgetting:
         """
         await self.erasures.prune()
         await self.resume(self.clock.now() - ABANDONED_AFTER)
+        await self._remove_files()
         return await compact_step(self.database)
 
     async def _add_notes_and_skills(self, erasure_list: ErasureList, words: QuoteMatcher) -> None:
@@ -197,6 +203,11 @@ class Forgetting:
         if not erasure_list.request.is_limited:
             erasure_list.derived = remaining["recollection"]
         erasure_list.remaining_counts = +Counter(name=remaining["name"])
+
+    async def _remove_files(self) -> Sequence[str]:
+        if self.remove_files is None:
+            return ()
+        return await self.remove_files(self.clock.now())
 
     async def _compact(self) -> bool:
         """Remove the bytes of erased rows until the timeout. Returns whether all are removed."""

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from core.guard.origin_and_fence import (
+    FILE_LEAD,
     JOB_RESULTS_LEAD,
     RULES_LEAD,
     SKILL_LEAD,
@@ -40,6 +41,7 @@ _FRAME_SOURCES = {
     f"[{SKILL_LEAD}": "a skill",
     f"[{RULES_LEAD}": "a file of a project",
     f"[{JOB_RESULTS_LEAD}": "the result of a job",
+    f"[{FILE_LEAD}": "a file",
 }
 _ORIGIN_SOURCES = {
     "forwarded": "a forwarded message",

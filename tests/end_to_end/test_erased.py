@@ -402,6 +402,7 @@ WORDLESS = {
     "tool_calls unfinished_changes": "ids",
     "calls": "tokens",
     "message_vectors": "numbers that a trigger takes away with their message",
+    "files file_removals": "hashes, types and sizes",
     "preferences": "the name of a time zone, and hours",
     "note_reviews": "numbers of changes, and a time",
     "memory_reviews": "the number of a message, and a time",

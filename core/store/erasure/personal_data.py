@@ -103,6 +103,17 @@ EXPORT_STATEMENTS: Mapping[str, str] = {
     "change of a note put aside": _select_all("pending_notes", _is_own("account")),
     "use of a skill": _select_all("skills"),
     "job": _select_all("jobs", _is_own("account")),
+    "file": f"""
+        SELECT message_files.*, scopes.key AS scope, type, pages, duration_s, note
+        FROM message_files JOIN scopes ON scopes.id = message_files.scope_id
+        LEFT JOIN files ON files.hash = message_files.hash
+        WHERE {visible("message_files.scope_id")} OR {_is_own("account")}
+    """,
+    "text of a file": f"""
+        SELECT message_files.id, name, label, text
+        FROM file_parts JOIN message_files ON file_parts.hash = message_files.hash
+        WHERE {visible("message_files.scope_id")} OR {_is_own("account")}
+    """,
     "preference": f"SELECT * FROM preferences WHERE {_is_own('account')}",
     "waiting": f"""
         SELECT inbound, received_at FROM inbox
@@ -124,7 +135,7 @@ EXPORT_STATEMENTS: Mapping[str, str] = {
 _NO_ID = "SELECT NULL, NULL, NULL,"
 """The beginning of a scan statement whose first three columns aren't used. In the statements of
 `CopyStatements.select`, these columns are two ids and a time."""
-_SCAN_NAMES = {"facts": "fact", "jobs": "reminder"}
+_SCAN_NAMES = {"facts": "fact", "jobs": "reminder", "files": "file"}
 _SCAN_COPIES = tuple(
     (_SCAN_NAMES.get(kind, "thing"), statements.select)
     for kind, statements in COPY_STATEMENTS.items()

@@ -68,7 +68,7 @@ class ErasureRequest:
 class ErasureItem:
     """One item of the list that is shown to the person before the erasure."""
 
-    kind: Literal["message", "fact", "note", "skill", "job", "room"]
+    kind: Literal["message", "fact", "note", "skill", "job", "room", "file"]
     text: str
     at: datetime
     author: str = ""
@@ -246,6 +246,15 @@ COPY_STATEMENTS: Mapping[str, CopyStatements] = {
         _select_own("pending_notes", "operations, reason", at="at", also="is_draft"),
         f"DELETE FROM pending_notes WHERE {_IN_IDS}",
     ),
+    "files": CopyStatements(
+        _select_own(
+            "message_files",
+            "name, (SELECT group_concat(text, char(10)) FROM file_parts "
+            "WHERE file_parts.hash = message_files.hash)",
+            at="at",
+        ),
+        f"DELETE FROM message_files WHERE {_IN_IDS}",
+    ),
     "skills": CopyStatements(
         f"SELECT id, NULL, NULL, name FROM skills WHERE {visible('skills.scope_id')}",
         f"DELETE FROM skills WHERE {_IN_IDS}",
@@ -349,7 +358,7 @@ COPY_STATEMENTS: Mapping[str, CopyStatements] = {
     ),
 }
 """The rows that may repeat erased words, by kind. Messages are in `SELECT_POSSIBLE_REPEATS`."""
-UNLISTED_KINDS = ("repeats", "summaries", *(COPY_STATEMENTS.keys() - {"facts", "jobs"}))
+UNLISTED_KINDS = ("repeats", "summaries", *(COPY_STATEMENTS.keys() - {"facts", "jobs", "files"}))
 """Kinds whose rows the person doesn't see one by one. They are shown as one number."""
 
 IS_VISIBLE_ENTRY = f"""

@@ -12,7 +12,7 @@ import time
 
 from core.store.rows import Connection, get_meta, set_meta
 from core.store.sqlite.database import Database
-from core.store.sqlite.fact_index import FACT_INDEX_TABLE
+from core.store.sqlite.fact_index import FACT_INDEX_TABLE, FILE_INDEX_TABLE
 from core.store.sqlite.fts5 import merge_table
 from core.store.sqlite.schema import INDEX_TABLES
 
@@ -82,7 +82,7 @@ def _compact_indexes(connection: Connection) -> None:
 
     Merging stops after `STEP_S`. When all marked segments are merged, the next stage is recorded.
     """
-    tables = (*INDEX_TABLES, FACT_INDEX_TABLE)
+    tables = (*INDEX_TABLES, FACT_INDEX_TABLE, FILE_INDEX_TABLE)
     if get_meta(connection, STAGE_KEY) != MERGE_SEGMENTS:
         for table in tables:
             # A negative number marks all segments of an index.

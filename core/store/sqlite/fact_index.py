@@ -1,4 +1,5 @@
-"""Maintains the text index over facts, and the names of people and things that facts share.
+"""Maintains the text indexes over facts and files, and the names of people and things that facts
+share.
 
 The caller of each function must have begun a write transaction.
 """
@@ -14,6 +15,11 @@ from core.store.sqlite.schema import CREATE_FACTS_CONTENT, SET_FACTS_RANK
 from core.text.terms import entity_key, hint_terms, terms_of
 
 FACT_INDEX_TABLE = "facts_fts"
+FILE_INDEX_TABLE = "files_fts"
+SELECT_FILE_PARTS = """
+SELECT rowid AS part_id, rank AS score FROM files_fts WHERE files_fts MATCH :words
+"""
+"""Selects the parts of files that match an expression, with a score; lower is better."""
 _FACT = "SELECT id, scope_id, content, speaker, attribute FROM facts WHERE id = :id"
 _COUNT_DIFFERENCES = """
 SELECT (SELECT COUNT(*) FROM facts WHERE id NOT IN (SELECT id FROM facts_fts_content))
@@ -98,3 +104,21 @@ def rebuild_fact_index(connection: Connection) -> None:
     connection.execute(SET_FACTS_RANK)
     for row in connection.execute("SELECT id FROM facts").fetchall():
         index_fact(connection, row["id"])
+
+
+def index_file_part(connection: Connection, part_id: int, text: str) -> None:
+    """Index a new part of the text of a file."""
+    values = {"id": part_id, "terms": " ".join(terms_of(text))}
+    connection.execute("INSERT INTO files_fts (rowid, terms) VALUES (:id, :terms)", values)
+
+
+def rebuild_file_index(connection: Connection) -> None:
+    """Rebuild the index over the text of files."""
+    reset_index(connection, FILE_INDEX_TABLE)
+    connection.execute(
+        "CREATE TABLE IF NOT EXISTS main.files_fts_content (id INTEGER PRIMARY KEY, c0)"
+    )
+    connection.execute("DELETE FROM files_fts_content")
+    connection.execute("INSERT INTO files_fts (files_fts) VALUES ('rebuild')")
+    for row in connection.execute("SELECT id, text FROM file_parts").fetchall():
+        index_file_part(connection, row["id"], row["text"])

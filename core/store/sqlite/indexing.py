@@ -26,6 +26,7 @@ from core.store.sqlite.database import Database
 from core.store.sqlite.fact_index import (
     find_fact_index_damage,
     rebuild_fact_index,
+    rebuild_file_index,
     repair_fact_index,
 )
 from core.store.sqlite.fts5 import merge_table, reset_index
@@ -313,7 +314,7 @@ def rebuild_step(connection: Connection, count: int = REBUILD_MESSAGES) -> int:
 
 
 def _begin_rebuild(connection: Connection) -> None:
-    """Empty the indexes over messages and chunks, and rebuild the index over facts."""
+    """Empty the indexes over messages and chunks, and rebuild those over facts and files."""
     set_meta(connection, STALE_KEY, "1")
     set_meta(connection, REBUILD_CURSOR_KEY, "0")
     for table in INDEX_TABLES:
@@ -324,6 +325,7 @@ def _begin_rebuild(connection: Connection) -> None:
     connection.execute("DELETE FROM chunks")
     _delete_meta(connection, CHUNKED_UNTIL_KEY)
     rebuild_fact_index(connection)
+    rebuild_file_index(connection)
 
 
 def _delete_meta(connection: Connection, key: str) -> None:

@@ -381,6 +381,9 @@ UPDATE jobs SET cron = NULL, every_s = NULL, start_at = NULL WHERE recurrences <
 """Stores cron lines and intervals as recurrences of RFC 5545. A cron line that no rule expresses
 stays."""
 
+_FILES = _read_script("files")
+"""Stores the files that people send. See `core/store/media/files.py`."""
+
 MIGRATIONS: tuple[str, ...] = (
     _read_script("tables")
     + CREATE_INDEXES
@@ -431,4 +434,5 @@ MIGRATIONS: tuple[str, ...] = (
     "ALTER TABLE pending_notes ADD COLUMN is_proposed INTEGER NOT NULL DEFAULT 0;",
     _MEMORY_REVIEWS,
     _JOBS_AS_RECURRENCES,
+    _FILES,
 )

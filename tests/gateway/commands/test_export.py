@@ -43,6 +43,8 @@ LEFT_OUT = {
     "chunk_counts": "an index of the messages",
     "fact_marks": "up to which message a session was read",
     "fact_rereads": "ids of messages that were edited",
+    "files": "what the files of messages are, which are listed",
+    "file_removals": "hashes of bytes that are being deleted",
     "undone": "ids of messages that were undone: the messages say so themselves",
     "disturbances": "why the model's cache was of no use",
     "partings": "that accounts were unlinked, by number",

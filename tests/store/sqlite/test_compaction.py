@@ -58,7 +58,7 @@ async def test_pages_freed_by_an_older_version_are_overwritten_once(tmp_path: Pa
         connection.execute("PRAGMA secure_delete = OFF")
         connection.execute("CREATE TABLE gone (text TEXT)")
         connection.executemany(
-            "INSERT INTO gone VALUES (:text)", [{"text": "Zanzibar " * 8_000}] * 4
+            "INSERT INTO gone VALUES (:text)", [{"text": "Zanzibar " * 8_000}] * 5
         )
         connection.execute("DROP TABLE gone")
         connection.commit()

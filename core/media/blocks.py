@@ -1,0 +1,278 @@
+"""Shows files to the model: blocks with the text of documents and with pictures.
+
+A stored block names a picture by the hash of its content. Only a request to a model has the bytes,
+which are the same in every request, so the cached prefix stays. Each file begins with a frame,
+because its text isn't the person's own.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from config.settings import MediaOptions
+from core.guard.origin_and_fence import FILE_LEAD, neutralise
+from core.media.intake import MediaIntake
+from core.store.media.files import AttachedFile, FilePart
+from core.types import Json, Message, Request, ToolContext
+
+# The first words of the line for an attachment in the text of a message. See
+# `core.agent.prompt_and_memory.with_attachments`.
+ATTACHED = "[attached "
+# The type of a picture's source in a stored block.
+HASH_SOURCE = "hash"
+VIEW_TYPE = "image/jpeg"
+# The texts of all documents of a message have at most this many times `document_chars`.
+MAX_DOCUMENTS_SHARE = 3
+MAX_OUTLINE_PARTS = 60
+OUTLINE_CHARS = 80
+# A request has at most this many pictures, and this many bytes of pictures. The API allows 100 and
+# 32 MB. Older pictures are left out in steps, so that the prefix doesn't change with each turn.
+MAX_PICTURES = 60
+MAX_PICTURE_BYTES = 20_000_000
+DROP_STEP = 20
+MAX_CACHED_BYTES = 32_000_000
+_GONE = {"type": "text", "text": "[This picture is no longer kept.]"}
+_BLIND = {"type": "text", "text": "[You can't see this picture: your model reads only text.]"}
+_OLD = {
+    "type": "text",
+    "text": "[This picture isn't shown any more, because there are newer ones.]",
+}
+_PROBLEMS: Mapping[str, str] = {
+    "": "it is still being downloaded",
+    "too_large": "it is larger than the settings allow",
+    "person_full": "the person's files have used up their room",
+    "all_full": "all files together have used up their room",
+    "gone": "the platform doesn't give it out",
+    "failed": "the download failed; it is tried again when the person replies to that message",
+    "no_source": "files can't be fetched from this platform",
+    "disk": "it couldn't be written to the disk",
+}
+_NOTES: Mapping[str, str] = {
+    "scan": "It is a scan: its pages are pictures without text. The first page follows, if shown.",
+    "locked": "It has a password, so it can't be read.",
+    "broken": "It is damaged, so it can't be read.",
+    "bomb": "Reading it takes too much time or memory, so it isn't read.",
+    "unknown": "Files of this type are kept, but can't be read.",
+}
+
+
+@dataclass(eq=False)
+class MediaBlocks:
+    """Renders the files of messages, and fills pictures into requests."""
+
+    intake: MediaIntake
+    options: MediaOptions
+    # Encoded pictures, by hash, the one used last at the end.
+    _encoded: OrderedDict[str, str] = field(default_factory=OrderedDict)
+
+    async def render(
+        self, rows: Sequence[Message], earlier: Sequence[Message], context: ToolContext
+    ) -> list[tuple[Json, ...]]:
+        """Return the blocks of each message for its own files and for those it replies to.
+
+        The files of a message that is among `earlier` are in the model's context already.
+        """
+        earlier_ids = {row.id for row in earlier}
+        blocks: list[tuple[Json, ...]] = []
+        for row in rows:
+            files: list[AttachedFile] = []
+            quote = row.quote
+            quoted_id = None
+            if quote is not None and ATTACHED in quote.text:
+                quoted_id = quote.message_id
+            if quoted_id is not None and quoted_id not in earlier_ids:
+                files += await self._load_quoted(quoted_id, context)
+            if ATTACHED in row.text and row.external_id is not None:
+                files += await self.intake.load(context.session.address, row.external_id)
+            blocks.append(tuple(await self._render_files(files)))
+        return blocks
+
+    async def _load_quoted(self, message_id: int, context: ToolContext) -> list[AttachedFile]:
+        """Return the files of the message that is replied to. A failed download is tried again."""
+        files = await self.intake.files.load_by_message_id(message_id, context.scopes)
+        return [await self.intake.fetch_again(file) for file in files]
+
+    async def _render_files(self, files: Sequence[AttachedFile]) -> list[Json]:
+        blocks: list[Json] = []
+        remaining_chars = self.options.document_chars * MAX_DOCUMENTS_SHARE
+        for file in files:
+            text, has_view = await self._describe(file, remaining_chars)
+            remaining_chars -= len(text)
+            blocks.append({"type": "text", "text": text})
+            if has_view and file.content is not None and self.options.pictures:
+                source = {
+                    "type": HASH_SOURCE,
+                    "media_type": VIEW_TYPE,
+                    "data": file.content.hash,
+                }
+                blocks.append({"type": "image", "source": source})
+        return blocks
+
+    async def _describe(self, file: AttachedFile, limit_chars: int) -> tuple[str, bool]:
+        """Return the frame of a file with its text, and whether a picture follows."""
+        content = file.content
+        number = f" {file.id}" if file.id else ""
+        name = f"{FILE_LEAD}{number}, “{clean_name(file.name)}”"
+        if content is None:
+            problem = _PROBLEMS.get(file.problem, file.problem)
+            return f"[{name}, are missing: {problem}. Say so.]", False
+        details = describe_details(file)
+        parts = await self.intake.load_parts(content.hash)
+        note = _NOTES.get(content.note, "")
+        if parts:
+            limit = max(1_000, min(limit_chars, self.options.document_chars))
+            return _render_text(f"{name} ({details})", parts, limit, note), content.note == "scan"
+        if content.width or content.note == "scan":
+            return f"[{name} ({details}). {note}]".replace(". ]", "]"), True
+        return f"[{name} ({details}) aren't readable. {note}]".replace(". ]", ".]"), False
+
+    async def fill(self, request: Request) -> Request:
+        """Return a request in which pictures have their bytes instead of a hash."""
+        hashes = [
+            block["source"]["data"] for message in request.messages for block in _pictures(message)
+        ]
+        is_blind = not self.intake.is_shown_pictures(request.model)
+        shown = frozenset[str]() if is_blind else await self._select(hashes)
+        messages: list[Json] = []
+        for message in request.messages:
+            if not _pictures(message):
+                messages.append(message)
+                continue
+            content = [
+                await self._fill_block(block, shown, is_blind=is_blind)
+                for block in message["content"]
+            ]
+            messages.append({**message, "content": content})
+        return replace(request, messages=tuple(messages))
+
+    async def _select(self, hashes: Sequence[str]) -> frozenset[str]:
+        """Return the pictures that fit into a request: the newest ones."""
+        size = 0
+        count = 0
+        for content_hash in reversed(hashes):
+            size += len(await self._encode(content_hash))
+            if size > MAX_PICTURE_BYTES or count >= MAX_PICTURES:
+                break
+            count += 1
+        left_out = len(hashes) - count
+        if left_out:
+            left_out = min(len(hashes) - 1, -(-left_out // DROP_STEP) * DROP_STEP)
+        return frozenset(hashes[left_out:])
+
+    async def _fill_block(self, block: Json, shown: frozenset[str], *, is_blind: bool) -> Json:
+        if not is_hash_picture(block):
+            return block
+        content_hash = block["source"]["data"]
+        replacement: dict[str, Any] = dict(_BLIND if is_blind else _OLD)
+        if content_hash in shown:
+            data = await self._encode(content_hash)
+            replacement = dict(_GONE)
+            if data:
+                source = {"type": "base64", "media_type": VIEW_TYPE, "data": data}
+                replacement = {"type": "image", "source": source}
+        if "cache_control" in block:
+            replacement["cache_control"] = block["cache_control"]
+        return replacement
+
+    async def _encode(self, content_hash: str) -> str:
+        """Return a picture in Base64, or "" if it's gone."""
+        data = self._encoded.pop(content_hash, None)
+        if data is None:
+            view = await self.intake.read_view(content_hash)
+            data = base64.b64encode(view or b"").decode("ascii")
+        if data and not self.intake.is_transient(content_hash):
+            self._encoded[content_hash] = data
+            while sum(map(len, self._encoded.values())) > MAX_CACHED_BYTES:
+                self._encoded.popitem(last=False)
+        return data
+
+    def invalidate(self) -> None:
+        """Drop the pictures in memory, because something was erased."""
+        self._encoded.clear()
+
+
+def is_hash_picture(block: Json) -> bool:
+    """Return whether a block is a picture that is named by a hash."""
+    return block.get("type") == "image" and block["source"].get("type") == HASH_SOURCE
+
+
+def _pictures(message: Json) -> list[Json]:
+    return [block for block in message["content"] if is_hash_picture(block)]
+
+
+def clean_name(name: str) -> str:
+    """Return the name of a file on one short line, without signs of Mneme's own markup."""
+    line = " ".join(name.split()).replace("[", "(").replace("]", ")").replace("”", "'")
+    return neutralise(line)[:80]
+
+
+def describe_details(file: AttachedFile) -> str:
+    """Return the type and size of a file: "PDF, 12 pages, 1.2 MB"."""
+    content = file.content
+    if content is None:
+        return file.kind
+    kind = content.type.rpartition("/")[2].removeprefix("x-")
+    details = [file.kind if len(kind) > 12 else kind]
+    if content.pages:
+        details.append(f"{content.pages} page{'' if content.pages == 1 else 's'}")
+    if content.width and content.height:
+        details.append(f"{content.width}x{content.height}")
+    if content.duration_s:
+        details.append(format_seconds(content.duration_s))
+    details.append(format_size(content.size))
+    return ", ".join(details)
+
+
+def format_size(size: int) -> str:
+    """Format a number of bytes: "312 kB", "1.2 MB"."""
+    if size < 1_000:
+        return f"{size} bytes"
+    if size < 1_000_000:
+        return f"{size / 1_000:.0f} kB"
+    return f"{size / 1_000_000:.1f} MB"
+
+
+def format_seconds(seconds: float) -> str:
+    """Format a duration: "0:42"."""
+    return f"{int(seconds) // 60}:{int(seconds) % 60:02}"
+
+
+def _render_text(name: str, parts: Sequence[FilePart], limit_chars: int, note: str) -> str:
+    """Return the frame of a document with its text, or with its outline and beginning."""
+    size = sum(len(part.text) for part in parts)
+    if size <= limit_chars:
+        head = f"[{name}, which aren't the words of the person who sent them:]"
+        return "\n\n".join([head, *(_render_part(part) for part in parts)])
+    shown: list[str] = []
+    remaining_chars = limit_chars
+    for part in parts:
+        text = part.text[:remaining_chars]
+        shown.append(_render_part(FilePart(label=part.label, text=text)))
+        remaining_chars -= len(text)
+        if remaining_chars <= 0:
+            break
+    head = (
+        f"[{name}, which aren't the words of the person who sent them: an outline and the first "
+        f"{limit_chars:,} of {size:,} characters. {note}"
+        "Read the rest with read_document before you say that something isn't there.]"
+    )
+    return "\n\n".join([head, _render_outline(parts), *shown, "[…]"])
+
+
+def _render_outline(parts: Sequence[FilePart]) -> str:
+    """Return a line for each part with its first words. Of many parts, some are left out."""
+    step = -(-len(parts) // MAX_OUTLINE_PARTS)
+    lines = []
+    for part in parts[::step]:
+        words = " ".join(part.text[: OUTLINE_CHARS * 2].split())[:OUTLINE_CHARS]
+        lines.append(f"- {part.label}: {neutralise(words)}")
+    return "\n".join(lines)
+
+
+def _render_part(part: FilePart) -> str:
+    text = neutralise(part.text)
+    return f"— {neutralise(part.label)} —\n{text}" if part.label else text

@@ -1,0 +1,134 @@
+"""Starts the worker process that decodes a file, and reads its result.
+
+A worker gets no settings and no secrets, and one file. A file that takes too long, needs too much
+memory or breaks the decoder counts as unreadable; the gateway isn't affected.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Literal
+
+import structlog
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+# How many files are decoded at the same time.
+MAX_WORKERS = 2
+MAX_OUTPUT_BYTES = 16 * 2**20
+_ROOT = Path(__file__).resolve().parents[2]
+_log = structlog.get_logger("media")
+
+Note = Literal[
+    "",
+    # A document whose pages are pictures.
+    "scan",
+    # A document with a password.
+    "locked",
+    "broken",
+    # Decoding takes too much time, memory or room.
+    "bomb",
+    # Mneme doesn't read this type.
+    "unknown",
+]
+"""Why a file has no text."""
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="ignore")
+
+    label: str
+    text: str
+
+
+class Decoded(BaseModel):
+    """What the worker found in a file."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    type: str = "application/octet-stream"
+    note: Note = ""
+    pages: Annotated[int, Field(ge=0)] | None = None
+    width: int | None = None
+    height: int | None = None
+    duration_s: float | None = None
+    parts: Sequence[_Part] = ()
+    # Whether a copy without a position was written.
+    clean: bool = False
+
+
+@dataclass(eq=False)
+class Decoder:
+    """Decodes files in worker processes."""
+
+    timeout_s: float = 20.0
+    memory_mb: int = 1024
+
+    def __post_init__(self) -> None:
+        self._free_workers = asyncio.Semaphore(MAX_WORKERS)
+
+    async def read(self, path: Path, view_path: Path, name: str) -> Decoded:
+        """Return what a file is and its text. The view of a picture is written to `view_path`."""
+        # A worker that is killed leaves no half of a view.
+        new_path = view_path.with_name(f"{view_path.name}.part")
+        try:
+            decoded = await self._run("read", path, new_path, name)
+            if new_path.exists():
+                new_path.replace(view_path)
+        finally:
+            new_path.unlink(missing_ok=True)
+        return decoded
+
+    async def clean(self, path: Path, copy_path: Path, name: str) -> bool:
+        """Write a copy of a picture without its position. Returns False if none is needed."""
+        return (await self._run("clean", path, copy_path, name)).clean
+
+    async def _run(self, task: str, path: Path, copy_path: Path, name: str) -> Decoded:
+        """Run one task in a worker process. If it fails, the file counts as a bomb."""
+        arguments = [task, str(path), str(copy_path), name[-80:].replace("\0", "")]
+        limits = [str(self.memory_mb), str(max(1, int(self.timeout_s)))]
+        async with self._free_workers:
+            process = await asyncio.create_subprocess_exec(
+                *(sys.executable, "-B", "-m", "core.media.worker", *arguments, *limits),
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.DEVNULL,
+                env={"PYTHONPATH": str(_ROOT), "PYTHONHASHSEED": "0", "MALLOC_ARENA_MAX": "2"},
+                cwd=path.parent,
+            )
+            try:
+                async with asyncio.timeout(self.timeout_s):
+                    output = await _read_output(process)
+            except TimeoutError:
+                _log.warning("a file took too long to decode", type=Path(name).suffix)
+                return Decoded(note="bomb")
+            finally:
+                await _end(process)
+        try:
+            return Decoded.model_validate_json(output)
+        except ValidationError:
+            _log.warning("a file couldn't be decoded", status=process.returncode)
+            return Decoded(note="bomb")
+
+
+async def _read_output(process: asyncio.subprocess.Process) -> bytes:
+    """Return what a process prints until it ends. Too long an output is cut, so it isn't JSON."""
+    assert process.stdout is not None
+    output = bytearray()
+    while piece := await process.stdout.read(1 << 16):
+        if len(output) <= MAX_OUTPUT_BYTES:
+            output += piece
+    await process.wait()
+    return bytes(output[:MAX_OUTPUT_BYTES])
+
+
+async def _end(process: asyncio.subprocess.Process) -> None:
+    """Kill a process that still runs, and wait for its end."""
+    if process.returncode is None:
+        with contextlib.suppress(ProcessLookupError):
+            process.kill()
+        await asyncio.shield(process.wait())

@@ -1,0 +1,93 @@
+"""The bytes of files in the home: ``media/ab/abcdef…``, by the SHA-256 of the bytes.
+
+Next to a picture is its view: the scaled copy that the model sees, which has no EXIF data. A view
+is made once, so that a picture is sent with the same bytes in every request.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import re
+import secrets
+from collections.abc import Iterator
+from pathlib import Path
+
+FOLDER = "media"
+VIEW_SUFFIX = ".view"
+_HASH = re.compile(r"[0-9a-f]{64}")
+
+
+class MediaFolder:
+    """The folder with the bytes of files. It's created with the first file."""
+
+    def __init__(self, home: Path) -> None:
+        self.root = home / FOLDER
+
+    def path_of(self, content_hash: str) -> Path:
+        """Return the path of a content. Raises ValueError if the hash isn't one."""
+        if not _HASH.fullmatch(content_hash):
+            raise ValueError("not a SHA-256 hash")
+        return self.root / content_hash[:2] / content_hash
+
+    def view_path_of(self, content_hash: str) -> Path:
+        path = self.path_of(content_hash)
+        return path.with_name(path.name + VIEW_SUFFIX)
+
+    def write(self, content: bytes) -> str:
+        """Keep some bytes, and return their hash. Bytes that are kept already aren't written again.
+
+        Raises OSError if the disk is full or the folder can't be written.
+        """
+        content_hash = hashlib.sha256(content).hexdigest()
+        path = self.path_of(content_hash)
+        if path.exists() and path.stat().st_size == len(content):
+            return content_hash
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        new_path = path.with_name(f"{secrets.token_hex(8)}.part")
+        try:
+            descriptor = os.open(new_path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+            new_path.replace(path)
+        except OSError:
+            new_path.unlink(missing_ok=True)
+            raise
+        return content_hash
+
+    def read(self, content_hash: str) -> bytes | None:
+        """Return the bytes of a content, or None if they are gone."""
+        with contextlib.suppress(OSError, ValueError):
+            return self.path_of(content_hash).read_bytes()
+        return None
+
+    def read_view(self, content_hash: str) -> bytes | None:
+        """Return the view of a picture, or None if there is none."""
+        with contextlib.suppress(OSError, ValueError):
+            return self.view_path_of(content_hash).read_bytes()
+        return None
+
+    def remove(self, content_hash: str) -> None:
+        """Delete a content and its view, and its folder if that is empty now.
+
+        Raises OSError if a file can't be deleted.
+        """
+        path = self.path_of(content_hash)
+        path.unlink(missing_ok=True)
+        self.view_path_of(content_hash).unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            path.parent.rmdir()
+
+    def list_hashes(self) -> Iterator[str]:
+        """Yield the hashes of all contents in the folder."""
+        for path in sorted(self.root.glob("??/*")):
+            if _HASH.fullmatch(path.name):
+                yield path.name
+
+    def remove_unfinished(self) -> None:
+        """Delete what a process that was killed had begun to write."""
+        for path in self.root.glob("??/*.part"):
+            path.unlink(missing_ok=True)

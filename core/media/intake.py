@@ -1,0 +1,362 @@
+"""Receives the files of a message: downloads each once, keeps it, decodes it, and records it.
+
+A turn waits for its files, but not longer than the settings allow. A slower download continues in
+the background. A file of an incognito conversation is in memory only, until its turn ends.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Literal
+
+import structlog
+
+from config.settings import MediaOptions
+from core.errors import FileError, StoreError
+from core.media.decoding import Decoded, Decoder
+from core.media.folder import FOLDER, MediaFolder
+from core.ports import Clock, FileSource
+from core.store.media.files import AttachedFile, FileContent, FilePart, Files
+from core.types import Address, Attachment, ErasureEpoch, Inbound, Scope
+
+MEGABYTE = 1_000_000
+# A file whose message wasn't stored after this time is deleted.
+ORPHAN_LIFETIME = timedelta(days=1)
+Problem = Literal[
+    "",
+    # The file has more bytes than the settings allow.
+    "too_large",
+    # The person, or all people, have used up the room for files.
+    "person_full",
+    "all_full",
+    # The platform gives out the file no longer, or never did.
+    "gone",
+    # The download failed. It's tried again when the person asks.
+    "failed",
+    # The platform has no files to fetch.
+    "no_source",
+    # The disk is full or can't be written.
+    "disk",
+]
+"""Why a file isn't kept. The gateway has the sentences."""
+# The problems after which a download is tried again when the file is needed.
+_RETRYABLE = frozenset({"", "failed", "disk", "person_full", "all_full"})
+_log = structlog.get_logger("media")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reception:
+    """What became of the files of a message."""
+
+    # The message. The text of a voice note is what was said in it.
+    inbound: Inbound
+    files: Sequence[AttachedFile] = ()
+    # The names of files that are still being downloaded.
+    unfinished: Sequence[str] = ()
+
+
+@dataclass(slots=True)
+class _TransientFile:
+    """A file of an incognito conversation."""
+
+    file: AttachedFile
+    content: bytes
+    view: bytes | None
+    parts: Sequence[FilePart]
+
+
+@dataclass(eq=False)
+class MediaIntake:
+    """Downloads and keeps the files that people send."""
+
+    files: Files
+    folder: MediaFolder
+    decoder: Decoder
+    clock: Clock
+    options: MediaOptions
+    is_incognito: Callable[[Address], bool]
+    # The adapters, by platform.
+    sources: Mapping[str, object] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        # Running downloads, by address, message and position.
+        self._downloads: dict[tuple[str, str, int], asyncio.Task[AttachedFile]] = {}
+        # The files of incognito conversations, by the same key.
+        self._transient: dict[tuple[str, str, int], _TransientFile] = {}
+
+    async def receive(
+        self, inbound: Inbound, scope: Scope, epoch: ErasureEpoch | None = None
+    ) -> Reception:
+        """Keep the files of a message, and return what became of them.
+
+        Files that are kept already aren't downloaded again.
+        """
+        if not inbound.attachments:
+            return Reception(inbound=inbound)
+        files = await self.load(inbound.address, inbound.message_id)
+        known = {file.position: file for file in files}
+        tasks: dict[int, asyncio.Task[AttachedFile]] = {}
+        for position, attachment in enumerate(inbound.attachments):
+            file = known.get(position)
+            if file is None:
+                file = _describe(inbound, scope, position, attachment)
+            elif file.content is not None or file.problem not in _RETRYABLE:
+                continue
+            tasks[position] = self._start_download(file, epoch)
+        if tasks:
+            await asyncio.wait(tasks.values(), timeout=self.options.wait_s)
+        unfinished: list[str] = []
+        for position, task in tasks.items():
+            if task.done():
+                known[position] = task.result()
+            else:
+                unfinished.append(inbound.attachments[position].name)
+        return Reception(
+            inbound=inbound,
+            files=[known[position] for position in sorted(known)],
+            unfinished=unfinished,
+        )
+
+    async def fetch_again(self, file: AttachedFile) -> AttachedFile:
+        """Try again to download a file that isn't kept, and return it. Waits as `receive` does."""
+        if file.content is not None or file.problem not in _RETRYABLE or not file.reference:
+            return file
+        task = self._start_download(file, None)
+        await asyncio.wait([task], timeout=self.options.wait_s)
+        return task.result() if task.done() else file
+
+    async def load(self, address: Address, message_id: str) -> list[AttachedFile]:
+        """Return the files of a message that were received."""
+        transient = [
+            entry.file
+            for (key, external_id, _), entry in self._transient.items()
+            if key == address.key and external_id == message_id
+        ]
+        if transient or self.is_incognito(address):
+            return transient
+        return await self.files.load_of_messages(address, [message_id])
+
+    async def load_parts(self, content_hash: str) -> Sequence[FilePart]:
+        """Return the text of a content in parts."""
+        for entry in self._transient.values():
+            if entry.file.content is not None and entry.file.content.hash == content_hash:
+                return entry.parts
+        return await self.files.load_parts(content_hash)
+
+    async def read_view(self, content_hash: str) -> bytes | None:
+        """Return the view of a picture; None if there is none. A lost view is made again."""
+        for entry in self._transient.values():
+            if entry.file.content is not None and entry.file.content.hash == content_hash:
+                return entry.view
+        view = await asyncio.to_thread(self.folder.read_view, content_hash)
+        if view is None and self.folder.path_of(content_hash).exists():
+            await self._decode(content_hash, "")
+            view = await asyncio.to_thread(self.folder.read_view, content_hash)
+        return view
+
+    def is_transient(self, content_hash: str) -> bool:
+        """Return whether a content belongs to an incognito conversation."""
+        contents = [entry.file.content for entry in self._transient.values()]
+        return any(content is not None and content.hash == content_hash for content in contents)
+
+    def is_shown_pictures(self, model: str) -> bool:
+        """Return whether a model gets to see pictures."""
+        return self.options.pictures and model not in self.options.blind_models
+
+    def forget_transient(self, address: Address) -> None:
+        """Drop the files of an incognito conversation at the end of a turn."""
+        for key in [key for key in self._transient if key[0] == address.key]:
+            del self._transient[key]
+
+    def _start_download(
+        self, file: AttachedFile, epoch: ErasureEpoch | None
+    ) -> asyncio.Task[AttachedFile]:
+        """Start to download a file, or return the task that already does."""
+        key = (file.address.key, file.external_id, file.position)
+        task = self._downloads.get(key)
+        if task is None:
+            task = asyncio.create_task(self._keep(file, epoch))
+            self._downloads[key] = task
+            task.add_done_callback(lambda _: self._downloads.pop(key, None))
+        return task
+
+    async def _keep(self, file: AttachedFile, epoch: ErasureEpoch | None) -> AttachedFile:
+        """Download, decode and record a file. A file that can't be kept is recorded with a reason.
+
+        An error of the store is only logged. The file is then received again with the next message.
+        """
+        is_incognito = self.is_incognito(file.address)
+        problem, content = await self._fetch(file)
+        try:
+            if is_incognito:
+                return await self._keep_in_memory(file, problem, content)
+            if content is None:
+                return await self.files.store(replace(file, problem=problem), (), epoch)
+            return await self._keep_in_home(file, content, epoch)
+        except OSError as error:
+            _log.warning("a file can't be written", error=str(error))
+            return replace(file, problem="disk")
+        except StoreError as error:
+            _log.warning("a file can't be recorded", error=str(error))
+            return replace(file, problem="failed")
+
+    async def _fetch(self, file: AttachedFile) -> tuple[Problem, bytes | None]:
+        """Return the bytes of a file, or the reason why it isn't kept."""
+        source = self.sources.get(file.address.platform)
+        if not isinstance(source, FileSource) or not file.reference:
+            return "no_source", None
+        limit = int(self.options.file_mb * MEGABYTE)
+        if file.size is not None and file.size > limit:
+            return "too_large", None
+        problem = await self._check_room(file)
+        if problem:
+            return problem, None
+        attachment = Attachment(
+            kind=file.kind,
+            name=file.name,
+            mime=file.mime,
+            size_bytes=file.size,
+            reference=file.reference,
+        )
+        try:
+            content = await source.fetch_file(attachment, file.address, file.external_id, limit)
+        except FileError as error:
+            _log.info("a file can't be fetched", reason=error.log_message)
+            return ("gone" if error.is_permanent else "failed"), None
+        return ("", content) if len(content) <= limit else ("too_large", None)
+
+    async def _check_room(self, file: AttachedFile) -> Problem:
+        """Return the reason if there is no room for a file. Its size may be unknown."""
+        size = file.size or 0
+        if self.options.person_mb:
+            usage = await self.files.measure_usage([file.account])
+            if usage.size + size > self.options.person_mb * MEGABYTE:
+                return "person_full"
+        if self.options.total_mb:
+            usage = await self.files.measure_usage()
+            if usage.size + size > self.options.total_mb * MEGABYTE:
+                return "all_full"
+        return ""
+
+    async def _keep_in_home(
+        self, file: AttachedFile, content: bytes, epoch: ErasureEpoch | None
+    ) -> AttachedFile:
+        """Write the bytes to the home, decode them, and record the file.
+
+        If the file can't be recorded, for example because its scope was erased meanwhile, the bytes
+        are deleted.
+        """
+        content_hash = await asyncio.to_thread(self.folder.write, content)
+        known = await self.files.find_content(content_hash)
+        try:
+            if known is not None:
+                parts = await self.files.load_parts(content_hash)
+                kept = replace(file, size=len(content), content=known, problem="")
+                return await self.files.store(kept, parts, epoch)
+            decoded = await self._decode(content_hash, file.name)
+            kept = replace(
+                file,
+                size=len(content),
+                content=_describe_content(content_hash, len(content), decoded),
+                problem="",
+            )
+            return await self.files.store(kept, _list_parts(decoded), epoch)
+        except StoreError:
+            if known is None:
+                await asyncio.to_thread(self.folder.remove, content_hash)
+            raise
+
+    async def _decode(self, content_hash: str, name: str) -> Decoded:
+        return await self.decoder.read(
+            self.folder.path_of(content_hash), self.folder.view_path_of(content_hash), name
+        )
+
+    async def _keep_in_memory(
+        self, file: AttachedFile, problem: Problem, content: bytes | None
+    ) -> AttachedFile:
+        """Decode a file of an incognito conversation, without leaving it on the disk."""
+        kept = replace(file, problem=problem)
+        view = None
+        parts: Sequence[FilePart] = ()
+        if content is not None:
+            with tempfile.TemporaryDirectory(prefix="mneme-") as folder:
+                path = Path(folder, "file")
+                view_path = Path(folder, "file.view")
+                await asyncio.to_thread(path.write_bytes, content)
+                decoded = await self.decoder.read(path, view_path, file.name)
+                view = await asyncio.to_thread(_read_if_there, view_path)
+            content_hash = hashlib.sha256(content).hexdigest()
+            kept = replace(
+                kept,
+                size=len(content),
+                content=_describe_content(content_hash, len(content), decoded),
+            )
+            parts = _list_parts(decoded)
+        key = (file.address.key, file.external_id, file.position)
+        self._transient[key] = _TransientFile(kept, content or b"", view, parts)
+        return kept
+
+
+async def remove_erased_files(files: Files, folder: MediaFolder, now: datetime) -> Sequence[str]:
+    """Delete the bytes of files that no message has any more.
+
+    Returns the names of files in the home that couldn't be deleted. They are tried again later.
+    """
+    await files.drop_orphans(now - ORPHAN_LIFETIME)
+    removed: list[str] = []
+    unwritable: list[str] = []
+    for content_hash in await files.list_removals():
+        try:
+            await asyncio.to_thread(folder.remove, content_hash)
+            removed.append(content_hash)
+        except (OSError, ValueError):
+            unwritable.append(f"{FOLDER}/{content_hash[:2]}/{content_hash}")
+    if removed:
+        await files.forget_removals(removed)
+    return unwritable
+
+
+def _read_if_there(path: Path) -> bytes | None:
+    return path.read_bytes() if path.exists() else None
+
+
+def _describe(
+    inbound: Inbound, scope: Scope, position: int, attachment: Attachment
+) -> AttachedFile:
+    """Return the row of a file that isn't kept yet."""
+    return AttachedFile(
+        scope=scope,
+        address=inbound.address,
+        external_id=inbound.message_id,
+        position=position,
+        account=inbound.account.key,
+        kind=attachment.kind,
+        name=attachment.name,
+        mime=attachment.mime,
+        size=attachment.size_bytes,
+        reference=attachment.reference,
+        at=inbound.sent_at,
+    )
+
+
+def _describe_content(content_hash: str, size: int, decoded: Decoded) -> FileContent:
+    return FileContent(
+        hash=content_hash,
+        type=decoded.type,
+        size=size,
+        pages=decoded.pages,
+        duration_s=decoded.duration_s,
+        width=decoded.width,
+        height=decoded.height,
+        note=decoded.note,
+    )
+
+
+def _list_parts(decoded: Decoded) -> list[FilePart]:
+    return [FilePart(label=part.label, text=part.text) for part in decoded.parts]

@@ -1,0 +1,132 @@
+"""Finds the type of a file from its bytes. The name and what the platform says count only for text.
+
+The worker process calls this, because the type of an archive is in its entries.
+"""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path, PurePath
+
+HEAD_BYTES = 4096
+# The first bytes of a file, after an offset, and the type that they mean.
+_SIGNATURES: tuple[tuple[int, bytes, str], ...] = (
+    (0, b"\xff\xd8\xff", "image/jpeg"),
+    (0, b"\x89PNG\r\n\x1a\n", "image/png"),
+    (0, b"GIF87a", "image/gif"),
+    (0, b"GIF89a", "image/gif"),
+    (8, b"WEBP", "image/webp"),
+    (0, b"BM", "image/bmp"),
+    (0, b"II*\x00", "image/tiff"),
+    (0, b"MM\x00*", "image/tiff"),
+    (4, b"ftypavif", "image/avif"),
+    (4, b"ftypheic", "image/heic"),
+    (4, b"ftypmif1", "image/heic"),
+    (4, b"ftypM4A", "audio/mp4"),
+    (4, b"ftyp", "video/mp4"),
+    (0, b"OggS", "audio/ogg"),
+    (0, b"ID3", "audio/mpeg"),
+    (0, b"\xff\xfb", "audio/mpeg"),
+    (0, b"\xff\xf3", "audio/mpeg"),
+    (0, b"fLaC", "audio/flac"),
+    (8, b"WAVE", "audio/wav"),
+    (8, b"AVI ", "video/x-msvideo"),
+    (0, b"\x1aE\xdf\xa3", "video/webm"),
+    (0, b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "application/x-ole-storage"),
+    (0, b"7z\xbc\xaf\x27\x1c", "application/x-7z-compressed"),
+    (0, b"Rar!", "application/vnd.rar"),
+    (0, b"\x1f\x8b", "application/gzip"),
+    (0, b"\x7fELF", "application/x-executable"),
+    (0, b"MZ", "application/x-executable"),
+)
+_ARCHIVE_ENTRIES: Mapping[str, str] = {
+    "word/document.xml": "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
+    "xl/workbook.xml": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+    "ppt/presentation.xml": (
+        "application/vnd.openxmlformats-officedocument.presentationml.presentation"
+    ),
+    "META-INF/container.xml": "application/epub+zip",
+}
+DOCX, XLSX, PPTX, EPUB = _ARCHIVE_ENTRIES.values()
+# Types of text, by the ending of the name. Any other text is plain text.
+_TEXT_SUFFIXES: Mapping[str, str] = {
+    ".csv": "text/csv",
+    ".tsv": "text/tab-separated-values",
+    ".htm": "text/html",
+    ".html": "text/html",
+    ".xhtml": "text/html",
+    ".eml": "message/rfc822",
+    ".ics": "text/calendar",
+    ".md": "text/markdown",
+    ".json": "application/json",
+    ".svg": "image/svg+xml",
+    ".xml": "text/xml",
+}
+UNKNOWN = "application/octet-stream"
+
+
+def find_type(path: Path, name: str) -> str:
+    """Return the MIME type of a file. Raises OSError if it can't be read."""
+    with path.open("rb") as file:
+        head = file.read(HEAD_BYTES)
+    if b"%PDF-" in head[:1024]:
+        return "application/pdf"
+    for offset, signature, mime in _SIGNATURES:
+        if head.startswith(signature, offset) and _fits_container(head, offset):
+            return mime
+    if head.startswith((b"PK\x03\x04", b"PK\x05\x06")):
+        return _find_archive_type(path)
+    return _find_text_type(head, name)
+
+
+def _fits_container(head: bytes, offset: int) -> bool:
+    """Return whether a signature at byte 8 is in a RIFF file, as it must be."""
+    return offset != 8 or head.startswith(b"RIFF")
+
+
+def _find_archive_type(path: Path) -> str:
+    try:
+        with zipfile.ZipFile(path) as archive:
+            names = set(archive.namelist())
+    except (zipfile.BadZipFile, ValueError, NotImplementedError, EOFError):
+        return "application/zip"
+    for entry, mime in _ARCHIVE_ENTRIES.items():
+        if entry in names:
+            return mime
+    return "application/zip"
+
+
+def _find_text_type(head: bytes, name: str) -> str:
+    text = decode_text(head)
+    if text is None:
+        return UNKNOWN
+    start = text.lstrip("\ufeff \t\r\n")[:200].lower()
+    if start.startswith(("<!doctype html", "<html")):
+        return "text/html"
+    if start.startswith("begin:vcalendar"):
+        return "text/calendar"
+    if "<svg" in start:
+        return "image/svg+xml"
+    return _TEXT_SUFFIXES.get(PurePath(name).suffix.lower(), "text/plain")
+
+
+def decode_text(content: bytes) -> str | None:
+    """Return the text that some bytes encode, or None if they are no text.
+
+    The encoding is UTF-8, UTF-16 with a byte order mark, or else Windows-1252.
+    """
+    if content.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return content[: len(content) // 2 * 2].decode("utf-16", "replace")
+    if b"\0" in content:
+        return None
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        # The end of the head may be in the middle of a character.
+        if error.start >= len(content) - 3:
+            return content[: error.start].decode("utf-8-sig")
+    controls = sum(1 for byte in content if byte < 32 and byte not in b"\t\n\r\f\x1b")
+    if controls:
+        return None
+    return content.decode("cp1252", "replace")

@@ -1,0 +1,52 @@
+"""Reads the text of HTML pages with trafilatura, as Markdown. Nothing that they link to is loaded.
+
+Only the worker process imports this module.
+"""
+
+from __future__ import annotations
+
+import logging
+from html.parser import HTMLParser
+
+import trafilatura
+
+# Text inside these elements isn't shown to people.
+_HIDDEN = frozenset({"script", "style", "head", "noscript", "template"})
+
+
+def read_html(html: str) -> str:
+    """Return the text of a page: its article or, if none is recognized, all its text."""
+    logging.getLogger("trafilatura").setLevel(logging.CRITICAL)
+    article = trafilatura.extract(
+        html, output_format="markdown", include_tables=True, include_links=False
+    )
+    return article or read_all_text(html)
+
+
+def read_all_text(html: str) -> str:
+    """Return all text of a page that people see, with a line for each piece."""
+    reader = _TextReader()
+    reader.feed(html)
+    reader.close()
+    return "\n".join(reader.pieces)
+
+
+class _TextReader(HTMLParser):
+    """Collects the pieces of text of a page."""
+
+    def __init__(self) -> None:
+        super().__init__(convert_charrefs=True)
+        self.pieces: list[str] = []
+        self._hidden_depth = 0
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag in _HIDDEN:
+            self._hidden_depth += 1
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag in _HIDDEN and self._hidden_depth:
+            self._hidden_depth -= 1
+
+    def handle_data(self, data: str) -> None:
+        if not self._hidden_depth and data.strip():
+            self.pieces.append(" ".join(data.split()))

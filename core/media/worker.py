@@ -1,0 +1,205 @@
+"""The process that decodes one file, with limits on its memory and time.
+
+``python -m core.media.worker read PATH VIEW NAME MEMORY SECONDS`` prints what the file is as JSON
+(see `core.media.decoding.Decoded`), and writes the view of a picture to VIEW.
+``python -m core.media.worker clean PATH COPY NAME MEMORY SECONDS`` writes a copy of a picture
+without the position. If the process fails or is killed, the file counts as unreadable.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from core.media import kinds, texts
+
+# The text of one file has at most this many characters, in at most this many parts.
+MAX_CHARS = 2_000_000
+MAX_PARTS = 2_000
+# A larger text file isn't read whole.
+MAX_TEXT_BYTES = 8_000_000
+# A scan is shown to the model by this many of its pages.
+_VIEWABLE = frozenset(
+    {
+        "image/jpeg",
+        "image/png",
+        "image/gif",
+        "image/webp",
+        "image/bmp",
+        "image/tiff",
+        "image/avif",
+    }
+)
+_SECTIONED = {kinds.DOCX: "section", kinds.XLSX: "sheet"}
+
+Result = dict[str, Any]
+
+
+def read_file(path: Path, view_path: Path, name: str) -> Result:
+    """Return what a file is: its type, its size or pages, and its text in parts."""
+    mime = kinds.find_type(path, name)
+    if mime in _VIEWABLE:
+        return _read_picture(path, view_path, mime)
+    if mime == "application/pdf":
+        return _read_pdf(path, view_path)
+    if mime in (*_SECTIONED, kinds.EPUB):
+        return _read_archive(path, mime)
+    reader = _find_text_reader(mime)
+    if reader is None:
+        return {"type": mime, "note": "unknown"}
+    try:
+        with path.open("rb") as file:
+            content = file.read(MAX_TEXT_BYTES)
+        return {"type": mime, "parts": _collect(reader(content))}
+    except texts.ERRORS:
+        return {"type": mime, "note": "broken"}
+
+
+def _read_picture(path: Path, view_path: Path, mime: str) -> Result:
+    from core.media import images
+
+    try:
+        size = images.make_view(path, view_path)
+    except images.ERRORS:
+        return {"type": mime, "note": "broken"}
+    return {"type": mime, "width": size.width, "height": size.height}
+
+
+def _read_pdf(path: Path, view_path: Path) -> Result:
+    """Read a PDF. The first page of a scan becomes the view."""
+    from core.media import pdf
+
+    try:
+        document = pdf.PdfFile(path)
+        result: Result = {"type": "application/pdf", "pages": document.pages}
+        if document.is_locked:
+            return {**result, "pages": None, "note": "locked"}
+        pages = list(document.read_pages(MAX_CHARS))
+    except pdf.ERRORS:
+        return {"type": "application/pdf", "note": "broken"}
+    parts = [(f"page {number}", text) for number, text in enumerate(pages, start=1)]
+    if sum(map(len, pages)) < pdf.SCAN_CHARS_PER_PAGE * max(1, len(pages)):
+        result["note"] = "scan"
+        _view_scan(document.read_scan(0) if pages else None, view_path)
+    return {**result, "parts": _collect(parts)}
+
+
+def _view_scan(picture: bytes | None, view_path: Path) -> None:
+    if picture is None:
+        return
+    from core.media import images
+
+    try:
+        images.make_view(picture, view_path)
+    except images.ERRORS:
+        view_path.unlink(missing_ok=True)
+
+
+def _read_archive(path: Path, mime: str) -> Result:
+    """Read a Word document, a table or a book, unless the archive is a bomb."""
+    try:
+        if not texts.is_archive_safe(path):
+            return {"type": mime, "note": "bomb"}
+        if mime == kinds.EPUB:
+            return {"type": mime, "parts": _collect(texts.read_book(path))}
+    except texts.ERRORS:
+        return {"type": mime, "note": "broken"}
+    from core.media import office
+
+    read = office.read_docx if mime == kinds.DOCX else office.read_xlsx
+    word = _SECTIONED[mime]
+    try:
+        sections = [(f"{word} {title}" if title else "", text) for title, text in read(path)]
+    except office.ERRORS:
+        return {"type": mime, "note": "broken"}
+    return {"type": mime, "parts": _collect(sections)}
+
+
+def _find_text_reader(mime: str) -> Callable[[bytes], Iterable[texts.Part]] | None:
+    """Return the function that reads a type of text, or None if it isn't text."""
+    if mime == "text/html":
+        return _read_html
+    if mime == "message/rfc822":
+        return texts.read_mail
+    if mime == "text/csv":
+        return lambda content: texts.read_table(content, ",")
+    if mime == "text/tab-separated-values":
+        return lambda content: texts.read_table(content, "\t")
+    if mime.startswith("text/") or mime in ("application/json", "image/svg+xml"):
+        return texts.read_text
+    return None
+
+
+def _read_html(content: bytes) -> Iterable[texts.Part]:
+    from core.media.web_page import read_html
+
+    return texts.split_lines(read_html(kinds.decode_text(content) or ""))
+
+
+def _collect(parts: Iterable[texts.Part]) -> list[Mapping[str, str]]:
+    """Return the parts that have text, as far as the limits allow."""
+    collected: list[Mapping[str, str]] = []
+    remaining_chars = MAX_CHARS
+    for label, text in parts:
+        # SQLite ends a text at a NUL.
+        text = text.replace("\0", " ").strip()[:remaining_chars]
+        if text:
+            collected.append({"label": label[:100], "text": text})
+        remaining_chars -= len(text)
+        if remaining_chars <= 0 or len(collected) >= MAX_PARTS:
+            break
+    return collected
+
+
+def clean_file(path: Path, copy_path: Path, name: str) -> Result:
+    """Write a copy of a picture without its position. `clean` is false if none is needed."""
+    mime = kinds.find_type(path, name)
+    if mime not in _VIEWABLE:
+        return {"clean": False}
+    from core.media import images
+
+    try:
+        return {"clean": images.remove_position(path, copy_path)}
+    except images.ERRORS:
+        return {"clean": False, "note": "broken"}
+
+
+def limit_resources(memory_mb: int, seconds: int) -> None:
+    """Limit the memory, the processor time and the size of files of this process.
+
+    Systems without these limits rely on the time limit of the parent process.
+    """
+    try:
+        import resource
+    except ImportError:
+        return
+    memory = memory_mb * 2**20
+    for limit, value in (
+        (resource.RLIMIT_AS, memory),
+        (resource.RLIMIT_CPU, seconds),
+        (resource.RLIMIT_FSIZE, 64 * 2**20),
+        (resource.RLIMIT_CORE, 0),
+    ):
+        try:
+            resource.setrlimit(limit, (value, value))
+        except (ValueError, OSError):
+            continue
+
+
+def main(arguments: list[str]) -> None:
+    """Run one task, and print its result as JSON."""
+    task, path, copy_path, name, memory_mb, seconds = arguments
+    limit_resources(int(memory_mb), int(seconds))
+    work = clean_file if task == "clean" else read_file
+    try:
+        result = work(Path(path), Path(copy_path), name)
+    except (MemoryError, RecursionError):
+        result = {"type": kinds.UNKNOWN, "note": "bomb"}
+    sys.stdout.write(json.dumps(result))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,509 @@
+"""The files that people send: which message has them, what they contain, and how to find them.
+
+A content is stored once, by the SHA-256 of its bytes. Each file of a message refers to its content
+and belongs to the message's scope. If a message is erased, triggers delete its files in the same
+transaction. A content that no message has any more is listed in `file_removals`, and
+`core/media/folder.py` deletes its bytes from the home.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from typing import Any
+
+from core.errors import StaleReadError
+from core.store import rows
+from core.store.rows import Connection, Row, address_values, to_timestamp
+from core.store.sqlite.compaction import request_compaction
+from core.store.sqlite.database import Database
+from core.store.sqlite.fact_index import SELECT_FILE_PARTS, index_file_part
+from core.store.sqlite.schema import in_list
+from core.store.visibility import encode_list, scope_parameter, visible
+from core.text.normalize import comparison_form
+from core.text.terms import query_terms
+from core.types import Address, ErasureEpoch, Scope
+
+# The kinds of files that a filter such as `has:photo` names.
+KINDS_BY_FILTER: Mapping[str, tuple[str, ...]] = {
+    "photo": ("photo", "image"),
+    "voice": ("voice", "audio"),
+    "file": ("document", "file"),
+    "video": ("video", "animation"),
+}
+# A search compares at most this many matching parts.
+MAX_PARTS = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FilePart:
+    """A part of the text of a file, such as a page."""
+
+    # Where the part is in the file: "page 7", "0:42" or "sheet Costs"; empty if it's all there is.
+    label: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileContent:
+    """What is known about the bytes of a file."""
+
+    hash: str
+    # The MIME type, as found from the bytes.
+    type: str
+    size: int
+    pages: int | None = None
+    duration_s: float | None = None
+    width: int | None = None
+    height: int | None = None
+    # Why there is no text: "" or a word of `core.media.decoding`, such as "scan".
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttachedFile:
+    """A file of a message."""
+
+    # The row; 0 for a file of an incognito conversation.
+    id: int = 0
+    scope: Scope
+    address: Address
+    # The platform's id of the message, and the place of the file in it, from 0.
+    external_id: str
+    position: int
+    message_id: int | None = None
+    account: str = ""
+    # "photo", "voice", "document" and so on, as the platform calls it.
+    kind: str
+    name: str
+    mime: str | None = None
+    size: int | None = None
+    # The platform's id or URL of the file.
+    reference: str | None = None
+    # Why the file isn't kept, as a sentence; empty if it is, or if it wasn't tried yet.
+    problem: str = ""
+    at: datetime
+    # None if the file isn't kept.
+    content: FileContent | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileMatch:
+    """A file that a search found."""
+
+    file: AttachedFile
+    # The part that matches best; None if only the name matches.
+    part: FilePart | None = None
+    score: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileFilter:
+    """Limits a search to some files."""
+
+    # Kinds such as "photo", see `KINDS_BY_FILTER`; None for all.
+    has: str | None = None
+    # A part of the file's name.
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class FileUsage:
+    """How much room files take."""
+
+    files: int
+    size: int
+
+
+_CONTENT_COLUMNS = "type, files.size AS bytes, pages, duration_s, width, height, note"
+_SELECT_FILES = f"""
+SELECT message_files.*, scopes.key AS scope, addresses.platform, addresses.chat_id,
+    addresses.thread_id, {_CONTENT_COLUMNS}
+FROM message_files JOIN scopes ON scopes.id = message_files.scope_id
+JOIN addresses ON addresses.id = message_files.address_id
+LEFT JOIN files ON files.hash = message_files.hash
+"""
+_IS_SHOWN = f"""
+{visible("message_files.scope_id")} AND (message_files.message_id IS NULL OR EXISTS (
+    SELECT 1 FROM messages WHERE messages.id = message_files.message_id AND kind <> 'undone'
+))
+"""
+"""The condition that a person sees a file: its scope is visible, and its message isn't undone."""
+_IS_OF_ADDRESS = f"message_files.address_id = ({rows.ADDRESS_ID})"
+_INSERT_CONTENT = """
+INSERT INTO files (hash, type, size, pages, duration_s, width, height, note)
+VALUES (:hash, :type, :size, :pages, :duration_s, :width, :height, :note)
+ON CONFLICT (hash) DO UPDATE SET type = excluded.type, pages = excluded.pages,
+    duration_s = COALESCE(excluded.duration_s, duration_s), note = excluded.note,
+    width = excluded.width, height = excluded.height
+"""
+_INSERT_FILE = """
+INSERT INTO message_files (scope_id, address_id, external_id, position, message_id, account, kind,
+    name, mime, size, reference, hash, problem, at)
+SELECT :scope_id, :address_id, :external_id, :position, (
+        SELECT id FROM messages WHERE address_id = :address_id AND external_id = :external_id
+    ), :account, :kind, :name, :mime, :size, :reference, :hash, :problem, :at
+WHERE NOT EXISTS (
+    SELECT 1 FROM messages WHERE address_id = :address_id AND external_id = :external_id
+        AND kind = 'command' AND text = ''
+)
+ON CONFLICT (address_id, external_id, position) DO UPDATE SET
+    hash = excluded.hash, problem = excluded.problem, size = excluded.size
+"""
+"""Does nothing if the message was erased in the meantime."""
+_INSERT_PART = """
+INSERT INTO file_parts (hash, position, label, text) VALUES (:hash, :position, :label, :text)
+"""
+_SELECT_MATCHES = f"""
+SELECT file_parts.label, file_parts.text, found.score, shown.id
+FROM ({SELECT_FILE_PARTS}) AS found
+JOIN file_parts ON file_parts.id = found.part_id
+JOIN (
+    SELECT message_files.id, message_files.hash FROM message_files WHERE {_IS_SHOWN}
+        AND (:kinds IS NULL OR {in_list("message_files.kind", "kinds")})
+        AND instr(bare(message_files.name), :name)
+) AS shown ON shown.hash = file_parts.hash
+ORDER BY found.score, shown.id DESC LIMIT :limit
+"""
+_SELECT_BY_NAME = f"""
+{_SELECT_FILES} WHERE {_IS_SHOWN}
+    AND (:kinds IS NULL OR {in_list("message_files.kind", "kinds")})
+    AND instr(bare(message_files.name), :name)
+ORDER BY message_files.id DESC LIMIT :limit
+"""
+_SELECT_ORPHANS = """
+SELECT id FROM message_files WHERE message_id IS NULL AND at < :before
+    AND NOT EXISTS (
+        SELECT 1 FROM inbox WHERE inbox.address_id = message_files.address_id
+            AND inbox.external_id = message_files.external_id
+    )
+"""
+
+
+class Files:
+    """The files of messages in state.db."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def store(
+        self,
+        file: AttachedFile,
+        parts: Sequence[FilePart] = (),
+        epoch: ErasureEpoch | None = None,
+    ) -> AttachedFile:
+        """Store a file of a message and its content, and return the stored row.
+
+        The parts replace those that the content already has. Raises StaleReadError if the message
+        was erased.
+        """
+
+        def write(connection: Connection) -> AttachedFile:
+            content = file.content
+            if content is not None:
+                _store_content(connection, content, parts)
+            if not connection.execute(_INSERT_FILE, _file_values(connection, file)).rowcount:
+                raise StaleReadError("The message was erased in the meantime.")
+            return _load_of_message(connection, file.address, [file.external_id], file.position)[0]
+
+        return await self._database.write(write, epoch)
+
+    async def store_parts(self, content: FileContent, parts: Sequence[FilePart]) -> None:
+        """Replace the text of a content, for example after a transcription."""
+
+        def write(connection: Connection) -> None:
+            known = connection.execute(
+                "SELECT 1 FROM files WHERE hash = :hash", {"hash": content.hash}
+            ).fetchone()
+            if known is not None:
+                _store_content(connection, content, parts)
+
+        await self._database.write(write)
+
+    async def load_of_messages(
+        self, address: Address, external_ids: Sequence[str]
+    ) -> list[AttachedFile]:
+        """Return the files of some messages of an address, in order."""
+        return await self._database.read(
+            partial(_load_of_message, address=address, external_ids=external_ids)
+        )
+
+    async def load_by_message_id(
+        self, message_id: int, scopes: frozenset[Scope]
+    ) -> list[AttachedFile]:
+        """Return the files of a stored message if it's visible in these scopes."""
+        statement = f"""
+            {_SELECT_FILES} WHERE message_files.message_id = :id AND {_IS_SHOWN} ORDER BY position
+        """
+        values = {"id": message_id, "scopes": scope_parameter(scopes)}
+        return [_read_file(row) for row in await self._database.fetch_all(statement, values)]
+
+    async def find(self, file_id: int, scopes: frozenset[Scope]) -> AttachedFile | None:
+        """Return a file, or None if there is no such file in these scopes."""
+        statement = f"{_SELECT_FILES} WHERE message_files.id = :id AND {_IS_SHOWN}"
+        values = {"id": rows.int64_or_zero(file_id), "scopes": scope_parameter(scopes)}
+        row = await self._database.fetch_one(statement, values)
+        return None if row is None else _read_file(row)
+
+    async def find_content(self, content_hash: str) -> FileContent | None:
+        """Return what is known about a content, or None if it isn't kept."""
+        statement = (
+            f"SELECT hash, {_CONTENT_COLUMNS} FROM files WHERE hash = :hash AND EXISTS "
+            "(SELECT 1 FROM message_files WHERE message_files.hash = files.hash)"
+        )
+        row = await self._database.fetch_one(statement, {"hash": content_hash})
+        return None if row is None else _read_content(row)
+
+    async def load_parts(self, content_hash: str) -> list[FilePart]:
+        """Return the parts of a content's text, in order."""
+        part_rows = await self._database.fetch_all(
+            "SELECT label, text FROM file_parts WHERE hash = :hash ORDER BY position",
+            {"hash": content_hash},
+        )
+        return [FilePart(label=row["label"], text=row["text"]) for row in part_rows]
+
+    async def search(
+        self, text: str, scopes: frozenset[Scope], file_filter: FileFilter, limit: int
+    ) -> list[FileMatch]:
+        """Find files by words of their text, then by words of their name. The best come first.
+
+        Without words, the latest files are returned.
+        """
+        return await self._database.read(
+            partial(_search, text=text, scopes=scopes, file_filter=file_filter, limit=limit)
+        )
+
+    async def list_latest(
+        self, scopes: frozenset[Scope], file_filter: FileFilter, limit: int
+    ) -> list[AttachedFile]:
+        """Return the latest files, newest first."""
+        return await self._database.read(
+            partial(_list_by_name, scopes=scopes, file_filter=file_filter, limit=limit)
+        )
+
+    async def list_untranscribed(self, scopes: frozenset[Scope]) -> list[AttachedFile]:
+        """Return the kept voice notes and recordings that have no text, oldest first."""
+        statement = f"""
+            {_SELECT_FILES} WHERE {_IS_SHOWN} AND {in_list("message_files.kind", "kinds")}
+                AND message_files.hash IN (SELECT hash FROM files)
+                AND message_files.hash NOT IN (SELECT hash FROM file_parts)
+            ORDER BY message_files.id
+        """
+        values = {
+            "scopes": scope_parameter(scopes),
+            "kinds": encode_list(KINDS_BY_FILTER["voice"]),
+        }
+        return [_read_file(row) for row in await self._database.fetch_all(statement, values)]
+
+    async def measure_usage(self, accounts: Iterable[str] | None = None) -> FileUsage:
+        """Return how much room the files of some accounts take, or all files."""
+        condition = ""
+        values: dict[str, Any] = {}
+        if accounts is not None:
+            condition = f"AND {in_list('message_files.account', 'accounts')}"
+            values["accounts"] = encode_list(accounts)
+        row = await self._database.fetch_one(
+            f"""
+            SELECT COUNT(*) AS files, COALESCE(SUM(size), 0) AS size FROM files
+            WHERE EXISTS (
+                SELECT 1 FROM message_files WHERE message_files.hash = files.hash {condition}
+            )
+            """,
+            values,
+        )
+        assert row is not None
+        return FileUsage(row["files"], row["size"])
+
+    async def remove(self, file_id: int, scopes: frozenset[Scope]) -> bool:
+        """Remove a file from its message. Returns False if there is no such file in the scopes."""
+
+        def write(connection: Connection) -> bool:
+            request_compaction(connection)
+            values = {"id": rows.int64_or_zero(file_id), "scopes": scope_parameter(scopes)}
+            statement = f"DELETE FROM message_files WHERE id = :id AND {_IS_SHOWN}"
+            return connection.execute(statement, values).rowcount > 0
+
+        return await self._database.write(write)
+
+    async def drop_orphans(self, before: datetime) -> None:
+        """Remove files whose message was never stored, such as one that was withdrawn."""
+        values = {"before": to_timestamp(before)}
+        orphan_rows = await self._database.fetch_all(_SELECT_ORPHANS, values)
+        if orphan_rows:
+            ids = encode_list(row["id"] for row in orphan_rows)
+            statement = f"DELETE FROM message_files WHERE {in_list('id', 'ids')}"
+            await self._database.execute(statement, {"ids": ids})
+
+    async def list_removals(self) -> list[str]:
+        """Return the contents whose bytes must be deleted."""
+        removal_rows = await self._database.fetch_all(
+            "SELECT hash FROM file_removals WHERE hash NOT IN (SELECT hash FROM files)"
+        )
+        return [row["hash"] for row in removal_rows]
+
+    async def forget_removals(self, hashes: Sequence[str]) -> None:
+        """Delete the list entries of contents whose bytes are deleted, and of restored contents."""
+        statement = (
+            f"DELETE FROM file_removals WHERE {in_list('hash', 'hashes')} "
+            "OR hash IN (SELECT hash FROM files)"
+        )
+        await self._database.execute(statement, {"hashes": encode_list(hashes)})
+
+
+def _store_content(connection: Connection, content: FileContent, parts: Sequence[FilePart]) -> None:
+    """Store a content and its text, replacing the text that it already has."""
+    values = rows.field_values(content)
+    connection.execute(_INSERT_CONTENT, values)
+    connection.execute("DELETE FROM file_removals WHERE hash = :hash", values)
+    connection.execute("DELETE FROM file_parts WHERE hash = :hash", values)
+    for position, part in enumerate(parts):
+        part_id = rows.insert(
+            connection,
+            _INSERT_PART,
+            {
+                "hash": content.hash,
+                "position": position,
+                "label": rows.clean(part.label),
+                "text": rows.clean(part.text),
+            },
+        )
+        index_file_part(connection, part_id, part.text)
+
+
+def _file_values(connection: Connection, file: AttachedFile) -> dict[str, object]:
+    return {
+        "scope_id": rows.ensure_scope(connection, file.scope),
+        "address_id": rows.ensure_address(connection, file.address),
+        "external_id": rows.clean(file.external_id),
+        "position": file.position,
+        "account": file.account,
+        "kind": file.kind,
+        "name": rows.clean(file.name),
+        "mime": rows.clean_optional(file.mime),
+        "size": file.size,
+        "reference": rows.clean_optional(file.reference),
+        "hash": None if file.content is None else file.content.hash,
+        "problem": file.problem,
+        "at": to_timestamp(file.at),
+    }
+
+
+def _load_of_message(
+    connection: Connection,
+    address: Address,
+    external_ids: Sequence[str],
+    position: int | None = None,
+) -> list[AttachedFile]:
+    statement = f"""
+        {_SELECT_FILES} WHERE {_IS_OF_ADDRESS} AND {in_list("message_files.external_id", "ids")}
+            AND (:position IS NULL OR position = :position)
+        ORDER BY message_files.external_id, position
+    """
+    values = {
+        **address_values(address),
+        "ids": encode_list(map(rows.clean, external_ids)),
+        "position": position,
+    }
+    return [_read_file(row) for row in connection.execute(statement, values)]
+
+
+def _search(
+    connection: Connection,
+    *,
+    text: str,
+    scopes: frozenset[Scope],
+    file_filter: FileFilter,
+    limit: int,
+) -> list[FileMatch]:
+    """Find files by words of their text, then by words of their name."""
+    terms = query_terms(text)
+    if not terms:
+        latest = _list_by_name(connection, scopes=scopes, file_filter=file_filter, limit=limit)
+        return [] if text.strip() else [FileMatch(file=file) for file in latest]
+    matches: dict[int, FileMatch] = {}
+    for expression in (" AND ".join(map(_quote, terms)), " OR ".join(map(_quote, terms))):
+        for match in _match_parts(connection, expression, scopes, file_filter):
+            matches.setdefault(match.file.id, match)
+        if matches:
+            break
+    for word in text.split():
+        named = FileFilter(has=file_filter.has, name=word)
+        for file in _list_by_name(connection, scopes=scopes, file_filter=named, limit=limit):
+            if comparison_form(file_filter.name) in comparison_form(file.name):
+                matches.setdefault(file.id, FileMatch(file=file))
+    return list(matches.values())[:limit]
+
+
+def _match_parts(
+    connection: Connection, expression: str, scopes: frozenset[Scope], file_filter: FileFilter
+) -> list[FileMatch]:
+    """Return the files whose text matches an expression of FTS5, each with its best part."""
+    values = {**_filter_values(scopes, file_filter), "words": expression, "limit": MAX_PARTS}
+    matches: dict[int, FileMatch] = {}
+    for label, text, score, file_id in connection.execute(_SELECT_MATCHES, values).fetchall():
+        if file_id in matches:
+            continue
+        statement = f"{_SELECT_FILES} WHERE message_files.id = :id"
+        row = connection.execute(statement, {"id": file_id}).fetchone()
+        part = FilePart(label=label, text=text)
+        matches[file_id] = FileMatch(file=_read_file(row), part=part, score=-score)
+    return list(matches.values())
+
+
+def _list_by_name(
+    connection: Connection, *, scopes: frozenset[Scope], file_filter: FileFilter, limit: int
+) -> list[AttachedFile]:
+    values = {**_filter_values(scopes, file_filter), "limit": limit}
+    return [_read_file(row) for row in connection.execute(_SELECT_BY_NAME, values)]
+
+
+def _filter_values(scopes: frozenset[Scope], file_filter: FileFilter) -> dict[str, object]:
+    kinds = None
+    if file_filter.has is not None:
+        kinds = encode_list(KINDS_BY_FILTER.get(file_filter.has, (file_filter.has,)))
+    name = comparison_form(rows.clean(file_filter.name)).strip()
+    return {"scopes": scope_parameter(scopes), "kinds": kinds, "name": name}
+
+
+def _quote(term: str) -> str:
+    """Return a term as a string of FTS5, in which no sign has a meaning."""
+    escaped = term.replace('"', '""')
+    return f'"{escaped}"'
+
+
+def _read_file(row: Row) -> AttachedFile:
+    content = None
+    if row["hash"] is not None and row["type"] is not None:
+        content = _read_content(row)
+    return AttachedFile(
+        id=row["id"],
+        scope=Scope(key=row["scope"]),
+        address=rows.read_address(row),
+        external_id=row["external_id"],
+        position=row["position"],
+        message_id=row["message_id"],
+        account=row["account"] or "",
+        kind=row["kind"],
+        name=row["name"],
+        mime=row["mime"],
+        size=row["size"],
+        reference=row["reference"],
+        problem=row["problem"],
+        at=rows.to_datetime(row["at"]),
+        content=content,
+    )
+
+
+def _read_content(row: Row) -> FileContent:
+    return FileContent(
+        hash=row["hash"],
+        type=row["type"],
+        size=row["bytes"],
+        pages=row["pages"],
+        duration_s=row["duration_s"],
+        width=row["width"],
+        height=row["height"],
+        note=row["note"],
+    )

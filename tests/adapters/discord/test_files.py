@@ -1,0 +1,86 @@
+"""Files that people send on Discord are fetched from its file server, also with an expired URL."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from adapters.discord.adapter import Discord
+from core.errors import FileError
+from core.store.mailbox import Inbox
+from core.types import Address, Attachment
+from tests.fixtures.discord_api import DiscordApi
+from tests.fixtures.discord_setup import checked, listening, make
+from tests.fixtures.fake_router import FakeRouter
+
+pytestmark = pytest.mark.slow
+
+CONTENT = b"x" * 5_000
+
+
+@pytest.fixture
+async def api() -> AsyncIterator[DiscordApi]:
+    async with checked(DiscordApi()) as double:
+        yield double
+
+
+@pytest.fixture
+async def discord(api: DiscordApi, inbox: Inbox, router: FakeRouter) -> AsyncIterator[Discord]:
+    adapter = make(api, inbox)
+    async with listening(adapter, router, api):
+        yield adapter
+
+
+async def send(api: DiscordApi) -> tuple[Address, str, Attachment]:
+    """Have a person send a file; returns where."""
+    ana = api.world.add_user("Ana")["id"]
+    channel = api.world.add_direct(ana)["id"]
+    file = api.attach(CONTENT, "a.txt", "text/plain", channel)
+    message_id = await api.user_says(channel, "", ana, attachments=[file])
+    attachment = Attachment(
+        kind="file", name="a.txt", size_bytes=len(CONTENT), reference=file["url"]
+    )
+    return Address(platform="discord", chat_id=channel), message_id, attachment
+
+
+def served(api: DiscordApi) -> str:
+    (file_id,) = api.server.files
+    return file_id
+
+
+async def test_file_is_fetched_by_its_url(api: DiscordApi, discord: Discord) -> None:
+    address, message_id, attachment = await send(api)
+    assert await discord.fetch_file(attachment, address, message_id, 10**6) == CONTENT
+
+
+async def test_expired_url_is_replaced_by_the_present_one(
+    api: DiscordApi, discord: Discord
+) -> None:
+    address, message_id, attachment = await send(api)
+    api.server.files[served(api)].status = 403
+    post = api.world.post(address.chat_id, message_id)
+    assert post is not None
+    post["attachments"][0]["url"] = attachment.reference.replace("ex=1", "ex=2")  # type: ignore[union-attr]
+    assert await discord.fetch_file(attachment, address, message_id, 10**6) == CONTENT
+
+
+@pytest.mark.parametrize(("status", "is_permanent"), [(404, True), (500, False)])
+async def test_refusal_of_the_file_server_is_told_apart(
+    api: DiscordApi, discord: Discord, status: int, is_permanent: bool
+) -> None:
+    address, message_id, attachment = await send(api)
+    api.server.files[served(api)].status = status
+    with pytest.raises(FileError) as caught:
+        await discord.fetch_file(attachment, address, message_id, 10**6)
+    assert caught.value.is_permanent is is_permanent
+
+
+async def test_transfer_that_breaks_off_fails_and_may_be_tried_again(
+    api: DiscordApi, discord: Discord
+) -> None:
+    address, message_id, attachment = await send(api)
+    api.server.files[served(api)].breaks_after = 1_000
+    with pytest.raises(FileError) as caught:
+        await discord.fetch_file(attachment, address, message_id, 10**6)
+    assert not caught.value.is_permanent

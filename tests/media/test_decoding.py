@@ -1,0 +1,149 @@
+"""Files are decoded in a process of their own: real files, and files that try to break it."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from core.media.decoding import Decoded, Decoder
+from core.media.images import VIEW_EDGE
+from tests.fixtures.media_samples import (
+    CONTRACT_PAGES,
+    make_docx,
+    make_epub,
+    make_pdf,
+    make_photo,
+    make_scan,
+    make_xlsx,
+    make_zip,
+    make_zip_bomb,
+)
+
+pytestmark = pytest.mark.slow
+
+MAIL = b"""From: Ana <ana@example.com>
+To: Ben <ben@example.com>
+Subject: The boiler
+Date: Fri, 20 Nov 2026 12:00:00 +0000
+
+It broke again.
+"""
+CALENDAR = b"BEGIN:VCALENDAR\nBEGIN:VEVENT\nSUMMARY:Chimney sweep\nEND:VEVENT\nEND:VCALENDAR\n"
+TEXTS: dict[str, tuple[bytes, str, str, str]] = {
+    "pdf": (make_pdf(), "application/pdf", "page 7", CONTRACT_PAGES[6]),
+    "docx": (make_docx(), "wordprocessingml", "section Heating", "Filter | 12 euros"),
+    "xlsx": (make_xlsx(), "spreadsheetml", "sheet Costs", "Boiler | 1200"),
+    "epub": (make_epub(), "application/epub+zip", "chapter 1, The Cellar", "It was dark."),
+    "csv": (b"thing;price\nboiler;1200\n", "text/csv", "line 1", "boiler | 1200"),
+    "eml": (MAIL, "message/rfc822", "line 1", "It broke again."),
+    "ics": (CALENDAR, "text/calendar", "line 1", "Chimney sweep"),
+    "html": (
+        b"<html><body><script>evil()</script><p>Warm water.</p></body></html>",
+        "text/html",
+        "line 1",
+        "Warm water.",
+    ),
+    "py": (b"print('hi')\n" * 500, "text/plain", "line 334", "print('hi')"),
+    "txt": ("Kesselprüfung".encode("cp1252"), "text/plain", "line 1", "Kesselprüfung"),
+}
+
+
+async def decode(folder: Path, content: bytes, name: str, **limits: float) -> Decoded:
+    path = folder / "file"
+    path.write_bytes(content)
+    decoder = Decoder(timeout_s=limits.get("timeout_s", 60.0))
+    return await decoder.read(path, folder / "view", name)
+
+
+@pytest.mark.parametrize("suffix", TEXTS)
+async def test_document_is_read_in_parts_with_their_place(tmp_path: Path, suffix: str) -> None:
+    content, mime, label, text = TEXTS[suffix]
+    decoded = await decode(tmp_path, content, f"file.{suffix}")
+    assert mime in decoded.type
+    texts = {part.label: part.text for part in decoded.parts}
+    assert text in texts[label]
+    assert "evil" not in str(texts)
+
+
+async def test_photo_gets_a_scaled_view_without_exif_data(tmp_path: Path) -> None:
+    decoded = await decode(tmp_path, make_photo(4000, 3000, has_position=True), "p.jpg")
+    assert (decoded.type, decoded.width, decoded.height) == ("image/jpeg", 4000, 3000)
+    with Image.open(tmp_path / "view") as view:
+        assert max(view.size) == VIEW_EDGE
+        assert not view.getexif()
+
+
+async def test_view_of_the_same_photo_has_the_same_bytes(tmp_path: Path) -> None:
+    await decode(tmp_path, make_photo(), "p.jpg")
+    first = (tmp_path / "view").read_bytes()
+    (tmp_path / "view").unlink()
+    await decode(tmp_path, make_photo(), "p.jpg")
+    assert (tmp_path / "view").read_bytes() == first
+
+
+async def test_copy_that_leaves_has_no_position_but_the_other_data(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(make_photo(has_position=True))
+    assert await Decoder().clean(path, tmp_path / "copy", "p.jpg")
+    with Image.open(tmp_path / "copy") as copy:
+        assert 0x8825 not in copy.getexif()
+        assert copy.getexif()[0x010F] == "Camera"
+    path.write_bytes(make_photo())
+    assert not await Decoder().clean(path, tmp_path / "other", "p.jpg")
+
+
+async def test_scan_is_said_to_be_one_and_has_its_page_as_a_view(tmp_path: Path) -> None:
+    decoded = await decode(tmp_path, make_scan(), "scan.pdf")
+    assert (decoded.note, decoded.pages) == ("scan", 1)
+    assert (tmp_path / "view").exists()
+
+
+def big_picture() -> bytes:
+    buffer = io.BytesIO()
+    Image.new("1", (20_000, 20_000)).save(buffer, "PNG")
+    return buffer.getvalue()
+
+
+HOSTILE: dict[str, tuple[bytes, str, str]] = {
+    "locked PDF": (make_pdf(password="secret"), "a.pdf", "locked"),
+    "cut PDF": (make_pdf()[:200], "a.pdf", "broken"),
+    "PDF of garbage": (b"%PDF-1.4\n" + b"\xff\x00garbage" * 999, "a.pdf", "broken"),
+    "zip bomb": (make_zip_bomb(), "a.docx", "bomb"),
+    "picture bomb": (big_picture(), "a.png", "broken"),
+    "cut picture": (make_photo()[:300], "a.jpg", "broken"),
+    "broken archive": (make_docx()[:500], "a.docx", "unknown"),
+    "empty document": (make_zip({"word/document.xml": ""}), "a.docx", "broken"),
+    "empty table": (make_zip({"xl/workbook.xml": "<x/>"}), "a.xlsx", "broken"),
+    "program": (b"\x7fELF" + bytes(200), "a.pdf", "unknown"),
+    "picture named as text": (make_photo()[:100], "a.txt", "broken"),
+}
+
+
+@pytest.mark.parametrize("case", HOSTILE)
+async def test_hostile_file_gets_a_note_instead_of_text(tmp_path: Path, case: str) -> None:
+    content, name, note = HOSTILE[case]
+    decoded = await decode(tmp_path, content, name)
+    assert decoded.note == note
+    assert not decoded.parts
+    assert not (tmp_path / "view").exists()
+
+
+async def test_picture_that_is_also_an_archive_is_only_a_picture(tmp_path: Path) -> None:
+    polyglot = make_photo() + make_zip({"word/document.xml": "<evil/>"})
+    decoded = await decode(tmp_path, polyglot, "a.docx")
+    assert decoded.type == "image/jpeg"
+
+
+async def test_svg_with_links_is_text_and_loads_nothing(tmp_path: Path) -> None:
+    svg = b'<svg xmlns="http://www.w3.org/2000/svg"><image href="http://127.0.0.1:1/x"/></svg>'
+    decoded = await decode(tmp_path, svg, "a.svg")
+    assert decoded.type == "image/svg+xml"
+    assert not (tmp_path / "view").exists()
+
+
+async def test_file_that_takes_too_long_is_given_up(tmp_path: Path) -> None:
+    decoded = await decode(tmp_path, make_pdf(["page"] * 5_000), "a.pdf", timeout_s=0.2)
+    assert decoded.note == "bomb"
