@@ -50,7 +50,7 @@ def _digital_clock(match: Match, context: Context) -> TimeParts | None:
     # "5:30" may be in the afternoon, but "05:30" isn't.
     is_bare = token.end - token.start < 5 and 0 < hour < 10
     parts = clock_parts(hour, minute, is_bare=is_bare)
-    if parts is None or not is_bare:
+    if parts is None or not (is_bare or hour in (10, 11)):
         return parts
     return replace(parts, clocks=(parts.clocks[0]._replace(is_written=True),))
 

@@ -287,6 +287,8 @@ class ClusterReader:
             return True
         if self._has_unread_words_before_task(selection):
             return True
+        if any(self._precedes_unread_choice(cluster) for cluster in selection):
+            return True
         return any(self._follows_unread_words(cluster, used_indexes) for cluster in selection)
 
     def _has_unread_end(self, used_indexes: set[int]) -> bool:
@@ -313,6 +315,11 @@ class ClusterReader:
             if index not in used_indexes and kinds & _LEAD_KINDS and kinds & {Kind.UNIT, Kind.SPAN}:
                 return True
         return False
+
+    def _precedes_unread_choice(self, cluster: Cluster) -> bool:
+        """Whether "or" and a word for a time follow: "tomorrow or the day after"."""
+        following = [token.kind for token in self._tokens[cluster.end : cluster.end + 3]]
+        return following[:1] == [Kind.OR] and any(kind in _TIME_WORDS for kind in following[1:])
 
     def _has_unread_words_before_task(self, selection: Sequence[Cluster]) -> bool:
         """Whether words stand between the request and the time, and the task follows the time.

@@ -16,6 +16,7 @@ AFTER_MARKERS = {
     Kind.START_AFTER: Kind.START,
     Kind.EXCEPT_AFTER: Kind.EXCEPT,
 }
+NOON = 12
 _SLOTS = ("days", "weekdays", "month_days", "clocks", "offset", "repeat", "window", "nth", "part")
 
 
@@ -41,6 +42,9 @@ def combine(parts: TimeParts, item: TimeParts, marker: Kind | None) -> TimeParts
         return None
     if parts.problem is Problem.VAGUE and item.is_time:
         parts = replace(parts, problem=None)
+    if parts.part is not None and item.part is not None and not item.clocks:
+        if (parts.part < NOON) == (item.part < NOON):
+            item = replace(item, part=None)  # "First thing in the morning".
     parts, item = _join_rhythms(parts, item)
     parts, item = _join_dates(parts, item)
     is_listed = marker is Kind.AND and item.names() <= {"clocks", "part", "times"}

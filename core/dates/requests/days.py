@@ -66,7 +66,8 @@ def _next_weekday(match: Match, context: Context) -> TimeParts | None:
     f"(?P<span> {SPAN} ) (?: on | from | start | later )"
     "(?: on | the | this | next )*"
     "(?P<weekday> weekday )",
-    f"{WHEN} (?P<weekday> weekday ) (?P<span> unit ) (?= at | comma | clock | $ )",
+    f"{WHEN} (?P<weekday> weekday ) (?P<span> unit )"
+    "(?= at | comma | clock | to | request | mention | $ )",
     f"{WHEN} (?P<weekday> weekday ) past (?P<next> next )",
 )
 def _weekday_in_weeks(match: Match, context: Context) -> TimeParts | None:
@@ -140,6 +141,7 @@ def _numeric_date(match: Match, context: Context) -> TimeParts | None:
     f"{WHEN} (?P<day> number | ordinal ) day_sign",
     f"{WHEN} on (?: the )? (?P<day> number ) point",
     f"{WHEN} the (?P<day> number ) point (?= comma | at | $ )",
+    "on the (?P<day> ordinal | other_every ) (?= at | comma | clock | $ )",
 )
 def _month_day(match: Match, context: Context) -> TimeParts | None:
     """Read "on the 30th"."""

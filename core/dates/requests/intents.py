@@ -12,6 +12,10 @@ from core.dates.requests.sentence import ALARM, ASKING, GLUE, Cluster, Sentence
 
 _QUOTE = re.compile(r'"[^"]*"|“[^”]*”|„[^“”]*[“”]|«[^»]*»|「[^」]*」|『[^』]*』')
 
+MAX_SUBJECT_WORDS = 3
+MAYBE_PAST = 3
+"""The number of a REQUEST that also tells of the past after a subject: "set a reminder"."""
+
 
 class Intent(Enum):
     """The purpose of a message about reminders."""
@@ -61,6 +65,8 @@ class IntentReader:
         for subject, verb in pairwise(self._tokens):
             if subject.kind is Kind.PERSON and subject.number == 1 and verb.kind is Kind.REQUEST:
                 return True
+        if self._has_subject_in_past():
+            return True
         if not self._tokens or self._tokens[0].kind is not Kind.PERSON or self._tokens[0].number:
             return False
         index = 1
@@ -70,6 +76,15 @@ class IntentReader:
         ):
             index = ends.get(index, index + 1)
         return index < len(self._tokens) and self._tokens[index].kind in ASKING
+
+    def _has_subject_in_past(self) -> bool:
+        """Whether the message begins with a subject and "set a reminder": "My sister set one"."""
+        for index, token in enumerate(self._tokens[: MAX_SUBJECT_WORDS + 1]):
+            if token.kind is Kind.REQUEST and token.number == MAYBE_PAST:
+                return index > 0
+            if token.kind not in (Kind.OTHER, Kind.THE) or self._sentence.is_punctuation(token):
+                return False
+        return False
 
     def _asks_how(self) -> bool:
         """Whether the message asks about reminders: "how do I set one", "why do you remind me"."""

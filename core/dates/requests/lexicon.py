@@ -7,6 +7,7 @@ number in a request: "remind me at half past 8" becomes REQUEST, AT, HALF_PAST a
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -118,7 +119,7 @@ class Kind(Enum):
     ZONE = auto()  # "UTC", "Moscow time"
     ZONE_WORD = auto()
     NO = auto()  # begins a correction
-    REQUEST = auto()  # 1: asks to wake the person, 2: asks for an alarm
+    REQUEST = auto()  # 1: asks to wake the person, 2: asks for an alarm, 3: may tell of the past
     MENTION = auto()  # requests only at the beginning or the end of a sentence: "reminder"
     BLOCK = auto()  # "don't remind me"; 1: only before a request, such as "translate"
     PERSON = auto()  # somebody who reminds, if the word begins a sentence; 1: precedes the verb
@@ -192,6 +193,16 @@ def kinds_of(tokens: Sequence[Token]) -> str:
 # --- Lexicons ---
 
 
+class ShortWeekdays(NamedTuple):
+    """The table `short_weekdays` of a lexicon: weekdays of one letter, such as Korean 화 and 목."""
+
+    days: Mapping[str, int]
+    # Matches one of them and its separators before it.
+    item: re.Pattern[str]
+    # Matches what follows the last one.
+    end: re.Pattern[str]
+
+
 @dataclass(frozen=True, slots=True)
 class Lexicon:
     """The phrases of a language."""
@@ -219,6 +230,11 @@ class Lexicon:
     task_endings: tuple[tuple[str, str], ...] = ()
     # The task of a request for an alarm that names none.
     alarm: str = ""
+    # Weekdays of one letter, which count only in a list or after "every week".
+    short_weekdays: ShortWeekdays | None = None
+    # Long names of days and months by their first letter: a word with one wrong letter is read as
+    # one of these.
+    long_names: dict[str, list[str]] = field(default_factory=dict)
 
 
 @cache
@@ -254,11 +270,13 @@ def build_lexicon(language: str, data: Mapping[str, Any]) -> Lexicon:
         task_ends=tuple(map(_fold, task.get("ends", ()))),
         task_endings=tuple(task.get("endings", {}).items()),
         alarm=task.get("alarm", ""),
+        short_weekdays=_read_short_weekdays(data.get("short_weekdays", {})),
     )
     for name, phrases in data["tokens"].items():
         tokens = _parse_token_name(name)
         for phrase in re.split(r"[,\n]", phrases):
-            _add_phrase(lexicon, phrase, tokens)
+            for form in _expand(phrase):
+                _add_phrase(lexicon, form, tokens)
     for particle in filter(None, particles):
         _add_phrase(lexicon, particle, (Token(Kind.FILLER),))
     for number, phrases in data.get("numbers", {}).items():
@@ -279,6 +297,27 @@ def build_lexicon(language: str, data: Mapping[str, Any]) -> Lexicon:
     return lexicon
 
 
+def _expand(phrase: str) -> list[str]:
+    """Return the phrases that a phrase with alternatives means: "(set|add) a (new|) alarm"."""
+    alternatives = re.search(r"\(([^()]*)\)", phrase)
+    if alternatives is None:
+        return [re.sub(r"\s+", " ", phrase)]
+    before, after = phrase[: alternatives.start()], phrase[alternatives.end() :]
+    return [
+        form for choice in alternatives[1].split("|") for form in _expand(before + choice + after)
+    ]
+
+
+def _read_short_weekdays(table: Mapping[str, str]) -> ShortWeekdays | None:
+    """Return the table `short_weekdays` of a lexicon, or None if it has none."""
+    if not table:
+        return None
+    letters = table["letters"]
+    item = re.compile(f"(?:{table['separators']})*([{letters}])(?:{table.get('suffix', '')})?")
+    days = {letter: day for day, letter in enumerate(letters)}
+    return ShortWeekdays(days, item, re.compile(table["end"]))
+
+
 def _fold(text: str) -> str:
     return plain_with_offsets(text)[0]
 
@@ -293,6 +332,15 @@ def _add_phrase(lexicon: Lexicon, phrase: str, tokens: tuple[Token, ...]) -> Non
         lexicon.stems.setdefault(form, tokens)
     else:
         lexicon.phrases.setdefault(form, tokens)
+        if tokens[0].kind in _ABBREVIATED and len(form) <= MAX_ABBREVIATION and form.isalpha():
+            lexicon.phrases.setdefault(f"{form}.", tokens)
+            _add_length(lexicon, f"{form}.")
+        if tokens[0].kind in _CORRECTABLE and len(form) >= MIN_CORRECTABLE and form.isalpha():
+            lexicon.long_names.setdefault(form[0], []).append(form)
+    _add_length(lexicon, form)
+
+
+def _add_length(lexicon: Lexicon, form: str) -> None:
     lengths = lexicon.lengths.setdefault(form[0], [])
     if len(form) not in lengths:
         lengths.append(len(form))
@@ -317,6 +365,12 @@ def _parse_token_name(name: str) -> tuple[Token, ...]:
     return tuple(map(_with_unit, tokens))
 
 
+_ABBREVIATED = {Kind.WEEKDAY, Kind.MONTH}
+MAX_ABBREVIATION = 4
+"""Names of days and months with so few letters may end with a full stop: "Dec. 3"."""
+_CORRECTABLE = {Kind.WEEKDAY, Kind.WEEKDAYS, Kind.MONTH, Kind.RELATIVE}
+MIN_CORRECTABLE = 7
+"""Words with so many letters are read as a day or month if one letter is wrong."""
 _UNIT_NAMES = {unit.value for unit in Unit}
 _KINDS_WITH_UNIT = (
     Kind.UNIT,
@@ -388,7 +442,7 @@ def tokenize_request(text: Text, lexicon: Lexicon) -> list[Token]:
     while position < len(text.plain):
         pieces, position = _read_piece(text.plain, position, lexicon)
         tokens.extend(pieces)
-    return list(_join_numbers(tokens))
+    return list(_join_numbers(_read_short_days(tokens, text.plain, lexicon.short_weekdays)))
 
 
 _OFFSET = re.compile(r"(?:utc|gmt)\s?([+-])(\d{1,2})(?![\d:])")
@@ -425,6 +479,9 @@ def _read_piece(plain: str, position: int, lexicon: Lexicon) -> tuple[list[Token
     piece = plain[position:end]
     if piece.isspace():
         return [], end
+    name = _correct_name(piece, lexicon)
+    if name:
+        return [token._replace(start=position, end=end) for token in lexicon.phrases[name]], end
     return [Token(_SIGNS.get(piece, Kind.OTHER), start=position, end=end)], end
 
 
@@ -444,6 +501,66 @@ def _match_phrase(plain: str, position: int, lexicon: Lexicon) -> tuple[tuple[To
             end = _end_of_word(plain, end)
             return lexicon.stems[form], end
     return (), position
+
+
+def _correct_name(word: str, lexicon: Lexicon) -> str:
+    """Return the name of a day or month that a long word is with one letter wrong, or ""."""
+    if len(word) < MIN_CORRECTABLE - 1 or not word.isalpha():
+        return ""
+    names = lexicon.long_names.get(word[0], ())
+    return next((name for name in names if _differ_by_one(word, name)), "")
+
+
+def _differ_by_one(word: str, name: str) -> bool:
+    """Whether one letter is missing, added, or other, or two are in the other order."""
+    if abs(len(word) - len(name)) > 1:
+        return False
+    begin = len(os.path.commonprefix([word, name]))
+    first, second = word[begin:], name[begin:]
+    if len(first) == len(second):
+        is_swapped = first[:2] == second[:2][::-1] and first[2:] == second[2:]
+        return is_swapped or first[1:] == second[1:]
+    return first[1:] == second or first == second[1:]
+
+
+def _read_short_days(
+    tokens: list[Token], plain: str, short_weekdays: ShortWeekdays | None
+) -> list[Token]:
+    """Read weekdays of one letter after "every week", after a weekday, or in a list."""
+    if short_weekdays is None:
+        return tokens
+    result: list[Token] = []
+    position = 0
+    for token in tokens:
+        if token.start < position:
+            continue
+        begins_word = token.start == 0 or not plain[token.start - 1].isalnum()
+        if begins_word and token.end - token.start < MIN_CORRECTABLE:
+            days, position = _match_short_days(plain, token.start, short_weekdays)
+            if len(days) > 1:
+                result += days
+                continue
+        result.append(token)
+        is_week = token.kind is Kind.REPEAT and token.unit is Unit.WEEK
+        if is_week or token.kind is Kind.WEEKDAY:
+            days, position = _match_short_days(plain, token.end, short_weekdays)
+            result += days
+    return result
+
+
+def _match_short_days(
+    plain: str, start: int, short_weekdays: ShortWeekdays
+) -> tuple[list[Token], int]:
+    """Return the weekdays of one letter at a position and their end, or [] and 0."""
+    days: list[Token] = []
+    position = start
+    while match := short_weekdays.item.match(plain, position):
+        day = short_weekdays.days[match[1]]
+        days.append(Token(Kind.WEEKDAY, day, start=match.start(1), end=match.end()))
+        position = match.end()
+    if not days or not short_weekdays.end.match(plain, position):
+        return [], 0
+    return days, position
 
 
 def _is_whole(

@@ -16,6 +16,8 @@ from zoneinfo import ZoneInfo
 from core.dates.requests.lexicon import Unit
 from core.dates.schedule import add_months, date_if_valid, nth_weekday, resolve_wall_time
 
+EVENING = 18
+"""Parts of the day from this hour on move "10:30" to the evening."""
 FIRST_LIKELY_HOUR = 6
 """A bare hour before 6 probably means the afternoon: "at 5" is 17:00."""
 LAST_MONTH_DAY_EVERYWHERE = 28
@@ -83,7 +85,8 @@ class ClockTime(NamedTuple):
     minute: int
     # Whether the hour may be in the morning or in the afternoon: "at 5".
     is_bare: bool = False
-    # Whether it is bare but has minutes, as in "5:30", which is more likely in the morning.
+    # Whether it has minutes in digits, as in "5:30", which is more likely in the morning. If it
+    # isn't bare, as "10:30", only a word such as "night" moves it to the evening.
     is_written: bool = False
 
 
@@ -250,6 +253,8 @@ def resolve_parts(parts: TimeParts, now: datetime, zone: ZoneInfo) -> Resolution
 
 def clock_in_part(clock: ClockTime, part: int | None) -> ClockTime:
     """Return a clock time, in the half of the day that the part of the day means."""
+    if part is not None and part >= EVENING and clock.is_written and not clock.is_bare:
+        return ClockTime(clock.minute + 720)  # "Every night at 10:30".
     if part is None or not clock.is_bare:
         return clock
     if part < 12:

@@ -77,9 +77,15 @@ class TaskReader:
 
     def _piece_text(self, piece: list[Token]) -> str:
         """Return the text of adjacent tokens, without politeness and punctuation at the ends."""
-        while piece and (self._is_removable(piece[0], _REMOVABLE) or self._is_mark(piece[0])):
+        kinds = _REMOVABLE
+        while piece and (self._is_removable(piece[0], kinds) or self._is_mark(piece[0])):
+            if piece[0].kind is Kind.TO:
+                # "Say" and "just" belong to the task in "to say hi" and "to just breathe".
+                kinds = {Kind.COMMA, Kind.COLON, Kind.TO}
             piece = piece[1:]
-        ends = _REMOVABLE | _ENDS
+        is_last = bool(piece) and piece[-1] is self._tokens[-1]
+        # "In" and "on" belong to the task at the end of "remind me at 5 to dial in".
+        ends = _REMOVABLE | (_ENDS - {Kind.IN, Kind.ON} if is_last else _ENDS)
         while piece and (self._is_removable(piece[-1], ends) or self._is_mark(piece[-1])):
             piece = piece[:-1]
         if not piece:
