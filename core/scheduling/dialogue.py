@@ -19,10 +19,12 @@ from core.dates.requests.intents import Intent
 from core.dates.requests.parts import ClockTime, Missing, Problem, TimeParts
 from core.dates.requests.reader import ReminderReading, read_request, revise_reading
 from core.scheduling.phrases import (
+    drop_denied,
     find_phrase,
     is_answer,
     meant_words,
     plain_words,
+    split_clauses,
     split_command,
     strip_lead,
     strip_name,
@@ -54,6 +56,11 @@ class Move(Enum):
     CONFIRM = "confirm"
     # Nothing was set yet, and nothing will be.
     DROP = "drop"
+    # Leave out the next time of a recurring reminder.
+    SKIP = "skip"
+    REMOVE_ALL = "remove all"
+    # Explain how to set a reminder.
+    EXPLAIN = "explain"
     LIST = "list"
     NEXT = "next"
     SNOOZE = "snooze"
@@ -108,6 +115,11 @@ def decide(text: str, situation: Situation) -> Step:
         if step is not None:
             return step
     reading = read_request(text, situation.now, situation.zone, situation.languages)
+    words = split_command("remove", text)
+    if words and is_answer("everything", words):
+        return Step(move=Move.REMOVE_ALL)
+    if reading.intent is Intent.HOW:
+        return Step(move=Move.EXPLAIN)
     if reading.intent is Intent.QUESTION_ABOUT_REMINDERS:
         return Step(move=Move.NEXT if find_phrase("next", text) else Move.LIST)
     is_request = reading.intent is Intent.SET and not _is_about_past(reading)
@@ -160,6 +172,8 @@ def _decide_short_answer(text: str, dialogue: Dialogue) -> Step | None:
         return Step(move=Move.SNOOZE, job=job)
     if is_answer("done", text):
         return Step(move=Move.DONE, job=job)
+    if is_answer("skip", text):
+        return _skip(job)
     if is_answer("cancel", text):
         return Step(move=Move.REMOVE, job=job)
     if is_answer("yes", text):
@@ -169,9 +183,19 @@ def _decide_short_answer(text: str, dialogue: Dialogue) -> Step | None:
     return None
 
 
+def _skip(job: Job) -> Step:
+    """Return the step that leaves out the next time: a reminder with only one time is removed."""
+    return Step(move=Move.REMOVE if job.schedule.at is not None else Move.SKIP, job=job)
+
+
 def _decide_answer(text: str, dialogue: Dialogue, situation: Situation) -> Step | None:
     """Return the step for a missing part or a correction, or None if the message is neither."""
     previous = _read_dialogue(dialogue, situation)
+    begin, rest = split_clauses(text)
+    if rest and is_answer("cancel", begin) and _revise(previous, rest, situation) is None:
+        # "Never mind, I did it."
+        job = dialogue.job
+        return Step(move=Move.REMOVE, job=job) if job is not None else Step(move=Move.DROP)
     lines = (*dialogue.lines, text)
     reading = _revise(previous, text, situation)
     if reading is not None:
@@ -234,7 +258,7 @@ def _with_job(reading: ReminderReading | None, job: Job) -> ReminderReading:
 
 def _revise(previous: ReminderReading, text: str, situation: Situation) -> ReminderReading | None:
     """Return a reading with the time in an answer, or None if the message isn't an answer."""
-    text = _with_preposition(text)
+    text = _with_preposition(drop_denied(text))
     languages = (previous.language, *situation.languages)
     answer = read_request(text, situation.now, situation.zone, languages, is_request=True)
     if not answer.names_time:
@@ -291,6 +315,10 @@ def _decide_command(text: str, situation: Situation) -> Step:
     step = _decide_move(text, situation)
     if step is not None:
         return step
+    words = split_command("skip", text)
+    if words is not None:
+        step = _find_named(words, situation, Move.SKIP, is_sure=False)
+        return _skip(step.job) if step.job is not None else Step(move=Move.NONE)
     words = split_command("remove", text)
     if words is None:
         return Step(move=Move.NONE)

@@ -16,6 +16,7 @@ from core.text.normalize import language_data, plain_with_offsets
 # A longer message is never a short answer.
 MAX_ANSWER_CHARS = 80
 _SEPARATORS = re.compile(r"[^\w']+|_")
+_CLAUSE_END = re.compile(r"[,;.!:，、。！；]+(?=\s|$|[^\d\s])|\s[-–—]+\s|\n")
 _UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u9fff]")
 _LEADS = re.compile(r"^(?:(?:please|pls|can you|could you|bitte|kannst du|no|ok|hey) )+")
 _THUMBS = {"👍": "yes", "👎": "no"}
@@ -39,6 +40,26 @@ def is_answer(kind: str, text: str) -> bool:
         return any(kind == meaning and thumb in text for thumb, meaning in _THUMBS.items())
     rest, count = _pattern(kind).subn(" ", words)
     return count > 0 and not _pattern("fillers").sub(" ", rest).strip()
+
+
+def split_clauses(text: str) -> tuple[str, str]:
+    """Return the first clause of a message and the rest: "not Sunday" and "Saturday"."""
+    begin, _, rest = _CLAUSE_END.sub("\n", text.strip(), count=1).partition("\n")
+    return begin, rest.strip()
+
+
+def drop_denied(text: str) -> str:
+    """Return a correction without the time that it denies: "Saturday" of "not Sunday, Saturday"."""
+    named_time = _words_after("instead_of", text)
+    if named_time:
+        return named_time
+    begin, rest = split_clauses(text)
+    is_denied = any(_begins_with(phrase, plain_words(begin)) for phrase in list_phrases("denial"))
+    return rest if rest and is_denied else text
+
+
+def _begins_with(phrase: str, words: str) -> bool:
+    return words.startswith(phrase if _UNSPACED.search(phrase) else f"{phrase} ")
 
 
 def find_phrase(kind: str, text: str) -> bool:
@@ -79,10 +100,16 @@ def meant_words(text: str) -> str | None:
 
     Returns None if the message has no such words.
     """
+    return _words_after("meant", text)
+
+
+def _words_after(kind: str, text: str) -> str | None:
+    """Return the words after a phrase of a table, or None if there are none."""
     plain, offsets = plain_with_offsets(text.replace("’", "'"))
-    for phrase in sorted(list_phrases("meant"), key=len, reverse=True):
+    for phrase in list_phrases(kind):
         index = plain.find(phrase)
-        is_word = index == 0 or (index > 0 and not plain[index - 1].isalpha())
+        is_unspaced = _UNSPACED.search(phrase) is not None
+        is_word = index == 0 or is_unspaced or (index > 0 and not plain[index - 1].isalpha())
         if index >= 0 and is_word:
             end = index + len(phrase)
             original_end = end if offsets is None else (offsets[end : end + 1] or [len(text)])[0]

@@ -45,7 +45,7 @@ MAX_LISTED = 10
 # The action of /cron that a "yes" after a receipt runs. It says that the reminder is set.
 _SHOW = "keep"
 # The kinds of phrases in `core.scheduling.phrases` that are triggers, too.
-_TRIGGERS = ("snooze", "done", "remove", "move")
+_TRIGGERS = ("snooze", "done", "remove", "move", "skip")
 # The texts for assumptions that a person must know about.
 _ASSUMPTION_TEXTS = {
     Assumption.HOUR: texts.ASSUMED_HOUR,
@@ -188,7 +188,9 @@ class ReminderTalk:
             return self._ask(step, context)
         if step.move is Move.CHANGE:
             return await self._change(step, context)
-        if step.move in (Move.LIST, Move.NEXT, Move.UNKNOWN):
+        if step.move is Move.EXPLAIN:
+            return self._build(texts.HOW_TO_REMIND, (), (), context)
+        if step.move in (Move.LIST, Move.NEXT, Move.UNKNOWN, Move.REMOVE_ALL):
             return await self._list(step.move, context)
         if step.move is Move.DROP:
             return self._build(texts.NOTHING_SET, (), (), context)
@@ -201,6 +203,10 @@ class ReminderTalk:
                 "remove", step.job.id, requester.scopes, requester.account, requester.epoch
             )
             return self._build(escape(report), (), (), context)
+        if step.move is Move.SKIP:
+            report = await self._changes.skip(step.job.id, requester)
+            question = self._question_about(step.job, (), context)
+            return self._build(escape(report), (), question, context)
         if step.move is Move.DONE:
             report = await self._changes.finish(step.job.id, requester)
             return self._build(escape(report), (), (), context)
@@ -297,6 +303,8 @@ class ReminderTalk:
     async def _list(self, move: Move, context: CommandContext) -> TalkAnswer:
         """List the reminders here, or only the next one."""
         jobs = await self._appointments.jobs.list_visible(context.scopes)
+        if move is Move.REMOVE_ALL:
+            jobs = [job for job in jobs if context.can_change(job.account)]
         if not jobs:
             return self._build(texts.NO_REMINDERS_YET, (), (), context)
         if move is Move.NEXT:
@@ -306,6 +314,7 @@ class ReminderTalk:
             Move.LIST: texts.REMINDERS_HEADING,
             Move.NEXT: texts.NEXT_REMINDER_HEADING,
             Move.UNKNOWN: texts.WHICH_REMINDER,
+            Move.REMOVE_ALL: texts.REMOVE_ALL,
         }[move]
         lines = [heading]
         lines += [f"- {escape(self._appointments.describe_job(job))}" for job in jobs[:MAX_LISTED]]
@@ -313,7 +322,11 @@ class ReminderTalk:
             lines.append(texts.MORE_REMINDERS.format(count=len(jobs) - MAX_LISTED))
         buttons: tuple[Button, ...] = ()
         question: Sequence[ButtonAction] = ()
-        if move is Move.UNKNOWN:
+        if move is Move.REMOVE_ALL:
+            numbers = " ".join(str(job.id) for job in jobs)
+            button_text = texts.BUTTON_REMOVE_ALL.format(count=len(jobs))
+            buttons = (make_button(button_text, "cron", f"remove {numbers}"),)
+        elif move is Move.UNKNOWN:
             buttons = tuple(_remove_button(job) for job in jobs[:5])
         elif len(jobs) == 1:
             buttons = _change_buttons(jobs[0])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import cast
 
 from core.dates.schedule import ParsedSchedule
@@ -58,9 +59,24 @@ class ReminderCommands:
             raise Refused(texts.CRON_USAGE)
         first, _, words = rest.strip().partition(" ")
         number = parse_number(first)
+        numbers = [parse_number(word) for word in rest.split()]
+        if action == "remove" and len(numbers) > 1 and None not in numbers:
+            return await self._remove(list(filter(None, numbers)), context)
         if number is None or (words and action not in _ACTIONS_WITH_WORDS):
             raise Refused(f"Add the number: `/cron {action} 3`. `/cron` lists the numbers.")
         return await self._change(action, number, words, context)
+
+    async def _remove(self, numbers: Sequence[int], context: CommandContext) -> Answer:
+        """Remove several jobs. The answer has a line for each of them."""
+        lines: list[str] = []
+        for number in numbers:
+            try:
+                report = await self._change("remove", number, "", context)
+            except Refused as refusal:
+                lines.append(escape(str(refusal)))
+            else:
+                lines.append(report.text)
+        return Answer(text="\n".join(lines))
 
     async def _change(
         self, action: str, number: int, words: str, context: CommandContext

@@ -42,15 +42,19 @@ def combine(parts: TimeParts, item: TimeParts, marker: Kind | None) -> TimeParts
         return None
     if parts.problem is Problem.VAGUE and item.is_time:
         parts = replace(parts, problem=None)
-    if parts.part is not None and item.part is not None and not item.clocks:
-        if (parts.part < NOON) == (item.part < NOON):
-            item = replace(item, part=None)  # "First thing in the morning".
+    if _are_in_same_half(parts.part, item.part) and not item.clocks:
+        item = replace(item, part=None)  # "First thing in the morning".
     parts, item = _join_rhythms(parts, item)
     parts, item = _join_dates(parts, item)
     is_listed = marker is Kind.AND and item.names() <= {"clocks", "part", "times"}
     if parts.clocks and item.clocks and is_listed:
         return _join_clocks(parts, item)
     return None if conflicts(parts, item) else parts.merge(item)
+
+
+def _are_in_same_half(part: int | None, other: int | None) -> bool:
+    """Whether two parts of the day are both before or both after noon."""
+    return part is not None and other is not None and (part < NOON) == (other < NOON)
 
 
 def _join_clocks(parts: TimeParts, item: TimeParts) -> TimeParts:

@@ -22,6 +22,8 @@ class Intent(Enum):
 
     SET = "set"
     QUESTION_ABOUT_REMINDERS = "question about reminders"
+    # Asks how reminders work, or how to set one.
+    HOW = "how"
     # Tells about a reminder, refuses one, or quotes one.
     STORY = "story"
     NONE = "none"
@@ -41,8 +43,10 @@ class IntentReader:
         kinds = {token.kind for token in self._tokens}
         if self._is_blocked() or self._is_about_person():
             return Intent.STORY
-        if Kind.LIST in kinds or self._asks_how():
+        if Kind.LIST in kinds or self._asks_question():
             return Intent.QUESTION_ABOUT_REMINDERS
+        if self._asks_how():
+            return Intent.HOW
         return self._decide_request()
 
     def _is_blocked(self) -> bool:
@@ -87,11 +91,19 @@ class IntentReader:
         return False
 
     def _asks_how(self) -> bool:
-        """Whether the message asks about reminders: "how do I set one", "why do you remind me"."""
+        """Whether the message asks how to set a reminder, or how reminders work."""
+        return any(
+            token.kind is Kind.HOW
+            and (not token.number or self._sentence.neighbour(index, -1) is None)
+            for index, token in enumerate(self._tokens)
+        )
+
+    def _asks_question(self) -> bool:
+        """Whether the message begins with a question about reminders: "why do you remind me"."""
         for index, token in enumerate(self._tokens):
             is_first = self._sentence.neighbour(index, -1) is None
-            if token.kind is Kind.HOW and (is_first or not token.number):
-                return True
+            if token.kind is Kind.HOW:
+                return False
             if token.kind is Kind.QUESTION and is_first:
                 return not self._has_break(index) and not self._is_about_device()
         return False

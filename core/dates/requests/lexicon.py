@@ -7,7 +7,6 @@ number in a request: "remind me at half past 8" becomes REQUEST, AT, HALF_PAST a
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -227,6 +226,8 @@ class Lexicon:
     # Words to remove at the beginning and the end of a task, and endings to replace.
     task_starts: tuple[str, ...] = ()
     task_ends: tuple[str, ...] = ()
+    # Words that name no task: "something".
+    task_placeholders: frozenset[str] = frozenset()
     task_endings: tuple[tuple[str, str], ...] = ()
     # The task of a request for an alarm that names none.
     alarm: str = ""
@@ -268,6 +269,7 @@ def build_lexicon(language: str, data: Mapping[str, Any]) -> Lexicon:
         particles=frozenset(particles),
         task_starts=tuple(map(_fold, task.get("starts", ()))),
         task_ends=tuple(map(_fold, task.get("ends", ()))),
+        task_placeholders=frozenset(map(_fold, task.get("placeholders", ()))),
         task_endings=tuple(task.get("endings", {}).items()),
         alarm=task.get("alarm", ""),
         short_weekdays=_read_short_weekdays(data.get("short_weekdays", {})),
@@ -515,7 +517,10 @@ def _differ_by_one(word: str, name: str) -> bool:
     """Whether one letter is missing, added, or other, or two are in the other order."""
     if abs(len(word) - len(name)) > 1:
         return False
-    begin = len(os.path.commonprefix([word, name]))
+    pairs = enumerate(zip(word, name, strict=False))
+    begin = next((index for index, (left, right) in pairs if left != right), None)
+    if begin is None:
+        return True
     first, second = word[begin:], name[begin:]
     if len(first) == len(second):
         is_swapped = first[:2] == second[:2][::-1] and first[2:] == second[2:]

@@ -38,6 +38,8 @@ class TaskReader:
                 texts.append(text)
         separator = "" if self._lexicon.is_unspaced else " "
         task = _trim_task(separator.join(texts), self._lexicon)
+        if plain_text(task).plain.strip(" ?!.") in self._lexicon.task_placeholders:
+            return ""
         return task or self._alarm_task()
 
     def _pieces(self) -> list[list[Token]]:
