@@ -267,7 +267,9 @@ def _revise(previous: ReminderReading, text: str, situation: Situation) -> Remin
     if previous.task and len(plain_words(answer.task)) > MAX_REST_CHARS:
         return None
     previous = replace(previous, language=answer.language)
-    return revise_reading(previous, text, situation.now, situation.zone)
+    return revise_reading(
+        previous, text, situation.now, situation.zone, is_addition=find_phrase("addition", text)
+    )
 
 
 def _with_preposition(text: str) -> str:

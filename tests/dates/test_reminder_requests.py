@@ -47,6 +47,16 @@ def moments_of(reading: ReminderReading, count: int = 3) -> list[str]:
         ("remind me on the last day of May at 9 to pay", "2026-05-31 09:00", "pay"),
         ("remind me friday 9am Tokyo time to call Ken", "2026-03-06 01:00", "call Ken"),
         ("remind me at 4pm about the 6pm dinner", "2026-03-04 16:00", "the 6pm dinner"),
+        ("can I get a reminder at 4ish to ring Olga", "2026-03-04 16:00", "ring Olga"),
+        ("pop up a quick reminder on Dec. 3rd at 2pm: rent", "2026-12-03 14:00", "rent"),
+        ("remind me thrusday at 10 to pay", "2026-03-05 10:00", "pay"),
+        ("remind me to just say hi to Bo at 5pm", "2026-03-04 17:00", "just say hi to Bo"),
+        ("remind me at 5pm to dial in", "2026-03-04 17:00", "dial in"),
+        ("remind me tonight at 10:30 to lock up", "2026-03-04 22:30", "lock up"),
+        ("remind me Monday week to pay at noon", "2026-03-16 12:00", "pay"),
+        ("remind me the week after next on Monday at 9 to pay", "2026-03-16 09:00", "pay"),
+        ("remind me on the second at 10am to pay", "2026-04-02 10:00", "pay"),
+        ("remind me first thing Friday morning to pay", "2026-03-06 08:00", "pay"),
     ],
 )
 def test_request_for_one_moment_is_read_with_its_task(text: str, moment: str, task: str) -> None:
@@ -165,6 +175,10 @@ def test_unknown_words_for_a_day_are_asked_about(text: str) -> None:
     ("text", "intent"),
     [
         ("she reminds me of my teacher", Intent.NONE),
+        ("my watch reminds me to stand every hour", Intent.NONE),
+        ("My aunt set a reminder for 7am every day", Intent.STORY),
+        ("remind my wife at 7pm to call", Intent.STORY),
+        ("do reminders ring at night?", Intent.HOW),
         ("don't remind me about Monday at 9", Intent.STORY),
         ('he wrote "remind me at 9 to call" and left', Intent.STORY),
         ('"remind me at 9 to call" is all he wrote', Intent.STORY),

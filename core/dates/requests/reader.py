@@ -110,18 +110,27 @@ def read_in_language(
 
 
 def revise_reading(
-    previous: ReminderReading, text: str, now: datetime, zone: ZoneInfo
+    previous: ReminderReading,
+    text: str,
+    now: datetime,
+    zone: ZoneInfo,
+    *,
+    is_addition: bool = False,
 ) -> ReminderReading | None:
     """Return a reading with the answer or correction in `text`: "no, at 11", "tomorrow at 10".
 
-    Returns None if the text names no time. Words that aren't a time become the task if the
-    previous reading has none.
+    With `is_addition`, weekdays join those of a recurrence: "and Thursdays too". Returns None if
+    the text names no time. Words that aren't a time become the task if the previous reading has
+    none.
     """
     languages = (previous.language,)
     answer = read_request(text, now, zone, languages, is_request=True)
     if not answer.names_time:
         return None
     parts = previous.parts.revise(answer.parts)
+    if is_addition and previous.parts.repeat is not None and answer.parts.weekdays:
+        weekdays = {*previous.parts.weekdays, *answer.parts.weekdays}
+        parts = replace(previous.parts, weekdays=tuple(sorted(weekdays)))
     task = previous.task or answer.task
     return _finish(Intent.SET, previous.language, parts, task, now, zone)
 

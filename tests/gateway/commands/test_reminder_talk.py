@@ -106,6 +106,25 @@ async def test_questions_about_reminders_get_a_list_or_the_next_one(home: Path) 
         assert "at 23:00" in (await harness.say("move the stretch to 11pm")).text
 
 
+async def test_all_reminders_are_removed_by_one_tap_and_one_is_skipped_once(home: Path) -> None:
+    async with open_gateway(home, OfflineModel("UTC")) as harness:
+        await harness.say("remind me every monday at 9am to plan")
+        assert (await harness.say("skip it once")).text.startswith("Skipped ")
+        await harness.say("remind me in 2 hours to stretch")
+        asked = await harness.say("delete all my reminders")
+        assert asked.text.startswith("Shall I remove all of these?")
+        assert await texts_of_jobs(harness) == ["plan", "stretch"]
+        pressed = button(asked, "Remove all 2")
+        removed = await harness.say(pressed.id, kind="action", command=None)
+        assert removed.text.count("Removed: ") == 2
+        assert await texts_of_jobs(harness) == []
+
+
+async def test_question_how_reminders_work_is_explained(home: Path) -> None:
+    async with open_gateway(home, OfflineModel("UTC")) as harness:
+        assert (await harness.say("how do reminders work?")).text.startswith("Say when and what")
+
+
 async def test_edit_asks_and_the_next_message_answers_it(home: Path) -> None:
     async with open_gateway(home, OfflineModel("UTC")) as harness:
         await harness.say("remind me tomorrow at 9am to send the offer")
