@@ -115,13 +115,9 @@ def decide(text: str, situation: Situation) -> Step:
         if step is not None:
             return step
     reading = read_request(text, situation.now, situation.zone, situation.languages)
-    words = split_command("remove", text)
-    if words and is_answer("everything", words):
-        return Step(move=Move.REMOVE_ALL)
-    if reading.intent is Intent.HOW:
-        return Step(move=Move.EXPLAIN)
-    if reading.intent is Intent.QUESTION_ABOUT_REMINDERS:
-        return Step(move=Move.NEXT if find_phrase("next", text) else Move.LIST)
+    step = _decide_question(text, reading)
+    if step is not None:
+        return step
     is_request = reading.intent is Intent.SET and not _is_about_past(reading)
     is_again = is_request and not reading.task and dialogue is not None and dialogue.job is not None
     if is_request and not is_again:
@@ -131,6 +127,18 @@ def decide(text: str, situation: Situation) -> Step:
         if step is not None:
             return step
     return _decide_command(text, situation)
+
+
+def _decide_question(text: str, reading: ReminderReading) -> Step | None:
+    """Return the step for a question about reminders, or for a request to remove all of them."""
+    words = split_command("remove", text)
+    if words and is_answer("everything", words):
+        return Step(move=Move.REMOVE_ALL)
+    if reading.intent is Intent.HOW:
+        return Step(move=Move.EXPLAIN)
+    if reading.intent is Intent.QUESTION_ABOUT_REMINDERS:
+        return Step(move=Move.NEXT if find_phrase("next", text) else Move.LIST)
+    return None
 
 
 def decide_edit(words: str, job: Job, situation: Situation) -> Step:

@@ -320,18 +320,10 @@ class ReminderTalk:
         lines += [f"- {escape(self._appointments.describe_job(job))}" for job in jobs[:MAX_LISTED]]
         if len(jobs) > MAX_LISTED:
             lines.append(texts.MORE_REMINDERS.format(count=len(jobs) - MAX_LISTED))
-        buttons: tuple[Button, ...] = ()
         question: Sequence[ButtonAction] = ()
-        if move is Move.REMOVE_ALL:
-            numbers = " ".join(str(job.id) for job in jobs)
-            button_text = texts.BUTTON_REMOVE_ALL.format(count=len(jobs))
-            buttons = (make_button(button_text, "cron", f"remove {numbers}"),)
-        elif move is Move.UNKNOWN:
-            buttons = tuple(_remove_button(job) for job in jobs[:5])
-        elif len(jobs) == 1:
-            buttons = _change_buttons(jobs[0])
+        if len(jobs) == 1 and move in (Move.LIST, Move.NEXT):
             question = self._question_about(jobs[0], (), context)
-        return self._build("\n".join(lines), buttons, question, context)
+        return self._build("\n".join(lines), _list_buttons(move, jobs), question, context)
 
     # --- Answers ---
 
@@ -422,6 +414,17 @@ def _time_buttons(task: str, lines: Sequence[str]) -> tuple[Button, ...]:
         make_button(texts.BUTTON_TOMORROW_AT_NINE, "remind", f"tomorrow at 9:00 | {task}"),
         make_button(texts.BUTTON_OTHER_TIME, "cron", f"when {request}"),
     )
+
+
+def _list_buttons(move: Move, jobs: Sequence[Job]) -> tuple[Button, ...]:
+    """Return the buttons below a list of reminders."""
+    if move is Move.REMOVE_ALL:
+        numbers = " ".join(str(job.id) for job in jobs)
+        text = texts.BUTTON_REMOVE_ALL.format(count=len(jobs))
+        return (make_button(text, "cron", f"remove {numbers}"),)
+    if move is Move.UNKNOWN:
+        return tuple(_remove_button(job) for job in jobs[:5])
+    return _change_buttons(jobs[0]) if len(jobs) == 1 else ()
 
 
 def _change_buttons(job: Job) -> tuple[Button, ...]:

@@ -57,6 +57,10 @@ class ReminderCommands:
             return await self._add_ready_made(action, rest, context)
         if action not in (*ACTIONS, *_OTHER_ACTIONS):
             raise Refused(texts.CRON_USAGE)
+        return await self._change_numbered(action, rest, context)
+
+    async def _change_numbered(self, action: str, rest: str, context: CommandContext) -> Answer:
+        """Change the job whose number stands in `rest`, or remove several jobs."""
         first, _, words = rest.strip().partition(" ")
         number = parse_number(first)
         numbers = [parse_number(word) for word in rest.split()]

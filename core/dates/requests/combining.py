@@ -42,11 +42,16 @@ def combine(parts: TimeParts, item: TimeParts, marker: Kind | None) -> TimeParts
         return None
     if parts.problem is Problem.VAGUE and item.is_time:
         parts = replace(parts, problem=None)
+    is_listed = marker is Kind.AND and item.names() <= {"clocks", "part", "times"}
+    return _join_parts(parts, item, is_listed=is_listed)
+
+
+def _join_parts(parts: TimeParts, item: TimeParts, *, is_listed: bool) -> TimeParts | None:
+    """Return parts with an adjacent item, or None if they contradict each other."""
     if _are_in_same_half(parts.part, item.part) and not item.clocks:
         item = replace(item, part=None)  # "First thing in the morning".
     parts, item = _join_rhythms(parts, item)
     parts, item = _join_dates(parts, item)
-    is_listed = marker is Kind.AND and item.names() <= {"clocks", "part", "times"}
     if parts.clocks and item.clocks and is_listed:
         return _join_clocks(parts, item)
     return None if conflicts(parts, item) else parts.merge(item)

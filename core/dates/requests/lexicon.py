@@ -8,7 +8,7 @@ number in a request: "remind me at half past 8" becomes REQUEST, AT, HALF_PAST a
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from functools import cache, lru_cache
@@ -281,15 +281,9 @@ def build_lexicon(language: str, data: Mapping[str, Any]) -> Lexicon:
                 _add_phrase(lexicon, form, tokens)
     for particle in filter(None, particles):
         _add_phrase(lexicon, particle, (Token(Kind.FILLER),))
-    for number, phrases in data.get("numbers", {}).items():
-        for phrase in phrases.split(","):
-            _add_phrase(lexicon, phrase, (Token(Kind.NUMBER, float(number)),))
-    for zone, phrases in data.get("cities", {}).items():
-        for phrase in phrases.split(","):
-            _add_phrase(lexicon, phrase, (Token(Kind.CITY, zone=zone),))
-    for zone, phrases in data.get("zones", {}).items():
-        for phrase in phrases.split(","):
-            _add_phrase(lexicon, phrase, (Token(Kind.ZONE, zone=zone),))
+    _add_table(lexicon, data.get("numbers", {}), lambda key: Token(Kind.NUMBER, float(key)))
+    _add_table(lexicon, data.get("cities", {}), lambda key: Token(Kind.CITY, zone=key))
+    _add_table(lexicon, data.get("zones", {}), lambda key: Token(Kind.ZONE, zone=key))
     for zone in available_timezones():
         area, _, city = zone.rpartition("/")
         if area and area not in ("Etc", "SystemV", "US"):
@@ -297,6 +291,15 @@ def build_lexicon(language: str, data: Mapping[str, Any]) -> Lexicon:
     for lengths in lexicon.lengths.values():
         lengths.sort(reverse=True)
     return lexicon
+
+
+def _add_table(
+    lexicon: Lexicon, table: Mapping[str, str], make_token: Callable[[str], Token]
+) -> None:
+    """Add the phrases of a table whose keys each mean one token."""
+    for key, phrases in table.items():
+        for phrase in phrases.split(","):
+            _add_phrase(lexicon, phrase, (make_token(key),))
 
 
 def _expand(phrase: str) -> list[str]:
