@@ -145,6 +145,13 @@ ChatKey = Annotated[
         "telegram:42 for the chat with a person",
     ),
 ]
+ScopeName = Annotated[
+    str,
+    _matches(
+        r"owner|(account|room):[a-z][a-z0-9_-]{0,31}:[^\s:]{1,100}",
+        "isn't a scope; write owner, account:telegram:42 or room:discord:77",
+    ),
+]
 ProviderName = Annotated[
     str,
     _matches(

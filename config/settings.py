@@ -52,7 +52,7 @@ from config.field_types import (
 from config.locating import find_line, list_option_paths, suggest_name
 from config.masking import mask_secrets, register_secrets
 from config.secrets_file import SECRETS_FILE, read_secrets
-from config.upkeep_options import BackupOptions
+from config.upkeep_options import BackupOptions, RetentionOptions
 
 SETTINGS_FILE = "mneme.toml"
 DEFAULTS = Path(__file__).with_name("default.toml")
@@ -122,15 +122,6 @@ def export_variables(variables: Mapping[str, str]) -> None:
 def child_environment(home: Path) -> dict[str, str]:
     """Return the environment for another process of Mneme with this home."""
     return {**os.environ, "MNEME_HOME": str(home)}
-
-
-def load_home(environ: Mapping[str, str] | None = None) -> Path:
-    """Return the home, even if mneme.toml can't be read. It's created if it's missing.
-
-    Raises SettingsError if that isn't possible.
-    """
-    variables = os.environ if environ is None else environ
-    return _prepare_home(variables.get(ENVIRONMENT["home"], "").strip() or "~/.mneme")
 
 
 def select_variables(names: Sequence[str]) -> dict[str, str]:
@@ -409,6 +400,7 @@ class Settings(_Section):
     limits: LimitOptions
     backup: BackupOptions
     media: MediaOptions
+    retention: RetentionOptions
     anthropic_api_key: SecretStr | None = None
     telegram_token: SecretStr | None = None
     discord_token: SecretStr | None = None

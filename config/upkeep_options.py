@@ -5,15 +5,35 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict
+from collections.abc import Mapping
+from typing import Annotated
 
-from config.field_types import Count, Interval, KeyVariable, OptionalFolder
+from pydantic import BaseModel, ConfigDict, Field
+
+from config.field_types import Count, Interval, KeyVariable, OptionalFolder, ScopeName
+
+# 0: never.
+ExpiryDays = Annotated[int, Field(ge=0, le=36_500)]
 
 
-class BackupOptions(BaseModel):
-    """The section [backup]."""
-
+class _Section(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+
+class RetentionOptions(_Section):
+    """The section [retention]."""
+
+    # For all scopes that `scopes` doesn't name.
+    days: ExpiryDays
+    scopes: Mapping[ScopeName, ExpiryDays]
+
+    @property
+    def is_on(self) -> bool:
+        return bool(self.days or any(self.scopes.values()))
+
+
+class BackupOptions(_Section):
+    """The section [backup]."""
 
     every: Interval
     # None means next to the home.

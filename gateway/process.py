@@ -163,6 +163,11 @@ class GatewayProcess:
 
             scheduler = BackupScheduler(services.settings, services.clock, services.owner_notices)
             work.append(run_chores([scheduler.tend]))
+        if services.settings.retention.is_on:
+            # Imported here because by default nothing expires.
+            from gateway.upkeep.retention import RetentionKeeper
+
+            work.append(run_chores([RetentionKeeper(services, services.clock).tend]))
         return [self._tasks.create_task(coroutine) for coroutine in work]
 
     def _create_store_watch(self) -> StoreWatch:

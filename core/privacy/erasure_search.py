@@ -13,7 +13,7 @@ from typing import Any, Literal
 from core.errors import Refused
 from core.privacy.quotes import QuoteMatcher
 from core.search.query import plan_inflected
-from core.store.erasure import statements
+from core.store.erasure import expiry, statements
 from core.store.erasure.statements import ErasureItem, ErasureList, ErasureRequest
 from core.store.query import DEFAULT_ROLES, SearchPlan, SearchQuery
 from core.store.rows import Connection, Row, load_inbound, to_datetime
@@ -97,6 +97,36 @@ def fill_list(
     _add_open_entries(connection, erasure_list, open_entry_words)
     _add_repeats(connection, erasure_list, matcher)
     _add_copies(connection, erasure_list, matcher)
+    return matcher
+
+
+def fill_expired_list(connection: Connection, *, erasure_list: ErasureList) -> QuoteMatcher:
+    """Add the messages that are older than the list allows, and what was derived from them.
+
+    Newer rows, pinned notes and facts, skills, active jobs and changes that wait for a yes stay. A
+    new list gets at most `MAX_QUOTED_MESSAGES` messages.
+    """
+    message_ids = set(erasure_list.ids["messages"])
+    if erasure_list.made_at is None:
+        erasure_list.upto = latest_message_id(connection)
+    if not message_ids:
+        # A restored backup repeats an erasure at once, however many messages there are.
+        limit = MAX_QUOTED_MESSAGES if erasure_list.made_at is None else MAX_MESSAGES
+        values = {**erasure_list.parameters, "limit": limit}
+        rows = connection.execute(expiry.SELECT_EXPIRED_MESSAGES, values)
+        message_ids = {row["id"] for row in rows}
+    _add_messages(connection, erasure_list, message_ids)
+    matcher = QuoteMatcher(()).with_texts(erasure_list.message_texts[-MAX_QUOTED_MESSAGES:])
+    _add_repeats(connection, erasure_list, matcher)
+    _add_copies(connection, erasure_list, matcher)
+    for kind in ("summaries", "skills", "skill_changes", "pending_notes"):
+        erasure_list.ids[kind] = []
+    for kind, statement in expiry.SELECT_SPARED.items():
+        values = {**erasure_list.parameters, "ids": encode_list(erasure_list.ids[kind])}
+        spared_ids = {row["id"] for row in connection.execute(statement, values)}
+        erasure_list.ids[kind] = [id_ for id_ in erasure_list.ids[kind] if id_ not in spared_ids]
+    pinned = connection.execute(expiry.SELECT_PINNED_NOTES, erasure_list.parameters)
+    erasure_list.note_entries -= {row["after"] for row in pinned}
     return matcher
 
 

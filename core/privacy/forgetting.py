@@ -22,7 +22,7 @@ import structlog
 from core.errors import Refused, StoreError
 from core.notes.notebook import ALL_FILES, Notebook
 from core.ports import Clock
-from core.privacy.erasure_search import fill_list
+from core.privacy.erasure_search import fill_expired_list, fill_list
 from core.privacy.home_files import HomeFiles
 from core.privacy.quotes import QuoteMatcher
 from core.search.query import extract_filters
@@ -140,6 +140,24 @@ class Forgetting:
             erasure_list.remaining_counts = await self._count_remaining(erasure_list)
             erasure_list.remaining_files = await self._find_remaining_files(erasure_list)
         return erasure_list
+
+    async def expire(self, request: ErasureRequest, before: datetime) -> int:
+        """Erase what is older than `before` in the scopes of a request. Returns how many messages.
+
+        One call erases at most a few thousand messages. Raises Refused or OSError if notes can't be
+        changed now; the erasure is then resumed later.
+        """
+        erasure_list = ErasureList(request=request, expires_before=before)
+        await self._search(erasure_list)
+        if not erasure_list.ids["messages"]:
+            return 0
+        erasure_list.token = secrets.token_urlsafe(12)
+        await self.erasures.save(erasure_list)
+        begun_list = await self.erasures.begin(erasure_list.token, request)
+        if begun_list is None:
+            return 0
+        await self._carry_out(begun_list)
+        return len(begun_list.ids["messages"])
 
     async def resume(self, before: datetime | None = None) -> int:
         """Resume unfinished erasures that this process isn't carrying out already.
@@ -318,6 +336,8 @@ class Forgetting:
         For a member of a group, the matcher has no words, because other members use the same words.
         Raises Refused if the text doesn't say what to search for.
         """
+        if erasure_list.expires_before is not None:
+            return await self.database.read(partial(fill_expired_list, erasure_list=erasure_list))
         request = erasure_list.request
         plain_query = SearchQuery(
             text=erasure_list.text, scopes=request.scopes, asker=request.account
@@ -340,7 +360,7 @@ class Forgetting:
         block the conversation for as long as they can't be written.
         """
         words = QuoteMatcher(())
-        if erasure_list.text:
+        if erasure_list.text or erasure_list.expires_before is not None:
             words = await self._search(erasure_list)
         unwritable_files: list[str] = []
         for note in await self._find_notes(erasure_list, words):
@@ -358,7 +378,9 @@ class Forgetting:
         unwritable_files += await asyncio.to_thread(
             self.files.erase, erasure_list.request.scopes, matcher
         )
-        _, unwritable_skills = await self._erase_skills(erasure_list, matcher)
+        unwritable_skills: list[str] = []
+        if erasure_list.expires_before is None:
+            _, unwritable_skills = await self._erase_skills(erasure_list, matcher)
         # Without duplicates, in the same order.
         erasure_list.unwritable_files = tuple(
             dict.fromkeys([*unwritable_files, *unwritable_skills])

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Annotated, BinaryIO
 
 import typer
 
-from config.settings import Settings, SettingsError, load_home
+from config.settings import Settings, SettingsError, find_home
 from core.errors import ConfigError
 from core.store.sqlite.copying import LATEST_SCHEMA, count_messages, read_database_info
 from core.transfer.backup import STATE_FILE, Manifest, Progress
@@ -126,7 +126,7 @@ def restore_command(
     What you have forgotten since the backup is erased again.
     """
     with shell.exit_on_error():
-        _restore(file, load_home(), key, is_confirmed=yes)
+        _restore(file, find_home(), key, is_confirmed=yes)
 
 
 def _restore(
@@ -163,7 +163,7 @@ def write_everything(output: BinaryIO) -> None:
 def import_everything(file: Path) -> None:
     """Put a whole home into a new one. Refused if the home already has messages."""
     with shell.exit_on_error():
-        home = load_home()
+        home = find_home()
         count = count_messages(home / STATE_FILE)
         if count:
             messages = texts.format_count(count, "message")
@@ -179,7 +179,7 @@ def upgrade_command(as_json: AsJson = False) -> None:
     state.db.
     """
     with shell.exit_on_error():
-        home = load_home()
+        home = find_home()
         advice = describe_update(Path(sys.prefix), sys.executable)
         path = home / STATE_FILE
         schema = read_database_info(path).schema if path.exists() else None

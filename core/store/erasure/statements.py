@@ -17,7 +17,7 @@ from typing import Any, Literal, NamedTuple
 
 from core.ports import Clock
 from core.store import rows
-from core.store.erasure import epoch
+from core.store.erasure import epoch, expiry
 from core.store.mailbox import close_entries
 from core.store.messages import erase_message
 from core.store.notes import IS_NOTE_CHANGE
@@ -85,6 +85,8 @@ class ErasureList:
     token: str = ""
     made_at: datetime | None = None
     is_done: bool = False
+    # If set, everything older is erased because of the retention settings, not because of words.
+    expires_before: datetime | None = None
 
     # The last message id when the list was shown.
     upto: int = 0
@@ -142,6 +144,7 @@ class ErasureList:
             "messages": encode_list(self.ids["messages"]),
             "first": min(self.ids["messages"], default=0),
             "facts": encode_list(self.ids["facts"]),
+            "before": self.expires_before,
         }
 
     def dump(self) -> str:
@@ -153,6 +156,8 @@ class ErasureList:
             **{name: getattr(self, name) for name in _STORED_FIELDS},
             "messages": self.ids["messages"],
         }
+        if self.expires_before is not None:
+            values["expires_before"] = self.expires_before.isoformat()
         return rows.dump_json(values)
 
 
@@ -621,6 +626,8 @@ def _erase_copies(connection: Connection, erasure_list: ErasureList, now: dateti
     request_compaction(connection)
     close_entries(connection, erasure_list.ids["inbox"], now)
     values = {**erasure_list.parameters, "now": now}
+    if erasure_list.expires_before is not None:
+        connection.execute(expiry.DETACH_KEPT_FACTS, values)
     for kind, statements in COPY_STATEMENTS.items():
         ids = encode_list(erasure_list.ids[kind])
         connection.execute(statements.erase, {**values, "ids": ids})
@@ -668,5 +675,8 @@ def _read_list(row: Row) -> ErasureList:
         made_at=rows.to_datetime(row["made_at"]),
         is_done=row["done_at"] is not None,
         ids=defaultdict(list, ids),
+        expires_before=(
+            datetime.fromisoformat(values["expires_before"]) if "expires_before" in values else None
+        ),
         **{name: values[name] for name in _STORED_FIELDS if name in values},
     )

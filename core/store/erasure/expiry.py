@@ -1,0 +1,42 @@
+"""The statements for messages that expire because of the retention settings.
+
+``:before`` is the time before which messages expire, and ``:scopes`` the scopes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from core.store.sqlite.schema import in_list
+from core.store.visibility import visible
+
+_IN_IDS = in_list("id", "ids")
+SELECT_EXPIRED_MESSAGES = f"""
+SELECT messages.id FROM messages JOIN sessions ON sessions.id = messages.session_id
+WHERE {visible()} AND created_at < :before AND text <> '' ORDER BY messages.id LIMIT :limit
+"""
+COUNT_EXPIRED_MESSAGES = f"""
+SELECT COUNT(*) FROM messages JOIN sessions ON sessions.id = messages.session_id
+WHERE {visible()} AND created_at < :before AND text <> ''
+"""
+DELETE_EXPIRED_CALLS = f"DELETE FROM calls WHERE {visible('calls.scope_id')} AND at < :before"
+SELECT_SPARED: Mapping[str, str] = {
+    "facts": f"SELECT id FROM facts WHERE {_IN_IDS} AND (is_pinned OR last_at >= :before)",
+    "fact_changes": f"SELECT id FROM fact_changes WHERE {_IN_IDS} AND at >= :before",
+    "note_changes": f"""
+        SELECT id FROM notes WHERE {_IN_IDS} AND (
+            at >= :before OR is_pinned OR after IN (SELECT after FROM notes WHERE is_pinned)
+        )
+    """,
+    "repeats": f"SELECT id FROM messages WHERE {_IN_IDS} AND created_at >= :before",
+    "jobs": f"SELECT id FROM jobs WHERE {_IN_IDS} AND ended_at IS NULL",
+}
+"""The rows among ``:ids`` that stay when messages expire: newer and pinned ones, active jobs."""
+SELECT_PINNED_NOTES = f"""
+SELECT DISTINCT after FROM notes WHERE {visible("notes.scope_id")} AND is_pinned AND after NOT NULL
+"""
+DETACH_KEPT_FACTS = f"""
+UPDATE facts SET message_id = NULL
+WHERE {in_list("message_id", "messages")} AND (is_pinned OR last_at >= :before)
+"""
+"""Facts that stay lose their message. Otherwise, a trigger would delete them with it."""
