@@ -1,12 +1,16 @@
-"""state.db or its log is removed or cut off while Mneme runs: nothing that it says is kept is lost."""
+"""state.db or its log is removed, replaced or cut off while Mneme runs: nothing that it says is kept is
+lost."""
 
 from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 import sqlite3
 import subprocess
+from collections.abc import Callable
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -60,9 +64,24 @@ async def test_log_removed_while_nobody_writes_is_saved_and_the_owner_is_told(ho
         assert stored_texts(home) == ["The harbour is old."]
 
 
-@pytest.mark.parametrize("kept_pages", [0, 3, 40])
-async def test_file_that_is_cut_off_ends_neither_the_process_nor_the_message(
-    home: Path, kept_pages: int
+def cut_off(path: Path, *, pages: int) -> None:
+    os.truncate(path, pages * 4096)
+
+
+def replace(path: Path) -> None:
+    """Put a copy in the place of a file, as a program that restores a backup does."""
+    copy = path.with_name("copy.db")
+    shutil.copy(path, copy)
+    copy.replace(path)
+
+
+@pytest.mark.parametrize(
+    "harm",
+    [*(partial(cut_off, pages=pages) for pages in (0, 3, 40)), Path.unlink, replace],
+    ids=["cut off before page 1", "cut off after 3", "cut off after 40", "removed", "replaced"],
+)
+async def test_file_that_is_cut_off_or_gone_ends_neither_the_process_nor_the_message(
+    home: Path, harm: Callable[[Path], None]
 ) -> None:
     async with LiveSystem.open(home) as live:
         await live.start()
@@ -75,7 +94,7 @@ async def test_file_that_is_cut_off_ends_neither_the_process_nor_the_message(
             source.backup(target)
             source.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         await say(live, "The bakery is closed.")
-        os.truncate(home / "state.db", kept_pages * 4096)
+        harm(home / "state.db")
         live.tells_telegram("The ferry is new.")
         live.tells_telegram("/recall harbour")
         await live.until(
