@@ -457,6 +457,8 @@ def _last_tool_results(messages: Sequence[Json]) -> list[_ToolResult]:
 
     Returns [] if the conversation ends with a message of the person.
     """
+    if messages[-1]["content"][-1].get("type") != "tool_result":
+        return []
     calls: dict[str, Json] = {}
     results: list[_ToolResult] = []
     for message in messages:
@@ -476,7 +478,7 @@ def _last_tool_results(messages: Sequence[Json]) -> list[_ToolResult]:
                         is_error=bool(block.get("is_error")),
                     )
                 )
-    return results if messages[-1]["content"][-1].get("type") == "tool_result" else []
+    return results
 
 
 def _call_tools(*calls: tuple[str, dict[str, Any]]) -> Completion:

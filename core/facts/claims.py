@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from operator import add
 from typing import Literal, NamedTuple
 from zoneinfo import ZoneInfo
 
@@ -186,7 +187,9 @@ def mentions_change(text: str) -> bool:
     is_short = len(plain) <= MAX_CORRECTION_CHARS
     if is_short and plain.startswith(correction_openings()):
         return True
-    return any(sign in plain for sign in change_signs())
+    starts = {*plain, *map(add, plain, plain[1:])}
+    groups = change_signs()
+    return any(sign in plain for start in starts & groups.keys() for sign in groups[start])
 
 
 class _Clause(NamedTuple):

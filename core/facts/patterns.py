@@ -126,9 +126,10 @@ def load_words(name: str) -> frozenset[str]:
 
 
 @cache
-def change_signs() -> tuple[str, ...]:
+def change_signs() -> Mapping[str, tuple[str, ...]]:
     """Return the beginnings of the expressions of changes and corrections in all languages.
 
+    They are grouped by their first two characters, so that a text is compared only with a few.
     Compiling the expressions themselves would delay the first message.
     """
     signs: set[str] = set()
@@ -139,7 +140,11 @@ def change_signs() -> tuple[str, ...]:
             beginning = _LITERAL_START.match(fold(expression))
             if beginning is not None and len(beginning[0]) >= min_chars:
                 signs.add(beginning[0])
-    return tuple(signs - set(data["shared"]["no_signs"].split()))
+    signs -= set(data["shared"]["no_signs"].split())
+    groups: dict[str, list[str]] = {}
+    for sign in signs:
+        groups.setdefault(sign[:2], []).append(sign)
+    return {start: tuple(group) for start, group in groups.items()}
 
 
 @cache

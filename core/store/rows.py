@@ -9,7 +9,6 @@ from __future__ import annotations
 import base64
 import json
 import threading
-from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -472,7 +471,7 @@ def split_turns(messages: Sequence[Message]) -> Sequence[Sequence[Message]]:
 
 
 class MessageCache:
-    """Decodes rows of messages, and keeps the messages that were used last.
+    """Decodes rows of messages, and keeps the messages that were decoded last.
 
     The number and the total length of their rows are bounded. Threads may share a cache.
     """
@@ -480,25 +479,27 @@ class MessageCache:
     def __init__(self, max_messages: int, max_chars: int) -> None:
         self._max_messages = max_messages
         self._max_chars = max_chars
-        self._messages: OrderedDict[tuple[Any, ...], Message] = OrderedDict()
+        # In the order in which they were decoded. To move each message that is used to the end
+        # would take longer than to decode some of them again.
+        self._messages: dict[tuple[Any, ...], Message] = {}
         self._lock = threading.Lock()
         # The total length of the rows that are kept.
         self.char_count = 0
 
     def read(self, row: tuple[Any, ...]) -> Message:
         """Convert a row to a message, as `read_message` does."""
-        with self._lock:
-            message = self._messages.get(row)
-            if message is not None:
-                self._messages.move_to_end(row)
-                return message
+        message = self._messages.get(row)
+        if message is not None:
+            return message
         message = read_message(row)
         with self._lock:
             if row not in self._messages:
                 self._messages[row] = message
                 self.char_count += _count_chars(row)
             while len(self._messages) > self._max_messages or self.char_count > self._max_chars:
-                self.char_count -= _count_chars(self._messages.popitem(last=False)[0])
+                oldest_row = next(iter(self._messages))
+                del self._messages[oldest_row]
+                self.char_count -= _count_chars(oldest_row)
         return message
 
     def clear(self) -> None:
