@@ -76,10 +76,14 @@ class FactReader:
         """Read all sessions that are due, unless the model was unreachable a short time ago."""
         if self.clock.now() < self._model_paused_until:
             return
-        for session in await self.facts.list_due_sessions():
-            if not await self.read_session(session):
-                self._model_paused_until = self.clock.now() + MODEL_PAUSE
-                return
+        # Only a few sessions are in memory at a time, because each one contains its prompt.
+        after_id = 0
+        while sessions := await self.facts.list_due_sessions(after_id):
+            for session in sessions:
+                if not await self.read_session(session):
+                    self._model_paused_until = self.clock.now() + MODEL_PAUSE
+                    return
+            after_id = sessions[-1].id
 
     async def read_session(self, session: Session) -> bool:
         """Extract and store the facts of all unread messages of a session.

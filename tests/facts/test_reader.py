@@ -12,7 +12,7 @@ import pytest
 from core.agent.offline import OfflineModel
 from core.errors import ModelError
 from core.facts.provider import FactsProvider
-from core.store.facts.facts import DUE_MESSAGES, Facts
+from core.store.facts.facts import DUE_MESSAGES, MAX_DUE_SESSIONS, Facts
 from core.store.notes import Notes
 from core.store.sessions import Conversations
 from core.store.sqlite.database import Database
@@ -204,6 +204,19 @@ async def test_a_model_reads_several_messages_together(
     assert len(model.requests) == 1, "somebody may go on"
     await house.rest()
     assert await house.known() == ["I moved to Porto", "I like green tea"]
+
+
+async def test_all_due_sessions_are_read_with_only_a_few_in_memory(
+    database: Database, clock: SteadyClock
+) -> None:
+    house = _House(database, clock)
+    for number in range(2 * MAX_DUE_SESSIONS + 1):
+        own = await house.conversations.create(session())
+        await house.say(own, f"The harbour has {number} piers")
+    clock.advance(minutes=1)
+    assert len(await house.facts.list_due_sessions()) == MAX_DUE_SESSIONS
+    await house.memory.catch_up()
+    assert await house.facts.list_due_sessions() == []
 
 
 async def test_turns_that_end_together_are_read_once_each(

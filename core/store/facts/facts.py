@@ -78,6 +78,7 @@ LOOKBACK = timedelta(days=3)
 """Older unread messages aren't read, because they were written while facts were turned off."""
 BATCH_MESSAGES = 20
 """How many messages are read for facts in one batch."""
+MAX_DUE_SESSIONS = 20
 DUE_MESSAGES = 8
 """A session with at least this many unread messages is due to be read."""
 IDLE_TIME = timedelta(seconds=30)
@@ -149,13 +150,13 @@ _SELECT_DUE_SESSIONS = f"""
     SELECT sessions.id AS session_id, (
         SELECT COUNT(*) FROM messages WHERE {_IS_UNREAD.format(session="sessions.id")}
     ) AS unread
-    FROM sessions WHERE sessions.scope_id IN (SELECT id FROM scopes)
+    FROM sessions WHERE sessions.id > :after AND sessions.scope_id IN (SELECT id FROM scopes)
         AND sessions.last_at >= :since AND sessions.end_reason IS NOT 'import'
 ) AS behind ON behind.session_id = sessions.id
 WHERE unread >= :due_messages OR (
     unread > 0 AND (sessions.last_at <= :idle_since OR sessions.ended_at IS NOT NULL)
 )
-ORDER BY sessions.id
+ORDER BY sessions.id LIMIT {MAX_DUE_SESSIONS}
 """
 _SELECT_UNREAD = f"""
 SELECT {MESSAGE_COLUMNS} FROM messages WHERE {_IS_UNREAD.format(session=":session")}
@@ -480,14 +481,16 @@ class Facts:
             self._database, lambda connection: connection.execute(statement, values).rowcount
         )
 
-    async def list_due_sessions(self) -> Sequence[Session]:
-        """List the sessions that are due to be read for facts, except imported ones.
+    async def list_due_sessions(self, after_id: int = 0) -> Sequence[Session]:
+        """List up to `MAX_DUE_SESSIONS` sessions that are due to be read for facts, by id.
 
-        A session is due if it has `DUE_MESSAGES` unread messages. If it has ended or has been idle
-        for `IDLE_TIME`, one unread message is enough.
+        Sessions with ids up to `after_id` and imported ones are left out. A session is due if it
+        has `DUE_MESSAGES` unread messages. If it has ended or has been idle for `IDLE_TIME`, one
+        unread message is enough.
         """
         now = self._clock.now()
         values = {
+            "after": after_id,
             "since": now - LOOKBACK,
             "idle_since": now - IDLE_TIME,
             "due_messages": DUE_MESSAGES,
