@@ -32,8 +32,8 @@ from core.facts.evidence import EvidenceSearch
 from core.facts.extraction import FactReader
 from core.facts.provider import FactRanking, FactSearch, FactsProvider
 from core.media.blocks import MediaBlocks
-from core.media.decoding import Decoder
 from core.media.intake import MediaIntake
+from core.media.tools import build_file_tools
 from core.memory.manager import MemoryManager
 from core.memory.provider import MemoryProvider, sync_hooks_of
 from core.models.wrappers import FallbackModel, MeteredModel
@@ -63,6 +63,7 @@ from gateway.briefs import BriefWriter
 from gateway.commands.accounts import AccountCommands
 from gateway.commands.export import ExportCommands
 from gateway.commands.facts import FactCommands
+from gateway.commands.files import FileCommands
 from gateway.commands.instructions import InstructionCommands
 from gateway.commands.memory import MemoryCommands
 from gateway.commands.models import ModelCommands
@@ -206,6 +207,7 @@ async def build_message_path(
             reminders.ask,
         ),
         *skills.tools.tools,
+        *build_file_tools(services.files),
     ]
     reserved_names = [DELEGATE, *(tool.name for tool in core_tools)]
     tools = [*await memory.tools(reserved_names), *core_tools]
@@ -234,6 +236,7 @@ async def build_message_path(
         AccountCommands(services),
         StatusCommands(services, memory),
         ExportCommands(services),
+        FileCommands(services),
         UsageCommands(services),
         skills,
     ]
@@ -287,7 +290,7 @@ def _build_intake(services: Services, platforms: Mapping[str, Adapter]) -> Media
     return MediaIntake(
         services.files,
         services.media_folder,
-        Decoder(options.decode_s, options.decode_memory_mb),
+        services.decoder,
         services.clock,
         options,
         services.inbox.is_incognito,

@@ -39,6 +39,7 @@ DATA_FILES: Mapping[str, Sequence[str]] = {
         "data/topics.toml",
     ),
     "core/guard": ("data/patterns.toml",),
+    "core/media": ("data/prompts.toml",),
     "core/memory": ("data/prompts.toml",),
     "core/models": ("data/failures.toml",),
     "core/notes": ("data/prompts.toml",),

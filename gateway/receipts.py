@@ -17,6 +17,7 @@ from datetime import datetime
 from core.agent.sessions import Turn
 from core.errors import TURN_BUDGET_SPENT
 from core.markup.markdown import escape
+from core.media.tools import SEND_FILE
 from core.scheduling.tool import read_choices
 from core.store.actions import ButtonAction
 from core.store.jobs import Job
@@ -25,7 +26,7 @@ from core.store.messages import find_delivered_answer
 from core.store.notes import NoteChange, PendingNote
 from core.store.rows import split_turns
 from core.text.normalize import shorten, to_single_line
-from core.types import Account, Answer, Button, Json, Message, Scope
+from core.types import Account, Answer, Button, File, Json, Message, Scope
 from gateway import texts
 from gateway.commands.registry import (
     assign_button_ids,
@@ -96,10 +97,11 @@ class ReceiptWriter:
 
         `judged_id` is the id of a note that was proposed and now waits for approval.
         """
+        answer, file_buttons = await self._add_files(answer, rows, reader.scopes)
         receipts = await self.list_receipts(rows, reader.scopes)
         pending = await self._list_pending(rows, reader.scopes, judged_id)
         lines = await self._render_receipts(receipts, reader)
-        buttons = [item.undo for item in receipts if item.undo is not None]
+        buttons = [*file_buttons, *(item.undo for item in receipts if item.undo is not None)]
         choices = await self._list_choices(rows, reader)
         if choices:
             lines.append(texts.ASK_WHICH_TIME)
@@ -110,7 +112,7 @@ class ReceiptWriter:
                 buttons += make_decision_buttons(note)
         if any(_is_over_budget(row) for row in rows):
             lines.append(texts.TURN_BUDGET_SPENT)
-        if not lines:
+        if not lines and not buttons:
             return answer, ()
         labelled_buttons = assign_button_ids(buttons[:MAX_BUTTONS])
         presser = reader.account if reader.is_direct else None
@@ -119,6 +121,22 @@ class ReceiptWriter:
         )
         text = "\n\n".join(part for part in (answer.text, "\n".join(lines)) if part)
         return replace(answer, text=text, buttons=(*answer.buttons, *labelled_buttons)), actions
+
+    async def _add_files(
+        self, answer: Answer, rows: Sequence[Message], scopes: frozenset[Scope]
+    ) -> tuple[Answer, list[Button]]:
+        """Add the files that the model sends. Return the buttons of those that wait for a tap."""
+        files: list[File] = []
+        buttons: list[Button] = []
+        for result in _list_sent_files(rows):
+            if result["state"] != "sent":
+                label = texts.FILE_SEND.format(name=shorten(str(result["name"]), LABEL_CHARS))
+                buttons.append(make_button(label, "files", f"send {result['file_id']}"))
+                continue
+            file = await self.services.load_file(int(result["file_id"]), scopes)
+            if file is not None:
+                files.append(file)
+        return replace(answer, files=(*answer.files, *files)), buttons
 
     async def _render_receipts(self, receipts: Sequence[Receipt], reader: _Reader) -> list[str]:
         """Return the line of the receipts, and once for each person the zone of new jobs."""
@@ -336,6 +354,19 @@ def _is_set_by(job: Job, message_ids: set[int]) -> bool:
     """Whether a call of the tool `reminder` in the turn of these messages set a job."""
     origin = job.origin or ""
     return any(origin.startswith(f"tool:{message_id}:") for message_id in message_ids)
+
+
+def _list_sent_files(rows: Sequence[Message]) -> list[Json]:
+    """Return the results of the tool `send_file`, each file once."""
+    results: dict[int, Json] = {}
+    for row in rows:
+        if row.role != "tool" or row.tool_name != SEND_FILE:
+            continue
+        for block in row.blocks or ():
+            with contextlib.suppress(ValueError, KeyError, TypeError):
+                result = json.loads(block["content"])
+                results[int(result["file_id"])] = result
+    return list(results.values())
 
 
 def _find_start(rows: Sequence[Message]) -> datetime | None:

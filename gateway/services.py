@@ -16,6 +16,7 @@ from zoneinfo import ZoneInfo
 
 from config.settings import DEFAULT_SERVER, LimitedResource, Settings
 from core.errors import ConfigError, Refused
+from core.media.decoding import Decoder
 from core.media.folder import MediaFolder
 from core.media.intake import remove_erased_files
 from core.memory.plugins import Plugins
@@ -48,7 +49,7 @@ from core.store.sqlite.copying import needs_migration
 from core.store.sqlite.database import Database, LockWait
 from core.store.sync import SyncQueue
 from core.store.usage_and_limits import Budget, UsageLog
-from core.types import LOCAL_SCOPE, Account, Address, ErasureEpoch, Scope
+from core.types import LOCAL_SCOPE, Account, Address, ErasureEpoch, File, Scope
 from gateway import texts
 from gateway.owner_notices import OwnerNotices
 from gateway.supervisor import WallClock
@@ -138,6 +139,7 @@ class Services:
         self.home_files = HomeFiles(settings.home)
         self.files = Files(database)
         self.media_folder = MediaFolder(settings.home)
+        self.decoder = Decoder(settings.media.decode_s, settings.media.decode_memory_mb)
         self.archive = Archive(database)
         self.sync_queue = SyncQueue(database, clock, on_change)
         self.forgetting = Forgetting(
@@ -207,6 +209,19 @@ class Services:
             result = await self.appointments.approve(note, epoch)
         await self.notes.drop(note.id)
         return result
+
+    async def load_file(self, file_id: int, scopes: frozenset[Scope]) -> File | None:
+        """Return a kept file to send it, without the position in a picture.
+
+        Returns None if there is no such file in these scopes, or if its bytes are gone.
+        """
+        # Imported here because few answers have files.
+        from core.media.outgoing import load_outgoing
+
+        file = await self.files.find(file_id, scopes)
+        if file is None:
+            return None
+        return await load_outgoing(file, self.media_folder, self.decoder)
 
     async def find_private_chat(
         self, scope: Scope, excluded_platform: str = ""

@@ -16,6 +16,7 @@ The tools for notes, facts, skills and reminders also compare their texts with t
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -138,7 +139,8 @@ def _explain_untyped(
         return not_typed
     if effect is Effect.SEND:
         is_typed = all(shares_words(text, transcript.all_typed, _MIN_SENT_SHARE) for text in texts)
-        return "" if is_typed else not_typed
+        is_named = all(_is_named_to_send(subject, transcript) for subject in subjects)
+        return "" if is_typed and is_named else not_typed
     if effect is Effect.CHANGE:
         if any(_is_weakened(texts, subject) for subject in subjects):
             effect = Effect.REMOVE
@@ -149,6 +151,14 @@ def _explain_untyped(
         return not_typed
     unnamed = _find_unnamed(wishes, subjects, effect)
     return _NOT_NAMED.format(label=unnamed, source=source) if unnamed else ""
+
+
+def _is_named_to_send(subject: Subject, transcript: Transcript) -> bool:
+    """Return True if the messages that are answered have the name of a thing, or its number."""
+    typed = "\n".join(transcript.messages)
+    if shares_words(subject.text, typed, _MIN_SENT_SHARE):
+        return True
+    return bool(re.search(rf"(?<!\w){re.escape(subject.label)}(?!\w)", typed, re.IGNORECASE))
 
 
 def _find_unnamed(wishes: Sequence[Wish], subjects: Sequence[Subject], effect: Effect) -> str:

@@ -21,7 +21,15 @@ from typing import NamedTuple, cast, get_args
 from zoneinfo import ZoneInfo
 
 from core.dates import periods
-from core.store.query import Clause, Phrase, SearchFilters, SearchPlan, SearchQuery, TextKind
+from core.store.query import (
+    FILE_KINDS,
+    Clause,
+    Phrase,
+    SearchFilters,
+    SearchPlan,
+    SearchQuery,
+    TextKind,
+)
 from core.text import normalize
 from core.text.normalize import (
     MAX_QUERY_TERMS,
@@ -357,7 +365,7 @@ _NUMBER = re.compile(r"#?(\d{1,18})", re.ASCII)
 _FILTER = re.compile(
     r'"[^"]*"'
     r"|(?<!\S)(?P<minus>-?)"
-    r"(?P<key>role|platform|on|title|from|in|before|until|after|since|during|page|around):"
+    r"(?P<key>role|platform|on|title|from|has|in|before|until|after|since|during|page|around):"
     r'(?:"(?P<quoted>[^"]*)"|(?P<bare>[^\s"]*))',
     re.IGNORECASE,
 )
@@ -365,6 +373,8 @@ _FILTER = re.compile(
 
 Phrases are matched so that the text inside a phrase is never read as a filter.
 """
+_FILE_NAME = re.compile(r".*\w\.[A-Za-z]\w{0,7}")
+"""The name of a file: ``contract.pdf``."""
 _NEXT_WORD = re.compile(r"\s{0,8}([^\s\"]{1,40})")
 
 
@@ -558,6 +568,16 @@ def _filter_by_value(query: SearchQuery, key: str, value: str) -> SearchQuery | 
             return replace(query, limits=replace(query.limits, page=number))
         case "around" if number:
             return replace(query, around=number)
+    return _filter_by_file(query, key, value)
+
+
+def _filter_by_file(query: SearchQuery, key: str, value: str) -> SearchQuery | None:
+    """Return a query for messages with a kind of file, or with a file of this name, or None."""
+    kind = value.casefold()
+    if key == "has" and kind in FILE_KINDS:
+        return replace(query, filters=replace(query.filters, file_kind=kind))
+    if key == "in" and _FILE_NAME.fullmatch(value):
+        return replace(query, filters=replace(query.filters, file_name=value))
     return None
 
 

@@ -36,6 +36,7 @@ from core.search.query import (
 from core.search.ranking import RankedMatches, rank_matches
 from core.search.results import MAX_MATCHES_SHOWN, MAX_MESSAGES, page_slice, shorten_to_budget
 from core.store.facts.facts import find_aliases
+from core.store.media.files import find_files
 from core.store.query import (
     DEFAULT_ROLES,
     FoundSession,
@@ -143,7 +144,7 @@ class Recall:
 
         notes = [*extraction.notes, answer.note]
         if (
-            not answer.sessions
+            not (answer.sessions or answer.files)
             and answer.shape in ("discovery", "browse")
             and query.kind is not TextKind.TURN
         ):
@@ -251,7 +252,8 @@ class Recall:
             started_s = time.perf_counter()
             try:
                 search = _IndexSearch(connection, query, lists, max_chars)
-                return _search(search, connection, query, needs_fresh_index=needs_fresh_index)
+                answer = _search(search, connection, query, needs_fresh_index=needs_fresh_index)
+                return answer and _add_files(answer, connection, query)
             finally:
                 duration_s = time.perf_counter() - started_s
                 # An exponential moving average.
@@ -485,6 +487,8 @@ def _needs_latest_messages(query: SearchQuery) -> bool:
     filter by platform, title or time.
     """
     filters = query.filters
+    if filters.file_kind or filters.file_name:
+        return True
     if filters.is_askers_own or filters.sender or filters.roles != DEFAULT_ROLES:
         return True
     if filters.session_id is None:
@@ -498,7 +502,15 @@ def _list_latest(connection: Connection, query: SearchQuery) -> SearchResults:
     limit_per_session = max(MAX_MATCHES_SHOWN, min(query.limits.messages, MAX_MESSAGES))
     latest = TextIndex(connection, query).latest_messages(limit_per_session)
     matches = _take_enough(latest, query)
-    return results.build_discovery(SessionExcerpts(connection, query), query, matches, ())
+    answer = results.build_discovery(SessionExcerpts(connection, query), query, matches, ())
+    return _add_files(answer, connection, query)
+
+
+def _add_files(answer: SearchResults, connection: Connection, query: SearchQuery) -> SearchResults:
+    """Add the files that match a query. A search for a turn has none."""
+    if query.kind is TextKind.TURN or not indexing.has_files(connection):
+        return answer
+    return replace(answer, files=find_files(connection, query))
 
 
 def _take_enough(candidates: Iterator[MessageMatch], query: SearchQuery) -> list[MessageMatch]:

@@ -10,6 +10,7 @@ from core.markup.markdown import escape
 from core.search.results import ELLIPSIS, MARKED_MATCH
 from core.store.query import (
     MAX_FIRST_MESSAGES,
+    FileHit,
     FoundSession,
     Hit,
     SearchResults,
@@ -26,9 +27,12 @@ NO_SESSIONS = "There are no conversations yet."
 NO_MESSAGE = "There is no such message here. It may have been erased."
 NO_SESSION = "There is no such conversation here."
 
+# Files whose name on the platform says nothing.
+_KIND_NAMES = {"voice": "voice note", "video": "video"}
 _BLANKS = re.compile(r"\s+")
 _OMITTED_VALUES: dict[str, Any] = {
     "messages": [],
+    "files": [],
     "has_more": False,
     "origin": "typed",
     "note": None,
@@ -51,6 +55,7 @@ def to_json(results: SearchResults) -> dict[str, Any]:
             "took_ms": results.took_ms,
             "sessions": list(map(_session_fields, results.sessions)),
             "messages": list(map(_message_fields, results.messages)),
+            "files": [file._asdict() | {"at": file.at.isoformat()} for file in results.files],
             "has_more": results.has_more,
             "note": results.note,
         }
@@ -114,7 +119,7 @@ def to_markdown(results: SearchResults, zone: tzinfo) -> str:
     Depending on the shape, this is a card for each session, or the messages of one conversation.
     The text is never empty.
     """
-    if not results.sessions:
+    if not results.sessions and not results.files:
         return escape(describe_no_results(results))
     if results.shape in ("scroll", "read"):
         parts = [_render_conversation(result, results.shape, zone) for result in results.sessions]
@@ -122,9 +127,24 @@ def to_markdown(results: SearchResults, zone: tzinfo) -> str:
         parts = [
             _render_card(number, result, zone) for number, result in enumerate(results.sessions, 1)
         ]
+    if results.files:
+        parts.insert(0, "\n".join(_render_file(file, zone) for file in results.files))
     if results.note is not None:
         parts.insert(0, f"_{escape(results.note)}_")
     return "\n\n".join(parts)
+
+
+def describe_file(file: FileHit) -> str:
+    """Return what a file is called, and where in it the words are: "contract.pdf, page 7"."""
+    name = _KIND_NAMES.get(file.kind) or _escape_line(file.name)
+    return f"{name}, {_escape_line(file.place)}" if file.place else name
+
+
+def _render_file(file: FileHit, zone: tzinfo) -> str:
+    """Render a file as a line with its place, its day and the text around the words."""
+    at = file.at.astimezone(zone)
+    line = f"📎 **{describe_file(file)}** · {at:%-d %b %Y}"
+    return f"{line}\n> {_escape_line(file.snippet)}" if file.snippet else line
 
 
 def describe_no_results(results: SearchResults) -> str:

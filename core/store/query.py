@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
@@ -88,6 +89,10 @@ class SearchFilters:
     session_id: int | None = None
     # Whether messages of delegated sessions can be results, too.
     has_delegated: bool = False
+    # Only messages with a file of this kind are results: a key of `FILE_KINDS`.
+    file_kind: str | None = None
+    # Only messages with a file whose name contains this are results.
+    file_name: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,6 +150,30 @@ class SearchQuery:
     # First and last day (ordinals) of each period that the text names. Messages from these days
     # rank higher.
     periods: tuple[tuple[int, int], ...] = ()
+
+
+# The platforms' kinds of files for each value of the filter `has:`.
+FILE_KINDS: Mapping[str, tuple[str, ...]] = {
+    "photo": ("photo", "image"),
+    "voice": ("voice", "audio"),
+    "file": ("document", "file"),
+    "video": ("video", "animation"),
+}
+
+
+class FileHit(NamedTuple):
+    """A file of a message that a search found."""
+
+    file_id: int
+    name: str
+    # As the platform calls it: "photo", "voice", "document".
+    kind: str
+    # Where in the file the words are: "page 7", "0:42"; empty if only the name matches.
+    place: str
+    # The text around the words.
+    snippet: str
+    at: datetime
+    message_id: int | None = None
 
 
 class Hit(NamedTuple):
@@ -231,6 +260,8 @@ class SearchResults:
     note: str | None = None
     # Whether there is a next page.
     has_more: bool = False
+    # The files whose text or name matches.
+    files: tuple[FileHit, ...] = ()
 
 
 class MessageMatch(NamedTuple):

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
-from core.store.query import DEFAULT_ROLES, SearchQuery
+from core.store.query import DEFAULT_ROLES, FILE_KINDS, SearchFilters, SearchQuery
 from core.store.rows import DELEGATED_SESSION_IDS, clean, int64_or_zero, to_timestamp
 from core.store.sqlite.schema import in_list
 from core.text.normalize import comparison_form, is_unspaced
@@ -62,6 +62,11 @@ _IS_ASKERS_OWN = f"""(messages.role = 'user' AND (
 _IS_FROM_SENDER = (
     "(messages.sender_id = :sender_id OR instr(' ' || bare(messages.sender_name), :sender) > 0)"
 )
+_HAS_FILE = f"""EXISTS (
+    SELECT 1 FROM message_files WHERE message_files.message_id = messages.id
+        AND (:file_kinds IS NULL OR {in_list("message_files.kind", "file_kinds")})
+        AND instr(bare(message_files.name), :file_name)
+)"""
 # The session `:session`, or any session of its lineage. With `:has_delegated`, a delegated session
 # belongs to the lineage of the session that started it.
 IS_IN_LINEAGE = f"""(sessions.id = :session OR COALESCE(sessions.root_id, (
@@ -146,8 +151,19 @@ def message_filters(query: SearchQuery) -> SqlCondition:
             "has_delegated": filters.has_delegated,
         }
         conditions.append(SqlCondition(IS_IN_LINEAGE, lineage))
+    if filters.file_kind or filters.file_name:
+        conditions.append(_has_file(filters))
     conditions += _not_hidden(query)
     return _join_conditions(conditions)
+
+
+def _has_file(filters: SearchFilters) -> SqlCondition:
+    """Return the condition that a message has a file of a kind or with a name."""
+    kinds = None
+    if filters.file_kind is not None:
+        kinds = encode_list(FILE_KINDS.get(filters.file_kind, (filters.file_kind,)))
+    name = comparison_form(clean(filters.file_name[:MAX_FILTER_CHARS])).strip()
+    return SqlCondition(_HAS_FILE, {"file_kinds": kinds, "file_name": name})
 
 
 def askers_own(query: SearchQuery) -> SqlCondition:

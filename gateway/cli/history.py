@@ -78,6 +78,9 @@ def recall_command(  # noqa: PLR0913  Typer reads the options from the signature
             help="Have the model add searches and sort the results; takes seconds.",
         ),
     ] = False,
+    files: Annotated[
+        bool, typer.Option("--files", help="Find only files, by their text and name.")
+    ] = False,
     scope: InScope = None,
     as_json: AsJson = False,
 ) -> None:
@@ -109,6 +112,8 @@ def recall_command(  # noqa: PLR0913  Typer reads the options from the signature
                 await _answer_lines(search, search_query)
                 return None
             results = await search.recall(search_query)
+        if files:
+            results = replace(results, sessions=(), messages=(), has_more=False)
         if not results.sessions and results.shape in ("read", "scroll"):
             raise Refused(describe_no_results(results))
         if as_json:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 COMMANDS_BY_MODULE: Mapping[str, Sequence[str]] = {
     "run": ("run", "chat", "remind", "cron", "approve", "people", "status", "usage", "check"),
     "outbox": ("outbox",),
+    "media": ("media",),
     "setup.wizard": ("setup",),
     "configuration": ("config",),
     "backups": ("backup", "restore", "upgrade"),

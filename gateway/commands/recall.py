@@ -18,7 +18,9 @@ from core.store.query import (
     SearchQuery,
     SearchResults,
 )
+from core.text.normalize import shorten
 from core.types import Answer, BillingScope, Button, Command
+from gateway import texts
 from gateway.commands.registry import CommandContext, load_specs, make_button
 
 # All of these ask for the same deep search.
@@ -28,6 +30,7 @@ _MAX_RESULT_CHARS = 3_000
 # A query longer than this gets no button for the next page.
 _MAX_NEXT_PAGE_CHARS = 1_000
 _MAX_SESSIONS_WITH_BUTTONS = 3
+_MAX_NAME_CHARS = 24
 # A phone turns two hyphens into a dash.
 _SWITCH = r"(?:--|[\u2012-\u2015])(summary|deep|expand|rerank)"
 # A switch is recognized only before or after the words of the query.
@@ -74,6 +77,9 @@ class RecallCommands:
             typed_switches = [f"--{switch}" for switch in switches]
             arguments = " ".join([*typed_switches, text_for_next_page(text)])
             buttons.append(make_button("More", "recall", arguments))
+        for file in results.files:
+            label = texts.FILE_SEND.format(name=shorten(file.name, _MAX_NAME_CHARS))
+            buttons.append(make_button(label, "files", f"send {file.file_id}"))
         return Answer(text=to_markdown(results, self._zone), buttons=tuple(buttons))
 
 

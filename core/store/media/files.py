@@ -8,33 +8,31 @@ transaction. A content that no message has any more is listed in `file_removals`
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 from typing import Any
 
 from core.errors import StaleReadError
 from core.store import rows
+from core.store.query import FILE_KINDS, FileHit, SearchFilters, SearchQuery
 from core.store.rows import Connection, Row, address_values, to_timestamp
 from core.store.sqlite.compaction import request_compaction
 from core.store.sqlite.database import Database
 from core.store.sqlite.fact_index import SELECT_FILE_PARTS, index_file_part
 from core.store.sqlite.schema import in_list
 from core.store.visibility import encode_list, scope_parameter, visible
-from core.text.normalize import comparison_form
-from core.text.terms import query_terms
+from core.text.normalize import comparison_form, shorten
+from core.text.terms import query_terms, terms_of
 from core.types import Address, ErasureEpoch, Scope
 
-# The kinds of files that a filter such as `has:photo` names.
-KINDS_BY_FILTER: Mapping[str, tuple[str, ...]] = {
-    "photo": ("photo", "image"),
-    "voice": ("voice", "audio"),
-    "file": ("document", "file"),
-    "video": ("video", "animation"),
-}
 # A search compares at most this many matching parts.
 MAX_PARTS = 200
+MAX_HITS = 3
+SNIPPET_CHARS = 160
+_SENTENCE_END = re.compile(r"(?<=[.!?;])\s+|\n+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,10 +101,13 @@ class FileMatch:
 class FileFilter:
     """Limits a search to some files."""
 
-    # Kinds such as "photo", see `KINDS_BY_FILTER`; None for all.
+    # Kinds such as "photo", see `FILE_KINDS`; None for all.
     has: str | None = None
     # A part of the file's name.
     name: str = ""
+    # Only files that were sent in this period.
+    after: datetime | None = None
+    before: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +165,8 @@ JOIN (
     SELECT message_files.id, message_files.hash FROM message_files WHERE {_IS_SHOWN}
         AND (:kinds IS NULL OR {in_list("message_files.kind", "kinds")})
         AND instr(bare(message_files.name), :name)
+        AND (:after IS NULL OR message_files.at >= :after)
+        AND (:before IS NULL OR message_files.at < :before)
 ) AS shown ON shown.hash = file_parts.hash
 ORDER BY found.score, shown.id DESC LIMIT :limit
 """
@@ -171,6 +174,8 @@ _SELECT_BY_NAME = f"""
 {_SELECT_FILES} WHERE {_IS_SHOWN}
     AND (:kinds IS NULL OR {in_list("message_files.kind", "kinds")})
     AND instr(bare(message_files.name), :name)
+    AND (:after IS NULL OR message_files.at >= :after)
+    AND (:before IS NULL OR message_files.at < :before)
 ORDER BY message_files.id DESC LIMIT :limit
 """
 _SELECT_ORPHANS = """
@@ -293,7 +298,7 @@ class Files:
         """
         values = {
             "scopes": scope_parameter(scopes),
-            "kinds": encode_list(KINDS_BY_FILTER["voice"]),
+            "kinds": encode_list(FILE_KINDS["voice"]),
         }
         return [_read_file(row) for row in await self._database.fetch_all(statement, values)]
 
@@ -350,6 +355,60 @@ class Files:
             "OR hash IN (SELECT hash FROM files)"
         )
         await self._database.execute(statement, {"hashes": encode_list(hashes)})
+
+
+def find_files(connection: Connection, query: SearchQuery) -> tuple[FileHit, ...]:
+    """Return the files that match a search of the history, the best first.
+
+    A search with a filter that doesn't concern files, such as a sender, finds none.
+    """
+    filters = query.filters
+    own = SearchFilters(
+        file_kind=filters.file_kind,
+        file_name=filters.file_name,
+        after=filters.after,
+        before=filters.before,
+    )
+    if filters != own or query.limits.page > 1:
+        return ()
+    if not query.text.strip() and not (filters.file_kind or filters.file_name):
+        return ()
+    matches = _search(
+        connection,
+        text=query.text,
+        scopes=query.scopes,
+        file_filter=FileFilter(
+            has=filters.file_kind,
+            name=filters.file_name,
+            after=filters.after,
+            before=filters.before,
+        ),
+        limit=MAX_HITS,
+    )
+    terms = frozenset(query_terms(query.text))
+    return tuple(_make_hit(match, terms) for match in matches)
+
+
+def _make_hit(match: FileMatch, terms: frozenset[str]) -> FileHit:
+    file = match.file
+    place = ""
+    snippet = ""
+    if match.part is not None:
+        place = match.part.label
+        snippet = find_snippet(match.part.text, terms)
+    return FileHit(file.id, file.name, file.kind, place, snippet, file.at, file.message_id)
+
+
+def find_snippet(text: str, terms: frozenset[str]) -> str:
+    """Return the sentence of a text that has most of the terms, shortened."""
+    best = ""
+    best_count = -1
+    for sentence in _SENTENCE_END.split(text):
+        count = len(terms.intersection(terms_of(sentence)))
+        if count > best_count and sentence.strip():
+            best = sentence
+            best_count = count
+    return shorten(" ".join(best.split()), SNIPPET_CHARS)
 
 
 def _store_content(connection: Connection, content: FileContent, parts: Sequence[FilePart]) -> None:
@@ -429,7 +488,7 @@ def _search(
         if matches:
             break
     for word in text.split():
-        named = FileFilter(has=file_filter.has, name=word)
+        named = replace(file_filter, name=word)
         for file in _list_by_name(connection, scopes=scopes, file_filter=named, limit=limit):
             if comparison_form(file_filter.name) in comparison_form(file.name):
                 matches.setdefault(file.id, FileMatch(file=file))
@@ -462,9 +521,15 @@ def _list_by_name(
 def _filter_values(scopes: frozenset[Scope], file_filter: FileFilter) -> dict[str, object]:
     kinds = None
     if file_filter.has is not None:
-        kinds = encode_list(KINDS_BY_FILTER.get(file_filter.has, (file_filter.has,)))
+        kinds = encode_list(FILE_KINDS.get(file_filter.has, (file_filter.has,)))
     name = comparison_form(rows.clean(file_filter.name)).strip()
-    return {"scopes": scope_parameter(scopes), "kinds": kinds, "name": name}
+    return {
+        "scopes": scope_parameter(scopes),
+        "kinds": kinds,
+        "name": name,
+        "after": file_filter.after,
+        "before": file_filter.before,
+    }
 
 
 def _quote(term: str) -> str:

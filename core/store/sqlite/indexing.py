@@ -370,6 +370,11 @@ def merge_step(connection: Connection, pages: int = MERGE_PAGES) -> bool:
     return any(results)
 
 
+def has_files(connection: Connection) -> bool:
+    """Return whether any file is kept, so that other searches needn't look for files."""
+    return connection.execute("SELECT 1 FROM message_files LIMIT 1").fetchone() is not None
+
+
 def find_index_damage(connection: Connection) -> list[str]:
     """Check all text indexes. Returns a sentence about each problem."""
     if is_stale(connection):

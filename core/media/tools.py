@@ -1,0 +1,191 @@
+"""The model's tools for files: `read_document`, `find_files` and `send_file`.
+
+A file is named by its number. For a file that isn't visible in the conversation, a tool answers as
+for one that doesn't exist.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from core.errors import ToolError
+from core.guard.guard import ToolArguments, build_tool
+from core.media.blocks import OUTLINE_CHARS, clean_name, describe_details
+from core.store.media.files import (
+    AttachedFile,
+    FileFilter,
+    FilePart,
+    Files,
+    find_snippet,
+)
+from core.text.terms import query_terms, terms_of
+from core.types import Effect, Subject, Tool, ToolContext
+
+SEND_FILE = "send_file"
+# A result has about this many characters of a document.
+RESULT_CHARS = 12_000
+MAX_PASSAGES = 12
+MAX_OUTLINE_PARTS = 120
+Kind = Literal["photo", "voice", "file", "video"]
+
+
+# The arguments of the tools. They are described to the model in `data/prompts.toml`. These are
+# comments because docstrings would become part of the schemas.
+class _ReadArguments(ToolArguments):
+    file_id: int
+    part: str = ""
+    search: str = ""
+
+
+class _FindArguments(ToolArguments):
+    words: str = ""
+    has: Kind | None = None
+    limit: Annotated[int, Field(ge=1, le=20)] = 5
+
+
+class _SendArguments(ToolArguments):
+    file_id: int
+
+
+def build_file_tools(files: Files) -> list[Tool]:
+    """Return the tools for files in the scopes of a conversation."""
+
+    async def find(file_id: int, context: ToolContext) -> AttachedFile:
+        """Return a file. Raises ToolError if there is none with this number here."""
+        file = await files.find(file_id, context.scopes)
+        if file is None:
+            raise ToolError("There is no such file here. find_files lists them.")
+        return file
+
+    async def read(arguments: _ReadArguments, context: ToolContext) -> str:
+        """Return a part of a document, the passages with some words, or its outline."""
+        file = await find(arguments.file_id, context)
+        parts = [] if file.content is None else await files.load_parts(file.content.hash)
+        if not parts:
+            raise ToolError(f"File {file.id} has no text.")
+        heading = f"{clean_name(file.name)} ({describe_details(file)})"
+        if arguments.search.strip():
+            return f"{heading}\n\n{_find_passages(parts, arguments.search)}"
+        if arguments.part.strip():
+            return f"{heading}\n\n{_read_part(parts, arguments.part)}"
+        return f"{heading}\n\n{_render_outline(parts)}"
+
+    async def find_many(arguments: _FindArguments, context: ToolContext) -> str:
+        """Return the files that match, as JSON."""
+        file_filter = FileFilter(has=arguments.has)
+        matches = await files.search(arguments.words, context.scopes, file_filter, arguments.limit)
+        terms = frozenset(query_terms(arguments.words))
+        found = []
+        for match in matches:
+            entry: dict[str, object] = {
+                "file_id": match.file.id,
+                "name": clean_name(match.file.name),
+                "kind": match.file.kind,
+                "details": describe_details(match.file),
+                "sent_at": match.file.at.isoformat(),
+                "message_id": match.file.message_id,
+            }
+            if match.part is not None:
+                entry["place"] = match.part.label
+                entry["passage"] = find_snippet(match.part.text, terms)
+            found.append(entry)
+        return json.dumps({"files": found}, ensure_ascii=False)
+
+    async def send(arguments: _SendArguments, context: ToolContext) -> str:
+        """Return what becomes of the file. The gateway adds the file or a button to the answer."""
+        file = await find(arguments.file_id, context)
+        if file.content is None:
+            raise ToolError(f"File {file.id} isn't kept, so it can't be sent.")
+        state = "waits for a tap on the button below your answer" if context.hold_reason else "sent"
+        return json.dumps({"file_id": file.id, "name": clean_name(file.name), "state": state})
+
+    async def find_subjects(arguments: object, context: ToolContext) -> Sequence[Subject]:
+        file_id = arguments["file_id"] if isinstance(arguments, dict) else 0
+        file = await find(int(file_id), context)
+        subject = Subject(label=f"file {file.id}", text=file.name, number=str(file.id), kind="file")
+        return [subject]
+
+    return [
+        build_tool(
+            "read_document",
+            _ReadArguments,
+            read,
+            "core.media",
+            Effect.READ,
+            is_quote=True,
+            is_read_only=True,
+        ),
+        build_tool(
+            "find_files",
+            _FindArguments,
+            find_many,
+            "core.media",
+            Effect.READ,
+            is_quote=True,
+            is_read_only=True,
+        ),
+        build_tool(
+            SEND_FILE,
+            _SendArguments,
+            send,
+            "core.media",
+            Effect.SEND,
+            can_hold=True,
+            find_subjects=find_subjects,
+        ),
+    ]
+
+
+def _read_part(parts: Sequence[FilePart], label: str) -> str:
+    """Return a part and as much of those after it as fits.
+
+    The label may be a number alone. Raises ToolError if no part has it.
+    """
+    wanted = " ".join(label.casefold().split())
+    for index, part in enumerate(parts):
+        name = part.label.casefold()
+        if name == wanted or name.partition(",")[0] == wanted or name.endswith(f" {wanted}"):
+            return _join_parts(parts[index:])
+    raise ToolError(f"It has no part “{label[:40]}”. {_render_outline(parts)[:2_000]}")
+
+
+def _join_parts(parts: Sequence[FilePart]) -> str:
+    """Return parts one below the other, until the result is long enough."""
+    texts: list[str] = []
+    remaining_chars = RESULT_CHARS
+    for part in parts:
+        if texts and len(part.text) > remaining_chars:
+            texts.append(f"[next: {part.label}]")
+            break
+        text = part.text[:RESULT_CHARS]
+        texts.append(f"— {part.label} —\n{text}" if part.label else text)
+        remaining_chars -= len(text)
+    return "\n\n".join(texts)
+
+
+def _find_passages(parts: Sequence[FilePart], words: str) -> str:
+    """Return the passages of a document with most of the words, each with its part."""
+    terms = frozenset(query_terms(words))
+    ranked = []
+    for index, part in enumerate(parts):
+        count = len(terms.intersection(terms_of(part.text)))
+        if count:
+            ranked.append((-count, index))
+    passages = []
+    for _, index in sorted(ranked)[:MAX_PASSAGES]:
+        part = parts[index]
+        passages.append(f"{part.label}: {find_snippet(part.text, terms)}")
+    return "\n".join(passages) or "None of these words is in it. Try others, or read its parts."
+
+
+def _render_outline(parts: Sequence[FilePart]) -> str:
+    step = -(-len(parts) // MAX_OUTLINE_PARTS)
+    lines = [
+        f"{part.label}: {' '.join(part.text[:200].split())[:OUTLINE_CHARS]}"
+        for part in parts[::step]
+    ]
+    return "\n".join([f"{len(parts)} parts:", *lines])

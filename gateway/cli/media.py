@@ -1,0 +1,135 @@
+"""`mneme media`: lists the files that people sent, shows one, or removes one."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from core.errors import Refused
+from core.media.blocks import describe_details, format_size
+from core.store.media.files import AttachedFile, FileFilter
+from core.text.normalize import to_single_line
+from gateway import texts
+from gateway.cli import shell
+from gateway.cli.shell import AsJson, InScope, Limit, Words, Yes
+from gateway.commands.registry import CommandContext
+from gateway.services import Services
+
+Number = Annotated[int, typer.Argument(help='The number that "list" shows.', show_default=False)]
+
+
+def add_commands(root: typer.Typer) -> None:
+    """Add the commands of this module to the command line."""
+    media = typer.Typer(
+        cls=shell.DefaultCommandGroup,
+        help="Show the files that people sent, and remove them.",
+    )
+    media.command("list")(list_command)
+    media.command("show")(show_command)
+    media.command("remove")(remove_command)
+    media.command("usage")(usage_command)
+    root.add_typer(media, name="media")
+
+
+def list_command(
+    words: Words = None, limit: Limit = 20, scope: InScope = None, as_json: AsJson = False
+) -> None:
+    """List files, the latest first. With words, it lists those whose text or name has them."""
+
+    async def work(services: Services, context: CommandContext) -> object:
+        text = " ".join(words or [])
+        matches = await services.files.search(text, context.scopes, FileFilter(), limit)
+        if as_json:
+            return [
+                _to_json(match.file) | {"place": match.part.label if match.part else ""}
+                for match in matches
+            ]
+        lines = []
+        for match in matches:
+            place = f", {match.part.label}" if match.part and match.part.label else ""
+            lines.append(_render(match.file, services, place))
+        shell.print_text("\n".join(lines) or texts.NO_FILES_YET)
+        return None
+
+    shell.run_as_owner(work, scope)
+
+
+def show_command(number: Number, scope: InScope = None, as_json: AsJson = False) -> None:
+    """Show what is known about a file: its path, and its text."""
+
+    async def work(services: Services, context: CommandContext) -> object:
+        file = await _find(number, services, context)
+        parts = []
+        path = ""
+        if file.content is not None:
+            parts = await services.files.load_parts(file.content.hash)
+            path = str(services.media_folder.path_of(file.content.hash))
+        if as_json:
+            entries = [{"place": part.label, "text": part.text} for part in parts]
+            return _to_json(file) | {"path": path, "parts": entries}
+        lines = [_render(file, services, ""), path or file.problem]
+        lines += [f"\n— {part.label} —\n{part.text}" for part in parts]
+        shell.print_text("\n".join(lines))
+        return None
+
+    shell.run_as_owner(work, scope)
+
+
+def remove_command(number: Number, scope: InScope = None, yes: Yes = False) -> None:
+    """Remove a file: its bytes and its text. The message that it came with stays."""
+
+    async def work(services: Services, context: CommandContext) -> object:
+        file = await _find(number, services, context)
+        name = to_single_line(file.name)
+        if not yes:
+            shell.require_yes(texts.REMOVE_FILE.format(name=name))
+        await services.files.remove(number, context.scopes)
+        await services.forgetting.maintain()
+        shell.print_text(texts.FILE_REMOVED.format(name=name))
+        return None
+
+    shell.run_as_owner(work, scope)
+
+
+def usage_command(as_json: AsJson = False) -> None:
+    """Show how much room all files take, and the limit."""
+
+    async def work(services: Services, _: CommandContext) -> object:
+        usage = await services.files.measure_usage()
+        if as_json:
+            return {"files": usage.files, "bytes": usage.size}
+        limit = format_size(int(services.settings.media.total_mb * 1_000_000))
+        files = texts.format_count(usage.files, "file")
+        line = texts.MEDIA_USAGE.format(files=files, size=format_size(usage.size), limit=limit)
+        shell.print_text(line)
+        return None
+
+    shell.run_as_owner(work)
+
+
+async def _find(number: int, services: Services, context: CommandContext) -> AttachedFile:
+    file = await services.files.find(number, context.scopes)
+    if file is None:
+        raise Refused(texts.NO_SUCH_MEDIA)
+    return file
+
+
+def _render(file: AttachedFile, services: Services, place: str) -> str:
+    day = texts.format_day(file.at, services.zone)
+    return f"{file.id}: {to_single_line(file.name)}{place} ({describe_details(file)}), {day}"
+
+
+def _to_json(file: AttachedFile) -> dict[str, Any]:
+    content = file.content
+    return {
+        "id": file.id,
+        "name": file.name,
+        "kind": file.kind,
+        "type": content.type if content else file.mime,
+        "size": file.size,
+        "pages": content.pages if content else None,
+        "sent_at": file.at.isoformat(),
+        "message_id": file.message_id,
+        "problem": file.problem,
+    }

@@ -1,0 +1,88 @@
+"""/files: lists the files that people sent here, sends one again, or removes it."""
+
+from __future__ import annotations
+
+from core.errors import Refused
+from core.markup.markdown import escape
+from core.media.blocks import describe_details, format_size
+from core.store.media.files import AttachedFile, FileFilter, FileMatch
+from core.text.normalize import shorten, to_single_line
+from core.types import Answer, Command
+from gateway import texts
+from gateway.commands.registry import CommandContext, load_specs, make_button, parse_number
+from gateway.services import Services
+
+MAX_FILES = 10
+MAX_BUTTONS = 5
+LABEL_CHARS = 24
+
+
+class FileCommands:
+    specs = load_specs("files")
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
+
+    async def run(self, command: Command, context: CommandContext) -> Answer:
+        """List files, or send or remove the one with a number.
+
+        Raises Refused if there is no such file, or if this person may not remove it.
+        """
+        arguments = command.arguments.strip()
+        action, _, rest = arguments.partition(" ")
+        number = parse_number(rest)
+        if action.lower() == "send" and number is not None:
+            return await self._send(number, context)
+        if action.lower() == "remove" and number is not None:
+            return await self._remove(number, context)
+        return await self._list(arguments, context)
+
+    async def _send(self, number: int, context: CommandContext) -> Answer:
+        file = await self._find(number, context)
+        content = await self._services.load_file(number, context.scopes)
+        if content is None:
+            raise Refused(texts.FILE_BYTES_GONE)
+        day = texts.format_day(file.at, self._services.zone)
+        text = texts.FILE_SENT.format(name=_name(file), day=day)
+        return Answer(text=text, files=(content,))
+
+    async def _remove(self, number: int, context: CommandContext) -> Answer:
+        file = await self._find(number, context)
+        if context.is_member:
+            raise Refused(texts.FILES_OF_OTHERS)
+        await self._services.files.remove(number, context.scopes)
+        await self._services.forgetting.maintain()
+        return Answer(text=texts.FILE_REMOVED.format(name=_name(file)))
+
+    async def _find(self, number: int, context: CommandContext) -> AttachedFile:
+        file = await self._services.files.find(number, context.scopes)
+        if file is None:
+            raise Refused(texts.NO_SUCH_FILE)
+        return file
+
+    async def _list(self, words: str, context: CommandContext) -> Answer:
+        """List the files that match, or the latest ones, with a button to send each."""
+        matches = await self._services.files.search(words, context.scopes, FileFilter(), MAX_FILES)
+        if not matches:
+            raise Refused(texts.NO_FILES_MATCH if words else texts.NO_FILES_YET)
+        lines = [self._render(match) for match in matches]
+        if not context.scope.is_group:
+            usage = await self._services.files.measure_usage([context.account.key])
+            files = texts.format_count(usage.files, "file")
+            lines.append(texts.FILE_USAGE.format(files=files, size=format_size(usage.size)))
+        buttons = []
+        for match in matches[:MAX_BUTTONS]:
+            label = texts.FILE_SEND.format(name=shorten(match.file.name, LABEL_CHARS))
+            buttons.append(make_button(label, "files", f"send {match.file.id}"))
+        return Answer(text="\n".join(lines), buttons=tuple(buttons))
+
+    def _render(self, match: FileMatch) -> str:
+        """Render a file as a list item: its number, name, place, details and day."""
+        file = match.file
+        place = f", {escape(match.part.label)}" if match.part and match.part.label else ""
+        day = texts.format_day(file.at, self._services.zone)
+        return f"- {file.id}: {_name(file)}{place} ({describe_details(file)}), {day}"
+
+
+def _name(file: AttachedFile) -> str:
+    return escape(to_single_line(file.name))

@@ -1,0 +1,163 @@
+"""Files are found again by their text, with page, and sent again: by people, also without a model, and
+by the model."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import json
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from core.agent.offline import OfflineModel
+from core.types import Answer
+from tests.fixtures.command_line import good
+from tests.fixtures.gateway_harness import GatewayHarness, KeptReply, open_gateway
+from tests.fixtures.media_samples import CONTRACT_PAGES, make_pdf, make_photo
+from tests.fixtures.scripted_model import ScriptedModel, calls, says
+
+pytestmark = pytest.mark.slow
+
+
+def answer_of(reply: KeptReply) -> Answer:
+    assert reply.answer is not None
+    return reply.answer
+
+
+async def press(harness: GatewayHarness, reply: KeptReply, label: str) -> Answer:
+    """Press the button with this label below an answer."""
+    (button,) = [button for button in answer_of(reply).buttons if button.label == label]
+    return answer_of(await harness.say(button.id, kind="action", message_id=f"press-{button.id}"))
+
+
+async def test_recall_shows_the_page_and_a_button_that_sends_the_file_without_a_model(
+    home: Path,
+) -> None:
+    async with open_gateway(home, OfflineModel("Europe/Lisbon")) as harness:
+        await harness.send(make_pdf(), "contract.pdf")
+        reply = await harness.say("/recall boiler")
+        assert "📎 **contract.pdf, page 7**" in reply.text
+        assert "The boiler must be serviced every two years" in reply.text
+        sent = await press(harness, reply, "Send contract.pdf")
+        assert sent.text.startswith("Here is contract.pdf, from ")
+        (file,) = sent.files
+        assert (file.name, file.content) == ("contract.pdf", make_pdf())
+
+
+async def test_file_that_is_sent_again_has_no_position(home: Path) -> None:
+    async with open_gateway(home, OfflineModel("Europe/Lisbon")) as harness:
+        await harness.send(make_photo(has_position=True), "quay.jpg", "photo")
+        (file,) = answer_of(await harness.say("/files send 1")).files
+        assert 0x8825 not in Image.open(io.BytesIO(file.content)).getexif()
+
+
+@pytest.mark.parametrize(
+    ("query", "names"),
+    [
+        ("has:photo", ["quay.jpg"]),
+        ("has:file", ["contract.pdf"]),
+        ("has:voice", []),
+        ("in:contract.pdf rent", ["contract.pdf, page"]),
+        ("in:other.pdf rent", []),
+        ("quay", ["quay.jpg"]),
+    ],
+)
+async def test_filters_name_a_kind_or_a_file(home: Path, query: str, names: list[str]) -> None:
+    async with open_gateway(home, OfflineModel("Europe/Lisbon")) as harness:
+        await harness.send(make_pdf(), "contract.pdf")
+        await harness.send(make_photo(), "quay.jpg", "photo")
+        reply = await harness.say(f"/recall {query}")
+        lines = [line for line in reply.text.splitlines() if line.startswith("📎")]
+        assert len(lines) == len(names), reply.text
+        for line, name in zip(lines, names, strict=True):
+            assert f"📎 **{name}" in line
+
+
+async def test_others_find_nothing_of_a_file(home: Path) -> None:
+    async with open_gateway(home, OfflineModel("Europe/Lisbon")) as harness:
+        await harness.send(make_pdf(), "contract.pdf")
+        assert "contract" not in (await harness.say("/recall boiler", "7")).text
+        assert (await harness.say("/files send 1", "7")).text == (
+            await harness.say("/files send 99", "7")
+        ).text
+
+
+async def test_undone_message_hides_its_file(home: Path) -> None:
+    async with open_gateway(home, ScriptedModel(says("Kept."))) as harness:
+        await harness.send(make_pdf(), "contract.pdf")
+        await harness.say("/undo")
+        assert "contract" not in (await harness.say("/recall boiler")).text
+
+
+async def test_list_of_files_says_how_much_room_they_take(home: Path) -> None:
+    async with open_gateway(home, OfflineModel("Europe/Lisbon")) as harness:
+        assert "no files here yet" in (await harness.say("/files")).text
+        await harness.send(make_pdf(), "contract.pdf")
+        reply = await harness.say("/files")
+        assert reply.text.startswith("- 1: contract.pdf (pdf, 8 pages, ")
+        assert "Your files: 1 file, " in reply.text
+        removed = await harness.say("/files remove 1")
+        assert removed.text.startswith("contract.pdf is removed.")
+        assert [path for path in (home / "media").rglob("*") if path.is_file()] == []
+        assert "contract" not in (await harness.say("/recall boiler")).text
+
+
+async def test_model_finds_a_file_and_reads_its_page(home: Path) -> None:
+    model = ScriptedModel(
+        says("Kept."),
+        calls(("find_files", {"words": "boiler"})),
+        calls(("read_document", {"file_id": 1, "part": "page 7"})),
+        calls(("read_document", {"file_id": 1, "search": "deposit"})),
+        says("Every two years, page 7."),
+    )
+    async with open_gateway(home, model) as harness:
+        await harness.send(make_pdf(), "contract.pdf")
+        await harness.say("/new")
+        await harness.say("Where did I read about the boiler?")
+        results = [
+            block["content"]
+            for message in model.requests[-1].messages
+            for block in message["content"]
+            if block["type"] == "tool_result"
+        ]
+        found = json.loads(results[0])["files"][0]
+        assert (found["name"], found["place"]) == ("contract.pdf", "page 7")
+        assert CONTRACT_PAGES[6] in results[1]
+        assert "page 3: The deposit is three months of rent." in results[2]
+
+
+async def test_model_sends_a_file_that_the_person_asked_for(home: Path) -> None:
+    model = ScriptedModel(says("Kept."), calls(("send_file", {"file_id": 1})), says("Here it is."))
+    async with open_gateway(home, model) as harness:
+        await harness.send(make_pdf(), "contract.pdf")
+        await harness.say("/new")
+        answer = answer_of(await harness.say("Send me file 1 again"))
+        assert [file.name for file in answer.files] == ["contract.pdf"]
+
+
+async def test_file_that_nobody_asked_for_waits_for_a_tap(home: Path) -> None:
+    model = ScriptedModel(calls(("send_file", {"file_id": 1})), says("Tap to get it."))
+    async with open_gateway(home, model) as harness:
+        reply = await harness.send(make_pdf(), "contract.pdf", text="What is in it?")
+        assert answer_of(reply).files == ()
+        sent = await press(harness, reply, "Send contract.pdf")
+        assert [file.name for file in sent.files] == ["contract.pdf"]
+
+
+def test_shell_lists_shows_and_removes_files(home: Path) -> None:
+    async def keep() -> None:
+        async with open_gateway(home, OfflineModel("Europe/Lisbon")) as harness:
+            await harness.send(make_pdf(), "contract.pdf")
+
+    asyncio.run(keep())
+    assert "1: contract.pdf, page 7 (pdf, 8 pages" in good(home, "media", "list", "boiler")
+    assert "The boiler must be serviced" in good(home, "media", "show", "1")
+    assert "contract.pdf, page 7" in good(home, "recall", "boiler", "--files")
+    found = json.loads(good(home, "recall", "boiler", "--files", "--json"))
+    assert found["files"][0]["place"] == "page 7"
+    assert "1 file, " in good(home, "media", "usage")
+    good(home, "media", "remove", "1", "--yes")
+    assert "no files here yet" in good(home, "media", "list")
+    assert [path for path in (home / "media").rglob("*") if path.is_file()] == []
