@@ -16,6 +16,7 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from adapters.terminal.adapter import Terminal
+from adapters.terminal.local import LocalTerminals
 from config.settings import SOUL, Settings
 from core.agent.compression import Compressor, ContextWindows, Flush, Summarizer
 from core.agent.context_files import ContextFiles, OwnerFiles
@@ -49,7 +50,7 @@ from core.search.recall import HistoryProvider, load_word_lists
 from core.search.tool import session_search
 from core.skills.tools import HEADING as SKILLS_HEADING
 from core.store.facts.rows import FactKind
-from core.store.ownership.people import EpochGuard
+from core.store.ownership.people import TERMINAL, EpochGuard
 from core.store.reviews import MemoryReviews
 from core.store.sqlite.opening import wait_until_unlocked
 from core.store.sync import PLATFORM as MEMORY
@@ -78,6 +79,8 @@ from gateway.commands.time_settings import TimeCommands
 from gateway.commands.undo import UndoCommands
 from gateway.delivery import Delivery, ReplyFactory, memory_reply
 from gateway.failures import Failures
+from gateway.local.greeting import Greeting
+from gateway.local.sockets import find_socket
 from gateway.process import (
     GatewayProcess,
     MessagePath,
@@ -216,7 +219,9 @@ async def build_message_path(
         task_prompt = _build_prompt(services, memory, tools, windows, context_files, skills)
         tools.append(_build_delegation_tool(services, helper_model, task_prompt, memory, tools))
     prompt = _build_prompt(services, memory, tools, windows, context_files, skills, media)
-    tool_runner = ToolRunner(tools, settings.model.tool_timeout_s, gate)
+    terminals = platforms.get(TERMINAL.platform)
+    show_tools = terminals.show_tools if isinstance(terminals, LocalTerminals) else None
+    tool_runner = ToolRunner(tools, settings.model.tool_timeout_s, gate, show_tools)
     agent = replace(
         _build_agent(services, chat_model, helper_model, windows, prompt, memory, tool_runner),
         media=intake,
@@ -563,9 +568,9 @@ def _create_models(services: Services, stack: AsyncExitStack) -> tuple[Model, Mo
 def _create_platforms(
     services: Services, *, chat_only: bool, has_terminal: bool
 ) -> dict[str, Adapter]:
-    """Create an adapter for each platform with a token.
+    """Create an adapter for each platform with a token, and one for terminals of this machine.
 
-    The terminal is added if `has_terminal` is true, or if there is no other platform.
+    The terminal of this process is used if `has_terminal` is true, or if there is no token.
     """
     settings = services.settings
     clock = services.clock
@@ -595,9 +600,15 @@ def _create_platforms(
                 settings.discord.message_content,
             )
         )
+    greet = Greeting(services).write
+    is_incognito = services.inbox.is_incognito
+    foreground = None
     if has_terminal or not adapters:
-        is_incognito = services.inbox.is_incognito
-        adapters.append(Terminal(home=settings.home, clock=clock, is_incognito=is_incognito))
+        foreground = Terminal(
+            home=settings.home, clock=clock, greet=greet, is_incognito=is_incognito
+        )
+    socket = find_socket(settings.home, "chat")
+    adapters.append(LocalTerminals(socket, clock, greet, is_incognito, foreground))
     return {adapter.platform: adapter for adapter in adapters}
 
 

@@ -19,6 +19,7 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from datetime import timedelta
 
+from adapters.terminal.local import LocalTerminals
 from core.agent.memory_review import MemoryReviewer
 from core.memory.manager import MemoryManager
 from core.ports import Adapter
@@ -168,6 +169,9 @@ class GatewayProcess:
             from gateway.upkeep.retention import RetentionKeeper
 
             work.append(run_chores([RetentionKeeper(services, services.clock).tend]))
+        terminals = self._path.adapters.get(TERMINAL.platform)
+        if isinstance(terminals, LocalTerminals):
+            work.append(self._resume_terminals(terminals))
         return [self._tasks.create_task(coroutine) for coroutine in work]
 
     def _create_store_watch(self) -> StoreWatch:
@@ -191,11 +195,24 @@ class GatewayProcess:
         for adapter in self._path.adapters.values():
             task = self._tasks.create_task(self._supervisor.run(adapter))
             intake.append(task)
-            if adapter.platform != CRON:
+            if not self._runs_without_input(adapter):
                 platforms.append(task)
         all_ended = self._tasks.create_task(asyncio.wait(platforms))
         all_ended.add_done_callback(lambda _: self._stop.set())
         return intake
+
+    @staticmethod
+    def _runs_without_input(adapter: Adapter) -> bool:
+        """Return whether the process may end although this adapter still listens."""
+        is_socket_only = isinstance(adapter, LocalTerminals) and adapter.foreground is None
+        return adapter.platform == CRON or is_socket_only
+
+    async def _resume_terminals(self, terminals: LocalTerminals) -> None:
+        """Deliver what waits for a terminal whenever one connects, until cancelled."""
+        while True:
+            await terminals.connected.wait()
+            terminals.connected.clear()
+            await self._path.delivery.resume([terminals.platform])
 
     async def _on_open(self, adapter: Adapter) -> None:
         """Continue where an earlier process stopped, as soon as a platform is open."""

@@ -12,7 +12,7 @@ import os
 import re
 import sys
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, TextIO
 
 from adapters.terminal.pipe import TerminalPipe
 from core.errors import StoreError
-from core.ports import Clock, InboundSink, Reply
+from core.ports import Autocompleter, Clock, InboundSink, Reply
 from core.text.normalize import language_data
 from core.types import LOCAL_SCOPE, Address, Command, CommandSpec, File, Inbound, Sender
 
@@ -54,11 +54,13 @@ class Terminal:
     clock: Clock
     stdin: TextIO = field(default_factory=lambda: sys.stdin)
     stdout: TextIO = field(default_factory=lambda: sys.stdout)
+    # Returns the line that greets a person.
+    greet: Callable[[], Awaitable[str]] | None = None
     # Returns whether typed lines must not be stored in the history at the moment.
     is_incognito: Callable[[Address], bool] = lambda _: False
 
     def __post_init__(self) -> None:
-        self._sender = Sender(id="local", name=_user_name())
+        self._save_file = partial(save_file, self.home)
         self._screen: TerminalPipe | TerminalScreen
 
     async def open(self) -> None:
@@ -80,7 +82,15 @@ class Terminal:
     async def listen(self, sink: InboundSink, commands: Sequence[CommandSpec]) -> None:
         """Read and answer messages until the person leaves or the input ends."""
         screen = self._screen
-        screen.welcome(commands)
+
+        async def complete(text: str) -> Mapping[str, str]:
+            inbound = make_inbound(text, self.clock)
+            if inbound.command is None or not isinstance(sink, Autocompleter):
+                return {}
+            return await sink.autocomplete(inbound, inbound.command.arguments)
+
+        greeting = await self.greet() if self.greet is not None else ""
+        screen.welcome(commands, greeting, complete)
 
         async def admit(inbound: Inbound) -> int | None:
             """Admit a message. If the store isn't available, try again until it is.
@@ -94,17 +104,16 @@ class Terminal:
                     await asyncio.sleep(RETRY_DELAY_S)
 
         async def stop() -> None:
-            entry_id = await admit(self._make_inbound("/stop"))
+            entry_id = await admit(make_inbound("/stop", self.clock))
             if entry_id is not None:
                 await sink.serve(entry_id)
 
         while (text := await screen.read_message()) is not None:
-            inbound = self._make_inbound(text)
-            if inbound.command is not None and inbound.command.name in _EXIT_COMMANDS:
+            if is_exit(text):
                 return
-            entry_id = await admit(inbound)
-            if entry_id is not None:
-                await screen.wait_for_answer(sink.serve(entry_id), stop)
+            entry_id = await admit(make_inbound(text, self.clock))
+            if entry_id is not None and await screen.wait_for_answer(sink.serve(entry_id), stop):
+                return
 
     def reply(self, address: Address, reply_to: str | None = None) -> Reply:
         return self._screen.reply()
@@ -112,44 +121,56 @@ class Terminal:
     async def close(self) -> None:
         """Do nothing, because there is no connection."""
 
-    def _make_inbound(self, text: str) -> Inbound:
-        """Make an event from typed text, with its command if the text begins with one.
+    def show_tools(self, names: Sequence[str]) -> None:
+        """Show which tools are at work for the answer that is being written."""
+        self._screen.show_tools(names)
 
-        A text of more than `TEXT_CHARS` characters is cut.
-        """
-        if len(text) > TEXT_CHARS:
-            text = f"{text[:TEXT_CHARS]} […]"
-        command = None
-        match = _COMMAND.match(text)
-        if match:
-            command = Command(name=match[1].lower(), arguments=text[match.end() :].strip())
-        return Inbound(
-            kind="message",
-            address=ADDRESS,
-            scope=LOCAL_SCOPE,
-            sender=self._sender,
-            text=text,
-            message_id=uuid.uuid4().hex,
-            sent_at=self.clock.now(),
-            is_direct=True,
-            command=command,
-        )
 
-    def _save_file(self, file: File) -> str:
-        """Store a file of an answer in the home, and return a sentence with its path.
+def is_exit(text: str) -> bool:
+    """Return whether a typed line means that the person leaves."""
+    match = _COMMAND.match(text)
+    return match is not None and match[1].lower() in _EXIT_COMMANDS
 
-        If a file of this name exists, the new one gets another name.
-        """
-        folder = self.home / FILES_FOLDER
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        name = re.sub(r"[^\w.-]+", "_", file.name).lstrip(".") or "file"
-        path = folder / name
-        if path.exists():
-            path = folder / f"{path.stem}-{uuid.uuid4().hex[:8]}{path.suffix}"
-        descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
-        with os.fdopen(descriptor, "wb") as stream:
-            stream.write(file.content)
-        return f"The file is in {path}"
+
+def make_inbound(text: str, clock: Clock) -> Inbound:
+    """Make an event from typed text, with its command if the text begins with one.
+
+    A text of more than `TEXT_CHARS` characters is cut.
+    """
+    if len(text) > TEXT_CHARS:
+        text = f"{text[:TEXT_CHARS]} […]"
+    command = None
+    match = _COMMAND.match(text)
+    if match:
+        command = Command(name=match[1].lower(), arguments=text[match.end() :].strip())
+    return Inbound(
+        kind="message",
+        address=ADDRESS,
+        scope=LOCAL_SCOPE,
+        sender=Sender(id="local", name=_user_name()),
+        text=text,
+        message_id=uuid.uuid4().hex,
+        sent_at=clock.now(),
+        is_direct=True,
+        command=command,
+    )
+
+
+def save_file(home: Path, file: File) -> str:
+    """Store a file of an answer in the home, and return a sentence with its path.
+
+    If a file of this name exists, the new one gets another name.
+    """
+    folder = home / FILES_FOLDER
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    name = re.sub(r"[^\w.-]+", "_", file.name).lstrip(".") or "file"
+    path = folder / name
+    if path.exists():
+        path = folder / f"{path.stem}-{uuid.uuid4().hex[:8]}{path.suffix}"
+    descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+    with os.fdopen(descriptor, "wb") as stream:
+        stream.write(file.content)
+    return f"The file is in {path}"
 
 
 def _user_name() -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TextIO
 
 from adapters.streaming import QuietReply
@@ -15,6 +15,8 @@ from core.text.normalize import strip_controls
 from core.types import Answer, CommandSpec, File
 
 READ_BYTES = 65536
+# Returns the values for the option of a command that is being typed, with their labels.
+CompleteOption = Callable[[str], Awaitable[Mapping[str, str]]]
 
 
 class TerminalPipe:
@@ -33,8 +35,13 @@ class TerminalPipe:
         self._has_input_ended = False
         self._is_output_closed = False
 
-    def welcome(self, commands: Sequence[CommandSpec]) -> None:
+    def welcome(
+        self, commands: Sequence[CommandSpec], greeting: str, complete: CompleteOption
+    ) -> None:
         """Do nothing: a program needs no greeting."""
+
+    def show_tools(self, names: Sequence[str]) -> None:
+        """Do nothing: a program gets only final answers."""
 
     async def read_message(self) -> str | None:
         """Return the next message; None if the input has ended or the output is closed."""
@@ -48,10 +55,14 @@ class TerminalPipe:
         return None
 
     async def wait_for_answer(
-        self, work: Awaitable[None], stop: Callable[[], Awaitable[None]]
-    ) -> None:
-        """Wait for an answer. `stop` is never called, because a program can't press Ctrl-C."""
+        self, work: Awaitable[object], stop: Callable[[], Awaitable[None]]
+    ) -> bool:
+        """Wait for an answer. `stop` is never called, because a program can't press Ctrl-C.
+
+        Returns False, because a program doesn't leave before its input ends.
+        """
         await work
+        return False
 
     def reply(self) -> Reply:
         return QuietReply(self._print)

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TextIO
 
 from prompt_toolkit import PromptSession
 from prompt_toolkit.application import run_in_terminal
-from prompt_toolkit.completion import WordCompleter
+from prompt_toolkit.completion import CompleteEvent, Completer, Completion, WordCompleter
+from prompt_toolkit.document import Document
 from prompt_toolkit.history import FileHistory
 from prompt_toolkit.input import create_input
 from prompt_toolkit.input.typeahead import store_typeahead
@@ -28,7 +29,7 @@ from rich.segment import Segment
 from rich.spinner import Spinner
 from rich.text import Text
 
-from adapters.terminal.pipe import describe_buttons
+from adapters.terminal.pipe import CompleteOption, describe_buttons
 from core.ports import DeliveryRecord, Reply
 from core.text.normalize import strip_controls
 from core.types import Answer, CommandSpec, File
@@ -38,6 +39,7 @@ WELCOME = (
     "Write a message and press Enter. /help lists what I can do, /quit leaves, "
     "Ctrl-C stops an answer."
 )
+GOODBYE = "You left before the answer was complete. It will be in this conversation."
 # Lines with these commands may contain secrets, so they aren't stored in the history.
 _SECRET_COMMANDS = ("/approve", "/forget", "/link")
 
@@ -76,14 +78,25 @@ class TerminalScreen:
         self._is_prompting = False
         self._live: Live | None = None
 
-    def welcome(self, commands: Sequence[CommandSpec]) -> None:
-        """Print a greeting, and set the commands that the prompt completes."""
+    def welcome(
+        self, commands: Sequence[CommandSpec], greeting: str, complete: CompleteOption
+    ) -> None:
+        """Print a greeting, and set the commands that the prompt completes.
+
+        `complete` returns the values for the option of a command that is being typed.
+        """
         descriptions = {f"/{spec.name}": spec.description for spec in commands}
         descriptions["/quit"] = "Leave"
-        self._session.completer = WordCompleter(
-            list(descriptions), meta_dict=descriptions, ignore_case=True, sentence=True
-        )
+        self._session.completer = _CommandCompleter(descriptions, complete)
+        if greeting:
+            self._console.print(Text(strip_controls(greeting)))
         self._console.print(Text(WELCOME, style="dim"))
+
+    def show_tools(self, names: Sequence[str]) -> None:
+        """Show which tools are at work, until the answer goes on."""
+        reply = self._live.get_renderable() if self._live is not None else None
+        if isinstance(reply, _LiveReply):
+            reply.show_tools(names)
 
     async def read_message(self) -> str | None:
         """Return the next message as typed or pasted.
@@ -110,31 +123,49 @@ class TerminalScreen:
         return _LiveReply(self)
 
     async def wait_for_answer(
-        self, work: Awaitable[None], stop: Callable[[], Awaitable[None]]
-    ) -> None:
-        """Wait for an answer. Ctrl-C calls `stop`; other keys become input of the next prompt."""
+        self, work: Awaitable[object], stop: Callable[[], Awaitable[None]]
+    ) -> bool:
+        """Wait for an answer. Ctrl-C calls `stop`; other keys become input of the next prompt.
+
+        Returns True if the person leaves by pressing Ctrl-C twice.
+        """
         is_interrupted = asyncio.Event()
+        is_leaving = asyncio.Event()
         typed_ahead: list[KeyPress] = []
 
         def read_keys() -> None:
             for key in self._input.read_keys():
-                if key.key == Keys.ControlC:
-                    is_interrupted.set()
-                else:
+                if key.key != Keys.ControlC:
                     typed_ahead.append(key)
+                elif is_interrupted.is_set():
+                    is_leaving.set()
+                else:
+                    is_interrupted.set()
 
         async def stop_on_interrupt() -> None:
             await is_interrupted.wait()
             await stop()
+            await is_leaving.wait()
 
         with self._input.raw_mode(), self._input.attach(read_keys):
             watcher = asyncio.ensure_future(stop_on_interrupt())
+            answered = asyncio.ensure_future(work)
             try:
-                await work
+                await asyncio.wait([watcher, answered], return_when=asyncio.FIRST_COMPLETED)
+                if answered.done():
+                    answered.result()
             finally:
                 watcher.cancel()
-                await asyncio.gather(watcher, return_exceptions=True)
+                answered.cancel()
+                await asyncio.gather(watcher, answered, return_exceptions=True)
+        if is_leaving.is_set():
+            if self._live is not None:
+                self._live.stop()
+                self._live = None
+            self._console.print(Text(GOODBYE, style="dim"))
+            return True
         store_typeahead(self._input, typed_ahead)
+        return False
 
     def start_live(self, reply: ConsoleRenderable) -> None:
         """Show a reply in the live area, unless another reply is shown or the person is typing."""
@@ -174,12 +205,24 @@ class _LiveReply:
         self._screen = screen
         self._text = ""
         self._spinner = Spinner("dots", Text("thinking", style="dim"))
+        # The tools that are at work; empty while the model writes.
+        self._tools = ""
 
     def begin(self, record: DeliveryRecord) -> None:
         self._screen.start_live(self)
 
     def show(self, text: str) -> None:
         self._text = text
+        self._set_tools("")
+
+    def show_tools(self, names: Sequence[str]) -> None:
+        self._set_tools(", ".join(names))
+
+    def _set_tools(self, names: str) -> None:
+        if names != self._tools:
+            self._tools = names
+            words = f"using {names}" if names else "thinking"
+            self._spinner.update(text=Text(strip_controls(words), style="dim"))
 
     async def finish(self, answer: Answer) -> None:
         await self.abandon()
@@ -196,13 +239,44 @@ class _LiveReply:
         if not self._text:
             yield self._spinner
             return
+        if self._tools:
+            yield self._spinner
         lines = console.render_lines(
             Markdown(strip_controls(self._text)), options.update(height=None), pad=False
         )
-        visible_lines = max(1, options.size.height - 2)
+        visible_lines = max(1, options.size.height - 3)
         for line in lines[-visible_lines:]:
             yield from line
             yield Segment.line()
+
+
+class _CommandCompleter(Completer):
+    """Completes names of commands, and the values of their options."""
+
+    def __init__(self, descriptions: Mapping[str, str], complete: CompleteOption) -> None:
+        self._names = WordCompleter(
+            list(descriptions), meta_dict=dict(descriptions), ignore_case=True, sentence=True
+        )
+        self._complete = complete
+
+    def get_completions(
+        self, document: Document, complete_event: CompleteEvent
+    ) -> Iterable[Completion]:
+        """Complete the name of a command only, because options need the event loop."""
+        return self._names.get_completions(document, complete_event)
+
+    async def get_completions_async(
+        self, document: Document, complete_event: CompleteEvent
+    ) -> AsyncGenerator[Completion, None]:
+        """Yield completions for what is typed before the cursor."""
+        text = document.text_before_cursor
+        name, separator, typed = text.partition(" ")
+        if not separator or not name.startswith("/"):
+            for completion in self._names.get_completions(document, complete_event):
+                yield completion
+            return
+        for value, label in (await self._complete(text)).items():
+            yield Completion(value, start_position=-len(typed), display=label)
 
 
 class _History(FileHistory):

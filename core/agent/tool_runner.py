@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -19,6 +19,7 @@ from core.errors import Refused, ToolError
 from core.models.wrappers import take_call
 from core.review.effects import find_effect_fault, list_effects
 from core.types import (
+    Address,
     Effect,
     Json,
     Message,
@@ -58,7 +59,13 @@ UNKNOWN_OUTCOME = (
 class ToolRunner:
     """Runs tool calls. The timeout of a call is `timeout_s`, or the tool's own if it's longer."""
 
-    def __init__(self, tools: Sequence[Tool], timeout_s: float, gate: Gate | None = None) -> None:
+    def __init__(
+        self,
+        tools: Sequence[Tool],
+        timeout_s: float,
+        gate: Gate | None = None,
+        on_start: Callable[[Address, Sequence[str]], None] | None = None,
+    ) -> None:
         self.tools = {tool.name: tool for tool in tools}
         if len(self.tools) != len(tools):
             raise ValueError("two tools have the same name")
@@ -68,12 +75,14 @@ class ToolRunner:
         self._timeout_s = timeout_s
         # Decides which calls wait for approval. Without a gate, all tools must be read-only.
         self._gate = gate
+        # Called with the address and the names of the tools whenever a round of calls starts.
+        self._on_start = on_start
         self._log = structlog.get_logger("tools")
 
     def with_tools(self, names: Collection[str]) -> ToolRunner:
         """Return a runner for those of the tools that have one of these names."""
         tools = [tool for tool in self.tools.values() if tool.name in names]
-        return ToolRunner(tools, self._timeout_s, self._gate)
+        return ToolRunner(tools, self._timeout_s, self._gate, self._on_start)
 
     def render_searchable_calls(self, calls: Sequence[Json]) -> str | None:
         """Return the names and arguments of tool calls as text for the search index.
@@ -96,6 +105,8 @@ class ToolRunner:
 
     async def run(self, calls: Sequence[Json], context: ToolContext) -> list[Message]:
         """Run ``tool_use`` blocks, and return a row with the role "tool" for each, in order."""
+        if self._on_start is not None:
+            self._on_start(context.session.address, [call["name"] for call in calls])
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(self._run_call(call, context)) for call in calls]
         return [task.result() for task in tasks]

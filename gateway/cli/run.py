@@ -62,10 +62,19 @@ def run_command(
 
 
 def chat_command() -> None:
-    """Chat in this terminal.
+    """Chat in this terminal, also while Mneme runs.
 
     In a pipe, each line is a message. Answers go to standard output until the input ends.
     """
+    with shell.exit_on_error():
+        settings = Settings.load()
+        if is_running(settings.home):
+            # Imported here because only a chat beside the gateway needs it.
+            from gateway.local.chat import LocalChat
+
+            logs.configure(settings, settings.home / shell.LOG_FILE_NAME)
+            asyncio.run(LocalChat(settings.home).run())
+            return
     _run_gateway(is_chat_only=True, has_terminal=True)
 
 

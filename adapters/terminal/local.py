@@ -1,0 +1,265 @@
+"""Lets `mneme chat` talk to a running gateway over a socket that only the owner can open.
+
+The two sides exchange JSON objects, one per line. A client sends messages, stops answers and asks
+for completions. The gateway sends what a reply shows. A finished answer counts as delivered when
+the client confirms that it has shown it; otherwise it waits for the next client.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import contextlib
+import json
+import os
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from adapters.terminal.adapter import ADDRESS, Terminal, make_inbound
+from core.errors import DeliveryError, StoreError
+from core.ports import Autocompleter, Clock, DeliveryRecord, InboundSink, Reply
+from core.text.normalize import language_data
+from core.types import Address, Answer, CommandSpec
+
+Json = dict[str, Any]
+# The longest line that is read, for messages and for files of answers.
+MAX_LINE_BYTES = 64 * 2**20
+# How long a client may take to show an answer.
+CONFIRM_TIMEOUT_S = 20.0
+# The pause before a message is admitted again if the store wasn't available.
+RETRY_DELAY_S = 1.0
+_NO_CLIENT = "no terminal is connected"
+
+
+class LocalTerminals:
+    """The terminal as a platform: clients on a socket, and perhaps the terminal of this process.
+
+    `greet` returns the line that greets a person. `connected` is set whenever a client connects.
+    """
+
+    platform = "terminal"
+    problem = contact = ""
+    hint = language_data("hints", "adapters")["terminal"]
+
+    def __init__(
+        self,
+        socket: Path,
+        clock: Clock,
+        greet: Callable[[], Awaitable[str]],
+        is_incognito: Callable[[Address], bool],
+        foreground: Terminal | None = None,
+    ) -> None:
+        self.foreground = foreground
+        self.connected = asyncio.Event()
+        self._socket = socket
+        self._clock = clock
+        self._greet = greet
+        self._is_incognito = is_incognito
+        self._clients: list[_Client] = []
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def open(self) -> None:
+        """Open the terminal of this process, if there is one."""
+        if self.foreground is not None:
+            await self.foreground.open()
+
+    async def listen(self, sink: InboundSink, commands: Sequence[CommandSpec]) -> None:
+        """Serve clients, until the input of this process's terminal ends, or until cancelled."""
+
+        def connect(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            task = asyncio.create_task(self._serve(reader, writer, sink, commands))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+        # The gateway holds the lock of the home, so an old socket belongs to no process.
+        self._socket.unlink(missing_ok=True)
+        server = await asyncio.start_unix_server(connect, self._socket, limit=MAX_LINE_BYTES)
+        os.chmod(self._socket, 0o600)
+        try:
+            if self.foreground is not None:
+                await self.foreground.listen(sink, commands)
+            else:
+                await asyncio.Future()
+        finally:
+            server.close()
+            self._socket.unlink(missing_ok=True)
+
+    def reply(self, address: Address, reply_to: str | None = None) -> Reply:
+        if self.foreground is not None:
+            return self.foreground.reply(address, reply_to)
+        return _LocalReply(self._find_client)
+
+    def show_tools(self, address: Address, names: Sequence[str]) -> None:
+        """Show which tools are at work for the conversation at this address."""
+        if address.platform != self.platform:
+            return
+        if self.foreground is not None:
+            self.foreground.show_tools(names)
+        for client in self._clients:
+            client.send({"type": "tools", "names": list(names)})
+
+    async def close(self) -> None:
+        """Disconnect all clients."""
+        for client in list(self._clients):
+            client.close()
+        for task in list(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def _find_client(self) -> _Client | None:
+        """Return the client that connected last."""
+        return self._clients[-1] if self._clients else None
+
+    async def _serve(
+        self,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+        sink: InboundSink,
+        commands: Sequence[CommandSpec],
+    ) -> None:
+        """Serve one client until it disconnects."""
+        client = _Client(writer)
+        client.send(
+            {
+                "type": "welcome",
+                "greeting": await self._greet(),
+                "commands": [[spec.name, spec.description] for spec in commands],
+            }
+        )
+        self._clients.append(client)
+        self.connected.set()
+        try:
+            while line := await reader.readline():
+                await self._handle(json.loads(line), client, sink)
+        except (ValueError, OSError, KeyError, TypeError):
+            # A line that is too long or no JSON object: the program at the other end isn't ours.
+            pass
+        finally:
+            self._clients.remove(client)
+            client.close()
+
+    async def _handle(self, message: Json, client: _Client, sink: InboundSink) -> None:
+        match message["type"]:
+            case "message" | "stop":
+                text = "/stop" if message["type"] == "stop" else str(message["text"])
+                task = asyncio.create_task(self._answer(text, client, sink))
+                self._tasks.add(task)
+                task.add_done_callback(self._tasks.discard)
+            case "complete":
+                values = await self._complete(str(message["text"]), sink)
+                client.send({"type": "completions", "text": message["text"], "values": values})
+            case "shown":
+                client.confirm(int(message["id"]))
+
+    async def _answer(self, text: str, client: _Client, sink: InboundSink) -> None:
+        """Admit a message and wait until it's answered. Then tell the client."""
+        inbound = make_inbound(text, self._clock)
+        reply = _LocalReply(lambda: client if client.is_open else self._find_client())
+        while True:
+            try:
+                entry_id = await sink.admit(inbound, reply)
+                break
+            except StoreError:
+                await asyncio.sleep(RETRY_DELAY_S)
+        if entry_id is not None:
+            await sink.serve(entry_id)
+        client.send({"type": "done", "incognito": self._is_incognito(ADDRESS)})
+
+    async def _complete(self, text: str, sink: InboundSink) -> Mapping[str, str]:
+        """Return the values that an option of a command may have, with their labels."""
+        inbound = make_inbound(text, self._clock)
+        if inbound.command is None or not isinstance(sink, Autocompleter):
+            return {}
+        try:
+            return await sink.autocomplete(inbound, inbound.command.arguments)
+        except StoreError:
+            # Without the store, nothing is suggested.
+            return {}
+
+
+class _Client:
+    """A connected `mneme chat`."""
+
+    def __init__(self, writer: asyncio.StreamWriter) -> None:
+        self.is_open = True
+        self._writer = writer
+        self._confirmations: dict[int, asyncio.Future[None]] = {}
+
+    def send(self, message: Mapping[str, Any]) -> None:
+        """Send a message. If the connection is lost, nothing happens."""
+        if self.is_open:
+            self._writer.write(json.dumps(message).encode() + b"\n")
+
+    async def deliver(self, message: Mapping[str, Any], reply_id: int) -> None:
+        """Send an answer, and wait until it is shown. Raises DeliveryError if it isn't."""
+        confirmation: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._confirmations[reply_id] = confirmation
+        self.send(message)
+        try:
+            async with asyncio.timeout(CONFIRM_TIMEOUT_S):
+                await confirmation
+        except (TimeoutError, ConnectionError) as error:
+            raise DeliveryError(_NO_CLIENT, is_unreachable=True) from error
+        finally:
+            self._confirmations.pop(reply_id, None)
+
+    def confirm(self, reply_id: int) -> None:
+        confirmation = self._confirmations.get(reply_id)
+        if confirmation is not None and not confirmation.done():
+            confirmation.set_result(None)
+
+    def close(self) -> None:
+        self.is_open = False
+        for confirmation in self._confirmations.values():
+            if not confirmation.done():
+                confirmation.set_exception(ConnectionError())
+        with contextlib.suppress(OSError):
+            self._writer.close()
+
+
+class _LocalReply:
+    """A `Reply` that a client shows. `find_client` returns the client, or None if there is none."""
+
+    def __init__(self, find_client: Callable[[], _Client | None]) -> None:
+        self._find_client = find_client
+        self._id = id(self)
+        self._text = ""
+
+    def begin(self, record: DeliveryRecord) -> None:
+        self._send({"type": "begin", "id": self._id})
+
+    def show(self, text: str) -> None:
+        """Send the text so far, or only its new end."""
+        if text.startswith(self._text) and self._text:
+            part = {"type": "more", "id": self._id, "text": text[len(self._text) :]}
+        else:
+            part = {"type": "show", "id": self._id, "text": text}
+        self._text = text
+        self._send(part)
+
+    async def finish(self, answer: Answer) -> None:
+        client = self._find_client()
+        if client is None:
+            raise DeliveryError(_NO_CLIENT, is_unreachable=True)
+        buttons = [
+            [button.label, button.command.name, button.command.arguments]
+            for button in answer.buttons
+        ]
+        files = [[file.name, base64.b64encode(file.content).decode()] for file in answer.files]
+        message = {
+            "type": "answer",
+            "id": self._id,
+            "text": answer.text,
+            "buttons": buttons,
+            "files": files,
+        }
+        await client.deliver(message, self._id)
+
+    async def abandon(self) -> None:
+        self._send({"type": "abandon", "id": self._id})
+
+    def _send(self, message: Mapping[str, Any]) -> None:
+        client = self._find_client()
+        if client is not None:
+            client.send(message)

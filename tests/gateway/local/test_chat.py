@@ -1,0 +1,160 @@
+"""`mneme chat` beside a running gateway, over its socket."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gateway.local.sockets import MAX_PATH_BYTES, find_socket
+from tests.fixtures.command_line import process
+from tests.fixtures.messages_api import MessagesApi
+from tests.fixtures.model_reply import ModelReply
+from tests.fixtures.scripted_terminal import open_terminal
+from tests.gateway.local.running import KEY, PERSON, open_gateway
+
+pytestmark = pytest.mark.slow
+
+
+async def test_chat_beside_the_gateway_is_a_conversation_of_its_own_and_greets(home: Path) -> None:
+    async with open_gateway(home) as gateway:
+        gateway.telegram.user_says(PERSON, "hello from the phone")
+        await gateway.telegram.wait_for(lambda: len(gateway.telegram.texts(PERSON)) == 1)
+        socket = find_socket(home, "chat")
+        assert socket.stat().st_mode & 0o777 == 0o600
+        async with open_terminal(home, "chat", environ=gateway.environ) as terminal:
+            await terminal.expect("claude-sonnet-5-5 answers. This is a new conversation.")
+            await terminal.expect(">")
+            terminal.type("hello from the desk")
+            await terminal.expect("You said: hello from the desk")
+            await terminal.expect(">")
+            terminal.type("/quit")
+            assert await terminal.end() == 0
+        async with open_terminal(home, "chat", environ=gateway.environ) as terminal:
+            await terminal.expect("This is conversation 2")
+        assert gateway.telegram.texts(PERSON) == ["You said: hello from the phone"]
+
+
+async def test_a_program_talks_to_the_gateway_through_a_pipe(home: Path) -> None:
+    async with open_gateway(home) as gateway:
+        done = await asyncio.to_thread(
+            process, home.parent, ("chat",), "one\n/title Trip\ntwo\n", dict(gateway.environ)
+        )
+        assert (done.returncode, done.stderr) == (0, "")
+        assert done.stdout.splitlines()[0] == "You said: one"
+        assert done.stdout.splitlines()[-1] == "You said: two"
+
+
+async def test_chat_waits_while_the_gateway_restarts_and_then_goes_on(home: Path) -> None:
+    async with (
+        open_gateway(home) as gateway,
+        open_terminal(home, "chat", environ=gateway.environ) as terminal,
+    ):
+        await terminal.expect(">")
+        await gateway.stop()
+        await terminal.expect("Mneme has stopped.")
+        await gateway.start()
+        await terminal.expect("Mneme is back.")
+        terminal.type("still there?")
+        await terminal.expect("You said: still there?")
+
+
+async def test_answer_that_is_cut_off_by_a_kill_is_shown_after_the_restart(home: Path) -> None:
+    may_answer = asyncio.Event()
+
+    def brain(body: dict[str, Any]) -> ModelReply:
+        return ModelReply.say("Here it is.", hold=may_answer)
+
+    async with (
+        open_gateway(home, MessagesApi(brain, key=KEY)) as gateway,
+        open_terminal(home, "chat", environ=gateway.environ) as terminal,
+    ):
+        await terminal.expect(">")
+        terminal.type("a question")
+        await terminal.expect("thinking")
+        await gateway.stop(signal.SIGKILL)
+        await terminal.expect("Mneme has stopped.")
+        may_answer.set()
+        await gateway.start()
+        await terminal.expect("Here it is.")
+
+
+async def test_reminder_of_the_shell_reaches_the_chat_that_connects_later(home: Path) -> None:
+    async with open_gateway(home) as gateway:
+        async with open_terminal(home, "chat", environ=gateway.environ) as terminal:
+            await terminal.expect(">")
+            terminal.type("/remind in 1 second stretch")
+            await terminal.expect("stretch")
+            terminal.press("\x04")
+            assert await terminal.end() == 0
+        await asyncio.sleep(1.5)
+        async with open_terminal(home, "chat", environ=gateway.environ) as terminal:
+            await terminal.expect("stretch")
+
+
+async def test_ctrl_c_stops_the_answer_and_twice_leaves(home: Path) -> None:
+    held = asyncio.Event()
+    replies = iter([ModelReply.say("Long one.", hold=held)])
+
+    def brain(body: dict[str, Any]) -> ModelReply:
+        return next(replies, None) or ModelReply.say("Short one.")
+
+    async with (
+        open_gateway(home, MessagesApi(brain, key=KEY)) as gateway,
+        open_terminal(home, "chat", environ=gateway.environ) as terminal,
+    ):
+        await terminal.expect(">")
+        terminal.type("go on")
+        await terminal.expect("thinking")
+        terminal.press("\x03")
+        await terminal.expect("[stopped]")
+        await terminal.expect(">")
+        terminal.type("again")
+        await terminal.expect("Short one.")
+        replies = iter([ModelReply.say("Third.", hold=held)])
+        await terminal.expect(">")
+        terminal.type("once more")
+        await terminal.expect("thinking")
+        terminal.press("\x03\x03")
+        await terminal.expect("You left before the answer was complete.")
+        assert await terminal.end() == 0
+
+
+async def test_tool_at_work_is_shown_and_arguments_are_completed(home: Path) -> None:
+    held = asyncio.Event()
+
+    def brain(body: dict[str, Any]) -> ModelReply:
+        last = body["messages"][-1]["content"]
+        if any(block["type"] == "tool_result" for block in last):
+            return ModelReply.say("Nothing found.", hold=held)
+        if not body.get("tools"):
+            return ModelReply.say("[]")
+        return ModelReply.call(("session_search", {"query": "ferry"}))
+
+    async with (
+        open_gateway(home, MessagesApi(brain, key=KEY)) as gateway,
+        open_terminal(home, "chat", environ=gateway.environ) as terminal,
+    ):
+        await terminal.expect(">")
+        terminal.type("look it up")
+        await terminal.expect("using session_search")
+        held.set()
+        await terminal.expect("Nothing found.")
+        await terminal.expect(">")
+        terminal.type("/title Trip to Porto")
+        await terminal.expect("Trip to Porto")
+        await terminal.expect(">")
+        terminal.press("/sessions Po")
+        await terminal.expect("Trip to Porto")
+
+
+def test_socket_of_a_home_with_a_long_path_is_in_a_private_folder(tmp_path: Path) -> None:
+    short = find_socket(Path("/srv/mneme"), "chat")
+    assert short == Path("/srv/mneme/chat.sock")
+    long = find_socket(tmp_path / ("long" * 30), "chat")
+    assert len(str(long)) <= MAX_PATH_BYTES
+    assert long != find_socket(tmp_path / ("Long" * 30), "chat")
+    assert long.parent.stat().st_mode & 0o777 == 0o700
