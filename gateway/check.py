@@ -136,7 +136,8 @@ async def run_probe(subject: str, probe: Awaitable[str | None]) -> CheckResult:
             advice="Check the network and the address.",
         )
     except MnemeError as error:
-        return CheckResult(subject=subject, state="wrong", text=str(error))
+        advice = texts.table("MEND").get(subject, "")
+        return CheckResult(subject=subject, state="wrong", text=str(error), advice=advice)
     if text is None:
         advice = texts.table("SET_UP").get(subject, "")
         return CheckResult(subject=subject, state="off", text="It is not set up.", advice=advice)
@@ -195,9 +196,12 @@ def _describe_count(lost_count: int | None) -> str:
 def _describe_settings_problem(problem: str) -> CheckResult:
     """Build the result for a problem such as "model.tries: should be a whole number"."""
     name = problem.partition(":")[0]
-    advice = "Correct it in mneme.toml."
+    token = ENVIRONMENT.get(f"{name.partition('.')[0]}_token", "")
+    advice = "Correct it in mneme.toml: mneme config edit."
     if name in ENVIRONMENT.values():
         advice = f"Set {name}."
+    elif token and token in problem:
+        advice = f"Set it: mneme config set {token}."
     elif name == SECRETS_FILE:
         advice = "Correct it there."
     return CheckResult(subject="settings", state="wrong", text=problem, advice=advice)
@@ -243,7 +247,7 @@ def _find_replaceable_files(home: Path) -> dict[str, str]:
             problem = (
                 f"{path} is a link to {target}. Anyone who can change the target controls Mneme."
             )
-            problems[problem] = texts.NO_LINK
+            problems[problem] = texts.NO_LINK.format(path=path, target=target)
         elif path.exists() and path.stat().st_uid != own_id:
             owner_id = path.stat().st_uid
             problem = f"{path} belongs to another user ({owner_id}), who can replace it."

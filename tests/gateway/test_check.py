@@ -210,7 +210,7 @@ async def test_a_problem_of_the_environment_is_not_put_right_in_a_file() -> None
     findings = await run_checks(None, problems)
     assert [finding.advice for finding in findings[:2]] == [
         "Set MNEME_HOME.",
-        "Correct it in mneme.toml.",
+        "Correct it in mneme.toml: mneme config edit.",
     ]
 
 

@@ -199,7 +199,8 @@ def _apply_next_migration(connection: sqlite3.Connection, path: Path) -> bool:
     if version > len(MIGRATIONS):
         raise StoreError(
             f"{path} was written by a newer version of Mneme (schema {version}, this one knows "
-            f"{len(MIGRATIONS)}). Update Mneme, or point MNEME_HOME at another folder."
+            f"{len(MIGRATIONS)}). Update Mneme (`mneme upgrade` says how), or point MNEME_HOME at "
+            "another folder."
         )
     if version == len(MIGRATIONS):
         return False

@@ -1,0 +1,189 @@
+"""`mneme check` in broken situations: it names the fault, and the command that mends it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sqlite3
+from collections.abc import Awaitable, Callable
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from config.settings import Settings
+from core.store.mailbox import OutboxItem
+from core.types import Address, Answer
+from gateway.services import Services
+from tests.fixtures.bot_api import BotApi
+from tests.fixtures.command_line import good, mneme
+from tests.fixtures.messages_api import MessagesApi
+
+pytestmark = pytest.mark.slow
+
+NOBODY = "http://127.0.0.1:9"
+KEY = "sk-ant-check"
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A broken situation, and what the check says about it."""
+
+    # Breaks a home in which something was said.
+    break_home: Callable[[Path], None]
+    subject: str
+    # A part of the text that names the fault.
+    text: str
+    # A part of the text or the advice: what to type.
+    command: str
+    # Environment variables.
+    variables: tuple[tuple[str, str], ...] = ()
+
+
+def write_settings(text: str) -> Callable[[Path], None]:
+    def write(home: Path) -> None:
+        (home / "mneme.toml").write_text(text)
+
+    return write
+
+
+def leave(home: Path) -> None:
+    """The fault is in the environment."""
+
+
+def damage(home: Path) -> None:
+    with (home / "state.db").open("r+b") as file:
+        file.write(b"\xff" * 30_000)
+
+
+def remove_state(home: Path) -> None:
+    good(home, "backup")
+    for path in home.glob("state.db*"):
+        path.unlink()
+
+
+def change_schema(home: Path) -> None:
+    with closing(sqlite3.connect(home / "state.db")) as connection:
+        connection.execute("PRAGMA user_version = 9999")
+
+
+def link_state(home: Path) -> None:
+    target = home.with_name("elsewhere.db")
+    (home / "state.db").rename(target)
+    (home / "state.db").symlink_to(target)
+
+
+async def set_aside(services: Services) -> None:
+    await services.inbox.store_dead_letter("telegram", 7, {"message": "odd"}, "ValueError: odd")
+
+
+async def give_up_answer(services: Services) -> None:
+    now = services.clock.now()
+    item = OutboxItem(
+        key="k",
+        kind="answer",
+        address=Address(platform="telegram", chat_id="42"),
+        answer=Answer(text="hi"),
+        next_at=now,
+    )
+    await services.outbox.put(item)
+    await services.database.execute(
+        "UPDATE outbox SET dead_at = :now, error = 'blocked'", {"now": now}
+    )
+
+
+def in_store(change: Callable[[Services], Awaitable[None]]) -> Callable[[Path], None]:
+    """Break something in the store itself."""
+
+    async def work(home: Path) -> None:
+        async with Services.open(Settings.load({"MNEME_HOME": str(home)})) as services:
+            await change(services)
+
+    return lambda home: asyncio.run(work(home))
+
+
+def miss_folder(home: Path) -> None:
+    write_settings(f'[context]\nfolders = ["{home}/nowhere"]\n')(home)
+
+
+def fail_backup(home: Path) -> None:
+    (home / "in-the-way").write_text("")
+    write_settings(f'[backup]\nevery = "1d"\nfolder = "{home}/in-the-way"\n')(home)
+    assert mneme(home, "backup").returncode == 1
+
+
+FAULTS = {
+    "settings that aren't TOML": Fault(
+        write_settings("[model\n"), "settings", "isn't valid TOML", "mneme config edit"
+    ),
+    "an unknown option": Fault(
+        write_settings("[model]\nchta = 'x'\n"), "settings", "model.chta", "mneme config edit"
+    ),
+    "a platform without its token": Fault(
+        write_settings("[telegram]\nenabled = true\n"),
+        "settings",
+        "there is no token",
+        "mneme config set TELEGRAM_BOT_TOKEN",
+    ),
+    "a damaged state.db": Fault(damage, "state.db", "state.db", "mneme check --repair"),
+    "a lost state.db with a backup": Fault(
+        remove_state, "state.db", "is missing or empty", "mneme restore /"
+    ),
+    "a state.db of a newer version": Fault(
+        change_schema, "state.db", "newer version", "mneme upgrade"
+    ),
+    "a folder that isn't there": Fault(
+        miss_folder, "context files", "nowhere", "mneme config edit"
+    ),
+    "a state.db that is a link": Fault(link_state, "privacy", "is a link to", "mv "),
+    "an answer that couldn't be sent": Fault(
+        in_store(give_up_answer), "outbox", "blocked", "mneme outbox retry"
+    ),
+    "a message that was set aside": Fault(
+        in_store(set_aside), "set aside", "odd", "mneme check --repair"
+    ),
+    "a backup that fails": Fault(fail_backup, "backups", "failed", "mneme backup"),
+    "a server that doesn't answer": Fault(
+        leave,
+        "model",
+        "cannot be reached",
+        "mneme setup",
+        (("ANTHROPIC_API_KEY", KEY), ("ANTHROPIC_BASE_URL", NOBODY)),
+    ),
+    "a memory service that isn't set up": Fault(
+        write_settings("[memory.providers.mem0]\nenabled = true\n"),
+        "memory mem0",
+        "",
+        "mneme memory setup mem0",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_check_names_the_fault_and_the_command_that_mends_it(home: Path, name: str) -> None:
+    fault = FAULTS[name]
+    good(home, "remember", "Ana lives in Lisbon")
+    fault.break_home(home)
+    done = mneme(home, "check", "--json", **dict(fault.variables))
+    assert done.returncode == 1
+    results = [one for one in json.loads(done.stdout) if one["subject"] == fault.subject]
+    wrong = [one for one in results if one["state"] == "wrong"]
+    said = " ".join(f"{one['text']} {one['advice']}" for one in wrong)
+    assert wrong, done.stdout
+    assert fault.text in said
+    assert fault.command in said
+
+
+async def test_check_names_a_refused_token_and_a_refused_key(home: Path) -> None:
+    async with BotApi() as telegram, MessagesApi(key=KEY) as model:
+        variables = {
+            "TELEGRAM_BOT_TOKEN": telegram.token[:-3] + "xyz",
+            "MNEME_TELEGRAM_API_URL": telegram.url,
+            "ANTHROPIC_API_KEY": "sk-ant-wrong",
+            "ANTHROPIC_BASE_URL": model.url,
+        }
+        done = await asyncio.to_thread(mneme, home, "check", "--json", **variables)
+    said = {one["subject"]: f"{one['text']} {one['advice']}" for one in json.loads(done.stdout)}
+    assert "mneme config set TELEGRAM_BOT_TOKEN" in said["telegram"]
+    assert "mneme config set ANTHROPIC_API_KEY" in said["model"]
