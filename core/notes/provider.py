@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
@@ -33,7 +33,17 @@ from core.notes.notebook import FILES, Notebook
 from core.notes.verdicts import Verifier
 from core.store.notes import NoteChange, Operation
 from core.text.normalize import language_data, shorten
-from core.types import Effect, Json, Message, Scope, Session, Subject, Tool, ToolContext
+from core.types import (
+    Effect,
+    Json,
+    Message,
+    Scope,
+    Session,
+    SessionPrompt,
+    Subject,
+    Tool,
+    ToolContext,
+)
 
 _TITLES = {"memory": "MEMORY (your notes)", "user": "USER (who you are talking to)"}
 # A report of a change cuts longer notes. The prompt of the next session has the whole note.
@@ -75,7 +85,7 @@ class NotesProvider(MemoryProvider):
     def __post_init__(self) -> None:
         has_verifier = self.verifier is not None
         self._approval = NoteApproval(self.notebook, self.evidence, has_verifier)
-        # The context of the turn that is running in each scope.
+        # The context of the turn that is running in each scope, without the prompt.
         self._running: dict[Scope, ToolContext] = {}
         # The contexts of finished turns, for the curator.
         self._finished: dict[Scope, ToolContext] = {}
@@ -102,7 +112,7 @@ class NotesProvider(MemoryProvider):
     async def prefetch(self, text: str, context: ToolContext) -> Sequence[str]:
         """Return a line for each change made elsewhere that the prompt doesn't show already."""
         if context.session.is_remembered:
-            self._running[context.scope] = context
+            self._running[context.scope] = _without_prompt(context)
         lines = []
         removed_entries = set()
         for change in await self.notebook.list_news(context.scopes, context.session):
@@ -122,7 +132,8 @@ class NotesProvider(MemoryProvider):
 
     async def sync_turn(self, session: Session, messages: Sequence[Message], key: str) -> None:
         """Mark the running turn as finished, so that `catch_up` reviews the notes after it."""
-        if (context := self._running.pop(session.scope, None)) is not None:
+        context = self._running.pop(session.scope, None)
+        if context is not None and self.curator is not None:
             self._finished[session.scope] = context
 
     async def catch_up(self) -> None:
@@ -229,6 +240,12 @@ def _find_entry(old_text: str, entries: Sequence[str]) -> str | None:
         return find_entry(old_text, entries)
     except Refused:
         return None
+
+
+def _without_prompt(context: ToolContext) -> ToolContext:
+    """Return a context that takes little memory, because one for each person may be kept."""
+    session = replace(context.session, prompt=SessionPrompt())
+    return replace(context, session=session, window=(), budget=None)
 
 
 def _format_entry(entry: str) -> str:

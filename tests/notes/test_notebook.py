@@ -4,6 +4,7 @@ meant."""
 from __future__ import annotations
 
 import asyncio
+import gc
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from core.notes.notebook import Notebook
 from core.notes.provider import NotesProvider
 from core.store.notes import Author, NoteChange, Notes
 from core.store.sqlite.database import Database
-from core.types import Account, Address, Scope, Sender, Session, ToolContext
+from core.types import Account, Address, Scope, Sender, Session, SessionPrompt, ToolContext
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.facts_memory import evidence_of
 from tests.fixtures.note_edits import add_note, remove_note
@@ -351,3 +352,31 @@ async def test_the_prompt_shows_notes_while_another_program_keeps_the_files(
         ).system_prompt_block(context)
         with pytest.raises(Refused, match="another program"):
             await add_note(notebook, ANA, only(ANA), "memory", "likes tea")
+
+
+async def test_turns_keep_no_prompt_in_memory(notebook: Notebook, database: Database) -> None:
+    prompt = SessionPrompt(text="The prompt of a session.")
+    provider = NotesProvider(notebook, evidence_of(database))
+
+    async def take_turn(scope: Scope, *, is_finished: bool) -> None:
+        session = Session(
+            address=Address(platform="telegram", chat_id="1"),
+            scope=scope,
+            started_at=SteadyClock().now(),
+            prompt=prompt,
+        )
+        context = ToolContext(
+            session=session,
+            scope=scope,
+            scopes=only(scope),
+            sender=Sender(id="1", name="Ana"),
+            now=session.started_at,
+        )
+        await provider.prefetch("Hello", context)
+        if is_finished:
+            await provider.sync_turn(session, (), "1")
+
+    await take_turn(ANA, is_finished=True)
+    await take_turn(BOB, is_finished=False)
+    gc.collect()
+    assert [each for each in gc.get_referrers(prompt) if isinstance(each, Session)] == []
