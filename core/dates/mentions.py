@@ -44,7 +44,7 @@ MONTH_THIRDS = ((0, 10), (9, 20), (19, 31))
 
 Early May is 1 to 10 May, mid May is 10 to 20 May, and late May is 20 to 31 May.
 """
-LAST_ORDINAL = 5
+LAST_ORDINAL = -1
 """The number of an ORDINAL token that means "last"."""
 
 
@@ -99,15 +99,15 @@ _FORMS = compile_grammar(
                     | [comma on in]* [month_day number month date] )
         )
         | (?P<month>
-            (?: part (?: [to and] + part )? in? )? (?: year in? )? month (?: in? part )?
+            (?: third (?: [to and] + third )? in? )? (?: year in? )? month (?: in? third )?
                 (?: [in comma]* year )?                         # early May 2024
         )
         | (?P<season>
-            (?<= [in last next this between since] ) part? season in? year?
-            | part season | season in? year | year in? season
+            (?<= [in last next this between since] ) third? season in? year?
+            | third season | season in? year | year in? season
         )
         | (?P<year>
-            part in? year
+            third in? year
             | (?<= [in after before until since] ) year
             | (?<= [in after before until since] unit ) year
         )
@@ -177,7 +177,7 @@ def months_in(text: str) -> frozenset[int]:
     months = set()
     for before, token in pairwise(tokens):
         if token.kind is Kind.MONTH and before.kind not in (Kind.AFTER, Kind.BEFORE):
-            months.add(token.number)
+            months.add(int(token.number))
     return frozenset(months)
 
 
@@ -194,7 +194,7 @@ def month_number(word: str) -> int | None:
         return None
     tokens = tokenize_word(form)
     if tokens and tokens[0].kind in (Kind.MONTH, Kind.NAMELIKE_MONTH, Kind.VERBLIKE_MONTH):
-        return tokens[0].number
+        return int(tokens[0].number)
     return None
 
 
@@ -348,7 +348,7 @@ def _find(tokens: Sequence[Token], *kinds: Kind) -> Token | None:
 
 
 def _numbers(tokens: Sequence[Token], *kinds: Kind) -> list[int]:
-    return [token.number for token in tokens if token.kind in kinds]
+    return [int(token.number) for token in tokens if token.kind in kinds]
 
 
 def _unit_of(tokens: Sequence[Token]) -> Unit:
@@ -421,7 +421,7 @@ def _read_month(tokens: Sequence[Token], today: date) -> list[Period]:
     month = _month_of_year(tokens)
     first = date(month.year, month.month, 1)
     next_month = add_months(first, 1)
-    parts = sorted(_numbers(tokens, Kind.PART))
+    parts = sorted(_numbers(tokens, Kind.THIRD))
     if not parts:
         return [Period(first, next_month - ONE_DAY, month.every_months)]
     begin, _ = MONTH_THIRDS[parts[0]]
@@ -475,9 +475,9 @@ def _read_season(tokens: Sequence[Token], today: date) -> list[Period]:
 
 def _read_year(tokens: Sequence[Token], today: date) -> list[Period]:
     """Read the form `year`: ``in 2024``, or ``early 2024``, which is the first four months."""
-    first = date(tokens[-1].number, 1, 1)
-    if tokens[0].kind is Kind.PART:
-        first = add_months(first, 4 * tokens[0].number)
+    first = date(int(tokens[-1].number), 1, 1)
+    if tokens[0].kind is Kind.THIRD:
+        first = add_months(first, 4 * int(tokens[0].number))
         return [Period(first, add_months(first, 4) - ONE_DAY)]
     return [Period(first, add_months(first, 12) - ONE_DAY)]
 
@@ -486,17 +486,17 @@ def _read_relative(tokens: Sequence[Token], today: date) -> list[Period]:
     """Read the form `relative`: ``yesterday``, ``last week``, ``3 days ago``, ``last May``."""
     relative = _find(tokens, Kind.RELATIVE)
     if relative is not None and relative.unit is not None:
-        return [_narrow(_unit_period(relative.unit, relative.number, today), tokens)]
+        return [_narrow(_unit_period(relative.unit, int(relative.number), today), tokens)]
     days_ago = _find(tokens, Kind.MONTH_DAY)
     if days_ago is not None:
         # Chinese and Japanese write "3 days ago" with the sign for the day of a month: "3日前".
-        return [_unit_period(Unit.DAY, -days_ago.number, today)]
+        return [_unit_period(Unit.DAY, -int(days_ago.number), today)]
     if _find(tokens, Kind.UNIT):
         return _read_relative_unit(tokens, today)
     direction = _direction(tokens)
     weekday = _find(tokens, Kind.WEEKDAY)
     if weekday is not None:
-        return [_relative_weekday(weekday.number, direction, tokens, today)]
+        return [_relative_weekday(int(weekday.number), direction, tokens, today)]
     read_name = _read_season if _find(tokens, Kind.SEASON) else _read_month
     return [_relative_name(read_name(tokens, today)[0], direction, today)]
 
@@ -518,8 +518,8 @@ def _read_relative_unit(tokens: Sequence[Token], today: date) -> list[Period]:
             return []  # "the last day" needs a period that it is the last day of.
         return [_narrow(_unit_period(unit, direction, today), tokens)]
     if _find(tokens, Kind.LAST):
-        return [Period(_unit_period(unit, -number.number, today).first, today)]
-    return [_narrow(_unit_period(unit, direction * number.number, today), tokens)]
+        return [Period(_unit_period(unit, -int(number.number), today).first, today)]
+    return [_narrow(_unit_period(unit, direction * int(number.number), today), tokens)]
 
 
 def _relative_weekday(weekday: int, direction: int, tokens: Sequence[Token], today: date) -> Period:

@@ -1,6 +1,11 @@
-"""Splits a sentence in any language into the tokens that the grammar in `mentions` reads.
+"""The kinds of tokens that all readers of times share, and the tokens of a sentence about the past.
 
-A token is the meaning of a word or number in a date: ``in early May`` becomes IN, PART and MONTH.
+A token is the meaning of a word or number in a time: ``remind me at half past 8`` becomes REQUEST,
+AT, HALF_PAST and NUMBER, and ``in early May`` becomes IN, THIRD and MONTH. A grammar is a regular
+expression over kinds: `mentions` reads periods of the past, and `requests` reads moments and
+recurrences of the future. A lexicon lists the phrases for each kind.
+
+`tokenize` splits a sentence in any language into the tokens that `mentions` reads.
 `data/mentions.toml` lists the words for each kind of token. Some names of months are also other
 words or names (``may``, ``mars``, ``April``). Such a word counts as a month only if the tokens next
 to it suggest a date.
@@ -11,7 +16,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from enum import Enum, StrEnum
+from enum import Enum, StrEnum, auto
 from functools import cache, lru_cache
 from typing import NamedTuple
 
@@ -24,59 +29,141 @@ _MAX_ENDING_LETTERS = 4
 """A star in `data/mentions.toml` matches an ending of at most this many letters."""
 
 
-class Kind(StrEnum):
-    """The kind of a token.
+_FIRST_CHARACTER = 0xE000
+"""Kinds are private characters in the strings that a grammar matches."""
 
-    Each kind is a single character, so that a regular expression can match a sequence of kinds. See
-    `compile_grammar` for how these expressions are written.
+
+class Kind(StrEnum):
+    """The kind of a token. The comments give examples or the meaning of the token's number.
+
+    Each kind is a single private character, so that a regular expression can match a sequence of
+    kinds. See `compile_grammar` for how these expressions are written.
     """
 
-    IN = "L"  # in, during
-    ON = "o"
-    SINCE = "i"
-    UNTIL = "u"
-    BEFORE = "V"
-    AFTER = "A"
-    AFTERWARDS = "a"  # follows the word that it refers to, like Turkish "sonra"
-    BETWEEN = "E"
-    TO = "C"
-    AND = "&"
-    AROUND = "r"
-    BY = "p"  # by, from, about: prepositions that are also used with people and things
-    OF = "q"
-    EVERY = "e"
-    THIS = "T"
-    NEXT = "F"
-    LAST = "B"
-    AGO = "G"
-    PART = "P"  # number 0: early, 1: mid, 2: late
-    SEASON = "S"  # number 0: winter to 3: autumn
-    ORDINAL = "O"  # number 1: first to 4: fourth, 5: last
-    NUMBER = "N"  # in digits
-    NUMBER_WORD = "#"
-    UNIT = "U"
-    RELATIVE = "R"  # yesterday, this week: a number of units from today
-    DATE = "D"
-    YEAR = "Y"
-    ROUND_YEAR = "y"  # 1900, 2000 or 2100, which may be a quantity
-    MONTH = "M"
-    NAMELIKE_MONTH = "m"  # also another word or a name: "april", "june"
-    VERBLIKE_MONTH = "v"  # also a verb: "may", "march"
-    SHORT_MONTH = "s"  # needs a number or a part next to it: "jan", "mar"
-    RARE_MONTH = "c"  # counts only between a day and a year: Italian "set"
-    MONTH_DAY = "n"  # a number that is a day of the month
-    WEEKDAY = "W"  # number 0: Monday
-    DAY_SIGN = "d"  # follows the number of a day: st, th, 日
-    MONTH_SIGN = "k"  # follows the number of a month: 月
-    MONTH_PREFIX = "K"  # precedes the number of a month: Vietnamese "tháng"
-    DECADE_SIGN = "z"  # the s of "1990s"
-    COMMA = ","
-    OTHER = "x"
+    @staticmethod
+    def _generate_next_value_(name: str, start: int, count: int, last_values: list[str]) -> str:
+        return chr(_FIRST_CHARACTER + count)
+
+    NUMBER = auto()  # in digits or words
+    ONE = auto()  # "a" and "an", which are also articles
+    CLOCK = auto()  # 18:30, noon: the minute of the day
+    CLOCK_OR_DATE = auto()  # 7.30; 1 for "24.12.", which ends with a point
+    SPAN = auto()  # "half an hour": a number of units
+    DATE = auto()  # a date in digits
+    YEAR = auto()
+    ORDINAL = auto()  # first: 1, last: -1
+    MONTH_DAY = auto()  # 30th
+    MINUTE = auto()
+    HOUR = auto()
+    HOUR_OR_AT = auto()  # Turkish "saat": "2 saat sonra", "saat 9'da"
+    HOUR_SIGN = auto()  # the h of "18h"
+    UNIT = auto()  # a day or a longer unit
+    OCLOCK = auto()
+    AMPM = auto()  # 0 or 12
+    PART = auto()  # a part of the day: the hour that it means
+    PAST_OR_PART = auto()  # Turkish "geçe" and "gece", which are alike without accents
+    HALF_TO = auto()  # German "halb": "halb acht" is 7:30
+    HALF_PAST = auto()
+    AND_HALF = auto()
+    QUARTER = auto()  # 15 or 45 minutes
+    QUARTER_OF = auto()  # Russian "четверть восьмого" is 7:15
+    PAST = auto()
+    TO_HOUR = auto()  # "ten to five"
+    PAST_AFTER = auto()  # Turkish "sekizi on geçe"
+    TO_AFTER = auto()  # Turkish "sekize on var"
+    MINUS = auto()  # French "cinq heures moins dix"
+    WITHOUT = auto()  # Russian "без десяти пять"
+    AT = auto()
+    AT_OR_TO = auto()  # Spanish "para las": "para las 8", "diez para las 8"
+    IN = auto()
+    ON = auto()  # 1: always begins a time after a request
+    THE = auto()
+    OF = auto()
+    AND = auto()
+    OR = auto()
+    COMMA = auto()
+    COLON = auto()
+    TO = auto()  # the "to" of a range
+    FROM = auto()
+    BETWEEN = auto()
+    RANGE_END = auto()  # follows a range: Japanese "間"
+    LATER = auto()  # "from now"; follows its span
+    AGO = auto()
+    BEFORE = auto()
+    FOR = auto()
+    DURING_AFTER = auto()  # follows its span: Turkish "boyunca"
+    NEXT = auto()
+    THIS = auto()
+    LAST = auto()
+    EVERY = auto()
+    EVERY_AFTER = auto()  # follows its unit: Korean "마다"
+    OTHER_EVERY = auto()  # the "other" of "every other day"
+    ALTERNATE_AFTER = auto()  # French "un jour sur deux"
+    REPEAT = auto()  # "daily": a number of units
+    ALWAYS = auto()
+    WEEKDAY = auto()  # 0 for Monday
+    WEEKDAYS = auto()  # each of these weekdays, such as "mondays"; 7: Monday to Friday, 8: weekends
+    DAY_GROUP = auto()  # 7: the word "weekday", 8: the word "weekend"
+    MONTH = auto()
+    MONTH_SIGN = auto()  # follows the number of a month: 月
+    DAY_SIGN = auto()  # follows the number of a day: 日
+    POINT = auto()  # the full stop after the number of a day: German "3. Mai"
+    DAY_PREFIX = auto()  # precedes the number of a day: Portuguese "dia"
+    RELATIVE = auto()  # tomorrow, next week: a number of units from today
+    PART_OF_RELATIVE = auto()  # "tonight": today, and the hour
+    FEAST = auto()  # month * 100 + day, or with `Token.feast` the days after a movable feast
+    MONTH_EDGE = auto()  # "end of the month": the day
+    EDGE_OF = auto()  # "the end of" before a month: 1 or -1
+    EDGE_AFTER = auto()  # follows a month: Japanese "末"
+    VAGUE = auto()  # "soon", "when I get home"; 1: "some day", which is vague without a day
+    UNTIL = auto()
+    UNTIL_AFTER = auto()
+    START = auto()
+    START_AFTER = auto()
+    EXCEPT = auto()
+    EXCEPT_AFTER = auto()
+    TIMES = auto()  # the "times" of "3 times"
+    TIMES_COUNT = auto()  # "twice"
+    PER = auto()
+    CITY = auto()  # the index of a zone; see `Token.zone`
+    ZONE = auto()  # "UTC", "Moscow time"
+    ZONE_WORD = auto()
+    NO = auto()  # begins a correction
+    REQUEST = auto()  # 1: asks to wake the person, 2: asks for an alarm, 3: may tell of the past
+    MENTION = auto()  # requests only at the beginning or the end of a sentence: "reminder"
+    BLOCK = auto()  # "don't remind me"; 1: only before a request, such as "translate"
+    PERSON = auto()  # somebody who reminds, if the word begins a sentence; 1: precedes the verb
+    LIST = auto()  # asks for the reminders
+    HOW = auto()  # asks how to set a reminder; 1: only at the beginning
+    TOLD = auto()  # tells about a reminder: "sent", "forgot"
+    QUESTION = auto()  # who, what: asks for knowledge after a request
+    POLITE = auto()
+    FILLER = auto()  # between two parts of a time: "sharp", "day"
+    OTHER = auto()
+    # Only in the names of periods that have passed:
+    SINCE = auto()
+    AFTER = auto()
+    AFTERWARDS = auto()  # follows the word that it refers to, like Turkish "sonra"
+    AROUND = auto()
+    BY = auto()  # by, from, about: prepositions that are also used with people and things
+    SEASON = auto()  # number 0: winter to 3: autumn
+    NUMBER_WORD = auto()
+    ROUND_YEAR = auto()  # 1900, 2000 or 2100, which may be a quantity
+    NAMELIKE_MONTH = auto()  # also another word or a name: "april", "june"
+    VERBLIKE_MONTH = auto()  # also a verb: "may", "march"
+    SHORT_MONTH = auto()  # needs a number or a part next to it: "jan", "mar"
+    RARE_MONTH = auto()  # counts only between a day and a year: Italian "set"
+    MONTH_PREFIX = auto()  # precedes the number of a month: Vietnamese "tháng"
+    DECADE_SIGN = auto()  # the s of "1990s"
+    THIRD = auto()  # of a month or a year: 0 early, 1 mid, 2 late
 
 
 class Unit(Enum):
-    """A unit of the calendar."""
+    """A unit of time."""
 
+    SECOND = "second"
+    MINUTE = "minute"
+    HOUR = "hour"
     DAY = "day"
     WEEK = "week"
     WEEKEND = "weekend"
@@ -85,30 +172,35 @@ class Unit(Enum):
 
 
 class Token(NamedTuple):
-    """A word, number or date."""
+    """A word, a number, a sign or a phrase. In a request, it also has a place in the text."""
 
     kind: Kind
     # The meaning of the number depends on the kind; see `Kind`.
-    number: int = 0
-    # Set for UNIT and RELATIVE.
+    number: float = 0
     unit: Unit | None = None
-    # Set for DATE: year and month, or year, month and day.
+    # Set for DATE: the numbers in the order of the text, such as (3, 5) or (2026, 12, 1). In the
+    # name of a period, the year comes first.
     date: tuple[int, ...] = ()
-
-
-_UNKNOWN = (Token(Kind.OTHER),)
+    # An IANA name; set for CITY and ZONE.
+    zone: str = ""
+    # The name of a feast in `feasts.toml`.
+    feast: str = ""
+    # Whether the token is written in digits.
+    is_digits: bool = False
+    start: int = 0
+    end: int = 0
 
 
 def compile_grammar(grammar: str) -> re.Pattern[str]:
     """Compile a regular expression over kinds of tokens, to be matched against `kinds_of`.
 
-    The names of kinds in lower case stand for their characters: ``month comma? year`` becomes
-    ``M,?Y``. The rest has the syntax of `re`. White space and comments after ``#`` are ignored.
+    The names of kinds in lower case stand for tokens: ``at number oclock?``. The rest has the
+    syntax of `re`. White space and comments after ``#`` are ignored.
     """
     without_comments = re.sub(r"#.*", "", grammar)
-    # A name after "?P<" is the name of a group, not a kind.
+    # A name after "?P<" or "(?P=" is the name of a group, not a kind.
     letters = re.sub(
-        r"(?<!P<)\b[a-z_]+\b", lambda name: Kind[name[0].upper()].value, without_comments
+        r"(?<!P[<=])\b[a-z_]+\b", lambda name: Kind[name[0].upper()].value, without_comments
     )
     return re.compile(re.sub(r"\s", "", letters))
 
@@ -116,6 +208,49 @@ def compile_grammar(grammar: str) -> re.Pattern[str]:
 def kinds_of(tokens: Sequence[Token]) -> str:
     """Return the kinds of the tokens as a string with one character per token."""
     return "".join(token.kind for token in tokens)
+
+
+_UNIT_NAMES = {unit.value for unit in Unit}
+_KINDS_WITH_UNIT = (
+    Kind.UNIT,
+    Kind.RELATIVE,
+    Kind.SPAN,
+    Kind.REPEAT,
+    Kind.DAY_PREFIX,
+    Kind.DAY_SIGN,
+    Kind.PART,
+)
+_FIXED_UNITS = {
+    Kind.MINUTE: Unit.MINUTE,
+    Kind.HOUR: Unit.HOUR,
+    Kind.HOUR_OR_AT: Unit.HOUR,
+    Kind.HOUR_SIGN: Unit.HOUR,
+}
+
+
+def parse_token_name(name: str) -> tuple[Token, ...]:
+    """Return the tokens that a key of the table `tokens` of a lexicon names.
+
+    ``month 5`` is a token with a number, ``relative 1 day`` is a token with a number and a unit,
+    ``feast easter 1`` is the day after Easter, ``half_to number 8`` is two tokens, and ``nothing``
+    is no token.
+    """
+    if name == "nothing":
+        return ()
+    tokens: list[Token] = []
+    for part in name.split():
+        if re.fullmatch(r"[-+]?[\d.]+", part):
+            tokens[-1] = tokens[-1]._replace(number=float(part))
+        elif part in _UNIT_NAMES and tokens and tokens[-1].kind in _KINDS_WITH_UNIT:
+            tokens[-1] = tokens[-1]._replace(unit=Unit(part))
+        elif tokens and tokens[-1].kind is Kind.FEAST and part.upper() not in Kind.__members__:
+            tokens[-1] = tokens[-1]._replace(feast=part)
+        else:
+            tokens.append(Token(Kind[part.upper()]))
+    return tuple(token._replace(unit=_FIXED_UNITS.get(token.kind, token.unit)) for token in tokens)
+
+
+_UNKNOWN = (Token(Kind.OTHER),)
 
 
 # --- Words ---
@@ -152,7 +287,7 @@ def _lexicon() -> _Lexicon:
     """Read `data/mentions.toml`. If a phrase is listed twice, its first meaning counts."""
     lexicon = _Lexicon()
     for name, phrases in language_data("mentions", "core.dates")["tokens"].items():
-        tokens = _parse_token_name(name)
+        tokens = parse_token_name(name)
         for phrase in phrases.split(","):
             form = comparison_form(phrase.strip())
             words = tuple(_split(form.removesuffix("*")))
@@ -161,25 +296,6 @@ def _lexicon() -> _Lexicon:
             lexicon.phrases.setdefault(words, tokens)
             lexicon.max_words[words[0]] = max(lexicon.max_words.get(words[0], 0), len(words))
     return lexicon
-
-
-def _parse_token_name(name: str) -> tuple[Token, ...]:
-    """Return the tokens that a key of `data/mentions.toml` names.
-
-    ``month 5`` is a token with a number, ``relative -1 day`` is a token with a number and a unit,
-    ``in weekday 0`` is two tokens, and ``nothing`` is no token.
-    """
-    if name == "nothing":
-        return ()
-    tokens: list[Token] = []
-    for part in name.split():
-        if part.lstrip("+-").isdecimal():
-            tokens[-1] = tokens[-1]._replace(number=int(part))
-        elif tokens and tokens[-1].kind in (Kind.UNIT, Kind.RELATIVE):
-            tokens[-1] = tokens[-1]._replace(unit=Unit(part))
-        else:
-            tokens.append(Token(Kind[part.upper()]))
-    return tuple(tokens)
 
 
 @lru_cache(maxsize=4_000)
@@ -266,9 +382,9 @@ def _append(tokens: list[Token], token: Token) -> None:
     if is_after_number and token.kind is Kind.DAY_SIGN:
         tokens[-1] = Token(Kind.MONTH_DAY, before.number)
     elif is_after_number and token.kind is Kind.MONTH_SIGN:
-        tokens[-1] = _numbered_month(before.number)
+        tokens[-1] = _numbered_month(int(before.number))
     elif before.kind is Kind.MONTH_PREFIX and token.kind in _NUMBERS:
-        tokens[-1] = _numbered_month(token.number)
+        tokens[-1] = _numbered_month(int(token.number))
     elif before.kind in _ABBREVIATED_MONTHS and token.kind is Kind.DAY_SIGN:
         pass  # The full stop of "Sept." has no meaning.
     else:
@@ -287,11 +403,11 @@ _MONTH = compile_grammar(
     # Next to a number, a year or a part: "3 march", "april 2024", "early june".
     [namelike_month short_month]
         (?= [month_day number year round_year] | [comma in by of] [year round_year] )
-    | (?<= [month_day number year round_year part] ) [namelike_month short_month]
+    | (?<= [month_day number year round_year third] ) [namelike_month short_month]
     | (?<= [month_day number] of ) [namelike_month short_month verblike_month]
     | verblike_month
         (?= [month_day year round_year] | number (?! of ) | [comma in by of] [year round_year] )
-    | (?<= [month_day part] ) verblike_month
+    | (?<= [month_day third] ) verblike_month
     | (?<= [in on by around after to between before until since and] number ) verblike_month
     | (?<= [number year round_year] ) verblike_month (?! other )
     # After a preposition or "last": "in may", "last march", "the weeks of april".
@@ -306,7 +422,7 @@ _MONTH = compile_grammar(
     | (?<= [month namelike_month short_month verblike_month] [to until] [in by of around] )
         [namelike_month short_month verblike_month]
     | (?<= this ) namelike_month
-    | namelike_month (?= part )
+    | namelike_month (?= third )
     # Between a day and a year.
     | (?<= [month_day number] ) rare_month (?= [in of]? [year round_year] )
     | (?<= [month_day number] of ) rare_month (?= [in of]? [year round_year] )
@@ -328,10 +444,10 @@ _NO_TIME = compile_grammar(
                                                         # colour of the summer sea"
     | [number month_day] (?= [in by around since]+ month )      # the 4 of "a table for 4 in June"
     | (?<= last ) weekday (?= of )                      # "the last Sunday of"
-    | (?<! [month season part unit weekday] [by of around] ) (?<= [by of around] )
+    | (?<! [month season third unit weekday] [by of around] ) (?<= [by of around] )
         [year round_year] (?= other )                   # the 2019 of "of 2019 pages"
     | [year round_year] (?= decade_sign )               # the 1990 of "1990s"
-    | (?<! [month season part unit number comma] ) (?<! [month season part] [in by of around] )
+    | (?<! [month season third unit number comma] ) (?<! [month season third] [in by of around] )
         round_year (?= other )                          # the 2000 of "in 2000 steps"
     """
 )

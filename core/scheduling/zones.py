@@ -8,8 +8,9 @@ from datetime import datetime
 from functools import cache
 from zoneinfo import available_timezones
 
-from core.dates.requests.lexicon import Kind, load_lexicon, request_languages
+from core.dates.requests.lexicon import load_lexicon, request_languages
 from core.dates.schedule import DAY_S, Schedule, load_zone, resolve_wall_time
+from core.dates.tokens import Kind
 from core.scheduling.phrases import plain_words
 
 

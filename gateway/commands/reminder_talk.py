@@ -14,10 +14,11 @@ from dataclasses import replace
 from datetime import timedelta
 from zoneinfo import ZoneInfo
 
-from core.dates.requests.lexicon import Kind, load_lexicon, request_languages
+from core.dates.requests.lexicon import load_lexicon, request_languages
 from core.dates.requests.parts import Assumption, Missing, Problem
 from core.dates.requests.reader import ReminderReading
 from core.dates.schedule import ParsedSchedule, Schedule
+from core.dates.tokens import Kind
 from core.errors import Refused
 from core.markup.markdown import escape
 from core.scheduling.appointments import Requester

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from core.dates.requests.grammar import Context, Match, Rules
-from core.dates.requests.lexicon import Kind, Token
 from core.dates.requests.parts import ClockTime, Span, TimeParts
+from core.dates.tokens import Kind, Token
 
 RULES = Rules()
 

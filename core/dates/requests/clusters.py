@@ -15,9 +15,9 @@ from typing import NamedTuple
 from core.dates.requests import clocks, days, grammar, rhythms
 from core.dates.requests.combining import AFTER_MARKERS, MARKERS, combine, conflicts
 from core.dates.requests.grammar import SPAN, Context, Item, read_items, read_span
-from core.dates.requests.lexicon import Kind, Token, compile_grammar, kinds_of
 from core.dates.requests.parts import ClockTime, Problem, TimeParts
 from core.dates.requests.sentence import ALARM, ASKING, GLUE, Cluster, Sentence
+from core.dates.tokens import Kind, Token, compile_grammar, kinds_of
 
 _RULES = (grammar.RULES, clocks.RULES, days.RULES, rhythms.RULES)
 _CONTINUATION = compile_grammar(

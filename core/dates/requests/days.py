@@ -15,9 +15,9 @@ from core.dates.requests.grammar import (
     Rules,
     read_span,
 )
-from core.dates.requests.lexicon import Kind, Token, Unit
 from core.dates.requests.parts import Assumption, Problem, Span, TimeParts
 from core.dates.schedule import add_months, date_if_valid
+from core.dates.tokens import Kind, Token, Unit
 
 WEEKEND = 8
 """The number of a DAY_GROUP token that means Saturday and Sunday."""

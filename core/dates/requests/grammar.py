@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from typing import NamedTuple
 
-from core.dates.requests.lexicon import Kind, Lexicon, Token, Unit, compile_grammar, kinds_of
+from core.dates.requests.lexicon import Lexicon
 from core.dates.requests.parts import (
     Assumption,
     Problem,
@@ -21,6 +21,7 @@ from core.dates.requests.parts import (
     TimeParts,
 )
 from core.dates.schedule import add_months
+from core.dates.tokens import Kind, Token, Unit, compile_grammar, kinds_of
 
 QUARTER_MONTHS = 3
 VAGUE_DAY = 1

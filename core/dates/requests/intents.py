@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from enum import Enum
 from itertools import pairwise
 
-from core.dates.requests.lexicon import Kind
 from core.dates.requests.sentence import ALARM, ASKING, GLUE, Cluster, Sentence
+from core.dates.tokens import Kind
 
 _QUOTE = re.compile(r'"[^"]*"|“[^”]*”|„[^“”]*[“”]|«[^»]*»|「[^」]*」|『[^』]*』')
 

@@ -10,12 +10,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import Enum, auto
 from functools import cache, lru_cache
 from importlib.resources import files
 from typing import Any, NamedTuple
 from zoneinfo import available_timezones
 
+from core.dates.tokens import Kind, Token, Unit, parse_token_name
 from core.text.normalize import language_data, plain_with_offsets
 
 _PACKAGE = "core.dates.requests"
@@ -28,165 +28,6 @@ MAX_ENDING_LETTERS = 5
 MAX_MINUTE = 59
 NO_CLOCK_TIME = -1
 """The number of a CLOCK such as 13:70, which no clock shows."""
-
-
-class Kind(Enum):
-    """The kind of a token. The comments give examples or the meaning of the token's number."""
-
-    NUMBER = auto()  # in digits or words
-    ONE = auto()  # "a" and "an", which are also articles
-    CLOCK = auto()  # 18:30, noon: the minute of the day
-    CLOCK_OR_DATE = auto()  # 7.30; 1 for "24.12.", which ends with a point
-    SPAN = auto()  # "half an hour": a number of units
-    DATE = auto()  # a date in digits
-    YEAR = auto()
-    ORDINAL = auto()  # first: 1, last: -1
-    MONTH_DAY = auto()  # 30th
-    MINUTE = auto()
-    HOUR = auto()
-    HOUR_OR_AT = auto()  # Turkish "saat": "2 saat sonra", "saat 9'da"
-    HOUR_SIGN = auto()  # the h of "18h"
-    UNIT = auto()  # a day or a longer unit
-    OCLOCK = auto()
-    AMPM = auto()  # 0 or 12
-    PART = auto()  # a part of the day: the hour that it means
-    PAST_OR_PART = auto()  # Turkish "geçe" and "gece", which are alike without accents
-    HALF_TO = auto()  # German "halb": "halb acht" is 7:30
-    HALF_PAST = auto()
-    AND_HALF = auto()
-    QUARTER = auto()  # 15 or 45 minutes
-    QUARTER_OF = auto()  # Russian "четверть восьмого" is 7:15
-    PAST = auto()
-    TO_HOUR = auto()  # "ten to five"
-    PAST_AFTER = auto()  # Turkish "sekizi on geçe"
-    TO_AFTER = auto()  # Turkish "sekize on var"
-    MINUS = auto()  # French "cinq heures moins dix"
-    WITHOUT = auto()  # Russian "без десяти пять"
-    AT = auto()
-    AT_OR_TO = auto()  # Spanish "para las": "para las 8", "diez para las 8"
-    IN = auto()
-    ON = auto()  # 1: always begins a time after a request
-    THE = auto()
-    OF = auto()
-    AND = auto()
-    OR = auto()
-    COMMA = auto()
-    COLON = auto()
-    TO = auto()  # the "to" of a range
-    FROM = auto()
-    BETWEEN = auto()
-    RANGE_END = auto()  # follows a range: Japanese "間"
-    LATER = auto()  # "from now"; follows its span
-    AGO = auto()
-    BEFORE = auto()
-    FOR = auto()
-    DURING_AFTER = auto()  # follows its span: Turkish "boyunca"
-    NEXT = auto()
-    THIS = auto()
-    LAST = auto()
-    EVERY = auto()
-    EVERY_AFTER = auto()  # follows its unit: Korean "마다"
-    OTHER_EVERY = auto()  # the "other" of "every other day"
-    ALTERNATE_AFTER = auto()  # French "un jour sur deux"
-    REPEAT = auto()  # "daily": a number of units
-    ALWAYS = auto()
-    WEEKDAY = auto()  # 0 for Monday
-    WEEKDAYS = auto()  # each of these weekdays, such as "mondays"; 7: Monday to Friday, 8: weekends
-    DAY_GROUP = auto()  # 7: the word "weekday", 8: the word "weekend"
-    MONTH = auto()
-    MONTH_SIGN = auto()  # follows the number of a month: 月
-    DAY_SIGN = auto()  # follows the number of a day: 日
-    POINT = auto()  # the full stop after the number of a day: German "3. Mai"
-    DAY_PREFIX = auto()  # precedes the number of a day: Portuguese "dia"
-    RELATIVE = auto()  # tomorrow, next week: a number of units from today
-    PART_OF_RELATIVE = auto()  # "tonight": today, and the hour
-    FEAST = auto()  # month * 100 + day, or with `Token.feast` the days after a movable feast
-    MONTH_EDGE = auto()  # "end of the month": the day
-    EDGE_OF = auto()  # "the end of" before a month: 1 or -1
-    EDGE_AFTER = auto()  # follows a month: Japanese "末"
-    VAGUE = auto()  # "soon", "when I get home"; 1: "some day", which is vague without a day
-    UNTIL = auto()
-    UNTIL_AFTER = auto()
-    START = auto()
-    START_AFTER = auto()
-    EXCEPT = auto()
-    EXCEPT_AFTER = auto()
-    TIMES = auto()  # the "times" of "3 times"
-    TIMES_COUNT = auto()  # "twice"
-    PER = auto()
-    CITY = auto()  # the index of a zone; see `Token.zone`
-    ZONE = auto()  # "UTC", "Moscow time"
-    ZONE_WORD = auto()
-    NO = auto()  # begins a correction
-    REQUEST = auto()  # 1: asks to wake the person, 2: asks for an alarm, 3: may tell of the past
-    MENTION = auto()  # requests only at the beginning or the end of a sentence: "reminder"
-    BLOCK = auto()  # "don't remind me"; 1: only before a request, such as "translate"
-    PERSON = auto()  # somebody who reminds, if the word begins a sentence; 1: precedes the verb
-    LIST = auto()  # asks for the reminders
-    HOW = auto()  # asks how to set a reminder; 1: only at the beginning
-    TOLD = auto()  # tells about a reminder: "sent", "forgot"
-    QUESTION = auto()  # who, what: asks for knowledge after a request
-    POLITE = auto()
-    FILLER = auto()  # between two parts of a time: "sharp", "day"
-    OTHER = auto()
-
-
-class Unit(Enum):
-    """A unit of time."""
-
-    SECOND = "second"
-    MINUTE = "minute"
-    HOUR = "hour"
-    DAY = "day"
-    WEEK = "week"
-    MONTH = "month"
-    YEAR = "year"
-
-
-class Token(NamedTuple):
-    """A word, a number, a sign or a phrase, and its place in the text."""
-
-    kind: Kind
-    # The meaning of the number depends on the kind; see `Kind`.
-    number: float = 0
-    unit: Unit | None = None
-    # Set for DATE: the numbers in the order of the text, such as (3, 5) or (2026, 12, 1).
-    date: tuple[int, ...] = ()
-    # An IANA name; set for CITY and ZONE.
-    zone: str = ""
-    # The name of a feast in `feasts.toml`.
-    feast: str = ""
-    # Whether the token is written in digits.
-    is_digits: bool = False
-    start: int = 0
-    end: int = 0
-
-
-_FIRST_CHARACTER = 0xE000
-"""Kinds are private characters in the strings that a grammar matches."""
-
-
-def _character(kind: Kind) -> str:
-    return chr(_FIRST_CHARACTER + kind.value)
-
-
-def compile_grammar(grammar: str) -> re.Pattern[str]:
-    """Compile a regular expression over kinds of tokens, to be matched against `kinds_of`.
-
-    The names of kinds in lower case stand for tokens: ``at number oclock?``. The rest has the
-    syntax of `re`. White space and comments after ``#`` are ignored.
-    """
-    without_comments = re.sub(r"#.*", "", grammar)
-    # A name after "?P<" or "(?P=" is the name of a group, not a kind.
-    letters = re.sub(
-        r"(?<!P[<=])\b[a-z_]+\b", lambda name: _character(Kind[name[0].upper()]), without_comments
-    )
-    return re.compile(re.sub(r"\s", "", letters))
-
-
-def kinds_of(tokens: Sequence[Token]) -> str:
-    """Return the kinds of the tokens as a string with one character per token."""
-    return "".join(_character(token.kind) for token in tokens)
 
 
 # --- Lexicons ---
@@ -275,7 +116,7 @@ def build_lexicon(language: str, data: Mapping[str, Any]) -> Lexicon:
         short_weekdays=_read_short_weekdays(data.get("short_weekdays", {})),
     )
     for name, phrases in data["tokens"].items():
-        tokens = _parse_token_name(name)
+        tokens = parse_token_name(name)
         for phrase in re.split(r"[,\n]", phrases):
             for form in _expand(phrase):
                 _add_phrase(lexicon, form, tokens)
@@ -351,52 +192,12 @@ def _add_length(lexicon: Lexicon, form: str) -> None:
         lengths.append(len(form))
 
 
-def _parse_token_name(name: str) -> tuple[Token, ...]:
-    """Return the tokens that a key of the table `tokens` names.
-
-    ``month 5`` is a token with a number, ``relative 1 day`` is a token with a number and a unit,
-    ``feast easter 1`` is the day after Easter, and ``half_to number 8`` is two tokens.
-    """
-    tokens: list[Token] = []
-    for part in name.split():
-        if re.fullmatch(r"-?[\d.]+", part):
-            tokens[-1] = tokens[-1]._replace(number=float(part))
-        elif part in _UNIT_NAMES and tokens and tokens[-1].kind in _KINDS_WITH_UNIT:
-            tokens[-1] = tokens[-1]._replace(unit=Unit(part))
-        elif tokens and tokens[-1].kind is Kind.FEAST and part.upper() not in Kind.__members__:
-            tokens[-1] = tokens[-1]._replace(feast=part)
-        else:
-            tokens.append(Token(Kind[part.upper()]))
-    return tuple(map(_with_unit, tokens))
-
-
 _ABBREVIATED = {Kind.WEEKDAY, Kind.MONTH}
 MAX_ABBREVIATION = 4
 """Names of days and months with so few letters may end with a full stop: "Dec. 3"."""
 _CORRECTABLE = {Kind.WEEKDAY, Kind.WEEKDAYS, Kind.MONTH, Kind.RELATIVE}
 MIN_CORRECTABLE = 7
 """Words with so many letters are read as a day or month if one letter is wrong."""
-_UNIT_NAMES = {unit.value for unit in Unit}
-_KINDS_WITH_UNIT = (
-    Kind.UNIT,
-    Kind.RELATIVE,
-    Kind.SPAN,
-    Kind.REPEAT,
-    Kind.DAY_PREFIX,
-    Kind.DAY_SIGN,
-    Kind.PART,
-)
-_FIXED_UNITS = {
-    Kind.MINUTE: Unit.MINUTE,
-    Kind.HOUR: Unit.HOUR,
-    Kind.HOUR_OR_AT: Unit.HOUR,
-    Kind.HOUR_SIGN: Unit.HOUR,
-}
-
-
-def _with_unit(token: Token) -> Token:
-    return token._replace(unit=_FIXED_UNITS.get(token.kind, token.unit))
-
 
 # --- Texts ---
 

@@ -13,8 +13,8 @@ from enum import Enum
 from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo
 
-from core.dates.requests.lexicon import Unit
 from core.dates.schedule import add_months, date_if_valid, nth_weekday, resolve_wall_time
+from core.dates.tokens import Unit
 
 EVENING = 18
 """Parts of the day from this hour on move "10:30" to the evening."""

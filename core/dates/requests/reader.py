@@ -20,7 +20,6 @@ from core.dates.requests.combining import settle_points
 from core.dates.requests.grammar import Context
 from core.dates.requests.intents import Intent, IntentReader
 from core.dates.requests.lexicon import (
-    Kind,
     Lexicon,
     Text,
     load_lexicon,
@@ -37,6 +36,7 @@ from core.dates.requests.parts import (
 )
 from core.dates.requests.sentence import ALARM, ASKING, WAKE_UP, Cluster, Sentence
 from core.dates.requests.tasks import TaskReader
+from core.dates.tokens import Kind
 
 _CANDIDATES = ASKING | {Kind.LIST, Kind.HOW, Kind.BLOCK}
 """A message without one of these tokens doesn't concern reminders."""

@@ -19,8 +19,8 @@ from core.dates.requests.grammar import (
     add_unit,
     read_span,
 )
-from core.dates.requests.lexicon import Kind, Token, Unit
 from core.dates.requests.parts import Assumption, Problem, Repeat, Span, TimeParts
+from core.dates.tokens import Kind, Token, Unit
 
 WEEKDAY_GROUPS = {7: (0, 1, 2, 3, 4), 8: (5, 6)}
 
