@@ -22,6 +22,7 @@ import pytest
 from core.dates.recurrence import next_recurrences
 from core.dates.requests.lexicon import build_lexicon
 from core.dates.requests.reader import read_in_language
+from core.dates.tokens import Kind, PeriodLexicon, add_day_names
 from core.errors import ToolError
 from core.ports import Adapter, Reply
 from core.skills.folders import read_skill
@@ -267,6 +268,19 @@ def test_every_command_is_documented() -> None:
         group.name for group in app().registered_groups
     ]
     assert [name for name in shell if f"mneme {name}" not in text and name != "run"] == []
+
+
+def test_the_documented_lexicon_also_names_days_for_recall() -> None:
+    (example,) = _blocks(ROOT / "docs" / "extending.md", "toml")
+    lexicon = PeriodLexicon()
+
+    add_day_names(lexicon, tomllib.loads(example))
+
+    kinds = {words: tokens[0].kind for words, tokens in lexicon.phrases.items()}
+    assert kinds[("pasquetta",)] is Kind.FEAST
+    assert kinds[("maggio",)] is Kind.MONTH
+    assert kinds[("domani",)] is Kind.RELATIVE
+    assert ("ogni",) not in kinds
 
 
 @pytest.mark.parametrize(

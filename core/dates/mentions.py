@@ -98,6 +98,11 @@ _FORMS = compile_grammar(
                 (?! [last next every] | [to until] [on in]* weekday
                     | [comma on in]* [month_day number month date] )
         )
+        | (?P<feast>
+            feast in? year                                      # Easter 2024
+            | (?<= [in on since until] ) feast
+                (?= [comma and to between after in before on until since] | $ )
+        )
         | (?P<month>
             (?: third (?: [to and] + third )? in? )? (?: year in? )? month (?: in? third )?
                 (?: [in comma]* year )?                         # early May 2024
@@ -482,6 +487,19 @@ def _read_year(tokens: Sequence[Token], today: date) -> list[Period]:
     return [Period(first, add_months(first, 12) - ONE_DAY)]
 
 
+def _read_feast(tokens: Sequence[Token], today: date) -> list[Period]:
+    """Read the form `feast`: ``on Christmas Eve``, ``Easter 2024``.
+
+    Without a year, a feast means its latest day, or the next one if it hasn't been yet.
+    """
+    from core.dates.requests.feasts import feast_in_year
+
+    years = _numbers(tokens, Kind.YEAR) or [today.year, today.year - 1, today.year + 1]
+    days = [day for year in years if (day := feast_in_year(tokens[0], year)) is not None]
+    past = [day for day in days if day <= today] or days
+    return [Period(past[0], past[0])] if past else []
+
+
 def _read_relative(tokens: Sequence[Token], today: date) -> list[Period]:
     """Read the form `relative`: ``yesterday``, ``last week``, ``3 days ago``, ``last May``."""
     relative = _find(tokens, Kind.RELATIVE)
@@ -592,6 +610,7 @@ _READERS: Mapping[str, Callable[[Sequence[Token], date], list[Period]]] = {
     "week": _read_week,
     "day": _read_day,
     "relative": _read_relative,
+    "feast": _read_feast,
     "month": _read_month,
     "season": _read_season,
     "year": _read_year,

@@ -14,11 +14,12 @@ to it suggest a date.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, StrEnum, auto
 from functools import cache, lru_cache
-from typing import NamedTuple
+from importlib.resources import files
+from typing import Any, NamedTuple
 
 from core.dates.cursor import word_tables
 from core.text.normalize import LETTER_CLASS, comparison_form, language_data
@@ -29,6 +30,9 @@ _MAX_ENDING_LETTERS = 4
 """A star in `data/mentions.toml` matches an ending of at most this many letters."""
 
 
+_LEXICONS = "core.dates.requests"
+MIN_DAY_NAME = 5
+"""A name of a day or month in a lexicon of `requests` counts for periods with so many letters."""
 _FIRST_CHARACTER = 0xE000
 """Kinds are private characters in the strings that a grammar matches."""
 
@@ -253,6 +257,8 @@ def parse_token_name(name: str) -> tuple[Token, ...]:
 _UNKNOWN = (Token(Kind.OTHER),)
 
 
+_DAY_NAMES = (Kind.FEAST, Kind.WEEKDAY, Kind.MONTH, Kind.RELATIVE)
+
 # --- Words ---
 
 # Splits "on 3 May, 2026-05" into "on", "3", "May", ",", "2026-05".
@@ -268,8 +274,8 @@ _WORD_OR_NUMBER = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class _Lexicon:
-    """The phrases of `data/mentions.toml`, split into words and numbers."""
+class PeriodLexicon:
+    """The phrases that name periods of the past, split into words and numbers."""
 
     phrases: dict[tuple[str, ...], tuple[Token, ...]] = field(default_factory=dict)
     # For each word, the number of words in the longest phrase that begins with it.
@@ -277,25 +283,60 @@ class _Lexicon:
     # Words with a star, such as "erste*", without the star. See `_MAX_ENDING_LETTERS`.
     stems: dict[str, tuple[Token, ...]] = field(default_factory=dict)
 
+    def add(self, phrase: str, tokens: tuple[Token, ...]) -> None:
+        """Add a phrase. An earlier phrase wins."""
+        form = comparison_form(phrase.strip())
+        words = tuple(_split(form.removesuffix("*")))
+        if not words:
+            return
+        if form.endswith("*") and len(words) == 1:
+            self.stems.setdefault(words[0], tokens)
+        self.phrases.setdefault(words, tokens)
+        self.max_words[words[0]] = max(self.max_words.get(words[0], 0), len(words))
+
 
 def _split(text: str) -> list[str]:
     return [match[0] for match in _WORD_OR_NUMBER.finditer(text)]
 
 
 @cache
-def _lexicon() -> _Lexicon:
-    """Read `data/mentions.toml`. If a phrase is listed twice, its first meaning counts."""
-    lexicon = _Lexicon()
+def lexicon_languages() -> tuple[str, ...]:
+    """Return the languages with a lexicon in `requests/data`. English comes first."""
+    names = (entry.name for entry in files(_LEXICONS).joinpath("data").iterdir())
+    languages = [name.removesuffix(".toml") for name in names if name.endswith(".toml")]
+    return tuple(sorted(languages, key=lambda language: (language != "en", language)))
+
+
+@cache
+def _lexicon() -> PeriodLexicon:
+    """Read `data/mentions.toml` and then the names of days in the lexicon of each language.
+
+    If a phrase is listed twice, its first meaning counts.
+    """
+    lexicon = PeriodLexicon()
     for name, phrases in language_data("mentions", "core.dates")["tokens"].items():
-        tokens = parse_token_name(name)
         for phrase in phrases.split(","):
-            form = comparison_form(phrase.strip())
-            words = tuple(_split(form.removesuffix("*")))
-            if form.endswith("*") and len(words) == 1:
-                lexicon.stems.setdefault(words[0], tokens)
-            lexicon.phrases.setdefault(words, tokens)
-            lexicon.max_words[words[0]] = max(lexicon.max_words.get(words[0], 0), len(words))
+            lexicon.add(phrase, parse_token_name(name))
+    for language in lexicon_languages():
+        add_day_names(lexicon, language_data(language, _LEXICONS))
     return lexicon
+
+
+def add_day_names(lexicon: PeriodLexicon, data: Mapping[str, Any]) -> None:
+    """Add the feasts of a language, and its days and months if `mentions.toml` hasn't got them.
+
+    `data` is the content of a file of `requests/data`. Short words are left out: they are too
+    often other words.
+    """
+    kinds = _DAY_NAMES if data.get("names_periods") else (Kind.FEAST,)
+    for name, phrases in data["tokens"].items():
+        tokens = parse_token_name(name)
+        if len(tokens) != 1 or tokens[0].kind not in kinds:
+            continue
+        for phrase in re.split(r"[,\n]", phrases):
+            is_long = len(phrase.strip()) >= MIN_DAY_NAME or data.get("is_unspaced")
+            if is_long and "(" not in phrase:
+                lexicon.add(phrase, tokens)
 
 
 @lru_cache(maxsize=4_000)

@@ -12,6 +12,7 @@ from typing import Any
 
 from core.dates.recurrence import easter_sunday
 from core.dates.schedule import date_if_valid, nth_weekday
+from core.dates.tokens import Token
 from core.text.normalize import language_data
 
 MAX_YEARS_SEARCHED = 8
@@ -32,6 +33,16 @@ def next_feast_dates(name: str, days_after: int, today: date) -> tuple[date, ...
     years = range(today.year - 1, today.year + MAX_YEARS_SEARCHED)
     dates = [day + distance for year in years for day in _dates_in_year(rule, year)]
     return tuple(day for day in dates if day >= today)[:2]
+
+
+def feast_in_year(feast: Token, year: int) -> date | None:
+    """Return the date of a FEAST token in a year, or None if the year has none."""
+    if not feast.feast:
+        month, day = divmod(int(feast.number), 100)
+        return date_if_valid(year, month, day)
+    rule = language_data("feasts", "core.dates")[feast.feast]
+    dates = _dates_in_year(rule, year)
+    return dates[0] + timedelta(days=feast.number) if dates else None
 
 
 def _dates_in_year(rule: Mapping[str, Any], year: int) -> list[date]:

@@ -11,11 +11,10 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
-from importlib.resources import files
 from typing import Any, NamedTuple
 from zoneinfo import available_timezones
 
-from core.dates.tokens import Kind, Token, Unit, parse_token_name
+from core.dates.tokens import Kind, Token, Unit, lexicon_languages, parse_token_name
 from core.text.normalize import language_data, plain_with_offsets
 
 _PACKAGE = "core.dates.requests"
@@ -79,12 +78,9 @@ class Lexicon:
     long_names: dict[str, list[str]] = field(default_factory=dict)
 
 
-@cache
 def request_languages() -> tuple[str, ...]:
     """Return the languages with a lexicon. English comes first."""
-    names = (entry.name for entry in files(_PACKAGE).joinpath("data").iterdir())
-    languages = [name.removesuffix(".toml") for name in names if name.endswith(".toml")]
-    return tuple(sorted(languages, key=lambda language: (language != "en", language)))
+    return lexicon_languages()
 
 
 @cache
