@@ -20,6 +20,7 @@ from core.facts.changes import (
     read_changes,
     starts_later,
     topic_words_in,
+    topics_of,
 )
 from core.facts.wording import have_same_stem, split_sentences
 from core.text.normalize import fold, is_unspaced, language_data, plain_with_offsets, words_of
@@ -36,6 +37,12 @@ MIN_RELEVANCE = 0.5
 NAME_WEIGHT = 2
 MIN_STEM_CHARS = 3
 """Words of at most this length have no endings."""
+MAX_FOLLOW_UP_CHARS = 300
+MIN_COMPOUND_CHARS = 9
+"""A shorter German word isn't taken for a compound."""
+MAX_FOLLOW_UP_WORDS = 60
+MAX_SUBJECT_CHARS = 4
+"""The subject of a text without spaces has at most so many characters."""
 MIN_SHARED_CHARS = 1
 """A word that two statements have in common must be longer than this."""
 
@@ -78,9 +85,24 @@ class AskedQuestion:
         self.now = now
         self.reading = read_changes(text)
         self.topic_words = topic_words_in(text)
+        self.topics = {topic for topics in self.topic_words.values() for topic in topics}
         self.names = {name.casefold() for name in names_in(text)}
         # The words that belong to no topic. They must occur in a statement literally.
-        self.words = [word for word in _content_words(text) if not self._is_of_topic(word)]
+        self.words = [
+            word
+            for word in _content_words(self._separate_topics(text))
+            if not self._is_of_topic(word)
+        ]
+
+    def _separate_topics(self, text: str) -> str:
+        """Return a text with spaces around topic words that are written without spaces.
+
+        Otherwise, the last letter of one and the first letter of the next would form a word.
+        """
+        for topic_word in self.topic_words:
+            if is_unspaced(topic_word) and len(topic_word) > 1:
+                text = text.replace(topic_word, f" {topic_word} ")
+        return text
 
     def _is_of_topic(self, word: str) -> bool:
         """Whether a word is one of the topic words, or a part of one without spaces.
@@ -92,6 +114,14 @@ class AskedQuestion:
                 return True
             return any(word in topic or topic in word for topic in self.topic_words)
         return any(word in topic.split() for topic in self.topic_words)
+
+    @property
+    def unspaced_subject(self) -> str:
+        """The word without spaces with which the question begins, or "" if a topic begins it."""
+        word = next((word for word in self.words if is_unspaced(word)), "")
+        start = _plain(self.text).find(word)
+        begins = [_plain(self.text).find(topic) for topic in self.topic_words]
+        return "" if any(0 <= begin < start for begin in begins) else word
 
     def find_missing(self, text: str) -> list[str]:
         """Return the words without a topic that a text doesn't contain."""
@@ -140,8 +170,7 @@ class AskedQuestion:
 
     def _asks_for_state(self) -> bool:
         """Whether the question asks for a state, and not for a plan."""
-        topics = {topic for topics in self.topic_words.values() for topic in topics}
-        return bool(topics) and "plan" not in topics and "when" not in self.reading.kinds
+        return bool(self.topics) and "plan" not in self.topics and "when" not in self.reading.kinds
 
     def _is_about_asker(self) -> bool:
         """Whether the question is about its asker, or names nobody."""
@@ -156,6 +185,9 @@ class AskedQuestion:
         question_words = _Words(self.text)
         if "other" in quote.reading.kinds:
             person = quote.reading.person
+            if not self.topics.isdisjoint(topics_of(person)):
+                # "My son" belongs to "what are my children called?".
+                return False
             # "my cousin" is in "when is my cousin's birthday?", but "my" alone isn't.
             person_words = _content_words(person) if is_unspaced(person) else words_of(person)[-1:]
             return not any(map(question_words.contain, person_words))
@@ -172,18 +204,44 @@ class AskedQuestion:
 
 _OPENING_WORD = re.compile(r"[^\W\d_]+")
 _GERMAN_SUBJECT = re.compile(r"([A-ZÄÖÜ]\w+) (?:hat|ist|war|\w{2,}t)(?!\w)")
-"""A name and a verb: "Jonas fährt". A noun has an article or other words around it."""
+"""A name and a verb: "Jonas fährt". Most nouns have an article or other words around them."""
 
 
 def _find_opening_name(text: str) -> str | None:
     """Return the name with which a message begins, or None."""
-    if languages_of(text) == ("german",):
-        subject = _GERMAN_SUBJECT.match(text)
-        return subject[1] if subject is not None else None
-    word = _OPENING_WORD.match(text)
-    if word is None or not word[0][0].isupper() or not names_in(f"x {text}"):
+    languages = languages_of(text)
+    if languages == ("german",):
+        match = _GERMAN_SUBJECT.match(text)
+        name = match[1] if match is not None else None
+    else:
+        match = _OPENING_WORD.match(text)
+        is_name = match is not None and match[0][0].isupper() and names_in(f"x {text}")
+        name = match[0] if match is not None and is_name else None
+    if name is None or ("german" in languages and _german_nouns().fullmatch(_plain(name))):
         return None
-    return word[0]
+    return name
+
+
+def follow_up_query(quote: Quote) -> str:
+    """Return a search for later statements about a quote: a question with its words.
+
+    A question finds messages with any of its words. Of a German compound, the search also has the
+    possible last words: "Schrebergarten" is followed by "der Garten ist gekündigt". Text without
+    spaces is searched for any pair of its characters.
+    """
+    text = quote.text[:MAX_FOLLOW_UP_CHARS]
+    unspaced_terms = [term for term in query_terms(text) if is_unspaced(term) and len(term) > 1]
+    if unspaced_terms:
+        return " OR ".join(unspaced_terms[:MAX_FOLLOW_UP_WORDS])
+    words = [word.casefold() for word in words_of(text)]
+    if languages_of(text) == ("german",):
+        words += [
+            word[start:]
+            for word in words
+            if len(word) >= MIN_COMPOUND_CHARS
+            for start in range(MIN_STEM_CHARS, len(word) - MIN_STEM_CHARS)
+        ]
+    return f"{' '.join(dict.fromkeys(words[:MAX_FOLLOW_UP_WORDS]))}?"
 
 
 def rank_quotes(question: AskedQuestion, quotes: Iterable[Quote]) -> list[Quote]:
@@ -316,14 +374,29 @@ def _share_subject(question: AskedQuestion, newer: Quote, older: Quote) -> bool:
     if any(question.is_name(word) and not is_unspaced(word) for word in missing):
         return False
     # In text without spaces, the question begins with its subject.
-    if any(is_unspaced(word) for word in missing) and question.words[0] in missing:
-        return False
-    question_topics = {topic for topics in question.topic_words.values() for topic in topics}
-    common_topics = newer.reading.topics & older.reading.topics & question_topics
+    if question.unspaced_subject in missing:
+        return _names_former_value(question, newer, older)
+    common_topics = newer.reading.topics & older.reading.topics & question.topics
     if common_topics and not missing:
         return True
     own_words = [word for word in _content_words(older.text) if len(word) > MIN_SHARED_CHARS]
     return any(map(newer_words.contain, own_words))
+
+
+def _names_former_value(question: AskedQuestion, newer: Quote, older: Quote) -> bool:
+    """Whether a newer statement names what ended and what holds instead: "桂林不去了,改去三亚".
+
+    A word at the beginning of the older statement is what it is about, and no value.
+    """
+    if "swap" not in newer.reading.kinds:
+        return False
+    newer_words = _Words(newer.text)
+    start = _plain(older.text)[:MAX_SUBJECT_CHARS]
+    return any(
+        newer_words.contain(word)
+        for word in _content_words(older.text)
+        if len(word) > MIN_SHARED_CHARS and word not in start and word not in question.words
+    )
 
 
 class _Words:
@@ -335,7 +408,10 @@ class _Words:
         self._terms = frozenset(word_terms(text))
 
     def contain(self, word: str) -> bool:
-        """Whether the text contains a form of a word, or the last part of it ("Schrebergarten")."""
+        """Whether the text contains a form of a word.
+
+        The last part of a compound counts, too: "Garten" and "Schrebergarten".
+        """
         if is_unspaced(word):
             return word in self._plain
         if not self._terms.isdisjoint(word_terms(word)):
@@ -343,7 +419,7 @@ class _Words:
         return any(
             len(own) > MIN_STEM_CHARS
             and len(word) > MIN_STEM_CHARS
-            and (have_same_stem(word, own) or word.endswith(own))
+            and (have_same_stem(word, own) or word.endswith(own) or own.endswith(word))
             for own in self._words
         )
 
@@ -364,6 +440,12 @@ def _common_words() -> frozenset[str]:
     """Return words that occur in questions about anything, such as "still"."""
     words: str = language_data("changes", "core.facts")["common"]["words"]
     return frozenset(words.split())
+
+
+@cache
+def _german_nouns() -> re.Pattern[str]:
+    """Return a pattern for nouns with which German messages begin without an article."""
+    return re.compile("|".join(language_data("changes", "core.facts")["german"]["nouns"]))
 
 
 @cache

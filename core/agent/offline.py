@@ -38,7 +38,6 @@ RESULT_CHARS = 30_000
 MAX_QUERY_CHARS = 2000
 # A longer message is no greeting and none of the other short messages.
 MAX_SMALL_CHARS = 80
-MAX_FOLLOW_UP_CHARS = 300
 STORED_REPLY = "I've saved that."
 # A line of `prompt_and_memory.with_attachments`: "[attached photo: boat.jpg (image/jpeg)]".
 _ATTACHMENT = re.compile(r"\[attached [^:\[\]\n]{1,40}: [^\n]*\]")
@@ -230,7 +229,12 @@ class OfflineModel:
             return _say(last.text.strip() or "Done.")
 
         # Imported here because only questions need it.
-        from core.agent.answers import AskedQuestion, rank_quotes, render_quotes
+        from core.agent.answers import (
+            AskedQuestion,
+            follow_up_query,
+            rank_quotes,
+            render_quotes,
+        )
 
         asked_question = AskedQuestion(question, _time_of_last_message(messages, self._zone))
         quotes = rank_quotes(asked_question, self._collect_quotes(messages, question, results))
@@ -238,7 +242,7 @@ class OfflineModel:
         if quotes and quotes[0].is_askers and searches[-1].query in (question, _topics(question)):
             # Later statements may share words only with the best one: "my laptop is a ThinkPad",
             # then "the ThinkPad gave up, typing this on a Framework".
-            return _call_tools(_search(quotes[0].text[:MAX_FOLLOW_UP_CHARS]))
+            return _call_tools(_search(follow_up_query(quotes[0])))
         if not quotes:
             reason = (
                 "" if self._has_explained(messages) else f" ({self._reason}, so I can only search.)"

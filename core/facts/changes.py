@@ -24,6 +24,7 @@ from core.text.terms import stop_words
 
 ChangeKind = Literal[
     "change",
+    "swap",
     "temporary",
     "past",
     "unreal",
@@ -97,12 +98,16 @@ def read_changes(text: str) -> Reading:
             pattern = _change_pattern(language, kind)
             match = pattern.search(plain)
             # Another person is the subject only at the beginning of a message.
-            is_certain = len(languages) == 1
+            is_certain = len(languages) == 1 or language in UNSPACED_LANGUAGES
             if match and (kind != "other" or _is_opening(match, language, is_certain=is_certain)):
                 kinds.add(kind)
                 if kind == "other":
                     person = match[0]
                 break
+    if "swap" in kinds:
+        # "Swapped Whitby for a week in Bamburgh" isn't about a stay beside another state.
+        kinds.discard("temporary")
+        kinds.add("change")
     return Reading(frozenset(kinds), topics_of(text), person)
 
 
@@ -202,7 +207,12 @@ def starts_later(text: str, said_on: date, today: date) -> bool:
     if "start" not in read_changes(text).kinds:
         return False
     horizon = said_on + timedelta(days=FUTURE_DAYS)
-    first_days = [date.fromordinal(first) for first, _ in find_periods(text, horizon)]
+    # A day such as "last night" is relative to the day of the message.
+    relative_days = {first + FUTURE_DAYS for first, _ in find_periods(text, said_on)}
+    first_days = [
+        date.fromordinal(first - FUTURE_DAYS if first in relative_days else first)
+        for first, _ in find_periods(text, horizon)
+    ]
     return any(first > max(today, said_on) for first in first_days if first <= horizon)
 
 

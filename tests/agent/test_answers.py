@@ -8,7 +8,14 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from core.agent.answers import AskedQuestion, Quote, add_facts, rank_quotes, render_quotes
+from core.agent.answers import (
+    AskedQuestion,
+    Quote,
+    add_facts,
+    follow_up_query,
+    rank_quotes,
+    render_quotes,
+)
 
 START = datetime(2026, 3, 2, 9, tzinfo=UTC)
 
@@ -50,6 +57,14 @@ quanto é o estacionamento? | o estacionamento é 90 reais | o estacionamento fo
 薬は何mg? | 薬は5mgです | 薬が10mgに増えた | 10mg
 우리 아직 나비 키워? | 고양이 나비를 키워 | 나비가 무지개다리를 건넜어 | 무지개
 otopark ne kadar? | otopark 200 lira | otopark 250 liraya çıktı | 250
+where are we going on holiday? | we booked a cabin in Alta for our holiday | swapped Alta for a week in Bodø | Bodø
+which code opens the shed? | the shed code is 2040 | the gardenshed lock is reset to 7171 | 7171
+wann ist der Werkstatttermin? | der Werkstatttermin ist am 3. Mai | Werkstatt hat angerufen, Termin erst am 9. Mai | 9. Mai
+黄金周我们去哪? | 黄金周我们去桂林 | 桂林不去了,改去三亚 | 三亚
+내 최애 과자 뭐야? | 내 최애 과자는 새우깡이야 | 요즘은 꼬깔콘이 최애야 | 꼬깔콘
+資源ごみの日はいつ? | 資源ごみの日は火曜 | 今週から資源ごみの日は木曜に変わった | 木曜
+quando viajo pra Natal? | viajo pra Natal dia 2 de maio | remarquei Natal pro dia 9 de maio | 9 de maio
+どっちを使ってる、ギターとベース? | ギターを使ってる | ギターはやめて、今はベースにしてる | ベース
 """
 STAYS = """
 where do I live? | I live in Cork | my colleague Sean moved to Galway | Cork
@@ -68,7 +83,40 @@ kahveyi nasıl içerim? | kahveyi şekersiz içerim | ablam kahveyi artık sütl
 どこに住んでいますか? | 名古屋に住んでいます | 健太は大阪に引っ越した | 名古屋
 나 무슨 폰 써? | 나는 갤럭시 폰 써 | 아이폰으로 바꿀까 고민하다가 안 바꿨어 | 갤럭시
 where does Jake live? | Jake is crashing in Oslo with Mia | I live in Bristol with my partner Jo | Oslo
+who do I bank with? | I bank with Triodos | Chase keep emailing me to switch, no chance | Triodos
+我养猫吗? | 我养了一只猫 | 王芳把她的猫送人了 | 我养了
 """
+
+
+def test_question_about_children_is_answered_with_each_child() -> None:
+    lines = ask(
+        "what are my children called?", "my son Ole is in year two", "my daughter Ida sings"
+    )
+    assert len(lines) == 2
+    assert "no longer so" not in "".join(lines)
+
+
+def test_second_allergy_stands_beside_the_first() -> None:
+    question = "what is Pia allergic to?"
+    lines = ask(question, "Pia is allergic to eggs", "turns out Pia can't have soy either")
+    assert len(lines) == 2
+    assert "no longer so" not in "".join(lines)
+
+
+@pytest.mark.parametrize(
+    ("statement", "word"),
+    [
+        ("wir haben nen Schrebergarten am Kanal", "garten"),
+        ("die Lesebrille liegt in der Küche", "brille"),
+        ("我们去桂林玩", "桂林"),
+        ("I work at Delaney's", "delaney"),
+    ],
+)
+def test_later_statements_are_searched_by_words_and_parts_of_compounds(
+    statement: str, word: str
+) -> None:
+    query = follow_up_query(Quote(statement, START, "You", is_askers=True))
+    assert word in query.rstrip("?").split()
 
 
 @pytest.mark.parametrize("line", CHANGES.strip().splitlines())

@@ -137,3 +137,11 @@ def test_a_later_day_starts_later_until_it_comes() -> None:
     assert starts_later(text, date(2026, 2, 3), date(2026, 4, 30))
     assert not starts_later(text, date(2026, 2, 3), date(2026, 5, 1))
     assert not starts_later("I'm at the bakery", date(2026, 2, 3), date(2026, 4, 30))
+    assert not starts_later("living in Leith as of last night", date(2026, 2, 3), date(2026, 2, 6))
+
+
+def test_a_swap_is_a_change_though_what_follows_is_short() -> None:
+    kinds = read_changes("swapped Alta for a week in Bodø").kinds
+    assert {"swap", "change"} <= kinds
+    assert "temporary" not in kinds
+    assert "temporary" in read_changes("staying in Alta for a week").kinds
