@@ -15,6 +15,8 @@ from pydantic import AfterValidator, BeforeValidator, Field
 
 # The name of an environment variable, as the value of an option: "MEM0_API_KEY".
 VARIABLE = re.compile(r"[A-Z][A-Z0-9_]+")
+# A variable inside of a value: "Bearer ${LINEAR_KEY}".
+PLACEHOLDER = re.compile(r"\$\{([A-Z][A-Z0-9_]+)\}")
 
 
 def _resolve_zone(name: str) -> str:

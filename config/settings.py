@@ -13,7 +13,7 @@ import os
 import re
 import stat
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -28,7 +28,6 @@ from pydantic import (
 )
 
 from config.field_types import (
-    VARIABLE,
     Amount,
     ChatKey,
     Count,
@@ -52,7 +51,9 @@ from config.field_types import (
 from config.locating import find_line, list_option_paths, suggest_name
 from config.masking import mask_secrets, register_secrets
 from config.secrets_file import SECRETS_FILE, read_secrets
+from config.tool_options import CalendarSource, McpServer, SourceName, WebOptions
 from config.upkeep_options import BackupOptions, RetentionOptions
+from config.variables import get_table, list_named_variables
 
 SETTINGS_FILE = "mneme.toml"
 DEFAULTS = Path(__file__).with_name("default.toml")
@@ -390,6 +391,9 @@ class Settings(_Section):
     memory: MemoryOptions
     facts: FactOptions
     recall: RecallOptions
+    web: WebOptions
+    mcp: Mapping[SourceName, McpServer]
+    calendar: Mapping[SourceName, CalendarSource]
     skills: SkillOptions
     context: ContextOptions
     chats: Mapping[ChatKey, ChatOptions]
@@ -565,7 +569,7 @@ def read_options(file_name: str, text: str) -> tuple[dict[str, Any], list[str]]:
         _merge(options, own_options)
     except tomllib.TOMLDecodeError as error:
         problems.append(f"{file_name}: isn't valid TOML: {error}")
-    _complete_model_names(_get_table(options, "model"))
+    _complete_model_names(get_table(options, "model"))
     for field, variable in ENVIRONMENT.items():
         if options.pop(field, None) is not None:
             problems.append(
@@ -581,9 +585,9 @@ def _apply_renames(options: dict[str, Any], own_options: dict[str, Any]) -> str:
     for old_path, new_path in _RENAMED_OPTIONS:
         old_section, old_name = old_path.split(".")
         new_section, new_name = new_path.split(".")
-        table = _get_table(own_options, old_section)
+        table = get_table(own_options, old_section)
         if old_name in table:
-            _get_table(options, new_section)[new_name] = table.pop(old_name)
+            get_table(options, new_section)[new_name] = table.pop(old_name)
             advice.append(f"{old_path} is now called {new_path}; rename it in mneme.toml.")
     return " ".join(advice)
 
@@ -591,8 +595,8 @@ def _apply_renames(options: dict[str, Any], own_options: dict[str, Any]) -> str:
 def _drop_obsolete_options(own_options: dict[str, Any]) -> None:
     """Remove options of earlier versions that no longer have an effect."""
     own_options.pop("curator", None)
-    _get_table(own_options, "memory").pop("nudge_after", None)
-    _get_table(own_options, "discord").pop("limit_chars", None)
+    get_table(own_options, "memory").pop("nudge_after", None)
+    get_table(own_options, "discord").pop("limit_chars", None)
 
 
 def _complete_model_names(model: dict[str, Any]) -> None:
@@ -611,13 +615,13 @@ def _complete_model_names(model: dict[str, Any]) -> None:
         # The mistake is reported for the chat model only.
         chat = DEFAULT_SERVER
     server = chat.partition("/")[0]
-    small = _get_table(_get_table(model, "servers"), server).get("helper")
+    small = get_table(get_table(model, "servers"), server).get("helper")
     if small:
         model["helper"] = f"{server}/{small}"
     elif "/" in chat:
         model["helper"] = chat
     else:
-        model["helper"] = _get_table(_get_table(model, "servers"), DEFAULT_SERVER).get("helper")
+        model["helper"] = get_table(get_table(model, "servers"), DEFAULT_SERVER).get("helper")
 
 
 def _merge(options: dict[str, Any], own_options: Mapping[str, Any]) -> None:
@@ -629,36 +633,12 @@ def _merge(options: dict[str, Any], own_options: Mapping[str, Any]) -> None:
             options[name] = value
 
 
-def _get_table(options: Mapping[str, Any], name: str) -> dict[str, Any]:
-    """Return the table with this name, or an empty table if there is none."""
-    table = options.get(name)
-    return table if isinstance(table, dict) else {}
-
-
-def list_named_variables(options: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the environment variables that options name, such as ``key = "MEM0_API_KEY"``.
-
-    Only the tables of model servers, memory providers, memory engines, recall and backup have such
-    options.
-    """
-    memory = _get_table(options, "memory")
-    groups = [_get_table(memory, "providers"), _get_table(memory, "engines")]
-    groups.append(_get_table(_get_table(options, "model"), "servers"))
-    groups.append(_get_table(options, "recall"))
-    groups.append({"backup": _get_table(options, "backup")})
-    for group in groups:
-        for name in group:
-            for value in _get_table(group, name).values():
-                if isinstance(value, str) and VARIABLE.fullmatch(value):
-                    yield value
-
-
 def _check_tokens(options: Mapping[str, Any]) -> list[str]:
     """Return a problem for each platform that is switched on without a token."""
     problems = []
     for name in PLATFORMS:
         token_field = f"{name}_token"
-        if _get_table(options, name).get("enabled") is True and token_field not in options:
+        if get_table(options, name).get("enabled") is True and token_field not in options:
             problems.append(
                 f"{name}.enabled: is true, but there is no token; "
                 f"set {ENVIRONMENT[token_field]} in {SECRETS_FILE} or in the environment"

@@ -558,6 +558,8 @@ class Tool:
     effects: Mapping[str, Effect] = field(default_factory=dict)
     # The argument that names the action. It may also be an argument of the items of a list.
     action_argument: str = "action"
+    # The argument that contains the arguments of another tool, if the tool calls others.
+    inner_argument: str = ""
     # Returns the text for the model, or raises ToolError or Refused.
     run: Callable[[Json, ToolContext], Awaitable[str]]
     # The result repeats stored text, so it isn't indexed.
@@ -567,6 +569,8 @@ class Tool:
     # An external service may store the arguments, so scheduled and incognito sessions can't use the
     # tool.
     is_external: bool = False
+    # The tool looks something up outside: its arguments are an address or search words.
+    is_lookup: bool = False
     # Used instead of the general timeout if it's longer.
     timeout_s: float = 0.0
     # Returns the stored things that a call changes. None if the tool can't tell.

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from datetime import time, timedelta
+from functools import partial
 from pathlib import Path
 
 from filelock import FileLock, Timeout
@@ -56,12 +57,13 @@ from core.store.sqlite.opening import wait_until_unlocked
 from core.store.sync import PLATFORM as MEMORY
 from core.store.sync import SyncQueue
 from core.text.normalize import language_data
-from core.types import Tool
+from core.types import Tool, ToolContext
 from gateway import texts
 from gateway.access_and_rates import Access, RateLimiter
 from gateway.admission import Admission
 from gateway.briefs import BriefWriter
 from gateway.commands.accounts import AccountCommands
+from gateway.commands.agenda import AgendaCommands
 from gateway.commands.export import ExportCommands
 from gateway.commands.facts import FactCommands
 from gateway.commands.files import FileCommands
@@ -91,7 +93,14 @@ from gateway.process import (
 from gateway.queues import ConversationQueues
 from gateway.receipts import ReceiptWriter
 from gateway.scheduler import Scheduler
-from gateway.services import LOCK_FILE, STATE_FILE, Services, create_model_client, load_providers
+from gateway.services import (
+    LOCK_FILE,
+    STATE_FILE,
+    Services,
+    create_model_client,
+    is_owner,
+    load_providers,
+)
 from gateway.turns import BatchRunner, TurnDispatcher, TurnRunner
 
 
@@ -211,9 +220,12 @@ async def build_message_path(
         ),
         *skills.tools.tools,
         *build_file_tools(services.files),
+        *_build_outside_tools(services),
     ]
     reserved_names = [DELEGATE, *(tool.name for tool in core_tools)]
     tools = [*await memory.tools(reserved_names), *core_tools]
+    if services.mcp is not None:
+        tools += await services.mcp.load_tools([DELEGATE, *(tool.name for tool in tools)])
     gate = Gate(transcripts, services.notebook.review, evidence.explain_untyped)
     if helper_model is not None and settings.delegation.max_rounds:
         task_prompt = _build_prompt(services, memory, tools, windows, context_files, skills)
@@ -238,6 +250,7 @@ async def build_message_path(
         ForgetCommands(services),
         reminders,
         TimeCommands(services),
+        AgendaCommands(services),
         AccountCommands(services),
         StatusCommands(services, memory),
         ExportCommands(services),
@@ -264,6 +277,21 @@ async def build_message_path(
         reviewer=_build_reviewer(services, helper_model),
         adapters=adapters,
     )
+
+
+def _build_outside_tools(services: Services) -> list[Tool]:
+    """Build the tools for the web and the calendar, as far as the settings switch them on."""
+    tools = services.web.list_tools() if services.web is not None else []
+    if services.calendars is not None:
+        from core.tools.agenda import calendar_tool
+
+        async def find_zone(context: ToolContext) -> str:
+            return await services.appointments.zone_of(context.account)
+
+        tools.append(
+            calendar_tool(services.calendars, find_zone, partial(is_owner, services.people))
+        )
+    return tools
 
 
 def _build_reviewer(services: Services, helper: Model | None) -> MemoryReviewer | None:

@@ -43,6 +43,7 @@ class BriefWriter:
             local = now.astimezone(zone)
             lines.append(texts.BRIEF_TODAY.format(day=f"{local:%A} {local.day} {local:%B}"))
             lines += reminders or [texts.BRIEF_NOTHING]
+            lines += await self._list_events(job, zone)
         else:
             lines.append(texts.CHECKIN_ASK)
             if reminders:
@@ -52,6 +53,22 @@ class BriefWriter:
             count = texts.format_count(len(pending), "change")
             lines.append(texts.BRIEF_PENDING.format(count=count))
         return "\n".join(lines)
+
+    async def _list_events(self, job: Job, zone: ZoneInfo) -> list[str]:
+        """Return lines with the events of today that aren't over yet, for the owner only."""
+        calendars = self._services.calendars
+        if calendars is None or job.account is None:
+            return []
+        access = await self._services.people.load_access(job.account, job.scope)
+        if not access.is_owner:
+            return []
+        # Imported here because most homes have no calendar.
+        from core.tools.agenda import list_today, render_event
+
+        agenda = await list_today(calendars, self._services.clock.now(), zone)
+        lines = [f"- {escape(render_event(event))}" for event in agenda.events[:MAX_LISTED]]
+        heading = [texts.BRIEF_EVENTS] if lines else []
+        return [*heading, *lines, *agenda.problems]
 
 
 def list_day(jobs: Sequence[Job], now: datetime, zone: ZoneInfo) -> list[str]:

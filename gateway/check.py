@@ -73,6 +73,12 @@ async def run_checks(settings: Settings | None, problems: Sequence[str] = ()) ->
             queues = await _count_queued_items(services)
             if services.embeddings is not None:
                 results.append(await run_probe("embeddings", services.embeddings.probe()))
+            if services.web is not None and settings.web.search:
+                results.append(await run_probe("web search", services.web.probe()))
+            if services.calendars is not None:
+                for name in settings.calendar:
+                    probe = services.calendars.probe(name)
+                    results.append(await run_probe(f"calendar {name}", probe))
             results += await _check_context_files(services)
     except StoreError as error:
         results.append(_describe_store_error(error, settings))

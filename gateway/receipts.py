@@ -43,6 +43,8 @@ LABEL_CHARS = 20
 # A turn makes at most this many changes of notes that receipts can show.
 MAX_CHANGES = 50
 MAX_BUTTONS = 8
+# An answer names at most this many of the web pages that were read for it.
+MAX_SOURCES = 5
 # For each action of the tool `reminder`: the subcommand of /cron that takes the action back.
 _UNDO_OF_JOB_ACTIONS = {"remove": "restore", "pause": "resume", "resume": "pause"}
 
@@ -110,6 +112,7 @@ class ReceiptWriter:
             lines.append(_render_pending(note))
             if not note.scope.is_group or reader.is_owner:
                 buttons += make_decision_buttons(note)
+        lines += _list_sources(rows)
         if any(_is_over_budget(row) for row in rows):
             lines.append(texts.TURN_BUDGET_SPENT)
         if not lines and not buttons:
@@ -372,6 +375,27 @@ def _list_sent_files(rows: Sequence[Message]) -> list[Json]:
 def _find_start(rows: Sequence[Message]) -> datetime | None:
     """Return when the model first called tools in a turn, or None if it called none."""
     return next((row.created_at for row in rows if row.role == "assistant"), None)
+
+
+def _list_sources(rows: Sequence[Message]) -> list[str]:
+    """Return a line with the web pages that were read in a turn, or no line."""
+    results = [row.text for row in rows if row.role == "tool" and row.tool_name == "web_fetch"]
+    if not results:
+        return []
+    # Imported here because most turns read no page.
+    from core.tools.web import read_source
+
+    sources = {source.url: source for source in map(read_source, results) if source is not None}
+    items = [
+        texts.SOURCE.format(
+            number=number,
+            title=escape(shorten(source.title, QUOTE_CHARS)),
+            url=source.url,
+            day=f"{source.read_on.day} {source.read_on:%b %Y}",
+        )
+        for number, source in enumerate(list(sources.values())[:MAX_SOURCES], start=1)
+    ]
+    return [texts.SOURCES.format(sources=" · ".join(items))] if items else []
 
 
 def _is_over_budget(row: Message) -> bool:

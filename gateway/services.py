@@ -49,13 +49,16 @@ from core.store.sqlite.copying import needs_migration
 from core.store.sqlite.database import Database, LockWait
 from core.store.sync import SyncQueue
 from core.store.usage_and_limits import Budget, UsageLog
-from core.types import LOCAL_SCOPE, Account, Address, ErasureEpoch, File, Scope
+from core.types import LOCAL_SCOPE, Account, Address, ErasureEpoch, File, Scope, ToolContext
 from gateway import texts
 from gateway.owner_notices import OwnerNotices
 from gateway.supervisor import WallClock
 
 if TYPE_CHECKING:
     from core.search.embeddings import EmbeddingRetriever
+    from core.tools.calendars import Calendars
+    from core.tools.mcp_tools import McpServers
+    from core.tools.web import WebAccess
 
 
 STATE_FILE = "state.db"
@@ -114,6 +117,9 @@ class Services:
         self.inbox = Inbox(database, clock, incognito, callbacks.on_dead_letter)
         self.conversations = Conversations(database, clock, incognito)
         self.embeddings = create_embeddings(settings, database)
+        self.web = create_web(settings)
+        self.mcp = create_mcp(settings, self.people)
+        self.calendars = create_calendars(settings)
         self.recall = Recall(database, clock, zone, self.embeddings)
         self.jobs = Jobs(database, settings.limits.jobs, settings.limits.scheduled_questions)
         self.usage_log = UsageLog(
@@ -288,6 +294,10 @@ class Services:
             finally:
                 if services.embeddings is not None:
                     await services.embeddings.close()
+                if services.web is not None:
+                    await services.web.close()
+                if services.mcp is not None:
+                    await services.mcp.close()
 
     async def _store_owner(self) -> None:
         parsed_accounts = map(parse_account, self.settings.owner.accounts)
@@ -377,6 +387,46 @@ def connect_model_server(settings: Settings, clock: Clock, name: str) -> ModelCl
 
     names = ServerNames(key=server.key, address=address, api="Chat Completions API")
     return ChatCompletions(key, url, clock, options.tries, options.patience_s, names=names)
+
+
+def create_web(settings: Settings) -> WebAccess | None:
+    """Create the access to the web, or return None if it is switched off."""
+    options = settings.web
+    if not options.fetch and not options.search:
+        return None
+    # Imported here because it is needed only if the web is switched on.
+    from core.tools.page_reader import PageReader
+    from core.tools.web import WebAccess
+
+    secret = settings.variables.get(options.key)
+    key = secret.get_secret_value() if secret else ""
+    decoder = Decoder(settings.media.decode_s, settings.media.decode_memory_mb)
+    return WebAccess(options, PageReader(decoder).read, key)
+
+
+async def is_owner(people: People, context: ToolContext) -> bool:
+    """Return whether the person for whom a tool runs is the owner."""
+    return (await people.load_access(context.account, context.scope)).is_owner
+
+
+def create_mcp(settings: Settings, people: People) -> McpServers | None:
+    """Create the MCP servers of the settings, or return None if there are none."""
+    if not settings.mcp:
+        return None
+    from core.tools.mcp_tools import McpServers
+
+    variables = {name: secret.get_secret_value() for name, secret in settings.variables.items()}
+    return McpServers(settings.mcp, variables, settings.home, partial(is_owner, people))
+
+
+def create_calendars(settings: Settings) -> Calendars | None:
+    """Create the calendars of the settings, or return None if there are none."""
+    if not settings.calendar:
+        return None
+    from core.tools.calendars import Calendars
+
+    variables = {name: secret.get_secret_value() for name, secret in settings.variables.items()}
+    return Calendars(settings.calendar, variables)
 
 
 def create_embeddings(settings: Settings, database: Database) -> EmbeddingRetriever | None:

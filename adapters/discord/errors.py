@@ -103,7 +103,9 @@ def _response_error(
         return DeliveryError(message, retry_after_s=delay_s, is_unreachable=True)
 
     # In an archived thread nothing can be edited, but a new message reopens the thread.
-    is_archived = error.code == THREAD_ARCHIVED and error.response.method == "PATCH"
+    # The response of a synchronous webhook, which Mneme doesn't use, would have no method.
+    method = getattr(error.response, "method", "")
+    is_archived = error.code == THREAD_ARCHIVED and method == "PATCH"
     if error.code == UNKNOWN_MESSAGE or is_archived:
         return DeliveryError(f"Discord can't edit the message: {details}", is_missing=True)
     if is_interaction and (error.status == 404 or error.code in EXPIRED_INTERACTION_CODES):

@@ -87,6 +87,11 @@ def read_calendar(content: bytes, now: datetime, zone: ZoneInfo) -> list[Calenda
     return list(_read_items(components, now, zone))
 
 
+def parse_calendar(content: bytes) -> Calendar:
+    """Return the calendar of a file as icalendar's object. Raises ValueError if it isn't one."""
+    return Calendar.from_ical(content)
+
+
 def _read_items(components: Sequence[Any], now: datetime, zone: ZoneInfo) -> Iterator[CalendarItem]:
     """Yield an item for each event and task that is still to come.
 

@@ -57,6 +57,9 @@ class Decoded(BaseModel):
     height: int | None = None
     duration_s: float | None = None
     parts: Sequence[_Part] = ()
+    # Of a web page.
+    title: str = ""
+    date: str = ""
     # Whether a copy without a position was written.
     clean: bool = False
 
@@ -83,13 +86,20 @@ class Decoder:
             new_path.unlink(missing_ok=True)
         return decoded
 
+    async def read_page(self, path: Path, url: str, name: str) -> Decoded:
+        """Return what was downloaded from an address, with the title and date of a web page."""
+        return await self._run("page", path, url, name)
+
     async def clean(self, path: Path, copy_path: Path, name: str) -> bool:
         """Write a copy of a picture without its position. Returns False if none is needed."""
         return (await self._run("clean", path, copy_path, name)).clean
 
-    async def _run(self, task: str, path: Path, copy_path: Path, name: str) -> Decoded:
-        """Run one task in a worker process. If it fails, the file counts as a bomb."""
-        arguments = [task, str(path), str(copy_path), name[-80:].replace("\0", "")]
+    async def _run(self, task: str, path: Path, target: Path | str, name: str) -> Decoded:
+        """Run one task in a worker process. If it fails, the file counts as a bomb.
+
+        `target` is the path of the copy or view to write, or the address of a page.
+        """
+        arguments = [task, str(path), str(target), name[-80:].replace("\0", "")]
         limits = [str(self.memory_mb), str(max(1, int(self.timeout_s)))]
         async with self._free_workers:
             process = await asyncio.create_subprocess_exec(

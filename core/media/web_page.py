@@ -6,6 +6,7 @@ Only the worker process imports this module.
 from __future__ import annotations
 
 import logging
+from dataclasses import dataclass
 from html.parser import HTMLParser
 
 import trafilatura
@@ -21,6 +22,34 @@ def read_html(html: str) -> str:
         html, output_format="markdown", include_tables=True, include_links=False
     )
     return article or read_all_text(html)
+
+
+@dataclass(frozen=True, slots=True)
+class Article:
+    """A page from the web."""
+
+    title: str
+    # ISO format, or empty if the page doesn't say.
+    date: str
+    # Markdown, with the addresses of links.
+    text: str
+
+
+def read_article(html: str, url: str) -> Article:
+    """Return the article of the page at an address, or all its text if none is recognized."""
+    logging.getLogger("trafilatura").setLevel(logging.CRITICAL)
+    text = trafilatura.extract(
+        html,
+        url=url,
+        output_format="markdown",
+        include_tables=True,
+        include_links=True,
+        favor_recall=True,
+    )
+    metadata = trafilatura.extract_metadata(html, default_url=url)
+    title = str(getattr(metadata, "title", None) or "")
+    day = str(getattr(metadata, "date", None) or "")
+    return Article(title, day, text or read_all_text(html))
 
 
 def read_all_text(html: str) -> str:

@@ -2,6 +2,8 @@
 
 ``python -m core.media.worker read PATH VIEW NAME MEMORY SECONDS`` prints what the file is as JSON
 (see `core.media.decoding.Decoded`), and writes the view of a picture to VIEW.
+``python -m core.media.worker page PATH URL NAME MEMORY SECONDS`` does the same for what was
+downloaded from URL. Of a web page, it also prints the title and the date, and the text has links.
 ``python -m core.media.worker clean PATH COPY NAME MEMORY SECONDS`` writes a copy of a picture
 without the position. If the process fails or is killed, the file counts as unreadable.
 """
@@ -56,6 +58,20 @@ def read_file(path: Path, view_path: Path, name: str) -> Result:
         return {"type": mime, "parts": _collect(reader(content))}
     except texts.ERRORS:
         return {"type": mime, "note": "broken"}
+
+
+def read_page(path: Path, url: str, name: str) -> Result:
+    """Return what a download is, with its text in parts, and the title and date of a web page."""
+    if kinds.find_type(path, name) != "text/html":
+        return read_file(path, path.with_suffix(".view"), name)
+    from core.media.web_page import read_article
+
+    try:
+        article = read_article(kinds.decode_text(path.read_bytes()[:MAX_TEXT_BYTES]) or "", url)
+    except texts.ERRORS:
+        return {"type": "text/html", "note": "broken"}
+    parts = _collect([("", article.text)])
+    return {"type": "text/html", "title": article.title, "date": article.date, "parts": parts}
 
 
 def _read_picture(path: Path, view_path: Path, mime: str) -> Result:
@@ -191,11 +207,14 @@ def limit_resources(memory_mb: int, seconds: int) -> None:
 
 def main(arguments: list[str]) -> None:
     """Run one task, and print its result as JSON."""
-    task, path, copy_path, name, memory_mb, seconds = arguments
+    task, path, target, name, memory_mb, seconds = arguments
     limit_resources(int(memory_mb), int(seconds))
-    work = clean_file if task == "clean" else read_file
     try:
-        result = work(Path(path), Path(copy_path), name)
+        if task == "page":
+            result = read_page(Path(path), target, name)
+        else:
+            work = clean_file if task == "clean" else read_file
+            result = work(Path(path), Path(target), name)
     except (MemoryError, RecursionError):
         result = {"type": kinds.UNKNOWN, "note": "bomb"}
     sys.stdout.write(json.dumps(result))

@@ -8,7 +8,8 @@ person's words in the messages that are being answered, and the foreign text in 
 * A call that changes a pinned item waits.
 * If the person spoke, and the conversation contains no foreign text, every other call runs at once.
 * Otherwise, the person must have typed the wish and named the item, by its number or by words of
-  its text. Texts that are added or sent must consist of words that the person typed.
+  its text. Texts that are added or sent must consist of words that the person typed. The address
+  of a look-up may also be one that an earlier look-up returned.
 
 The tools for notes, facts, skills and reminders also compare their texts with the typed messages.
 """
@@ -47,6 +48,8 @@ _MAX_DROPPED_WORDS = 1
 _CONTENT_EFFECTS = frozenset({Effect.ADD, Effect.CHANGE, Effect.PLAN})
 # At least this share of the words of a text that leaves the machine must be typed by the person.
 _MIN_SENT_SHARE = 1.0
+# What may follow a web address in a text: a slash, marks and then a space, or a closing bracket.
+_ADDRESS_END = r"/?(?:[.,;:!?]*(?:\s|$)|[)\]}>\"'”»])"
 _PINNED = "{label} is pinned, and a pinned item is never changed without approval"
 _NOT_TYPED = "nobody typed that wish in this message, and the conversation has {source}"
 _NOBODY_SPOKE = "nobody asked for that in this message"
@@ -109,7 +112,12 @@ class Gate:
         context: ToolContext,
     ) -> str:
         """Return why a call with this effect has to wait, as a clause, or ""."""
+        if tool.inner_argument:
+            inner = arguments.get(tool.inner_argument)
+            arguments = inner if isinstance(inner, Mapping) else {}
         texts = _list_texts(arguments, tool.action_argument)
+        if effect is Effect.SEND and tool.is_lookup:
+            return _explain_lookup(texts, transcript)
         if effect in (*_CONTENT_EFFECTS, Effect.SEND) and not tool.can_hold:
             texts += _list_odd_texts(arguments, tool.action_argument)
             missing = await self.explain_untyped(texts, context)
@@ -159,6 +167,32 @@ def _is_named_to_send(subject: Subject, transcript: Transcript) -> bool:
     if shares_words(subject.text, typed, _MIN_SENT_SHARE):
         return True
     return bool(re.search(rf"(?<!\w){re.escape(subject.label)}(?!\w)", typed, re.IGNORECASE))
+
+
+def _explain_lookup(texts: Sequence[str], transcript: Transcript) -> str:
+    """Return why a look-up has to wait, as a clause, or "".
+
+    An address must be one that the person typed or that an earlier look-up returned. Search words
+    must all be typed by the person.
+    """
+    for text in texts:
+        if text.lower().startswith(("http://", "https://")):
+            if not names_address(transcript.all_typed, text) and not any(
+                names_address(result, text) for result in transcript.lookup_results
+            ):
+                return "nobody typed that address, and no search has returned it"
+        elif not shares_words(text, transcript.all_typed, _MIN_SENT_SHARE):
+            return "the search has words that nobody typed here"
+    return ""
+
+
+def names_address(text: str, url: str) -> bool:
+    """Return whether a text contains a web address as a whole. Its scheme may be missing."""
+    address = url.partition("://")[2].rstrip("/")
+    if not address:
+        return False
+    pattern = rf"(?<![\w.@%/:-])(?:https?://)?{re.escape(address)}(?={_ADDRESS_END})"
+    return re.search(pattern, text) is not None
 
 
 def _find_unnamed(wishes: Sequence[Wish], subjects: Sequence[Subject], effect: Effect) -> str:

@@ -27,8 +27,13 @@ from core.review.wishes import is_plain_yes
 from core.store.sessions import Conversations
 from core.types import Message, Sender, Session, ToolContext
 
-# Tools whose results contain only text that people typed or approved.
-OWN_TOOLS = frozenset({"facts", "remember_this", "memory", "reminder", "skill_manage"})
+# Tools whose results contain only text that people typed or approved. `find_tools` shows the
+# descriptions of services that the owner has connected.
+OWN_TOOLS = frozenset(
+    {"facts", "remember_this", "memory", "reminder", "skill_manage", "find_tools"}
+)
+# Tools whose results contain web addresses that a later look-up may use.
+LOOKUP_TOOLS = frozenset({"web_search", "web_fetch"})
 # This many of the latest messages are searched for foreign text that a person repeats.
 MAX_EARLIER = 300
 _PROMPT_SOURCE = "a file of a project, a skill or a text of a memory service"
@@ -76,6 +81,8 @@ class Transcript:
     all_typed: str
     # Text in the model's context that the person didn't type.
     foreign: tuple[ForeignText, ...]
+    # What the look-ups on the web have returned.
+    lookup_results: tuple[str, ...] = ()
 
     @property
     def typed(self) -> str:
@@ -144,6 +151,7 @@ def read_transcript(
         questions=tuple(filter(None, questions)),
         all_typed="\n".join(all_typed),
         foreign=tuple(foreign),
+        lookup_results=tuple(row.text for row in rows if row.tool_name in LOOKUP_TOOLS),
     )
 
 

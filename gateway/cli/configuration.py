@@ -27,10 +27,10 @@ from config.settings import (
     SETTINGS_FILE,
     SettingsError,
     list_environment_names,
-    list_named_variables,
     read_options,
     select_variables,
 )
+from config.variables import list_named_variables
 from gateway.cli import shell
 from gateway.cli.shell import AsJson, DefaultCommandGroup, print_json, print_text
 from gateway.services import is_running

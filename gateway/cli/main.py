@@ -32,6 +32,7 @@ COMMANDS_BY_MODULE: Mapping[str, Sequence[str]] = {
     "media": ("media",),
     "setup.wizard": ("setup",),
     "configuration": ("config",),
+    "mcp_servers": ("mcp",),
     "backups": ("backup", "restore", "upgrade"),
     "memory": ("memory", "remember", "facts", "forget", "skills"),
     "history": ("recall", "sessions", "export", "import"),

@@ -20,7 +20,7 @@ from core.notes.notebook import ALL_FILES, FILES
 from core.review.pending import ANYWAY, ask_to_reword, quote_operations, split_anyway
 from core.store.notes import TOOL_CALL, NoteChange, Operation, PendingNote
 from core.text.normalize import shorten
-from core.types import Answer, Button, Command, ToolContext
+from core.types import Answer, Button, Command, Inbound, ToolContext
 from gateway import texts
 from gateway.commands.facts import FactCommands
 from gateway.commands.registry import (
@@ -246,6 +246,8 @@ class MemoryCommands:
         if is_approved:
             with _escape_refusals():
                 report = await self._approve(note, context)
+            if self._is_lookup(note):
+                return Answer(text="", asks_again=_pass_on(report, context))
             return Answer(text=_escape_lines(report))
         await self._services.notes.drop(note.id)
         if note.is_draft:
@@ -281,6 +283,13 @@ class MemoryCommands:
             raise Refused(f"That can't be done: {error}") from error
         await self._services.notes.drop(note.id)
         return report
+
+    def _is_lookup(self, note: PendingNote) -> bool:
+        """Return whether an item is a call of a tool that looks something up outside."""
+        if note.target != TOOL_CALL or self._tool_runner is None:
+            return False
+        tool = self._tool_runner.tools.get(note.operations[0].path)
+        return tool is not None and tool.is_lookup
 
     async def _pin(self, text: str, context: CommandContext, *, is_pinned: bool) -> Answer:
         """Pin or unpin a note. `text` is a part of the note or the number of one of its changes.
@@ -447,3 +456,14 @@ def _escape_lines(text: str) -> str:
         else:
             lines.append(escape(line))
     return "\n".join(lines)
+
+
+def _pass_on(result: str, context: CommandContext) -> Inbound:
+    """Return a message with the result of an approved look-up, which the model answers."""
+    return replace(
+        context.inbound,
+        kind="message",
+        text=texts.APPROVED_LOOKUP.format(result=result),
+        origin="pasted",
+        command=None,
+    )

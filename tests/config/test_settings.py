@@ -55,14 +55,15 @@ def test_default_toml_and_settings_have_the_same_options() -> None:
         for name, field in Settings.model_fields.items()
         if isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel)
     }
-    assert defaults.pop("chats") == {}, "its tables have names of chats"
+    tables = {"chats", "mcp", "calendar"}
+    assert all(defaults.pop(name) == {} for name in tables), "a person names the tables in them"
     assert {name: set(options) for name, options in defaults.items()} == {
         name: set(section.model_fields) for name, section in sections.items()
     }
     assert set(Settings.model_fields) == set(sections) | set(ENVIRONMENT) | {
         "variables",
         "advice",
-        "chats",
+        *tables,
     }
 
 

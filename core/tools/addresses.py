@@ -1,0 +1,151 @@
+"""Checks web addresses, so that no page can make Mneme call a machine of the local network.
+
+An address passes if it is a plain http or https URL and if its host resolves to public IP addresses
+only. The caller then connects to one of the IP addresses that were checked here. It must not
+resolve the name again, because the answer may have changed (DNS rebinding).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
+from urllib.parse import SplitResult, urlsplit
+
+from core.errors import Refused
+
+IPAddress = IPv4Address | IPv6Address
+Resolver = Callable[[str, int], Awaitable[list[str]]]
+"""Returns the IP addresses of a host and port. Raises OSError if there are none."""
+
+MAX_URL_CHARS = 2_000
+DEFAULT_PORTS = {"http": 80, "https": 443}
+# Below this, only the default ports are allowed: other services listen on the others.
+_FIRST_FREE_PORT = 1024
+# IPv6 networks that contain an IPv4 address in their last 32 bits: NAT64 (RFC 6052, RFC 8215) and
+# IPv4-compatible addresses.
+_EMBEDDING_NETWORKS = tuple(
+    IPv6Network(network) for network in ("64:ff9b::/96", "64:ff9b:1::/48", "::/96")
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A web address whose host was resolved and checked."""
+
+    scheme: str
+    host: str
+    port: int
+    # Path and query, as they are sent: "/timetable?day=sunday".
+    path: str
+    ip: IPAddress
+
+    @property
+    def origin(self) -> str:
+        """The beginning of the URL with the name of the host: ``https://example.org``."""
+        return f"{self.scheme}://{self.netloc}"
+
+    @property
+    def netloc(self) -> str:
+        """The host, with the port unless it is the default: the value of the Host header."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        is_default = self.port == DEFAULT_PORTS[self.scheme]
+        return host if is_default else f"{host}:{self.port}"
+
+    @property
+    def url(self) -> str:
+        return self.origin + self.path
+
+    @property
+    def connect_url(self) -> str:
+        """The URL with the IP address in place of the host's name."""
+        host = f"[{self.ip}]" if self.ip.version == 6 else str(self.ip)
+        return f"{self.scheme}://{host}:{self.port}{self.path}"
+
+
+def is_public(ip: IPAddress) -> bool:
+    """Return whether an IP address belongs to a machine on the public internet.
+
+    An IPv6 address that stands for an IPv4 address is public if the IPv4 address is.
+    """
+    if isinstance(ip, IPv6Address):
+        embedded = _find_embedded(ip)
+        if embedded is not None:
+            return is_public(embedded)
+        if ip.is_site_local:
+            return False
+    return ip.is_global and not ip.is_multicast and not ip.is_reserved
+
+
+def _find_embedded(ip: IPv6Address) -> IPv4Address | None:
+    """Return the IPv4 address for which an IPv6 address stands, or None."""
+    if ip.ipv4_mapped is not None:
+        return ip.ipv4_mapped
+    if ip.sixtofour is not None:
+        return ip.sixtofour
+    if ip.teredo is not None:
+        return ip.teredo[1]
+    if any(ip in network for network in _EMBEDDING_NETWORKS):
+        return IPv4Address(int(ip) & 0xFFFF_FFFF)
+    return None
+
+
+async def resolve_host(host: str, port: int) -> list[str]:
+    """Return the IP addresses of a host. Raises OSError if it has none."""
+    loop = asyncio.get_running_loop()
+    entries = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return [str(entry[4][0]) for entry in entries]
+
+
+async def check_address(
+    url: str,
+    resolve: Resolver = resolve_host,
+    is_allowed: Callable[[IPAddress], bool] = is_public,
+) -> Target:
+    """Resolve the host of a web address, and check all its IP addresses.
+
+    Raises Refused if the address isn't a web address, or if one of the IP addresses isn't allowed.
+    """
+    parts, port = _parse_url(url)
+    host = parts.hostname or ""
+    try:
+        # "idna" is also what getaddrinfo would use. Here it raises an error with a clear cause.
+        ascii_host = host if host.isascii() else host.encode("idna").decode()
+        texts = await resolve(ascii_host, port)
+        addresses = [ip_address(text.partition("%")[0]) for text in texts]
+    except (OSError, UnicodeError, ValueError) as error:
+        raise Refused(f"There is no host {host[:100]}. Check the address.") from error
+    if not addresses or not all(is_allowed(address) for address in addresses):
+        raise Refused(
+            f"{host[:100]} is an address of a local network. Only public web pages can be read."
+        )
+    path = parts.path or "/"
+    if parts.query:
+        path += f"?{parts.query}"
+    return Target(parts.scheme, ascii_host, port, path, addresses[0])
+
+
+def _parse_url(url: str) -> tuple[SplitResult, int]:
+    """Return the parts of a web address and its port. Raises Refused if it isn't one."""
+    text = url.strip()
+    if len(text) > MAX_URL_CHARS:
+        raise Refused(f"The address is longer than {MAX_URL_CHARS:,} characters.")
+    try:
+        parts = urlsplit(text)
+        port = parts.port or DEFAULT_PORTS.get(parts.scheme, 0)
+    except ValueError as error:
+        raise Refused(f"'{text[:100]}' isn't a web address.") from error
+    has_odd_character = any(
+        character.isspace() or not character.isprintable() for character in text
+    )
+    if parts.scheme not in DEFAULT_PORTS or not parts.hostname or has_odd_character:
+        raise Refused(
+            f"'{text[:100]}' isn't a web address. It should look like https://example.org/page."
+        )
+    if parts.username is not None or parts.password is not None:
+        raise Refused("The address contains a name or a password. Leave them out.")
+    if port not in DEFAULT_PORTS.values() and port < _FIRST_FREE_PORT:
+        raise Refused(f"Port {port} isn't one of a web page.")
+    return parts, port

@@ -1,0 +1,242 @@
+"""Reads calendars: ICS feeds, and servers with CalDAV (RFC 4791), to which events can be added.
+
+This is the only module that imports `caldav` and `recurring_ical_events`, when a calendar is first
+used. Both libraries block, so they run in threads. What a feed contains is kept for `FEED_CACHE_S`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, time, timedelta
+from math import ceil
+from time import monotonic
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import structlog
+
+from config.tool_options import CalendarSource
+from core.dates.schedule import resolve_wall_time
+from core.errors import MnemeError, Refused, ToolError
+from core.tools.addresses import IPAddress
+from core.tools.web_client import WebClient
+
+FEED_CACHE_S = 600.0
+MAX_FEED_BYTES = 10_000_000
+MAX_EVENTS = 200
+MAX_DAYS = 400
+"""A longer span isn't searched."""
+_PLACEHOLDER = re.compile(r"\$\{(\w+)\}")
+_log = structlog.get_logger("calendars")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CalendarEvent:
+    """One occurrence of an event."""
+
+    calendar: str
+    text: str
+    # Aware. An event of whole days begins and ends at midnight in the person's zone.
+    start: datetime
+    end: datetime
+    is_all_day: bool = False
+    place: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Agenda:
+    """The events of a span of time, earliest first."""
+
+    events: Sequence[CalendarEvent]
+    # A sentence for each calendar that couldn't be read.
+    problems: Sequence[str] = ()
+
+
+@dataclass(eq=False)
+class Calendars:
+    """All calendars of the settings."""
+
+    sources: Mapping[str, CalendarSource]
+    # The values of the variables that the sources name.
+    variables: Mapping[str, str]
+    _feeds: dict[str, tuple[bytes, float]] = field(default_factory=dict)
+
+    async def list_events(self, start: datetime, end: datetime, zone: ZoneInfo) -> Agenda:
+        """Return the events that overlap a span of time. `start` and `end` are aware.
+
+        Raises Refused if the span is longer than `MAX_DAYS`.
+        """
+        if end - start > timedelta(days=MAX_DAYS):
+            raise Refused(f"A span of time can have {MAX_DAYS} days at most.")
+        names = list(self.sources)
+        results = await asyncio.gather(
+            *(self._list_source(name, start, end, zone) for name in names), return_exceptions=True
+        )
+        events: list[CalendarEvent] = []
+        problems: list[str] = []
+        for name, result in zip(names, results, strict=True):
+            if isinstance(result, MnemeError):
+                problems.append(f"The calendar {name} can't be read: {result}")
+            elif isinstance(result, BaseException):
+                raise result
+            else:
+                events += result
+        events.sort(key=lambda event: (event.start, event.text))
+        return Agenda(events[:MAX_EVENTS], problems)
+
+    async def add_event(
+        self, text: str, start: datetime, end: datetime, zone: ZoneInfo, name: str = ""
+    ) -> CalendarEvent:
+        """Add an event to a calendar, by default to the first one that can be written to.
+
+        Raises ToolError if there is no such calendar, or if its server refuses.
+        """
+        writable = [each for each, source in self.sources.items() if source.kind == "caldav"]
+        if name and name not in writable:
+            raise ToolError(f"{name} isn't a calendar that can be written to.")
+        if not writable:
+            raise ToolError("No calendar can be written to. ICS feeds can only be read.")
+        name = name or writable[0]
+        await self._run(name, lambda: self._add_caldav(name, text, start, end))
+        return CalendarEvent(
+            calendar=name, text=text, start=start.astimezone(zone), end=end.astimezone(zone)
+        )
+
+    async def probe(self, name: str) -> str:
+        """Read today's events of one calendar, and return a sentence about the answer.
+
+        Raises ToolError with a sentence about the failure.
+        """
+        now = datetime.now(UTC)
+        events = await self._list_source(name, now, now + timedelta(days=7), ZoneInfo("UTC"))
+        return f"It has {len(events)} events in the next 7 days."
+
+    async def _list_source(
+        self, name: str, start: datetime, end: datetime, zone: ZoneInfo
+    ) -> list[CalendarEvent]:
+        source = self.sources[name]
+        if source.kind == "caldav":
+            components = await self._run(name, lambda: self._search_caldav(name, start, end))
+        else:
+            content = await self._load_feed(name)
+            components = await self._run(name, lambda: _expand(content, start, end))
+        return [event for each in components for event in _read_event(name, each, zone)]
+
+    async def _run(self, name: str, work: Any) -> Any:
+        """Run blocking work in a thread. Raises ToolError if it fails or takes too long."""
+        from caldav.lib.error import DAVError
+        from niquests.exceptions import RequestException
+
+        timeout_s = self.sources[name].timeout_s
+        try:
+            async with asyncio.timeout(timeout_s):
+                return await asyncio.to_thread(work)
+        except TimeoutError as error:
+            raise ToolError(f"it doesn't answer within {timeout_s:g} s.") from error
+        except (DAVError, RequestException, OSError, ValueError, KeyError) as error:
+            _log.warning("a calendar can't be read", calendar=name, error=type(error).__name__)
+            raise ToolError(f"{type(error).__name__}. Check its address and password.") from error
+
+    async def _load_feed(self, name: str) -> bytes:
+        """Return the content of a feed, which may be up to `FEED_CACHE_S` old."""
+        content, expires_at = self._feeds.get(name, (b"", 0.0))
+        if expires_at > monotonic():
+            return content
+        source = self.sources[name]
+        url = re.sub(r"^webcals?://", "https://", self._fill(source.url))
+        client = WebClient(
+            source.timeout_s,
+            is_allowed=_is_any,
+            max_bytes=MAX_FEED_BYTES,
+            respects_robots=False,
+        )
+        download = await client.download(url)
+        self._feeds[name] = (download.body, monotonic() + FEED_CACHE_S)
+        return download.body
+
+    def _fill(self, value: str) -> str:
+        """Replace ``${NAME}`` by the value of the variable. Raises ToolError if it isn't set."""
+        match = _PLACEHOLDER.search(value)
+        if match is None:
+            return value
+        if match[1] not in self.variables:
+            raise ToolError(f"{match[1]} isn't set. Put it into secrets.env.")
+        return self._fill(value.replace(match[0], self.variables[match[1]]))
+
+    def _open_caldav(self, name: str) -> list[Any]:
+        """Return the calendars of a CalDAV account."""
+        from caldav.davclient import DAVClient
+
+        source = self.sources[name]
+        client = DAVClient(
+            url=self._fill(source.url),
+            username=source.user or None,
+            password=self._fill(f"${{{source.key}}}") if source.key else None,
+            timeout=ceil(source.timeout_s),
+        )
+        principal = client.principal()  # type: ignore[no-untyped-call]
+        return list(principal.calendars())
+
+    def _search_caldav(self, name: str, start: datetime, end: datetime) -> list[Any]:
+        components = []
+        for calendar in self._open_caldav(name):
+            for item in calendar.search(start=start, end=end, event=True, expand=True):
+                components += item.icalendar_instance.walk("VEVENT")
+        return components
+
+    def _add_caldav(self, name: str, text: str, start: datetime, end: datetime) -> None:
+        calendars = self._open_caldav(name)
+        if not calendars:
+            raise ToolError(f"The account {name} has no calendar.")
+        calendars[0].add_event(
+            summary=text, dtstart=start.astimezone(UTC), dtend=end.astimezone(UTC)
+        )
+
+
+def _is_any(ip: IPAddress) -> bool:
+    """Allow every address: the owner chose it in the settings."""
+    return True
+
+
+def _expand(content: bytes, start: datetime, end: datetime) -> list[Any]:
+    """Return the occurrences of a calendar file that overlap a span of time."""
+    import recurring_ical_events  # type: ignore[import-untyped]
+
+    from core.dates.calendar_file import parse_calendar
+
+    return list(recurring_ical_events.of(parse_calendar(content)).between(start, end))
+
+
+def _read_event(name: str, component: Any, zone: ZoneInfo) -> list[CalendarEvent]:
+    """Return an occurrence, or nothing if it is cancelled or has no start or text."""
+    text = " ".join(str(component.get("SUMMARY", "")).split())
+    start = component.get("DTSTART")
+    if not text or start is None or str(component.get("STATUS", "")).upper() == "CANCELLED":
+        return []
+    is_all_day = not isinstance(start.dt, datetime)
+    begin = _to_moment(start.dt, zone)
+    end_value = component.get("DTEND")
+    if end_value is not None:
+        end = _to_moment(end_value.dt, zone)
+    elif component.get("DURATION") is not None:
+        end = begin + component.get("DURATION").dt
+    else:
+        end = begin + (timedelta(days=1) if is_all_day else timedelta(0))
+    place = " ".join(str(component.get("LOCATION", "")).split())
+    return [
+        CalendarEvent(
+            calendar=name, text=text, start=begin, end=end, is_all_day=is_all_day, place=place
+        )
+    ]
+
+
+def _to_moment(value: date | datetime, zone: ZoneInfo) -> datetime:
+    """Return a date or time of an event as an aware time in `zone`."""
+    if not isinstance(value, datetime):
+        return resolve_wall_time(datetime.combine(value, time()), zone).astimezone(zone)
+    if value.tzinfo is None:
+        return resolve_wall_time(value, zone).astimezone(zone)
+    return value.astimezone(zone)

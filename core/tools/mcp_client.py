@@ -1,0 +1,221 @@
+"""Talks to MCP servers (Model Context Protocol, https://modelcontextprotocol.io) as a client.
+
+This is the only module that imports `mcp`, and it is imported when a server is first used. A server
+is a program that Mneme starts and talks to over its standard input and output, or a web address
+(Streamable HTTP). The connection is opened by the first call and kept. If it breaks, the next call
+opens a new one, after a pause that doubles with each failure.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import httpx2
+import structlog
+from mcp import Client, MCPError, StdioServerParameters, stdio_client
+from mcp.client.streamable_http import streamable_http_client
+from mcp.types import CONNECTION_CLOSED, CallToolResult, Implementation, TextContent, Tool
+
+from config.tool_options import McpServer
+from core.errors import ToolError
+
+CONNECT_TIMEOUT_S = 20.0
+MIN_PAUSE_S = 1.0
+MAX_PAUSE_S = 60.0
+MAX_TOOL_PAGES = 20
+# What the SDK and its transports raise when a server can't be started or reached, or breaks off.
+_ERRORS = (OSError, MCPError, httpx2.HTTPError, ValueError, RuntimeError, ExceptionGroup)
+_log = structlog.get_logger("mcp")
+
+
+@dataclass(frozen=True, slots=True)
+class ToolDescription:
+    """A tool as its server describes it."""
+
+    name: str
+    description: str
+    schema: Mapping[str, Any]
+    is_read_only: bool
+    # May delete or overwrite something. A server that says nothing counts as destructive.
+    is_destructive: bool
+    # Reaches strangers, such as a web search. A server that says nothing counts as open.
+    is_open: bool
+
+
+class McpConnection:
+    """The connection to one server."""
+
+    def __init__(self, name: str, options: McpServer, variables: Mapping[str, str]) -> None:
+        """`variables` are the values for ``${NAME}`` in the headers and the environment."""
+        self.name = name
+        self._options = options
+        self._variables = variables
+        self._lock = asyncio.Lock()
+        self._client: Client | None = None
+        self._owner_task: asyncio.Task[None] | None = None
+        self._closing = asyncio.Event()
+        self._pause_s = 0.0
+        self._may_connect_at = 0.0
+
+    async def list_tools(self) -> list[ToolDescription]:
+        """Return all tools of the server. Raises ToolError if it can't be reached."""
+        client = await self._connect()
+        tools: list[ToolDescription] = []
+        cursor: str | None = None
+        try:
+            async with asyncio.timeout(self._options.timeout_s):
+                for _ in range(MAX_TOOL_PAGES):
+                    page = await client.list_tools(cursor=cursor)
+                    tools += map(_describe, page.tools)
+                    cursor = page.next_cursor
+                    if cursor is None:
+                        break
+        except (*_ERRORS, TimeoutError) as error:
+            await self._disconnect()
+            raise ToolError(f"The MCP server {self.name} doesn't list its tools.") from error
+        return tools
+
+    async def call(self, tool: str, arguments: Mapping[str, Any]) -> str:
+        """Call a tool, and return the text of its result. Raises ToolError if it fails."""
+        client = await self._connect()
+        timeout_s = self._options.timeout_s
+        try:
+            async with asyncio.timeout(timeout_s):
+                result = await client.call_tool(tool, dict(arguments))
+        except TimeoutError as error:
+            raise ToolError(f"{self.name} gave no result within {timeout_s:g} s.") from error
+        except MCPError as error:
+            if error.error.code == CONNECTION_CLOSED:
+                await self._disconnect()
+            raise ToolError(f"{self.name} refused the call: {error.error.message}") from error
+        except _ERRORS as error:
+            await self._disconnect()
+            raise ToolError(f"The connection to {self.name} broke off. Try again.") from error
+        text = render_content(result)
+        if result.is_error:
+            raise ToolError(text or f"{self.name} reports an error without a text.")
+        return text
+
+    async def close(self) -> None:
+        """Close the connection. A server that Mneme started is ended."""
+        async with self._lock:
+            await self._disconnect()
+
+    async def _connect(self) -> Client:
+        """Return the open client, or open a new one. Raises ToolError if that fails."""
+        async with self._lock:
+            if self._client is not None and self._owner_task is not None:
+                if not self._owner_task.done():
+                    return self._client
+                self._client = None
+            now = asyncio.get_running_loop().time()
+            if now < self._may_connect_at:
+                raise ToolError(f"{self.name} can't be reached right now. Try again in a minute.")
+            try:
+                self._client = await self._start()
+            except (*_ERRORS, TimeoutError) as error:
+                self._pause_s = min(MAX_PAUSE_S, max(MIN_PAUSE_S, 2 * self._pause_s))
+                self._may_connect_at = asyncio.get_running_loop().time() + self._pause_s
+                _log.warning("an MCP server can't be reached", server=self.name)
+                raise ToolError(
+                    f"The MCP server {self.name} can't be started or reached. "
+                    f"`mneme mcp test {self.name}` says why."
+                ) from error
+            self._pause_s = 0.0
+            return self._client
+
+    async def _start(self) -> Client:
+        """Open a client in a task of its own, which also closes it.
+
+        The SDK requires that the same task opens and closes a client.
+        """
+        ready: asyncio.Future[Client] = asyncio.get_running_loop().create_future()
+        self._closing = asyncio.Event()
+        self._owner_task = asyncio.create_task(self._keep_open(ready, self._closing))
+        try:
+            async with asyncio.timeout(CONNECT_TIMEOUT_S):
+                return await ready
+        except BaseException:
+            self._owner_task.cancel()
+            raise
+
+    async def _keep_open(self, ready: asyncio.Future[Client], closing: asyncio.Event) -> None:
+        try:
+            async with self._open_client() as client:
+                ready.set_result(client)
+                await closing.wait()
+        except _ERRORS as error:
+            if not ready.done():
+                ready.set_exception(error)
+
+    @asynccontextmanager
+    async def _open_client(self) -> AsyncIterator[Client]:
+        async with AsyncExitStack() as stack:
+            if self._options.url:
+                headers = {name: self._fill(value) for name, value in self._options.headers.items()}
+                http_client = httpx2.AsyncClient(
+                    headers=headers,
+                    timeout=httpx2.Timeout(CONNECT_TIMEOUT_S, read=self._options.timeout_s),
+                )
+                await stack.enter_async_context(http_client)
+                transport = streamable_http_client(self._options.url, http_client=http_client)
+            else:
+                parameters = StdioServerParameters(
+                    command=self._options.command,
+                    args=list(self._options.args),
+                    env={name: self._fill(value) for name, value in self._options.env.items()},
+                )
+                # What a server writes to its standard error isn't for the person at the terminal.
+                null_device = await asyncio.to_thread(open, os.devnull, "w", encoding="utf-8")
+                error_log = stack.enter_context(null_device)
+                transport = stdio_client(parameters, error_log)
+            client_info = Implementation(name="mneme", version="1")
+            yield await stack.enter_async_context(Client(transport, client_info=client_info))
+
+    def _fill(self, value: str) -> str:
+        """Replace each ``${NAME}`` by the value of the variable."""
+        for name, secret in self._variables.items():
+            value = value.replace(f"${{{name}}}", secret)
+        return value
+
+    async def _disconnect(self) -> None:
+        self._client = None
+        task = self._owner_task
+        self._owner_task = None
+        if task is not None:
+            self._closing.set()
+            _, running = await asyncio.wait([task], timeout=CONNECT_TIMEOUT_S)
+            for each in running:
+                each.cancel()
+                with contextlib.suppress(asyncio.CancelledError, *_ERRORS):
+                    await each
+
+
+def render_content(result: CallToolResult) -> str:
+    """Return the texts of a result, with a mark in place of pictures and other content."""
+    parts = [
+        block.text if isinstance(block, TextContent) else f"[{block.type}]"
+        for block in result.content
+    ]
+    return "\n".join(parts)
+
+
+def _describe(tool: Tool) -> ToolDescription:
+    hints = tool.annotations
+    is_read_only = hints is not None and hints.read_only_hint is True
+    is_harmless = hints is not None and hints.destructive_hint is False
+    is_closed = hints is not None and hints.open_world_hint is False
+    return ToolDescription(
+        name=tool.name,
+        description=tool.description or tool.name,
+        schema=tool.input_schema,
+        is_read_only=is_read_only,
+        is_destructive=not is_read_only and not is_harmless,
+        is_open=not is_closed,
+    )

@@ -1,0 +1,49 @@
+"""Reads the text of downloaded pages and files in the worker process of `core/media`."""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from core.errors import ToolError
+from core.media.decoding import Decoder, Note
+from core.tools.web import PageText
+from core.tools.web_client import Download
+
+# Why a file has no text, as a sentence for the model.
+_NOTES: dict[Note, str] = {
+    "scan": "The pages of this file are pictures without text.",
+    "locked": "The file needs a password.",
+    "broken": "The file is damaged.",
+    "bomb": "The page takes too much time or memory to read.",
+    "unknown": "The address is a file of a type that can't be read.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class PageReader:
+    """Reads pages, PDFs and office files."""
+
+    decoder: Decoder
+
+    async def read(self, download: Download) -> PageText:
+        """Return the text of a download. Raises ToolError if it has none."""
+        with tempfile.TemporaryDirectory(prefix="mneme-") as folder:
+            path = Path(folder) / "page"
+            path.write_bytes(download.body)
+            decoded = await self.decoder.read_page(path, download.url, _file_name(download))
+        text = "\n\n".join(
+            f"[{part.label}]\n{part.text}" if part.label else part.text for part in decoded.parts
+        )
+        if not text and decoded.note:
+            raise ToolError(_NOTES[decoded.note])
+        return PageText(decoded.title, decoded.date, text)
+
+
+def _file_name(download: Download) -> str:
+    """Return a name from which the type of a download can be told."""
+    if "html" in download.content_type:
+        return "page.html"
+    return Path(urlsplit(download.url).path).name or "page.txt"

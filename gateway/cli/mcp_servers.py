@@ -1,0 +1,261 @@
+"""The shell commands `mneme mcp list`, `add`, `test`, `remove` and `import`.
+
+An MCP server is a table [mcp.NAME] in mneme.toml (`core/tools/mcp_tools.py`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import shutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from config.draft import SettingsDraft
+from config.settings import SETTINGS_FILE, Settings
+from config.tool_options import McpServer
+from core.errors import ToolError
+from gateway.cli import shell
+from gateway.cli.shell import AsJson, DefaultCommandGroup, print_json, print_text
+from gateway.services import is_running
+
+Name = Annotated[str, typer.Argument(metavar="NAME", help="Your name for the server.")]
+# Values of an environment or of headers that look like a key belong into secrets.env.
+_SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|AUTHORIZATION", re.IGNORECASE)
+
+
+def add_commands(root: typer.Typer) -> None:
+    """Add the commands of this module to the command line."""
+    mcp = typer.Typer(
+        cls=DefaultCommandGroup,
+        help="Connect programs and services whose tools the model may use (MCP servers).",
+    )
+    mcp.command("list")(list_command)
+    mcp.command("add")(add_command)
+    mcp.command("test")(check_command)
+    mcp.command("remove")(remove_command)
+    mcp.command("import")(import_command)
+    root.add_typer(mcp, name="mcp")
+
+
+def list_command(as_json: AsJson = False) -> None:
+    """List the MCP servers of the settings."""
+    with shell.exit_on_error():
+        settings = SettingsDraft().load()
+        rows = [
+            {
+                "name": name,
+                "enabled": server.enabled,
+                "place": _describe_place(server),
+                "people": server.people,
+                "tools": list(server.tools),
+            }
+            for name, server in sorted(settings.mcp.items())
+        ]
+        if as_json:
+            print_json(rows)
+            return
+        if not rows:
+            print_text("There is no MCP server. Add one: mneme mcp add NAME -- COMMAND ARGUMENTS")
+            return
+        table = Table("name", "on", "command or address", "for", box=None)
+        for row in rows:
+            state = "yes" if row["enabled"] else "no"
+            table.add_row(str(row["name"]), state, str(row["place"]), str(row["people"]))
+        Console().print(table)
+
+
+def add_command(
+    name: Name,
+    command: Annotated[
+        list[str] | None, typer.Argument(help="The program and its arguments, after --.")
+    ] = None,
+    url: Annotated[str, typer.Option(help="The address of a server on the web.")] = "",
+    env: Annotated[
+        list[str] | None, typer.Option(help="NAME=VALUE for the program. May be repeated.")
+    ] = None,
+    header: Annotated[
+        list[str] | None, typer.Option(help="NAME=VALUE for each request. May be repeated.")
+    ] = None,
+) -> None:
+    """Connect an MCP server, try it, and add it to the settings.
+
+    Example: mneme mcp add files -- npx -y @modelcontextprotocol/server-filesystem ~/notes
+    """
+    with shell.exit_on_error():
+        options: dict[str, Any] = {}
+        if url:
+            options["url"] = url
+        if command:
+            options |= {"command": command[0], "args": command[1:]}
+        options |= {
+            table: _parse_pairs(pairs, flag)
+            for table, flag, pairs in (("env", "--env", env), ("headers", "--header", header))
+            if pairs
+        }
+        if not options.get("url") and not options.get("command"):
+            shell.fail("Write a command after --, or --url.")
+        draft = SettingsDraft()
+        if f"mcp.{name}" in _list_tables(draft):
+            shell.fail(f"There is already a server {name}. Remove it: mneme mcp remove {name}")
+        _add_server(draft, name, options)
+        tools = _load_tools(draft.load(), name)
+        draft.write()
+        print_text(f"{name} is connected and offers {len(tools)} tools: {', '.join(tools)}.")
+        _say_when(draft)
+
+
+def check_command(name: Name, as_json: AsJson = False) -> None:
+    """Connect to an MCP server, and list its tools with their effects."""
+    with shell.exit_on_error():
+        settings = SettingsDraft().load()
+        if name not in settings.mcp:
+            shell.fail(f"There is no server {name}. mneme mcp list shows them.")
+        tools = _load_tools(settings, name)
+        if as_json:
+            print_json([{"name": tool, "effect": effect} for tool, effect in tools.items()])
+            return
+        table = Table("tool", "effect", box=None)
+        for tool, effect in tools.items():
+            table.add_row(tool, effect)
+        Console().print(table)
+
+
+def remove_command(name: Name) -> None:
+    """Remove an MCP server from the settings."""
+    with shell.exit_on_error():
+        draft = SettingsDraft()
+        try:
+            draft.remove_option(f"mcp.{name}")
+        except KeyError:
+            shell.fail(f"There is no server {name}. mneme mcp list shows them.")
+        draft.write()
+        print_text(f"{name} is removed from {SETTINGS_FILE}.")
+        _say_when(draft)
+
+
+def import_command(
+    file: Annotated[Path, typer.Argument(help="A JSON file with `mcpServers`, as others use.")],
+) -> None:
+    """Take over the MCP servers of another assistant.
+
+    Values that look like keys go into secrets.env. Servers that Mneme already has are left alone.
+    """
+    with shell.exit_on_error():
+        servers = _read_servers(file)
+        draft = SettingsDraft()
+        added: list[str] = []
+        skipped: list[str] = []
+        for raw_name, entry in servers.items():
+            name = re.sub(r"[^A-Za-z0-9-]", "-", raw_name).strip("-")[:31] or "server"
+            if f"mcp.{name}" in _list_tables(draft):
+                skipped.append(name)
+                continue
+            keys = ("command", "args", "env", "url", "headers")
+            _add_server(draft, name, {key: entry[key] for key in keys if entry.get(key)})
+            added.append(name)
+        draft.write()
+        if added:
+            print_text(f"Added {', '.join(added)}. Try each one: mneme mcp test {added[0]}")
+            _say_when(draft)
+        if skipped:
+            print_text(f"Left alone, because they are there already: {', '.join(skipped)}.")
+        if not servers:
+            print_text(f"{file} lists no MCP servers.")
+
+
+def _add_server(draft: SettingsDraft, name: str, options: Mapping[str, Any]) -> None:
+    """Add a server to the draft. Its keys become variables of secrets.env."""
+    secrets: dict[str, str] = {}
+    for key, value in options.items():
+        if key in ("env", "headers"):
+            value = _move_secrets(name, value, secrets)
+        draft.set_option(f"mcp.{name}.{key}", value)
+    for variable, secret in secrets.items():
+        draft.set_secret(variable, secret)
+
+
+def _move_secrets(
+    server: str, values: Mapping[str, Any], secrets: dict[str, str]
+) -> dict[str, str]:
+    """Move the values that look like keys to `secrets`, and return placeholders in their place."""
+    table = {}
+    for name, value in values.items():
+        text = str(value)
+        if _SECRET_NAME.search(name) and "${" not in text:
+            variable = re.sub(r"[^A-Z0-9]", "_", f"MCP_{server}_{name}".upper())
+            secrets[variable] = text
+            text = f"${{{variable}}}"
+        table[name] = text
+    return table
+
+
+def _read_servers(file: Path) -> dict[str, Mapping[str, Any]]:
+    """Return the servers of a JSON file with `mcpServers` or `servers`, by name."""
+    try:
+        content = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        shell.fail(f"{file} can't be read as JSON: {error}")
+    tables = (
+        content.get("mcpServers", content.get("servers")) if isinstance(content, dict) else None
+    )
+    if not isinstance(tables, dict) or not all(isinstance(each, dict) for each in tables.values()):
+        shell.fail(f"{file} has no table `mcpServers`.")
+    return dict(tables)
+
+
+def _load_tools(settings: Settings, name: str) -> dict[str, str]:
+    """Connect to a server, and return the effect of each tool. Fails with a sentence."""
+    from core.tools.mcp_tools import McpServers, find_effect
+
+    server = settings.mcp[name]
+    if server.command and shutil.which(server.command) is None:
+        shell.fail(f"The program {server.command} isn't installed or isn't on the PATH.")
+
+    async def load() -> dict[str, str]:
+        variables = {key: secret.get_secret_value() for key, secret in settings.variables.items()}
+        enabled = {name: server.model_copy(update={"enabled": True})}
+        servers = McpServers(enabled, variables, settings.home, _refuse_calls)
+        try:
+            stored = await servers.refresh(name)
+        finally:
+            await servers.close()
+        if stored is None:
+            raise ToolError(servers.problems[name])
+        return {tool.name: find_effect(tool, server).value for tool in stored.tools}
+
+    return asyncio.run(load())
+
+
+async def _refuse_calls(context: object) -> bool:
+    return False
+
+
+def _describe_place(server: McpServer) -> str:
+    return server.url or " ".join([server.command, *server.args])
+
+
+def _parse_pairs(pairs: Sequence[str], flag: str) -> dict[str, str]:
+    """Parse NAME=VALUE pairs. Fails with a sentence for others."""
+    values = {}
+    for pair in pairs:
+        name, separator, value = pair.partition("=")
+        if not separator or not name:
+            shell.fail(f"Write {flag} NAME=VALUE, not {pair!r}.")
+        values[name.strip()] = value.strip()
+    return values
+
+
+def _list_tables(draft: SettingsDraft) -> set[str]:
+    return {f"mcp.{name}" for name in draft.own_options.get("mcp", {})}
+
+
+def _say_when(draft: SettingsDraft) -> None:
+    if is_running(draft.home):
+        print_text("Mneme is running and uses the change after its next start.")

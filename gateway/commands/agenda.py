@@ -1,0 +1,54 @@
+"""/agenda: the events and reminders of a day or another span of time."""
+
+from __future__ import annotations
+
+from zoneinfo import ZoneInfo
+
+from core.dates.schedule import load_zone
+from core.errors import Refused
+from core.markup.markdown import escape
+from core.tools.agenda import read_coming_period, render_event
+from core.types import Answer, Command
+from gateway import texts
+from gateway.commands.privacy import is_owner_alone
+from gateway.commands.registry import CommandContext, load_specs
+from gateway.services import Services
+
+MAX_LISTED = 40
+
+
+class AgendaCommands:
+    specs = load_specs("agenda")
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
+
+    async def run(self, command: Command, context: CommandContext) -> Answer:
+        """List the events of a day.
+
+        Raises Refused for others than the owner, in a group, without a calendar, or if the words
+        aren't a time.
+        """
+        if not is_owner_alone(context):
+            raise Refused(texts.AGENDA_OWNER_ONLY)
+        calendars = self._services.calendars
+        if calendars is None:
+            raise Refused(texts.NO_CALENDAR)
+        zone: ZoneInfo = load_zone(await self._services.appointments.zone_of(context.account))
+        words = command.arguments.strip()
+        period = read_coming_period(words, self._services.clock.now(), zone)
+        if period is None:
+            raise Refused(texts.AGENDA_USAGE.format(words=words[:40]))
+        agenda = await calendars.list_events(*period, zone)
+        lines: list[str] = []
+        day = ""
+        for event in agenda.events[:MAX_LISTED]:
+            heading = f"{event.start:%A} {event.start.day} {event.start:%B}"
+            if heading != day:
+                lines.append(f"**{heading}**")
+                day = heading
+            lines.append(f"- {escape(render_event(event))}")
+        if len(agenda.events) > MAX_LISTED:
+            lines.append(texts.MORE_EVENTS.format(count=len(agenda.events) - MAX_LISTED))
+        lines += agenda.problems
+        return Answer(text="\n".join(lines) or texts.NO_EVENTS)

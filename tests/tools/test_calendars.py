@@ -1,0 +1,180 @@
+"""Calendars: ICS feeds on loopback, and a real Radicale server over CalDAV."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator, Iterator
+from datetime import datetime
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+import pytest
+from caldav.davclient import DAVClient
+
+from config.tool_options import CalendarSource
+from core.errors import Refused, ToolError
+from core.tools.agenda import read_coming_period, render_event
+from core.tools.calendars import Calendars
+from tests.fixtures.web_pages import PageServer, serve_pages
+
+LISBON = ZoneInfo("Europe/Lisbon")
+FEED = """BEGIN:VCALENDAR
+VERSION:2.0
+PRODID:-//Tests//EN
+BEGIN:VEVENT
+UID:1@tests
+SUMMARY:Swimming
+LOCATION:Pool
+DTSTART;TZID=Europe/Berlin:20261102T180000
+DTEND;TZID=Europe/Berlin:20261102T190000
+RRULE:FREQ=WEEKLY;BYDAY=MO
+EXDATE;TZID=Europe/Berlin:20261207T180000
+END:VEVENT
+BEGIN:VEVENT
+UID:2@tests
+SUMMARY:Holiday in Porto
+DTSTART;VALUE=DATE:20261208
+DTEND;VALUE=DATE:20261211
+END:VEVENT
+BEGIN:VEVENT
+UID:3@tests
+SUMMARY:Cancelled dinner
+STATUS:CANCELLED
+DTSTART:20261201T190000Z
+END:VEVENT
+END:VCALENDAR
+""".replace("\n", "\r\n")
+
+
+def at(day: int, hour: int = 0, month: int = 12) -> datetime:
+    return datetime(2026, month, day, hour, tzinfo=LISBON)
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[PageServer]:
+    async with serve_pages() as pages:
+        yield pages
+
+
+def read_feed(url: str, **variables: str) -> Calendars:
+    return Calendars({"home": CalendarSource(url=url)}, variables)
+
+
+async def test_feed_is_expanded_into_occurrences_in_the_persons_zone(server: PageServer) -> None:
+    server.add("/feed.ics", FEED, "text/calendar")
+    server.add("/robots.txt", "User-agent: *\nDisallow: /", "text/plain")
+    calendars = read_feed("${FEED}", FEED=f"http://127.0.0.1:{server.port}/feed.ics")
+    agenda = await calendars.list_events(at(30, month=11), at(15), LISBON)
+    assert [render_event(event, has_date=True) for event in agenda.events] == [
+        "Mon 30 Nov 2026 17:00 to 18:00 Swimming (Pool)",
+        "Tue 8 Dec 2026 until 10 Dec: Holiday in Porto",
+        "Mon 14 Dec 2026 17:00 to 18:00 Swimming (Pool)",
+    ]
+    await calendars.list_events(at(1), at(2), LISBON)
+    assert len(server.requests) == 1, "a feed is kept for some minutes"
+
+
+async def test_feed_that_fails_is_a_problem_beside_the_events_of_the_others(
+    server: PageServer,
+) -> None:
+    server.add("/feed.ics", FEED, "text/calendar")
+    server.add("/page", "<p>no calendar</p>")
+    base = f"http://127.0.0.1:{server.port}"
+    sources = {
+        "good": CalendarSource(url=f"{base}/feed.ics"),
+        "page": CalendarSource(url=f"{base}/page"),
+        "gone": CalendarSource(url=f"{base}/gone.ics"),
+        "secret": CalendarSource(url="${NOT_SET}"),
+    }
+    agenda = await Calendars(sources, {}).list_events(at(30, month=11), at(1), LISBON)
+    assert [event.text for event in agenda.events] == ["Swimming"]
+    problems = "\n".join(agenda.problems)
+    assert "The calendar page can't be read" in problems
+    assert "answered with the error 404" in problems
+    assert "NOT_SET isn't set. Put it into secrets.env." in problems
+
+
+async def test_too_long_a_span_and_a_feed_to_write_to_are_refused() -> None:
+    calendars = read_feed("http://127.0.0.1:9/feed.ics")
+    with pytest.raises(Refused, match="400 days"):
+        await calendars.list_events(at(1), at(1).replace(year=2028), LISBON)
+    with pytest.raises(ToolError, match="No calendar can be written to"):
+        await calendars.add_event("Dentist", at(1, 9), at(1, 10), LISBON)
+
+
+@pytest.mark.parametrize(
+    ("words", "start"),
+    [("", "2026-11-28"), ("tomorrow", "2026-11-29"), ("friday", "2026-12-04"),
+     ("morgen", "2026-11-29"), ("next week", "2026-11-30"), ("3 May", "2027-05-03")],
+)  # fmt: skip
+def test_words_mean_the_next_period_of_that_name(words: str, start: str) -> None:
+    now = datetime(2026, 11, 28, 12, tzinfo=LISBON)
+    period = read_coming_period(words, now, LISBON)
+    assert period is not None
+    assert f"{period[0].astimezone(LISBON):%Y-%m-%d}" == start
+
+
+def test_words_that_are_no_time_have_no_period() -> None:
+    assert read_coming_period("banana", datetime(2026, 11, 28, tzinfo=LISBON), LISBON) is None
+
+
+@pytest.fixture
+def radicale(tmp_path: Path) -> Iterator[str]:
+    """The address of a CalDAV server with the account ana and an empty calendar."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    users = tmp_path / "users"
+    users.write_text("ana:s3cret\n")
+    options = [
+        f"--server-hosts=127.0.0.1:{port}",
+        "--auth-type=htpasswd",
+        f"--auth-htpasswd-filename={users}",
+        "--auth-htpasswd-encryption=plain",
+        f"--storage-filesystem-folder={tmp_path / 'storage'}",
+    ]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "radicale", *options], stderr=subprocess.DEVNULL
+    )
+    try:
+        _wait_for_port(port)
+        url = f"http://127.0.0.1:{port}/"
+        client = DAVClient(url=url, username="ana", password="s3cret")
+        principal = client.principal()  # type: ignore[no-untyped-call]
+        principal.make_calendar(name="Home")
+        client.close()
+        yield url
+    finally:
+        process.kill()
+        process.wait()
+
+
+def _wait_for_port(port: int) -> None:
+    for _ in range(600):
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", port)) == 0:
+                return
+        time.sleep(0.1)
+    raise AssertionError("Radicale didn't start")
+
+
+@pytest.mark.slow
+async def test_event_is_added_to_a_caldav_account_and_listed(radicale: str) -> None:
+    source = CalendarSource(url=radicale, kind="caldav", user="ana", key="CALENDAR_PASSWORD")
+    calendars = Calendars({"home": source}, {"CALENDAR_PASSWORD": "s3cret"})
+    event = await calendars.add_event("Dentist", at(3, 10), at(3, 11), LISBON)
+    assert render_event(event) == "10:00 to 11:00 Dentist"
+    agenda = await calendars.list_events(at(3), at(4), LISBON)
+    assert ([each.text for each in agenda.events], agenda.problems) == (["Dentist"], [])
+    assert (await calendars.list_events(at(4), at(5), LISBON)).events == []
+
+
+@pytest.mark.slow
+async def test_wrong_password_is_a_sentence(radicale: str) -> None:
+    source = CalendarSource(url=radicale, kind="caldav", user="ana", key="CALENDAR_PASSWORD")
+    calendars = Calendars({"home": source}, {"CALENDAR_PASSWORD": "wrong"})
+    agenda = await calendars.list_events(at(3), at(4), LISBON)
+    assert "Check its address and password" in agenda.problems[0]

@@ -1,0 +1,142 @@
+"""Connections to real MCP servers, over standard input and output and over HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from config.tool_options import McpServer
+from core.errors import ToolError
+from core.tools.mcp_client import McpConnection
+
+pytestmark = pytest.mark.slow
+
+ROOT = Path(__file__).parents[2]
+MODULE = ["-m", "tests.fixtures.mcp_server"]
+
+
+def stdio_options(diary: Path, **changes: Any) -> McpServer:
+    options = {
+        "command": sys.executable,
+        "args": (*MODULE, str(diary)),
+        "env": {"PYTHONPATH": str(ROOT), "DIARY_KEY": "${SECRET}"},
+    }
+    return McpServer.model_validate({**options, **changes})
+
+
+@asynccontextmanager
+async def connect(options: McpServer) -> AsyncIterator[McpConnection]:
+    connection = McpConnection("diary", options, {"SECRET": "s3cret"})
+    yield connection
+    await connection.close()
+
+
+@pytest.fixture
+def http_url(tmp_path: Path) -> Iterator[str]:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    process = subprocess.Popen(
+        [sys.executable, *MODULE, str(tmp_path / "web-diary"), "--http", str(port)],
+        cwd=ROOT,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        yield f"http://127.0.0.1:{port}/mcp"
+    finally:
+        process.kill()
+        process.wait()
+
+
+async def wait_until_up(connection: McpConnection) -> None:
+    for _ in range(600):
+        try:
+            await connection.list_tools()
+            return
+        except ToolError:
+            connection._may_connect_at = 0.0
+            await asyncio.sleep(0.1)
+    raise AssertionError("the server didn't start")
+
+
+async def test_tools_are_listed_with_the_hints_of_their_server(tmp_path: Path) -> None:
+    async with connect(stdio_options(tmp_path / "diary")) as diary:
+        tools = {tool.name: tool for tool in await diary.list_tools()}
+    assert tools["list_entries"].is_read_only
+    assert not tools["list_entries"].is_open
+    assert not tools["add_entry"].is_destructive
+    assert tools["clear"].is_destructive
+    assert tools["clear"].is_open
+    assert tools["add_entry"].schema["required"] == ["text"]
+
+
+async def test_calls_return_text_and_keys_come_from_variables(tmp_path: Path) -> None:
+    async with connect(stdio_options(tmp_path / "diary")) as diary:
+        assert await diary.call("add_entry", {"text": "Met Ana"}) == "Added."
+        assert await diary.call("list_entries", {}) == "Met Ana\n"
+        assert await diary.call("key", {}) == "s3cret"
+
+
+async def test_server_over_http_is_called_the_same_way(http_url: str) -> None:
+    async with connect(McpServer(url=http_url)) as diary:
+        await wait_until_up(diary)
+        assert await diary.call("add_entry", {"text": "Met Bo"}) == "Added."
+        assert await diary.call("list_entries", {}) == "Met Bo\n"
+
+
+async def test_errors_of_a_tool_and_wrong_arguments_are_sentences(tmp_path: Path) -> None:
+    async with connect(stdio_options(tmp_path / "diary")) as diary:
+        with pytest.raises(ToolError, match="the diary is locked"):
+            await diary.call("fail", {})
+        with pytest.raises(ToolError, match="text"):
+            await diary.call("add_entry", {})
+        with pytest.raises(ToolError):
+            await diary.call("no_such_tool", {})
+        assert await diary.call("list_entries", {}) == ""
+
+
+async def test_server_that_ends_is_started_again_by_the_next_call(tmp_path: Path) -> None:
+    async with connect(stdio_options(tmp_path / "diary")) as diary:
+        await diary.call("add_entry", {"text": "Before"})
+        with pytest.raises(ToolError):
+            await diary.call("crash", {})
+        assert await diary.call("list_entries", {}) == "Before\n"
+
+
+async def test_call_that_takes_too_long_ends_with_a_sentence(tmp_path: Path) -> None:
+    async with connect(stdio_options(tmp_path / "diary")) as diary:
+        await diary.list_tools()
+        diary._options = stdio_options(tmp_path / "diary", timeout_s=0.2)
+        with pytest.raises(ToolError, match=r"within 0\.2 s"):
+            await diary.call("wait", {"seconds": 1})
+
+
+async def test_program_that_does_not_start_is_not_tried_again_at_once() -> None:
+    async with connect(McpServer(command="/does/not/exist")) as missing:
+        with pytest.raises(ToolError, match="can't be started or reached"):
+            await missing.list_tools()
+        with pytest.raises(ToolError, match="Try again in a minute"):
+            await missing.list_tools()
+
+
+async def test_closing_ends_the_program(tmp_path: Path) -> None:
+    script = tmp_path / "server.sh"
+    script.write_text(f'#!/bin/sh\necho $$ > "{tmp_path}/pid"\nexec "$@"\n')
+    script.chmod(0o700)
+    arguments = (sys.executable, *MODULE, str(tmp_path / "diary"))
+    async with connect(stdio_options(tmp_path, command=str(script), args=arguments)) as diary:
+        await diary.list_tools()
+        pid = int((tmp_path / "pid").read_text())
+        os.kill(pid, 0)
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, signal.SIGKILL)
