@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from filelock import FileLock, Timeout
 
@@ -31,6 +31,7 @@ from core.store.sync import PLATFORM as MEMORY
 from core.text.normalize import to_single_line
 from gateway import texts
 from gateway.installation import list_unreadable_files
+from gateway.local.control import ask_gateway
 from gateway.services import LOCK_FILE, STATE_FILE, Services, create_model_client, load_providers
 from gateway.supervisor import CONNECTED, WallClock
 from gateway.upkeep.backups import describe_backups, describe_restore
@@ -64,21 +65,19 @@ async def run_checks(settings: Settings | None, problems: Sequence[str] = ()) ->
 
     results = [*_check_home(settings), _check_installation(), _check_sqlite()]
     states: Mapping[str, str] = {}
+    live: Mapping[str, Any] | None = None
     queues: dict[str, OutboxCounts] = {}
     try:
         async with Services.open(settings) as services:
             async for result in _check_store(services):
                 results.append(result)
             states = await services.load_platform_states()
+            live = await asyncio.to_thread(ask_gateway, settings.home, "state")
+            if live:
+                states = live["platforms"]
+                results.append(_describe_process(live))
             queues = await _count_queued_items(services)
-            if services.embeddings is not None:
-                results.append(await run_probe("embeddings", services.embeddings.probe()))
-            if services.web is not None and settings.web.search:
-                results.append(await run_probe("web search", services.web.probe()))
-            if services.calendars is not None:
-                for name in settings.calendar:
-                    probe = services.calendars.probe(name)
-                    results.append(await run_probe(f"calendar {name}", probe))
+            results += await _probe_servers(services)
             results += await _check_context_files(services)
     except StoreError as error:
         results.append(_describe_store_error(error, settings))
@@ -92,7 +91,48 @@ async def run_checks(settings: Settings | None, problems: Sequence[str] = ()) ->
     results += await asyncio.gather(
         *(run_probe(subject, probe) for subject, probe in probes.items())
     )
-    return [_apply_gateway_state(result, states) for result in results]
+    results = [_apply_gateway_state(result, states) for result in results]
+    return [_apply_live_state(result, live) for result in results] if live else results
+
+
+async def _probe_servers(services: Services) -> list[CheckResult]:
+    """Ask the servers that need the open services: embeddings, web search and calendars."""
+    settings = services.settings
+    results = []
+    if services.embeddings is not None:
+        results.append(await run_probe("embeddings", services.embeddings.probe()))
+    if services.web is not None and settings.web.search:
+        results.append(await run_probe("web search", services.web.probe()))
+    if services.calendars is not None:
+        for name in settings.calendar:
+            probe = services.calendars.probe(name)
+            results.append(await run_probe(f"calendar {name}", probe))
+    return results
+
+
+def _describe_process(live: Mapping[str, Any]) -> CheckResult:
+    """Describe the running gateway, as it describes itself."""
+    text = texts.CHECK_PROCESS.format(
+        process=live["process"],
+        version=live["version"],
+        platforms=texts.join_list([name for name in live["platforms"] if name in PLATFORMS])
+        or texts.NO_PLATFORM,
+        model=live["model"] or texts.NO_MODEL,
+        unanswered=texts.format_count(live["unanswered"], "message"),
+    )
+    return CheckResult(subject="process", state="right", text=text)
+
+
+def _apply_live_state(result: CheckResult, live: Mapping[str, Any]) -> CheckResult:
+    """Correct what this shell doesn't know: the running gateway may have other keys and tokens."""
+    if result.state != "off":
+        return result
+    state = live["platforms"].get(result.subject)
+    if result.subject == "model" and live["model"]:
+        state = live["model"]
+    if state is None:
+        return result
+    return replace(result, state="right", text=texts.LIVE_ONLY.format(state=state), advice="")
 
 
 async def _count_queued_items(services: Services) -> dict[str, OutboxCounts]:

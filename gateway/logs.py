@@ -31,6 +31,14 @@ _STORE_ERROR_KEY = "_store_error"
 _OWN_ROOTS = ("mneme", "adapters")
 
 
+def set_level(name: str) -> None:
+    """Log what is at least as important as this level: "debug", "info", "warning" or "error"."""
+    level = logging.getLevelNamesMapping()[name.upper()]
+    logging.getLogger().setLevel(max(level, logging.WARNING))
+    for root in _OWN_ROOTS:
+        logging.getLogger(root).setLevel(level)
+
+
 def configure(settings: Settings, destination: TextIO | Path | None = None) -> None:
     """Send the log to a stream or a file; by default to standard error.
 
@@ -50,10 +58,7 @@ def configure(settings: Settings, destination: TextIO | Path | None = None) -> N
         _MaskingFormatter(shared_processors, settings.general.log_format == "json")
     )
     _replace_handler(handler)
-    level = logging.getLevelNamesMapping()[settings.general.log_level.upper()]
-    logging.getLogger().setLevel(max(level, logging.WARNING))
-    for name in _OWN_ROOTS:
-        logging.getLogger(name).setLevel(level)
+    set_level(settings.general.log_level)
     logging.captureWarnings(True)
     structlog.configure(
         processors=[*shared_processors, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],

@@ -31,6 +31,8 @@ from gateway.access_and_rates import CRON, Access
 from gateway.admission import Admission
 from gateway.commands.registry import CommandRegistry
 from gateway.delivery import Delivery
+from gateway.local.control import ControlServer, LiveState
+from gateway.local.sockets import find_socket
 from gateway.scheduler import Scheduler
 from gateway.services import Services
 from gateway.store_watch import StoreWatch
@@ -151,6 +153,7 @@ class GatewayProcess:
             run_chores([memory.tend]),
             release_memory_regularly(),
             run_chores([self._path.reviewer.tend] if self._path.reviewer else []),
+            self._create_control_server().run(),
             self._supervisor.watch_platforms(
                 services.save_platform_states,
                 services.owner_notices.notify_outage,
@@ -173,6 +176,16 @@ class GatewayProcess:
         if isinstance(terminals, LocalTerminals):
             work.append(self._resume_terminals(terminals))
         return [self._tasks.create_task(coroutine) for coroutine in work]
+
+    def _create_control_server(self) -> ControlServer:
+        """Create the server that tells other commands what this process knows."""
+        state = LiveState(
+            self._services,
+            lambda: {**self._supervisor.states, **self._list_memory_outages()},
+            lambda: self._path.turns.unanswered_count,
+        )
+        handlers = {"state": state.describe, "reload": state.reload}
+        return ControlServer(find_socket(self._services.settings.home, "control"), handlers)
 
     def _create_store_watch(self) -> StoreWatch:
         services = self._services

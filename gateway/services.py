@@ -287,7 +287,7 @@ class Services:
             await back_up_before_migration(settings, WallClock())
         async with Database.open(settings.home / STATE_FILE, lock_wait) as database:
             services = cls(settings, database, on_change, notifies_owner=notifies_owner)
-            await services._store_owner()
+            await services.store_owner(settings)
             await services._repeat_erasures()
             try:
                 yield services
@@ -299,10 +299,11 @@ class Services:
                 if services.mcp is not None:
                     await services.mcp.close()
 
-    async def _store_owner(self) -> None:
-        parsed_accounts = map(parse_account, self.settings.owner.accounts)
+    async def store_owner(self, settings: Settings) -> None:
+        """Store which accounts and groups are the owner's."""
+        parsed_accounts = map(parse_account, settings.owner.accounts)
         accounts = [account for account in parsed_accounts if account is not None]
-        groups = [Scope(key=f"room:{key}") for key in self.settings.owner.rooms]
+        groups = [Scope(key=f"room:{key}") for key in settings.owner.rooms]
         await self.people.set_owner(accounts, groups)
 
     async def _repeat_erasures(self) -> None:

@@ -378,6 +378,10 @@ class UsageLog:
         self._prices = prices or UsageOptions(prices={}, currency="$")
         self._zone = ZoneInfo(zone)
 
+    def set_prices(self, prices: UsageOptions) -> None:
+        """Use other prices from now on."""
+        self._prices = prices
+
     async def log(self, call: ModelCall) -> None:
         """Store a call as `log_call` does."""
         await self._database.write(lambda connection: log_call(connection, call))

@@ -33,6 +33,7 @@ from config.settings import (
 from config.variables import list_named_variables
 from gateway.cli import shell
 from gateway.cli.shell import AsJson, DefaultCommandGroup, print_json, print_text
+from gateway.local.control import ask_gateway
 from gateway.services import is_running
 
 # The name of a variable in secrets.env, such as "OPENAI_API_KEY".
@@ -266,5 +267,15 @@ def _write(draft: SettingsDraft, result: str, key: str) -> None:
     if list_environment_names([key]):
         sentences.append(f"But {key} is also set in the environment, which overrides it.")
     elif is_running(draft.home):
-        sentences.append("Mneme is running and uses it after its next start.")
+        sentences.append(_describe_effect(ask_gateway(draft.home, "reload")))
     print_text(" ".join(sentences))
+
+
+def _describe_effect(report: Mapping[str, Any] | None) -> str:
+    """Say whether the running gateway has taken up the changes."""
+    if report is None or report.get("problems"):
+        return "Mneme is running and uses it after its next start."
+    if report["restart"]:
+        options = ", ".join(report["restart"])
+        return f"Mneme is running and uses {options} after its next start."
+    return "Mneme is running and uses it from now on."

@@ -33,6 +33,7 @@ COMMANDS_BY_MODULE: Mapping[str, Sequence[str]] = {
     "setup.wizard": ("setup",),
     "configuration": ("config",),
     "mcp_servers": ("mcp",),
+    "completion": ("completion",),
     "backups": ("backup", "restore", "upgrade"),
     "memory": ("memory", "remember", "facts", "forget", "skills"),
     "history": ("recall", "sessions", "export", "import"),

@@ -19,11 +19,12 @@ import typer
 from config.settings import Settings, SettingsError
 from core.store.usage_and_limits import Spending
 from core.text.normalize import strip_controls
-from core.types import Answer, Scope
-from gateway import logs
+from core.types import Scope
+from gateway import logs, texts
 from gateway.cli import shell
 from gateway.cli.shell import AsJson, InScope, Words, Yes
 from gateway.commands.registry import CommandContext
+from gateway.local.control import ask_gateway
 from gateway.services import Services, is_running
 
 if TYPE_CHECKING:
@@ -177,13 +178,19 @@ def approve_command(
         bool,
         typer.Option("--owner", help="It's your own account, so it sees everything that you see."),
     ] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Approve a pairing or link code.
 
     Use "no CODE" to reject a code. Without a code, everyone who is waiting for approval is listed.
     """
 
-    async def work(services: Services, _: CommandContext) -> Answer:
+    if as_json and words:
+        raise typer.BadParameter("only the list can be printed as JSON", param_hint="--json")
+
+    async def work(services: Services, _: CommandContext) -> object:
+        if as_json:
+            return await _load_waiting(services)
         from gateway.commands.accounts import approve_code
 
         return await approve_code(services, " ".join(words or ()), as_owner=owner, by="cli")
@@ -191,14 +198,46 @@ def approve_command(
     shell.run_as_owner(work)
 
 
-def people_command(words: Words = None) -> None:
+async def _load_waiting(services: Services) -> object:
+    """Return the people who wait for approval as JSON objects, without their codes."""
+    return [
+        {
+            "account": pairing.account.key,
+            "name": pairing.name,
+            "expires_at": pairing.expires_at.isoformat(),
+        }
+        for pairing in await services.people.list_pending(services.clock.now())
+    ]
+
+
+def people_command(words: Words = None, as_json: AsJson = False) -> None:
     """List who has access, or end someone's access.
 
     "remove telegram:42" ends the access of a person with all their accounts. "block telegram:42"
     also ignores their later requests. "revoke telegram:42" ends the access of this account only,
     which may be one of your own.
     """
-    shell.run_chat_command("accounts.AccountCommands", "people", words, None)
+    if as_json and words:
+        raise typer.BadParameter("only the list can be printed as JSON", param_hint="--json")
+    load_json = _load_people if as_json else None
+    shell.run_chat_command("accounts.AccountCommands", "people", words, None, load_json=load_json)
+
+
+async def _load_people(services: Services, _: frozenset[Scope]) -> object:
+    """Return everyone who has or had access as JSON objects."""
+    accounts = await services.people.list_accounts(services.settings.access.people)
+    return [
+        {
+            "account": account.account.key,
+            "name": account.name,
+            "person": account.person_id,
+            "access": account.why,
+            "since": account.at.isoformat() if account.at else None,
+            "seen_at": account.seen_at.isoformat() if account.seen_at else None,
+        }
+        for account in accounts
+        if account.why
+    ]
 
 
 def status_command(as_json: AsJson = False) -> None:
@@ -211,8 +250,16 @@ def status_command(as_json: AsJson = False) -> None:
         """Print the status, one line for each subject."""
         from gateway.commands.status import StatusCommands
 
-        state = "running" if is_running(services.settings.home) else "not running"
-        status_lines = await StatusCommands(services, None).render_lines()
+        live = ask_gateway(services.settings.home, "state")
+        if live:
+            state = texts.STATUS_RUNNING.format(
+                process=live["process"], unanswered=live["unanswered"]
+            )
+        elif is_running(services.settings.home):
+            state = texts.STATUS_UNREACHED
+        else:
+            state = texts.STATUS_OFF
+        status_lines = await StatusCommands(services, None, live).render_lines()
         lines = [shell.render_plain(line) for line in (f"**Mneme**: {state}", *status_lines)]
         if as_json:
             shell.print_json(dict(line.split(": ", 1) for line in lines))

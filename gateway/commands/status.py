@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from core.errors import Refused
 from core.markup.markdown import escape
@@ -24,13 +24,22 @@ _MAX_SESSION_DIGITS = 18
 
 
 class StatusCommands:
-    """Answers /status. If `memory` is None, as in the shell, memory services are left out."""
+    """Answers /status. If `memory` is None, as in the shell, memory services are left out.
+
+    In the shell, `live` is what the running process says about itself, if there is one.
+    """
 
     specs = load_specs("status")
 
-    def __init__(self, services: Services, memory: MemoryManager | None) -> None:
+    def __init__(
+        self,
+        services: Services,
+        memory: MemoryManager | None,
+        live: Mapping[str, Any] | None = None,
+    ) -> None:
         self._services = services
         self._memory = memory
+        self._live = live
 
     async def run(self, command: Command, context: CommandContext) -> Answer:
         """Show the status. People other than the owner only learn that Mneme is running.
@@ -67,13 +76,18 @@ class StatusCommands:
         hidden_names = {"cron"}
         if self._memory is not None:
             hidden_names |= {f"{MEMORY} {name}" for name in self._memory.externals}
-        states = await self._services.load_platform_states()
+        if self._live is not None:
+            states: Mapping[str, str] = self._live["platforms"]
+        else:
+            states = await self._services.load_platform_states()
         return [
             f"**{name}**: {state}" for name, state in states.items() if name not in hidden_names
         ]
 
     def _describe_model(self) -> str:
         settings = self._services.settings
+        if self._live is not None and self._live["model"] and not settings.has_model:
+            return str(self._live["model"])
         if not settings.has_model:
             return "none; I answer without a model"
         chat = ", or else ".join(settings.model.chat_models)

@@ -59,7 +59,7 @@ async def test_a_stranger_gets_a_code_and_is_told_what_is_kept(home: Path) -> No
     async with open_gateway(home, model) as harness:
         reply = await harness.say("my secret plan", "666")
         assert "the person who runs me" in reply.text
-        assert "Until then I keep your name, your id here, and your first message" in reply.text
+        assert "Until then I keep only your name, your id and your first message" in reply.text
         assert (await harness.say("my secret plan again", "666")).answer is None, "one code an hour"
         due = await harness.services.outbox.list_due(
             harness.services.clock.now() + timedelta(seconds=1), ("telegram",)

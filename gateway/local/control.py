@@ -1,0 +1,168 @@
+"""The socket on which a running gateway says what is true, and takes up changed settings.
+
+A client sends one line with a question and gets one line with a JSON object. Only the user of the
+home can open the socket.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import socket
+from collections.abc import Awaitable, Callable, Mapping
+from datetime import datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, Literal
+
+import structlog
+
+from config.settings import ENVIRONMENT, Settings, SettingsError
+from gateway.local.sockets import find_socket
+from gateway.logs import set_level
+from gateway.services import Services
+
+Json = dict[str, Any]
+Question = Literal["state", "reload"]
+Handler = Callable[[], Awaitable[Json]]
+ANSWER_TIMEOUT_S = 5.0
+MAX_ANSWER_BYTES = 1_000_000
+# Options that a running gateway takes up. All others need a restart.
+LIVE_OPTIONS = ("general.log_level", "owner.", "usage.")
+# Fields of `Settings` that say nothing about what a person has changed.
+_DERIVED_FIELDS = ("home", "advice")
+_log = structlog.get_logger("control")
+
+
+class ControlServer:
+    """Answers questions about the running process."""
+
+    def __init__(self, path: Path, handlers: Mapping[str, Handler]) -> None:
+        self._path = path
+        self._handlers = handlers
+
+    async def run(self) -> None:
+        """Answer questions until cancelled."""
+        # The gateway holds the lock of the home, so an old socket belongs to no process.
+        self._path.unlink(missing_ok=True)
+        server = await asyncio.start_unix_server(self._answer, self._path)
+        os.chmod(self._path, 0o600)
+        try:
+            await asyncio.Future()
+        finally:
+            server.close()
+            self._path.unlink(missing_ok=True)
+
+    async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            async with asyncio.timeout(ANSWER_TIMEOUT_S):
+                question = (await reader.readline()).decode("utf-8", "replace").strip()
+                handler = self._handlers.get(question)
+                answer = {} if handler is None else await handler()
+                writer.write(json.dumps(answer).encode() + b"\n")
+                await writer.drain()
+        except (OSError, ValueError, TimeoutError) as error:
+            _log.warning("a question wasn't answered", error=type(error).__name__)
+        finally:
+            with contextlib.suppress(OSError):
+                writer.close()
+
+
+def ask_gateway(home: Path, question: Question) -> Json | None:
+    """Ask the process that runs with this home. Returns None if there is none, or no answer."""
+    try:
+        with socket.socket(socket.AF_UNIX) as connection:
+            connection.settimeout(ANSWER_TIMEOUT_S)
+            connection.connect(os.fspath(find_socket(home, "control")))
+            connection.sendall(f"{question}\n".encode())
+            content = b""
+            while not content.endswith(b"\n") and len(content) < MAX_ANSWER_BYTES:
+                chunk = connection.recv(65536)
+                if not chunk:
+                    break
+                content += chunk
+        answer: Json = json.loads(content)
+        return answer
+    except (OSError, ValueError):
+        return None
+
+
+class LiveState:
+    """Describes a running gateway, and takes up the settings that may change while it runs."""
+
+    def __init__(
+        self,
+        services: Services,
+        load_states: Callable[[], Mapping[str, str]],
+        count_unanswered: Callable[[], int],
+    ) -> None:
+        self._services = services
+        self._load_states = load_states
+        self._count_unanswered = count_unanswered
+        self._started_at: datetime = services.clock.now()
+        # The settings that the process uses, with those that it has taken up.
+        self._settings = services.settings
+
+    async def describe(self) -> Json:
+        """Return the facts that only the process knows."""
+        settings = self._services.settings
+        return {
+            "process": os.getpid(),
+            "version": version("mneme-gateway"),
+            "started_at": self._started_at.isoformat(),
+            "platforms": dict(self._load_states()),
+            "model": settings.model.chat if settings.has_model else None,
+            "unanswered": self._count_unanswered(),
+        }
+
+    async def reload(self) -> Json:
+        """Take up changed settings. Returns the changed options: applied ones, and the others.
+
+        If the settings have mistakes, nothing changes, and the answer has the problems.
+        """
+        try:
+            settings = Settings.load()
+        except SettingsError as error:
+            return {"problems": list(error.located_problems)}
+        changes = list_changes(self._settings, settings)
+        live = [path for path in changes if path.startswith(LIVE_OPTIONS)]
+        self._settings = self._settings.model_copy(
+            update={
+                "general": self._settings.general.model_copy(
+                    update={"log_level": settings.general.log_level}
+                ),
+                "owner": settings.owner,
+                "usage": settings.usage,
+            }
+        )
+        set_level(settings.general.log_level)
+        self._services.usage_log.set_prices(settings.usage)
+        await self._services.store_owner(settings)
+        self._services.on_change()
+        return {"applied": live, "restart": [path for path in changes if path not in live]}
+
+
+def list_changes(old: Settings, new: Settings) -> list[str]:
+    """Return the dotted paths of the options that differ. Secrets appear by their names only."""
+    old_values = dict(_flatten(old.model_dump()))
+    new_values = dict(_flatten(new.model_dump()))
+    paths = dict.fromkeys((*old_values, *new_values))
+    return [
+        ENVIRONMENT.get(path, path)
+        for path in paths
+        if old_values.get(path) != new_values.get(path)
+    ]
+
+
+def _flatten(options: Mapping[str, Any], prefix: str = "") -> list[tuple[str, Any]]:
+    values: list[tuple[str, Any]] = []
+    for name, value in options.items():
+        if not prefix and name in _DERIVED_FIELDS:
+            continue
+        if isinstance(value, Mapping):
+            values += _flatten(value, f"{prefix}{name}.")
+        else:
+            values.append((f"{prefix}{name}", value))
+    return values

@@ -1,0 +1,93 @@
+"""What other commands learn from a running gateway, and which settings it takes up."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from config.settings import Settings
+from gateway.local.control import ask_gateway, list_changes
+from gateway.local.sockets import find_socket
+from tests.fixtures.command_line import good, mneme
+from tests.gateway.local.running import PERSON, open_gateway
+
+
+def load(home: Path, toml: str) -> Settings:
+    return Settings.load({"MNEME_HOME": str(home)}, own_text=toml)
+
+
+def test_changed_options_are_named_by_their_paths(home: Path) -> None:
+    old = load(home, "")
+    new = load(home, '[owner]\ntelegram = [42]\n[limits.day]\nanswers = 5\n[general]\nzone="UTC"\n')
+    changes = set(list_changes(old, new))
+    assert {"owner.telegram", "limits.day.answers"} <= changes
+    assert changes <= {"owner.telegram", "limits.day.answers", "general.zone"}
+
+
+def test_no_gateway_gives_no_answer(home: Path) -> None:
+    assert ask_gateway(home, "state") is None
+    assert "not running" in good(home, "status")
+
+
+def test_lists_of_people_are_also_json(home: Path) -> None:
+    (home / "mneme.toml").write_text("[owner]\ntelegram = [42]\n")
+    people = json.loads(good(home, "people", "--json"))
+    assert ("telegram:42", "settings") in [(one["account"], one["access"]) for one in people]
+    assert json.loads(good(home, "approve", "--json")) == []
+    refused = mneme(home, "people", "remove", "telegram:42", "--json")
+    assert refused.returncode == 2
+
+
+def test_completion_is_installed_only_when_asked_and_removed_again(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(home.parent))
+    before = sorted(os.listdir(home.parent))
+    for name in ("bash", "zsh", "fish"):
+        assert "_MNEME_COMPLETE" in good(home, "completion", name)
+    assert sorted(os.listdir(home.parent)) == before
+    path = home.parent / ".config" / "fish" / "completions" / "mneme.fish"
+    assert str(path) in good(home, "completion", "fish", "--install")
+    assert "_MNEME_COMPLETE" in path.read_text()
+    good(home, "completion", "fish", "--remove")
+    assert not path.exists()
+    assert "nothing to remove" in mneme(home, "completion", "fish", "--remove").stderr
+
+
+@pytest.mark.slow
+async def test_shell_beside_the_gateway_asks_it_what_is_true_and_says_so(home: Path) -> None:
+    """The shell has neither the token nor the key of the running process."""
+    async with open_gateway(home) as gateway:
+        assert find_socket(home, "control").stat().st_mode & 0o777 == 0o600
+        status = ""
+        while "telegram: connected" not in status:
+            status = await asyncio.to_thread(good, home, "status")
+        assert "reports the states below" in status.splitlines()[0]
+        assert "model: claude-sonnet-5-5" in status
+        checked = await asyncio.to_thread(mneme, home, "check", "--json")
+        results: dict[str, Any] = {one["subject"]: one for one in json.loads(checked.stdout)}
+        assert results["telegram"]["state"] == "right"
+        assert "The running process says: connected." in results["telegram"]["text"]
+        assert "claude-sonnet-5-5" in results["model"]["text"]
+        assert results["discord"]["state"] == "off"
+        assert "By its own account" in results["process"]["text"]
+
+        told = await asyncio.to_thread(good, home, "config", "set", "general.log_level", "debug")
+        assert "uses it from now on" in told
+        told = await asyncio.to_thread(good, home, "config", "set", "model.tries", "3")
+        assert "uses model.tries after its next start" in told
+
+        gateway.telegram.user_says(77, "hello")
+        await gateway.telegram.wait_for(lambda: len(gateway.telegram.texts(77)) == 1)
+        assert len(gateway.telegram.texts(77)[0].split()) < 45
+        owners = f"{PERSON}, 77"
+        told = await asyncio.to_thread(good, home, "config", "set", "owner.telegram", owners)
+        assert "after its next start" in told
+        gateway.telegram.user_says(77, "/whoami")
+        await gateway.telegram.wait_for(lambda: len(gateway.telegram.texts(77)) == 2)
+        assert "owner" in gateway.telegram.texts(77)[1]
