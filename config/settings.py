@@ -52,7 +52,7 @@ from config.locating import find_line, list_option_paths, suggest_name
 from config.masking import mask_secrets, register_secrets
 from config.secrets_file import SECRETS_FILE, read_secrets
 from config.tool_options import CalendarSource, McpServer, SourceName, WebOptions
-from config.upkeep_options import BackupOptions, RetentionOptions
+from config.upkeep_options import BackupOptions, MetricsOptions, RetentionOptions
 from config.variables import get_table, list_named_variables
 
 SETTINGS_FILE = "mneme.toml"
@@ -405,6 +405,7 @@ class Settings(_Section):
     backup: BackupOptions
     media: MediaOptions
     retention: RetentionOptions
+    metrics: MetricsOptions
     anthropic_api_key: SecretStr | None = None
     telegram_token: SecretStr | None = None
     discord_token: SecretStr | None = None

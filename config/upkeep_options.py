@@ -20,6 +20,13 @@ class _Section(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
 
+class MetricsOptions(_Section):
+    """The section [metrics]."""
+
+    enabled: bool
+    port: Annotated[int, Field(ge=1024, le=65_535)]
+
+
 class RetentionOptions(_Section):
     """The section [retention]."""
 

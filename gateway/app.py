@@ -275,6 +275,7 @@ async def build_message_path(
         memory=memory,
         scheduler=scheduler,
         reviewer=_build_reviewer(services, helper_model),
+        model_tally=getattr(helper, "tally", None),
         adapters=adapters,
     )
 

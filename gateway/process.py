@@ -22,6 +22,7 @@ from datetime import timedelta
 from adapters.terminal.local import LocalTerminals
 from core.agent.memory_review import MemoryReviewer
 from core.memory.manager import MemoryManager
+from core.models.wrappers import ModelTally
 from core.ports import Adapter
 from core.store.ownership.people import TERMINAL
 from core.store.sync import PLATFORM as MEMORY
@@ -38,6 +39,7 @@ from gateway.services import Services
 from gateway.store_watch import StoreWatch
 from gateway.supervisor import Supervisor, run_chores, watch_store
 from gateway.turns import TurnDispatcher
+from gateway.upkeep.growth import SizeLog
 
 # After a stop signal, answers get this long to finish. The time starts again whenever one finishes.
 DRAIN_TIMEOUT_S = 5.0
@@ -65,6 +67,8 @@ class MessagePath:
     scheduler: Scheduler
     # Reviews memory in the background. None without a helper model, or if reviews are switched off.
     reviewer: MemoryReviewer | None
+    # What the models have done since the start. None without a model.
+    model_tally: ModelTally | None
     # The adapters by platform, including the scheduler.
     adapters: Mapping[str, Adapter]
 
@@ -149,6 +153,7 @@ class GatewayProcess:
             run_chores([embeddings.tend] if embeddings else []),
             store_watch.run(),
             run_chores([store_watch.check_integrity]),
+            run_chores([SizeLog(services.settings, services.database, services.clock).tend]),
             memory.start(),
             run_chores([memory.tend]),
             release_memory_regularly(),
@@ -175,6 +180,19 @@ class GatewayProcess:
         terminals = self._path.adapters.get(TERMINAL.platform)
         if isinstance(terminals, LocalTerminals):
             work.append(self._resume_terminals(terminals))
+        if services.settings.metrics.enabled:
+            # Imported here because most gateways serve no metrics.
+            from gateway.upkeep.metrics import Metrics
+
+            metrics = Metrics(
+                services,
+                self._path.turns,
+                memory,
+                self._path.model_tally,
+                services.clock,
+                services.settings.metrics.port,
+            )
+            work.append(metrics.run())
         return [self._tasks.create_task(coroutine) for coroutine in work]
 
     def _create_control_server(self) -> ControlServer:

@@ -49,6 +49,7 @@ DOORS: Mapping[str, tuple[str, ...]] = {
     "openpyxl": ("core/media/office.py",),
     "trafilatura": ("core/media/web_page.py",),
     "ijson": ("core/transfer/json_stream.py",),
+    "prometheus_client": ("gateway/upkeep/metrics.py",),
     "pyrage": ("core/transfer/encryption.py",),
     "numpy": ("core/search/ranking.py", "core/search/embeddings.py", "core/facts/hrr.py"),
     "apscheduler": ("gateway/scheduler.py",),

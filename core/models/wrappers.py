@@ -9,8 +9,9 @@ from __future__ import annotations
 import asyncio
 import math
 import time
+from collections import Counter
 from collections.abc import AsyncIterable, Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from random import random
 from typing import Any, Protocol
@@ -23,7 +24,7 @@ from core.models.failures import ModelFailure, ServerNames
 from core.ports import Clock, Model, TextCallback
 from core.store.usage_and_limits import ModelCall, UsageLog
 from core.text.normalize import make_json_safe
-from core.types import BillingScope, CallKind, Completion, Request, Session, TurnBudget
+from core.types import BillingScope, CallKind, Completion, Request, Session, TurnBudget, Usage
 
 # The kinds of model calls that tools make.
 _TOOL_KINDS: frozenset[CallKind] = frozenset({"delegation", "expansion", "rerank", "summary"})
@@ -525,6 +526,27 @@ class ModelClient(Model, Protocol):
         """Close all connections."""
 
 
+@dataclass(slots=True)
+class ModelTally:
+    """How many calls were made and tokens used since the process began."""
+
+    # By the model's name in the settings, and "answered", "out_of_reach" or "refused".
+    outcomes: Counter[tuple[str, str]] = field(default_factory=Counter)
+    # By "input", "output", "cache_read" and "cache_write".
+    tokens: Counter[str] = field(default_factory=Counter)
+
+    def count_failure(self, model: str, error: ModelError) -> None:
+        outcome = "out_of_reach" if error.is_retryable else "refused"
+        self.outcomes[model, outcome] += 1
+
+    def count_answer(self, model: str, usage: Usage) -> None:
+        self.outcomes[model, "answered"] += 1
+        self.tokens["input"] += usage.input
+        self.tokens["output"] += usage.output
+        self.tokens["cache_read"] += usage.cache_read
+        self.tokens["cache_write"] += usage.cache_write
+
+
 class ModelRouter:
     """A `ModelClient` that sends each request to the server of its model.
 
@@ -542,6 +564,7 @@ class ModelRouter:
         self._clients = clients
         self._missing_keys = missing_keys
         self._split_name = split_name
+        self.tally = ModelTally()
         # The client of each model that was asked before, and the model's name there.
         self._routes: dict[str, tuple[ModelClient, str]] = {}
 
@@ -549,8 +572,14 @@ class ModelRouter:
         self, request: Request, on_text: TextCallback, on_wait: TextCallback
     ) -> Completion:
         """Ask the model of the request. Raises ModelError if the model doesn't answer."""
-        client, model = self._find(request.model)
-        return await client.complete(replace(request, model=model), on_text, on_wait)
+        try:
+            client, model = self._find(request.model)
+            completion = await client.complete(replace(request, model=model), on_text, on_wait)
+        except ModelError as error:
+            self.tally.count_failure(request.model, error)
+            raise
+        self.tally.count_answer(request.model, completion.usage)
+        return completion
 
     async def probe(self, model: str) -> str:
         client, name = self._find(model)

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, NoReturn
 
 import structlog
 import typer
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from gateway.check import CheckResult
     from gateway.security_check import Finding
 
+# How often `mneme status --watch` shows the status again.
+WATCH_INTERVAL_S = 2.0
 # The colours of the states of a check.
 _STATE_COLOURS: dict[str, str | None] = {"right": "green", "wrong": "red", "off": None}
 # The colours of the levels of a security finding.
@@ -240,33 +242,59 @@ async def _load_people(services: Services, _: frozenset[Scope]) -> object:
     ]
 
 
-def status_command(as_json: AsJson = False) -> None:
+def status_command(
+    as_json: AsJson = False,
+    watch: Annotated[
+        bool, typer.Option("--watch", help="Show it again every two seconds, until Ctrl-C.")
+    ] = False,
+) -> None:
     """Show the state of platforms, model, memory and store.
 
     `mneme check` also calls the platforms and the model.
     """
+    if watch and (as_json or not sys.stdout.isatty()):
+        raise typer.BadParameter("needs a terminal, and no --json", param_hint="--watch")
 
     async def work(services: Services, _: CommandContext) -> None:
         """Print the status, one line for each subject."""
-        from gateway.commands.status import StatusCommands
-
-        live = ask_gateway(services.settings.home, "state")
-        if live:
-            state = texts.STATUS_RUNNING.format(
-                process=live["process"], unanswered=live["unanswered"]
-            )
-        elif is_running(services.settings.home):
-            state = texts.STATUS_UNREACHED
-        else:
-            state = texts.STATUS_OFF
-        status_lines = await StatusCommands(services, None, live).render_lines()
-        lines = [shell.render_plain(line) for line in (f"**Mneme**: {state}", *status_lines)]
+        if watch:
+            await _watch_status(services)
+        lines = await _render_status(services)
         if as_json:
             shell.print_json(dict(line.split(": ", 1) for line in lines))
         else:
             shell.print_text("\n".join(lines))
 
     shell.run_as_owner(work)
+
+
+async def _render_status(services: Services) -> list[str]:
+    """Return the lines of the status, with what a running gateway says about itself."""
+    from gateway.commands.status import StatusCommands
+
+    live = ask_gateway(services.settings.home, "state")
+    if live:
+        state = texts.STATUS_RUNNING.format(process=live["process"], unanswered=live["unanswered"])
+    elif is_running(services.settings.home):
+        state = texts.STATUS_UNREACHED
+    else:
+        state = texts.STATUS_OFF
+    status_lines = await StatusCommands(services, None, live).render_lines()
+    return [shell.render_plain(line) for line in (f"**Mneme**: {state}", *status_lines)]
+
+
+async def _watch_status(services: Services) -> NoReturn:
+    """Show the status again and again, until Ctrl-C."""
+    # Rich takes a while to load.
+    from rich.console import Console
+    from rich.live import Live
+    from rich.text import Text
+
+    with Live(console=Console(), auto_refresh=False) as live:
+        while True:
+            text = "\n".join([*await _render_status(services), "", "Ctrl-C ends this."])
+            live.update(Text(strip_controls(text)), refresh=True)
+            await asyncio.sleep(WATCH_INTERVAL_S)
 
 
 def check_command(

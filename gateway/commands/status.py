@@ -15,6 +15,7 @@ from core.types import Answer, BillingScope, Command
 from gateway import texts
 from gateway.commands.registry import CommandContext, load_specs, make_button
 from gateway.services import STATE_FILE, Services
+from gateway.upkeep.growth import SizeLog
 
 if TYPE_CHECKING:
     from core.memory.manager import MemoryManager
@@ -66,6 +67,8 @@ class StatusCommands:
         lines.append(f"**reminders and schedules**: {len(jobs)} active")
         lines.append(f"**outbox**: {await self._describe_outbox()}")
         lines.append(f"**state.db**: {self._describe_store()}")
+        size_log = SizeLog(services.settings, services.database, services.clock)
+        lines.append(f"**disk**: {await size_log.describe()}")
         pending = await services.people.list_pending(services.clock.now())
         if pending:
             lines.append(f"**waiting for approval**: {len(pending)}; `/approve` lists them")
