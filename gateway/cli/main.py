@@ -31,6 +31,7 @@ COMMANDS_BY_MODULE: Mapping[str, Sequence[str]] = {
     "outbox": ("outbox",),
     "media": ("media",),
     "setup.wizard": ("setup",),
+    "setup.service": ("service",),
     "configuration": ("config",),
     "mcp_servers": ("mcp",),
     "completion": ("completion",),

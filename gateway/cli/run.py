@@ -247,6 +247,10 @@ def status_command(
     watch: Annotated[
         bool, typer.Option("--watch", help="Show it again every two seconds, until Ctrl-C.")
     ] = False,
+    alive: Annotated[
+        bool,
+        typer.Option("--alive", help="Only ask the running process; exit with 1 if none answers."),
+    ] = False,
 ) -> None:
     """Show the state of platforms, model, memory and store.
 
@@ -254,6 +258,13 @@ def status_command(
     """
     if watch and (as_json or not sys.stdout.isatty()):
         raise typer.BadParameter("needs a terminal, and no --json", param_hint="--watch")
+
+    if alive:
+        with shell.exit_on_error():
+            if ask_gateway(Settings.load().home, "state") is None:
+                shell.fail(texts.NOT_ALIVE)
+            typer.echo(texts.ALIVE)
+        return
 
     async def work(services: Services, _: CommandContext) -> None:
         """Print the status, one line for each subject."""

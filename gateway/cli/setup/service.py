@@ -1,0 +1,110 @@
+"""`mneme service`: runs Mneme in the background, as a systemd user unit or a launchd agent."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from config.settings import Settings
+from core.errors import ConfigError
+from core.text.normalize import language_data
+from gateway.cli import shell
+from gateway.cli.shell import DefaultCommandGroup
+from gateway.local import launchd, systemd
+from gateway.local.service_manager import ServiceManager
+from gateway.services import is_running
+
+_WORDS = language_data("setup", "gateway")["service"]
+Lines = Annotated[int, typer.Option("--lines", min=1, max=10_000, help="How many lines.")]
+
+
+def add_commands(root: typer.Typer) -> None:
+    """Add the commands of this module to the command line."""
+    service = typer.Typer(
+        cls=DefaultCommandGroup,
+        help="Run Mneme in the background, also after you log out or restart the machine.",
+    )
+    service.command("status")(status_command)
+    service.command("install")(install_command)
+    service.command("uninstall")(uninstall_command)
+    service.command("start")(start_command)
+    service.command("stop")(stop_command)
+    service.command("logs")(logs_command)
+    root.add_typer(service, name="service")
+
+
+def find_manager(home: Path) -> ServiceManager:
+    """Return the service manager of this system. Raises ConfigError if there is none."""
+    program = [sys.executable, "-m", "gateway.cli.main"]
+    if sys.platform == "darwin":
+        return launchd.Launchd(home, program)
+    if sys.platform == "linux":
+        return systemd.Systemd(home, program)
+    raise ConfigError(_WORDS["no_manager"].format(system=sys.platform))
+
+
+def install_command(
+    print_only: Annotated[
+        bool, typer.Option("--print", help="Only print the unit, and install nothing.")
+    ] = False,
+) -> None:
+    """Install the service for this home, and start it now and at every start of the machine.
+
+    Keys and tokens must be in secrets.env, because a service doesn't have your shell's environment.
+    """
+    with shell.exit_on_error():
+        manager = find_manager(_load_home())
+        if print_only:
+            typer.echo(manager.render(), nl=False)
+            return
+        if is_running(manager.home) and not manager.is_active():
+            raise ConfigError(_WORDS["runs_already"])
+        path = manager.install()
+        typer.echo(_WORDS["installed"].format(path=path))
+        if manager.advice:
+            typer.echo(manager.advice)
+
+
+def uninstall_command() -> None:
+    """Stop the service and remove it. The home stays."""
+    with shell.exit_on_error():
+        path = find_manager(_load_home()).uninstall()
+        typer.echo(_WORDS["uninstalled"].format(path=path))
+
+
+def start_command() -> None:
+    """Start the installed service."""
+    with shell.exit_on_error():
+        find_manager(_load_home()).start()
+        typer.echo(_WORDS["started"])
+
+
+def stop_command() -> None:
+    """Stop the service until it's started again, or the machine is."""
+    with shell.exit_on_error():
+        find_manager(_load_home()).stop()
+        typer.echo(_WORDS["stopped"])
+
+
+def status_command() -> None:
+    """Show whether the service is installed and runs."""
+    with shell.exit_on_error():
+        manager = find_manager(_load_home())
+        if not manager.path.exists():
+            typer.echo(_WORDS["not_installed"])
+            return
+        state = "running" if manager.is_active() else "not running"
+        typer.echo(_WORDS["state"].format(path=manager.path, state=state))
+
+
+def logs_command(lines: Lines = 50) -> None:
+    """Show the last lines of the service's log."""
+    with shell.exit_on_error():
+        shell.print_text(find_manager(_load_home()).read_log(lines))
+
+
+def _load_home() -> Path:
+    return Settings.load().home

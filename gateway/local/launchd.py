@@ -1,0 +1,81 @@
+"""Mneme as a launchd agent, for macOS. The only module that calls launchd."""
+
+from __future__ import annotations
+
+import os
+import plistlib
+from collections.abc import Sequence
+from pathlib import Path
+
+from gateway.local.service_manager import (
+    call_program,
+    read_last_lines,
+    require_file,
+    write_service_file,
+)
+
+LABEL = "org.mneme.gateway"
+LOG_FILE = "service.log"
+
+
+class Launchd:
+    """The service of one home. `program` is the command line of mneme without its arguments."""
+
+    advice = ""
+
+    def __init__(self, home: Path, program: Sequence[str], user_folder: Path | None = None) -> None:
+        self.home = home
+        self.path = (user_folder or Path.home()) / "Library" / "LaunchAgents" / f"{LABEL}.plist"
+        self._program = program
+        self._target = f"gui/{os.getuid()}"
+
+    def render(self) -> str:
+        log = str(self.home / LOG_FILE)
+        content = {
+            "Label": LABEL,
+            "ProgramArguments": [*self._program, "run"],
+            "EnvironmentVariables": {"MNEME_HOME": str(self.home)},
+            "RunAtLoad": True,
+            # A process that fails is started again, but not one that was stopped.
+            "KeepAlive": {"SuccessfulExit": False},
+            "ThrottleInterval": 10,
+            "ProcessType": "Background",
+            # Only the user may read the files of the process.
+            "Umask": 0o077,
+            "StandardOutPath": log,
+            "StandardErrorPath": log,
+        }
+        return plistlib.dumps(content).decode()
+
+    def install(self) -> Path:
+        write_service_file(self.path, self.render())
+        call_program(["launchctl", "bootout", self._service], is_checked=False)
+        call_program(["launchctl", "bootstrap", self._target, str(self.path)])
+        return self.path
+
+    def uninstall(self) -> Path:
+        require_file(self.path)
+        call_program(["launchctl", "bootout", self._service], is_checked=False)
+        self.path.unlink()
+        return self.path
+
+    def start(self) -> None:
+        require_file(self.path)
+        call_program(["launchctl", "bootstrap", self._target, str(self.path)], is_checked=False)
+        call_program(["launchctl", "kickstart", self._service])
+
+    def stop(self) -> None:
+        require_file(self.path)
+        call_program(["launchctl", "bootout", self._service])
+
+    def is_active(self) -> bool:
+        return "state = running" in call_program(
+            ["launchctl", "print", self._service], is_checked=False
+        )
+
+    def read_log(self, lines: int) -> str:
+        return read_last_lines(self.home / LOG_FILE, lines)
+
+    @property
+    def _service(self) -> str:
+        return f"{self._target}/{LABEL}"

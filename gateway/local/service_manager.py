@@ -1,0 +1,82 @@
+"""What the service managers of Linux and macOS have in common: files and called programs."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Protocol
+
+from config.files import replace_file
+from core.errors import ConfigError
+
+CALL_TIMEOUT_S = 60.0
+
+
+class ServiceManager(Protocol):
+    """Runs Mneme in the background for one home."""
+
+    home: Path
+    # The file that describes the service.
+    path: Path
+    # What the person should know after the installation; may be empty.
+    advice: str
+
+    def render(self) -> str:
+        """Return the content of the service's file."""
+
+    def install(self) -> Path:
+        """Write the file and start the service. Raises ConfigError if it fails."""
+
+    def uninstall(self) -> Path:
+        """Stop the service and delete its file. Raises ConfigError if it isn't installed."""
+
+    def start(self) -> None:
+        """Start the service. Raises ConfigError if it isn't installed."""
+
+    def stop(self) -> None:
+        """Stop the service. Raises ConfigError if it isn't installed."""
+
+    def is_active(self) -> bool:
+        """Return whether the service runs."""
+
+    def read_log(self, lines: int) -> str:
+        """Return the last lines of the log."""
+
+
+def call_program(arguments: Sequence[str], *, is_checked: bool = True) -> str:
+    """Run a program and return what it prints.
+
+    Raises ConfigError with its first line of errors if it fails or is missing.
+    """
+    try:
+        done = subprocess.run(
+            arguments, capture_output=True, text=True, timeout=CALL_TIMEOUT_S, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise ConfigError(f"{arguments[0]} can't be run: {error}.") from error
+    if done.returncode and is_checked:
+        reason = (done.stderr or done.stdout).strip().splitlines()[:1]
+        words = reason[0] if reason else f"code {done.returncode}"
+        raise ConfigError(f"`{' '.join(arguments)}` failed: {words}")
+    return done.stdout.strip()
+
+
+def write_service_file(path: Path, content: str) -> None:
+    """Write a service's file so that only the user can change it."""
+    os.makedirs(path.parent, exist_ok=True)
+    replace_file(path, content.encode())
+
+
+def require_file(path: Path) -> None:
+    """Raise ConfigError if the service isn't installed."""
+    if not path.exists():
+        raise ConfigError("The service isn't installed. To install it, run mneme service install")
+
+
+def read_last_lines(path: Path, lines: int) -> str:
+    """Return the last lines of a log file, or a sentence if there is none."""
+    if not path.exists():
+        return f"There is no log yet: {path}"
+    return "\n".join(path.read_text(encoding="utf-8", errors="replace").splitlines()[-lines:])

@@ -1,0 +1,122 @@
+"""`mneme service`: what is written for systemd and launchd, and what happens where neither runs."""
+
+from __future__ import annotations
+
+import plistlib
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from gateway.local.launchd import LABEL, Launchd
+from gateway.local.systemd import Systemd
+from tests.fixtures.command_line import good, mneme
+
+PROGRAM = ["/opt/my apps/python", "-m", "gateway.cli.main"]
+HARDENING = ("NoNewPrivileges=true", "ProtectSystem=strict", "UMask=0077", "LockPersonality=true")
+
+
+def test_unit_names_the_home_runs_hardened_and_escapes_what_systemd_reads(tmp_path: Path) -> None:
+    home = tmp_path / "100% mine" / "home"
+    unit = Systemd(home, PROGRAM, tmp_path).render().splitlines()
+    assert 'ExecStart="/opt/my apps/python" "-m" "gateway.cli.main" "run"' in unit
+    assert f'Environment="MNEME_HOME={str(home).replace("%", "%%")}"' in unit
+    assert f'ReadWritePaths="{str(home.parent).replace("%", "%%")}" /tmp' in unit
+    assert set(HARDENING) <= set(unit)
+
+
+@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="needs systemd")
+def test_unit_is_accepted_by_systemd_analyze(home: Path, tmp_path: Path) -> None:
+    unit = tmp_path / "mneme.service"
+    unit.write_text(good(home, "service", "install", "--print"))
+    done = subprocess.run(
+        ["systemd-analyze", "verify", "--man=no", str(unit)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    complaints = [line for line in done.stderr.splitlines() if "mneme.service" in line]
+    assert complaints == []
+
+
+def test_agent_of_launchd_has_the_home_and_keeps_running(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    agent = Launchd(home, PROGRAM, tmp_path)
+    content = plistlib.loads(agent.render().encode())
+    assert content["Label"] == LABEL
+    assert content["ProgramArguments"] == [*PROGRAM, "run"]
+    assert content["EnvironmentVariables"] == {"MNEME_HOME": str(home)}
+    assert content["KeepAlive"] == {"SuccessfulExit": False}
+    assert agent.path == tmp_path / "Library" / "LaunchAgents" / f"{LABEL}.plist"
+    (home).mkdir()
+    assert "no log yet" in agent.read_log(3)
+    (home / "service.log").write_text("one\ntwo\nthree\nfour\n")
+    assert agent.read_log(2) == "three\nfour"
+
+
+@pytest.mark.parametrize("action", ["start", "stop", "uninstall"])
+def test_service_that_is_not_installed_is_told(
+    home: Path, monkeypatch: pytest.MonkeyPatch, action: str
+) -> None:
+    monkeypatch.setenv("HOME", str(home.parent))
+    refused = mneme(home, "service", action)
+    assert (refused.returncode, refused.stderr) == (
+        1,
+        "The service isn't installed. To install it, run mneme service install\n",
+    )
+    assert "isn't installed" in good(home, "service")
+
+
+def test_failed_service_manager_leaves_nothing_behind(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A `systemctl` that can't reach the user's systemd, as in a container."""
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    fake = programs / "systemctl"
+    fake.write_text("#!/bin/sh\necho 'Failed to connect to bus: No medium found' >&2\nexit 1\n")
+    fake.chmod(0o700)
+    monkeypatch.setenv("PATH", f"{programs}:/usr/bin:/bin")
+    monkeypatch.setenv("HOME", str(home.parent))
+    refused = mneme(home, "service", "install")
+    assert refused.returncode == 1
+    assert "Failed to connect to bus" in refused.stderr
+    assert not (home.parent / ".config").exists()
+
+
+def test_service_is_installed_started_and_removed_by_systemctl(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    calls = tmp_path / "calls"
+    fake = programs / "systemctl"
+    fake.write_text(f'#!/bin/sh\necho "$@" >>{calls}\n')
+    fake.chmod(0o700)
+    monkeypatch.setenv("PATH", f"{programs}:/usr/bin:/bin")
+    monkeypatch.setenv("HOME", str(home.parent))
+    assert "enable-linger" in good(home, "service", "install")
+    unit = home.parent / ".config" / "systemd" / "user" / "mneme.service"
+    assert str(home) in unit.read_text()
+    good(home, "service", "stop")
+    good(home, "service", "start")
+    assert "not running" in good(home, "service", "status")
+    good(home, "service", "uninstall")
+    assert not unit.exists()
+    assert calls.read_text().splitlines() == [
+        "--user show-environment",
+        "--user daemon-reload",
+        "--user enable --now mneme.service",
+        "--user stop mneme.service",
+        "--user start mneme.service",
+        "--user is-active mneme.service",
+        "--user disable --now mneme.service",
+        "--user daemon-reload",
+    ]
+
+
+def test_no_process_is_alive_for_an_empty_home(home: Path) -> None:
+    done = mneme(home, "status", "--alive")
+    assert (done.returncode, done.stderr) == (1, "No running Mneme answers for this home.\n")
