@@ -151,6 +151,23 @@ async def test_each_reminder_comes_once_however_the_clock_jumps(home: Path, tmp_
         after_kill.subtract(before_kill)
         assert after_kill == {"once": 0, "daily": 1, "night": 1, "often": 1}
 
+        # 1:30 doesn't exist on 26 March 2028. The reminder comes once in that night, an hour later
+        # on the clock, and at 1:30 again in the next one.
+        before_spring = person.count()
+        clock.set("2028-03-26 00:29:00")
+        await person.probe()
+        evening = Counter(person.count())
+        evening.subtract(before_spring)
+        assert evening == {"once": 0, "daily": 1, "night": 1, "often": 1}
+        clock.set("2028-03-26 01:29:56")
+        await person.wait_for("night")
+        clock.set("2028-03-26 02:40:00")
+        await person.probe()
+        assert person.count()["night"] == before_spring["night"] + 2
+        clock.set("2028-03-27 00:29:56")
+        await person.wait_for("night")
+        assert person.count()["night"] == before_spring["night"] + 3
+
         doubles = live.query("SELECT key FROM outbox GROUP BY key HAVING COUNT(*) > 1")
         assert doubles == []
         assert await live.stop() == 0
