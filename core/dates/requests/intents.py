@@ -76,7 +76,7 @@ class IntentReader:
         index = 1
         ends = {cluster.start: cluster.end for cluster in self._clusters}
         while index < len(self._tokens) and (
-            index in ends or self._tokens[index].kind in GLUE - {Kind.COMMA}
+            index in ends or self._tokens[index].kind in (GLUE | {Kind.POLITE}) - {Kind.COMMA}
         ):
             index = ends.get(index, index + 1)
         return index < len(self._tokens) and self._tokens[index].kind in ASKING
