@@ -13,7 +13,7 @@ help:
 	@echo "make run       start Mneme on every platform that has a token, otherwise in this terminal"
 	@echo "make test      run all linters and tests, under 5 minutes"
 	@echo "make check     run linters and quick tests, under 40 seconds"
-	@echo "make services  test the memory services with the real programs, up to 15 minutes"
+	@echo "make services  test the memory services with the real programs, up to 25 minutes"
 	@echo "make soak      run tests with kills, fuzzing and load; takes long"
 	@echo "make bench     measure speed and quality; takes long"
 	@echo "make docs      build the documentation as a site in site/"

@@ -169,7 +169,7 @@ def test_each_promise_of_security_names_a_test_and_it_is_said_what_is_none() -> 
     assert "SECURITY.md" in (ROOT / "README.md").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("name", ["diary", "shelf"])
+@pytest.mark.parametrize("name", ["diary", "shelf", "vectors"])
 def test_a_documented_provider_is_the_tested_one(name: str) -> None:
     example = (ROOT / "tests" / "fixtures" / "plugins" / f"{name}.py").read_text(encoding="utf-8")
     assert example in list(_blocks(ROOT / "docs" / "extending.md", "python"))

@@ -21,8 +21,9 @@ import zlib
 from abc import abstractmethod
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import UTC, datetime
 from itertools import chain, zip_longest
+from math import log
 from pathlib import Path
 from typing import Any, ClassVar, Concatenate, Literal, ParamSpec, TypeVar
 
@@ -46,6 +47,7 @@ from core.memory.record import Record as Record
 from core.store.notes import NoteChange
 from core.store.rows import split_turns
 from core.text.normalize import to_single_line
+from core.text.terms import query_terms, terms_of
 from core.types import Effect, Message, Scope, Session, Tool, ToolContext
 
 P = ParamSpec("P")
@@ -107,6 +109,8 @@ class RemoteMemory:
     text: str
     # The date of the memory in ISO 8601, as the service gives it. Empty if unknown.
     at: str = ""
+    # When the memory stopped being true, in ISO 8601. Empty if it still holds or if unknown.
+    until: str = ""
     # Higher is better. Services without scores leave 0.
     score: float = 0.0
 
@@ -514,6 +518,27 @@ def clean(text: str) -> str:
     return mask_secrets(text).replace("\0", "").encode("utf-8", "replace").decode("utf-8").strip()
 
 
+def rank_by_words(question: str, memories: Sequence[RemoteMemory]) -> Sequence[RemoteMemory]:
+    """Return the memories by how many terms of the question they contain, best first.
+
+    Terms that few of the memories contain count more. Among memories with equal scores, newer ones
+    come first. If no memory contains a term, the order stays as it is.
+    """
+    memory_terms = [frozenset(terms_of(memory.text)) for memory in memories]
+    weights: dict[str, float] = {}
+    for term in query_terms(question):
+        count = sum(1 for terms in memory_terms if term in terms)
+        if count:
+            weights[term] = log(1 + len(memories) / count)
+    if not weights:
+        return memories
+    scored_memories = []
+    for memory, terms in zip(memories, memory_terms, strict=True):
+        score = sum(weights[term] for term in weights.keys() & terms)
+        scored_memories.append(replace(memory, score=score))
+    return sorted(scored_memories, key=lambda memory: (memory.score, memory.at), reverse=True)
+
+
 def format_prefetch_line(memory: RemoteMemory) -> str:
     """Return a line for `prefetch`: a token made from the id and the text, and the memory."""
     checksum = zlib.crc32(f"{memory.id} {memory.text}".encode("utf-8", "replace"))
@@ -521,6 +546,13 @@ def format_prefetch_line(memory: RemoteMemory) -> str:
 
 
 def format_memory(memory: RemoteMemory) -> str:
-    """Return the text of a memory on one line, followed by the date if that is known."""
+    """Return the text of a memory on one line, followed by its dates if they are known.
+
+    A memory that is over is marked: "Ana lives in Porto (2026-05-01, over since 2026-06-01)".
+    """
+    dates = [memory.at[:10]] if memory.at else []
+    if memory.until:
+        is_over = memory.until[:10] <= datetime.now(UTC).date().isoformat()
+        dates.append(f"{'over since' if is_over else 'until'} {memory.until[:10]}")
     text = to_single_line(memory.text)
-    return f"{text} ({memory.at[:10]})" if memory.at else text
+    return f"{text} ({', '.join(dates)})" if dates else text

@@ -51,6 +51,40 @@ def mem0_facts(body: dict[str, Any]) -> str:
     return json.dumps({"memory": facts})
 
 
+def graphiti_facts(body: dict[str, Any]) -> str:
+    """Of each line of a person one fact between the person and the line, as Graphiti asks for it.
+
+    "moved" ends what was said of where somebody lives."""
+    asked = str(body["messages"][-1]["content"])
+    _, _, schema = asked.rpartition("in the following format:")
+    said = re.search(r"<CURRENT[ _]MESSAGE>\s*(.*?)\s*</CURRENT", asked, re.DOTALL)
+    lines = re.findall(r"^user: (.*)", said[1] if said else "", re.MULTILINE)
+    match json.loads(schema).get("title"):
+        case "ExtractedEntities":
+            names = ["user", *lines] if lines else []
+            entities = [{"name": name, "entity_type_id": 0} for name in names]
+            return json.dumps({"extracted_entities": entities})
+        case "ExtractedEdges":
+            (at,) = re.findall(r"<REFERENCE_TIME>\s*(\S+)", asked)
+            ends = {"source_entity_name": "user", "relation_type": "SAID", "valid_at": at}
+            edges = [{**ends, "target_entity_name": line, "fact": line} for line in lines]
+            return json.dumps({"edges": edges})
+        case "EdgeDuplicate":
+            known, _, new = asked.partition("<NEW FACT>")
+            _, _, known = known.rpartition("<EXISTING FACTS>")
+            facts = re.findall(r"'idx': (\d+), 'fact': (?:'|\")(.*?)(?:'|\")[,}]", known)
+            new_fact = new.partition("</NEW FACT>")[0]
+            over = [int(idx) for idx, fact in facts if "lives" in fact and "moved" in new_fact]
+            return json.dumps({"duplicate_facts": [], "contradicted_facts": over})
+        case "NodeResolutions":
+            return json.dumps({"entity_resolutions": []})
+        case _:
+            # It is asked about a person only if there is more to say than the facts.
+            told = re.findall(r"user: ([^\n\"\\]*)", asked)
+            summary = {"name": "user", "summary": f"The person said: {' '.join(told)}"[:400]}
+            return json.dumps({"summaries": [summary]})
+
+
 def brv_files(body: dict[str, Any]) -> str | Call:
     """Of each thing that brv is told one file with all of it, and what it has found as an answer.
     It shows its model neither, but has it write programs that work on them."""

@@ -3,9 +3,10 @@ the package."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +18,16 @@ from core.memory.provider import MemoryProvider
 from tests.fixtures.provider_harness import plugged
 from tests.services.doubles.byterover import ByteRoverDouble
 from tests.services.doubles.double import KEY, Double, Fault
+from tests.services.doubles.graphiti import GraphitiDouble
 from tests.services.doubles.hindsight import HindsightDouble
 from tests.services.doubles.honcho import HonchoDouble
+from tests.services.doubles.langchain import LangChainDouble, VectorsDouble
 from tests.services.doubles.mem0 import Mem0Double
 from tests.services.doubles.openviking import OpenVikingDouble
 from tests.services.doubles.retaindb import RetainDbDouble
 from tests.services.doubles.shelf import ShelfDouble
 from tests.services.doubles.supermemory import SupermemoryDouble
+from tests.services.doubles.zep import ZepDouble
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,22 +42,26 @@ class Service:
     add_tool: str = ""
     is_plugin: bool = False
     never: Collection[Fault] = ()
+    address: str = "url"
+    library: str = ""
 
-    def place(self, home: Path) -> None:
+    def place(self, home: Path, double: Double) -> None:
         """Puts a plugin into the home; what is in the package is there."""
+        if home not in double.homes:
+            double.homes.append(home)
         if self.is_plugin:
             plugged(home, self.name)
 
     def made(self, home: Path, double: Double, **options: Any) -> MemoryProvider:
         """The provider, as a start of the process makes it."""
-        self.place(home)
+        self.place(home, double)
         return Plugins(home).create_provider(
             self.name, {**self.table(double), **options}, {"SERVICE_KEY": KEY}
         )
 
     def table(self, double: Double) -> Mapping[str, Any]:
         """Of mneme.toml."""
-        return {"url": double.url, "key": "SERVICE_KEY", **self.options, **double.options}
+        return {self.address: double.url, "key": "SERVICE_KEY", **self.options, **double.options}
 
 
 _MEM0: Mapping[str, Any] = {"search_tool": "mem0_search", "add_tool": "mem0_add"}
@@ -62,6 +70,7 @@ _SUPERMEMORY: Mapping[str, Any] = {
     "search_tool": "supermemory_search",
     "add_tool": "supermemory_store",
 }
+_ZEP: Mapping[str, Any] = {"search_tool": "zep_search", "add_tool": "zep_add"}
 SERVICES: Mapping[str, Service] = {
     "mem0, platform": Service(
         name="mem0",
@@ -114,16 +123,55 @@ SERVICES: Mapping[str, Service] = {
         add_tool="brv_curate",
         never=("refusing", "limited", "astray"),
     ),
-    # The example in docs/extending.md.
+    "langchain": Service(
+        name="langchain",
+        double=LangChainDouble,
+        options={},
+        search_tool="langchain_search",
+        add_tool="langchain_put",
+        address="embedder_url",
+        library="langgraph.store.sqlite",
+    ),
+    "zep, cloud": Service(name="zep", double=ZepDouble, options={"deployment": "cloud"}, **_ZEP),
+    "zep, graphiti": Service(
+        name="zep",
+        double=GraphitiDouble,
+        options={"deployment": "graphiti"},
+        address="llm_url",
+        library="graphiti_core",
+        **_ZEP,
+    ),
+    # The examples in docs/extending.md.
+    "vectors of langchain": Service(
+        name="vectors",
+        double=VectorsDouble,
+        options={},
+        is_plugin=True,
+        address="embedder_url",
+        library="langchain_core",
+    ),
     "shelf": Service(name="shelf", double=ShelfDouble, options={}, is_plugin=True),
 }
 
 
 def each() -> list[ParameterSet]:
     """As parameters of a test: `make test` takes one of them, and the example; `make services`
-    all."""
+    all, those of a library in the environment that has it."""
     everyday = ("hindsight", "shelf")
     return [
-        pytest.param(name, marks=() if name in everyday else pytest.mark.services)
+        pytest.param(name, marks=() if name in everyday else _marks_of(SERVICES[name]))
         for name in SERVICES
     ]
+
+
+def _marks_of(service: Service) -> Sequence[pytest.MarkDecorator]:
+    if not service.library or _is_installed(service.library):
+        return [pytest.mark.services]
+    return [pytest.mark.services, pytest.mark.skip(f"{service.library} is not here")]
+
+
+def _is_installed(module: str) -> bool:
+    try:
+        return find_spec(module) is not None
+    except ModuleNotFoundError:
+        return False

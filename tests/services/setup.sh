@@ -31,8 +31,20 @@ made() {
 
 # Without bytecode: of what an environment holds, a small part is ever imported.
 install_python() {
-    "${PYTHON:-python3}" -m venv "$folder" && "$folder/bin/python" -m pip install -q --no-input --no-compile \
+    "${with:-${PYTHON:-python3}}" -m venv "$folder" && "$folder/bin/python" -m pip install -q --no-input --no-compile \
         --disable-pip-version-check --root-user-action ignore "$@"
+}
+
+# A Python whose SQLite can load the extension for vectors, if there is one.
+vector_python() {
+    probe='import sqlite3, sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11) or not hasattr(sqlite3.Connection, "enable_load_extension"))'
+    for candidate in "${PYTHON:-python3}" python3.14 python3.13 python3.12 python3.11 /usr/bin/python3; do
+        if "$candidate" -c "$probe" >/dev/null 2>&1; then
+            echo "$candidate"
+            return
+        fi
+    done
+    echo "${PYTHON:-python3}"
 }
 
 install_node() {
@@ -45,19 +57,26 @@ install_node() {
 
 # Several are made two at a time, what takes longest first.
 if [ $# -ne 1 ]; then
-    [ $# -gt 0 ] || set -- openviking hindsight byterover mem0 honcho supermemory supermemory-v4
+    [ $# -gt 0 ] || set -- openviking hindsight byterover mem0 libraries honcho supermemory supermemory-v4 zep
     printf '%s\n' "$@" | xargs -n 1 -P 2 sh tests/services/setup.sh
     exit
 fi
 kind=python
+with=
 case $1 in
-# It is a library, and runs with us in one process.
+# These are libraries, and run with us in one process.
 mem0) made mem0 --editable "$PWD[test,mem0]" --constraint constraints.txt ;;
+libraries)
+    # graphiti-core wants a newer list of certificates than ours.
+    grep -v '^certifi==' constraints.txt >"$root/libraries.constraints"
+    with=$(vector_python) && made libraries --editable "$PWD[test,langchain,graphiti]" --constraint "$root/libraries.constraints"
+    ;;
 hindsight) made hindsight "hindsight-api-slim[embedded-db]==1.1.0" ;;
 openviking) made openviking "openviking==0.5.2" ;;
 byterover) kind=node && made byterover "byterover-cli@3.14.0" ;;
 honcho) made honcho "honcho-ai==2.7.0" ;;
 supermemory) made supermemory "supermemory==5.0.1" ;;
+zep) made zep "zep-cloud==4.0.1" ;;
 supermemory-v4) made supermemory-v4 "supermemory==3.50.0" ;;
 *) echo "$1: there is no such engine" >&2 && exit 2 ;;
 esac

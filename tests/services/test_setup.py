@@ -18,6 +18,7 @@ from tests.end_to_end.test_provider_restart import ROOT, chatting, say
 from tests.fixtures.command_line import mneme
 from tests.services.doubles.double import KEY, Double, running
 from tests.services.registry import SERVICES, Service, each
+from tests.services.test_turn import kept
 
 pytestmark = pytest.mark.slow
 
@@ -31,7 +32,7 @@ async def served(request: pytest.FixtureRequest) -> AsyncIterator[tuple[Service,
 
 async def set_up(home: Path, service: Service, double: Double, **changed: str) -> str:
     """What `mneme memory setup` prints, on both streams."""
-    service.place(home)
+    service.place(home, double)
     options = {**service.table(double), **changed}
     given = [
         part
@@ -52,7 +53,9 @@ async def test_it_is_set_up_tried_and_looked_at(served: tuple[Service, Double], 
     assert f"The memory service {service.name} will be on after the next start" in said
     assert KEY not in said + (home / "mneme.toml").read_text()
     assert (
-        tomllib.loads((home / "mneme.toml").read_text())["memory"]["providers"][service.name]["url"]
+        tomllib.loads((home / "mneme.toml").read_text())["memory"]["providers"][service.name][
+            service.address
+        ]
         == double.url
     )
     checked = await asyncio.to_thread(mneme, home, "check", "--json", SERVICE_KEY=KEY)
@@ -73,7 +76,7 @@ async def test_it_is_set_up_tried_and_looked_at(served: tuple[Service, Double], 
 async def test_what_is_not_there_is_a_sentence(served: tuple[Service, Double], home: Path) -> None:
     service, double = served
     for url in ("http://127.0.0.1:9", f"{double.url}/elsewhere"):
-        said = await set_up(home, service, double, url=url)
+        said = await set_up(home, service, double, **{service.address: url})
         why = said.partition("It doesn't answer correctly: ")[2].splitlines()[0]
         assert re.search(
             r"(cannot be reached|refuses|cannot reach its model|doesn't support).*(url right|set api)",
@@ -95,10 +98,8 @@ async def test_a_talk_of_three_turns_with_a_restart_is_known_to_it_once(
         await process.wait()
     async with chatting(home, SERVICE_KEY=KEY) as process:
         assert await say(process, said[2])
-        async with asyncio.timeout(100):
-            while not all(any(line in text for text in double.texts()) for line in said):
-                double.is_asked.clear()
-                await double.is_asked.wait()
+        for line in said:
+            await kept(double, line)
         assert process.stdin is not None
         process.stdin.close()
         assert await process.wait() == 0

@@ -39,7 +39,7 @@ async def house(
     box_s: float = LONG_BOX_S,
 ) -> AsyncIterator[GatewayHarness]:
     """With the service on, and what it is to be told on its way."""
-    service.place(home)
+    service.place(home, double)
     written = "\n".join(
         f"{name} = {json.dumps(value)}" for name, value in service.table(double).items()
     )

@@ -34,7 +34,7 @@ async def house(
     home: Path, zoo: Zoo, service: Service, double: Double
 ) -> AsyncIterator[PopulatedHome]:
     """The house with the service on, which was told all that was ever said there."""
-    service.place(home)
+    service.place(home, double)
     options = service.table(double)
     written = "\n".join(f"{name} = {json.dumps(value)}" for name, value in options.items())
     table = f"\n[memory.providers.{service.name}]\nlimit = 12\n{written}\n"

@@ -18,8 +18,7 @@ import time
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
-from math import log
+from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -37,11 +36,12 @@ from core.memory.service import (
     RemoteMemory,
     RemoteService,
     SyncItem,
+    rank_by_words,
     setup_option,
 )
 from core.memory.services._byterover_tree import Ledger, Tree, read_object
 from core.text.normalize import words_of
-from core.text.terms import content_words, query_terms, terms_of
+from core.text.terms import content_words
 from core.types import Effect, Tool, ToolContext
 
 # The maximum size of an item, which is passed as one argument. Linux allows 128 KiB.
@@ -185,7 +185,9 @@ class ByteRover(RemoteService):
             if memory is not None:
                 text, updated_at = memory
                 memories.append(RemoteMemory(id=path, text=text, at=updated_at))
-        return _rank(query, memories)[:limit]
+        # The order of brv isn't used: brv prefers the files that it returned most often, and every
+        # search strengthens that preference.
+        return rank_by_words(query, memories)[:limit]
 
     async def keep(self, space: str, item: SyncItem) -> Sequence[str]:
         """Have brv add an item to its files.
@@ -399,28 +401,6 @@ def _format_query(question: str) -> str:
     """
     words = words_of(question.lower())
     return ",".join(content_words(words) or words)
-
-
-def _rank(question: str, memories: Sequence[RemoteMemory]) -> Sequence[RemoteMemory]:
-    """Return the memories by how many terms of the question they contain, best first.
-
-    Terms that few of the memories contain count more. Among memories with equal scores, newer ones
-    come first. The order of brv isn't used, because brv prefers the files that it returned most
-    often, and every search strengthens that preference.
-    """
-    memory_terms = [frozenset(terms_of(memory.text)) for memory in memories]
-    weights: dict[str, float] = {}
-    for term in query_terms(question):
-        count = sum(1 for terms in memory_terms if term in terms)
-        if count:
-            weights[term] = log(1 + len(memories) / count)
-    if not weights:
-        return memories
-    scored_memories = []
-    for memory, terms in zip(memories, memory_terms, strict=True):
-        score = sum(weights[term] for term in weights.keys() & terms)
-        scored_memories.append(replace(memory, score=score))
-    return sorted(scored_memories, key=lambda memory: (memory.score, memory.at), reverse=True)
 
 
 async def _run_program(

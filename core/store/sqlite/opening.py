@@ -35,6 +35,9 @@ This home has a database. While this file is here, Mneme doesn't start with an e
 To begin with an empty memory on purpose, delete this file and state.db.
 """
 
+SECURE_DELETE = "PRAGMA secure_delete = ON"
+"""Makes SQLite overwrite deleted text with zeros."""
+
 CHECKPOINT_PAGES = 1_500
 """When the log has this many pages of 4 KB, SQLite copies them into the file.
 
@@ -122,7 +125,7 @@ def configure(connection: sqlite3.Connection, *, is_reader: bool) -> None:
     # fewer checkpoints, such pages are copied less often.
     connection.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES}")
     # Erased text must not stay in freed pages, as it would with FAST. ON writes 0.2 % more bytes.
-    connection.execute("PRAGMA secure_delete = ON")
+    connection.execute(SECURE_DELETE)
 
 
 def _turn_on_log(connection: sqlite3.Connection) -> None:
@@ -232,3 +235,8 @@ def _split_statements(script: str) -> Iterator[str]:
         if sqlite3.complete_statement(statement):
             yield statement
             statement = ""
+
+
+def can_load_extensions() -> bool:
+    """Return whether this Python was built so that its SQLite can load extensions."""
+    return hasattr(sqlite3.Connection, "enable_load_extension")

@@ -11,6 +11,7 @@ import asyncio
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 from aiohttp import web
@@ -55,6 +56,8 @@ class Double:
         """Their bodies."""
         self.calls: list[tuple[str, str, dict[str, str], str]] = []
         """Method, path, parameters and body of each."""
+        self.homes: list[Path] = []
+        """The homes that use it. A library stores its files there."""
         self.is_asked = asyncio.Event()
         self.may_go = asyncio.Event()
 

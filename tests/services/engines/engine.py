@@ -26,7 +26,14 @@ from urllib.error import URLError
 from urllib.request import urlopen
 
 from gateway.cli.engine import AUTHENTICATION_SETTINGS
-from tests.services.model_server import Rule, brv_files, mem0_facts, model_server, nothing
+from tests.services.model_server import (
+    Rule,
+    brv_files,
+    graphiti_facts,
+    mem0_facts,
+    model_server,
+    nothing,
+)
 
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
 ROOT = Path(os.environ.get("MNEME_SERVICES") or CACHE / "mneme-services")
@@ -166,12 +173,43 @@ def postgres(environment: Path) -> Iterator[str]:
             pg0("stop")
 
 
-def _no_mem0() -> str:
-    return (
-        ""
-        if find_spec("mem0")
-        else f"run these tests by {ROOT}/mem0/bin/python, as `make services` does"
-    )
+def _lacks(module: str, environment: str) -> str:
+    """Why a library can't be tested here; empty where it can."""
+    if find_spec(module):
+        return ""
+    return f"run these tests by {ROOT}/{environment}/bin/python, as `make services` does"
+
+
+@contextmanager
+def _langchain(folder: Path) -> Iterator[Running]:
+    with models() as url:
+        yield Running(options={"embedder_url": url})
+
+
+@contextmanager
+def _langchain_by_words(folder: Path) -> Iterator[Running]:
+    yield Running(options={})
+
+
+@contextmanager
+def _langchain_on_postgres(folder: Path) -> Iterator[Running]:
+    with models() as url, postgres(ROOT / "hindsight") as database_url:
+        options = {
+            "url": database_url.replace(":postgres@", "@"),
+            "password": "POSTGRES_PASSWORD",
+            "embedder_url": url,
+        }
+        yield Running(options=options, variables={"POSTGRES_PASSWORD": "postgres"})
+
+
+@contextmanager
+def _graphiti(folder: Path) -> Iterator[Running]:
+    with models(graphiti_facts) as url:
+        yield Running(options={"deployment": "graphiti", "llm_url": url})
+
+
+def _lacks_postgres() -> str:
+    return _lacks("langgraph", "libraries") or installed("hindsight", "bin/hindsight-api")
 
 
 @contextmanager
@@ -258,9 +296,36 @@ def _byterover(folder: Path) -> Iterator[Running]:
         yield Running(options={"url": url, "model": "rules", **program})
 
 
+_LANGCHAIN: Mapping[str, str] = {"search_tool": "langchain_search", "add_tool": "langchain_put"}
 ENGINES: Mapping[str, Engine] = {
     "mem0": Engine(
-        name="mem0", missing=_no_mem0, running=_mem0, search_tool="mem0_search", add_tool="mem0_add"
+        name="mem0",
+        missing=lambda: _lacks("mem0", "mem0"),
+        running=_mem0,
+        search_tool="mem0_search",
+        add_tool="mem0_add",
+    ),
+    "langchain": Engine(
+        name="langchain",
+        missing=lambda: _lacks("langgraph", "libraries"),
+        running=_langchain,
+        **_LANGCHAIN,
+    ),
+    "langchain by words": Engine(
+        name="langchain",
+        missing=lambda: _lacks("langgraph", "libraries"),
+        running=_langchain_by_words,
+        **_LANGCHAIN,
+    ),
+    "langchain on PostgreSQL": Engine(
+        name="langchain", missing=_lacks_postgres, running=_langchain_on_postgres, **_LANGCHAIN
+    ),
+    "graphiti": Engine(
+        name="zep",
+        missing=lambda: _lacks("graphiti_core", "libraries"),
+        running=_graphiti,
+        search_tool="zep_search",
+        add_tool="zep_add",
     ),
     "hindsight": Engine(
         name="hindsight",

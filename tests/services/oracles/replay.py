@@ -122,6 +122,35 @@ def supermemory_v4(url: str, key: str) -> Calls:
     }
 
 
+def zep(url: str, key: str) -> Calls:
+    client = import_module("zep_cloud").Zep(api_key=key, base_url=url)
+    graph = client.graph
+
+    def paged(query: dict[str, str]) -> dict[str, Any]:
+        return {name: int(value) if name == "page_size" else value for name, value in query.items()}
+
+    episode, edge = "/graphs/(.+)/episodes/([^/]+)", "/graphs/(.+)/edges/([^/]+)"
+    return {
+        "GET /project": lambda query, body: client.project.get(),
+        "POST /users/lookup": lambda query, body: client.user.lookup(**body),
+        "POST /users": lambda query, body: client.user.create(**body),
+        "POST /graphs/(.+)/search/edges": lambda uuid, query, body: (
+            graph.search_edges(uuid, **paged(query), **body).items
+        ),
+        "POST /graphs/(.+)/episodes/list": lambda uuid, query, body: (
+            graph.episode.list(uuid, **paged(query), **body).items
+        ),
+        "POST /graphs/(.+)/edges/list": lambda uuid, query, body: (
+            graph.edge.list(uuid, **paged(query), **body).items
+        ),
+        "POST /graphs/(.+)/episodes": lambda uuid, query, body: graph.episode.add(uuid, **body),
+        f"GET {episode}": lambda uuid, name, query, body: graph.episode.get(uuid, name),
+        f"DELETE {episode}": lambda uuid, name, query, body: graph.episode.delete(uuid, name),
+        f"GET {edge}": lambda uuid, name, query, body: graph.edge.get(uuid, name),
+        f"DELETE {edge}": lambda uuid, name, query, body: graph.edge.delete(uuid, name),
+    }
+
+
 def shown(value: Any) -> Any:
     """As it can be printed. A client takes an answer that lacks something; here that is an
     error."""
@@ -156,9 +185,12 @@ def replayed(calls: Calls, asked: Asked) -> Any:
 
 
 def main() -> None:
-    calls = {"honcho": honcho, "supermemory": supermemory, "supermemory-v4": supermemory_v4}[
-        sys.argv[1]
-    ]
+    calls = {
+        "honcho": honcho,
+        "supermemory": supermemory,
+        "supermemory-v4": supermemory_v4,
+        "zep": zep,
+    }[sys.argv[1]]
     made = calls(sys.argv[2], os.environ["SERVICE_KEY"])
     said = [replayed(made, tuple(one)) for one in json.load(sys.stdin)]
     sys.stdout.write(json.dumps(said))

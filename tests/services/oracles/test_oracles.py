@@ -33,6 +33,7 @@ CLIENTS: Mapping[str, str] = {
     "honcho": "honcho",
     "supermemory": "supermemory, ns",
     "supermemory-v4": "supermemory, v4",
+    "zep": "zep, cloud",
 }
 """By environment: the service."""
 NOT_OF_A_CLIENT = ("/openapi.json",)
@@ -100,6 +101,9 @@ async def uses_tools(one: ProviderHarness) -> None:
         await tools["honcho_profile"].run({}, context)
         await tools["honcho_context"].run({"query": "who keeps bees?"}, context)
         await tools["honcho_conclude"].run({"delete_id": await found("honcho_search")}, context)
+    elif "zep_add" in tools:
+        await tools["zep_add"].run({"content": BEES}, context)
+        await tools["zep_delete"].run({"memory_id": await found("zep_search")}, context)
     else:
         await tools["supermemory_store"].run({"content": BEES}, context)
         assert BEES in await tools["supermemory_profile"].run({}, context) or await found(
@@ -137,11 +141,7 @@ async def test_the_vendors_client_sends_what_we_send_and_understands_the_double(
 
 
 def found_by(asked: Sequence[Call], said: Sequence[Any]) -> list[str]:
-    return [
-        json.dumps(one)
-        for call, one in zip(asked, said, strict=True)
-        if call[1].endswith("/search")
-    ]
+    return [json.dumps(one) for call, one in zip(asked, said, strict=True) if "/search" in call[1]]
 
 
 async def replayed(client: str, url: str, asked: Sequence[Call]) -> list[Any]:

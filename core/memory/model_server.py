@@ -1,0 +1,138 @@
+"""The server with the models of a service whose library runs in this process.
+
+Such a library needs embeddings, and some need answers of a model in JSON. Mneme calls the server
+itself, through a `JsonService`, instead of letting the library do it. So the timeouts, the sizes
+and the error messages are the same as for all other services.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+from config.files import Secret
+from core.errors import ConfigError, DeliveryError
+from core.memory.http import SEARCH, JsonService, objects, text_of
+from core.memory.service import ServiceOptions, setup_option
+from core.types import Json
+
+# How many texts one call for embeddings contains at most.
+TEXTS_PER_CALL = 64
+
+
+@dataclass(frozen=True, kw_only=True)
+class EmbedderOptions(ServiceOptions):
+    """The options for embeddings. Only `embedder_url` is asked for."""
+
+    embedder_url: str = setup_option("", "an OpenAI-compatible server for embeddings")
+    embedder_model: str = field(
+        default="text-embedding-3-small", metadata={"help": "the embedding model"}
+    )
+    embedder_dims: int = field(default=1536, metadata={"help": "how many numbers an embedding has"})
+    key: Secret = setup_option(Secret(""), "the key of that server")
+
+
+class Embedder:
+    """Calls the `/embeddings` of an OpenAI-compatible server."""
+
+    def __init__(self, service: str, options: EmbedderOptions, other_url: str = "") -> None:
+        """Check the URL, which is `other_url` if the options have none.
+
+        `service` is the name of the memory service, for errors. Raises ConfigError if the URL is
+        invalid or contains a key.
+        """
+        self._options = options
+        key = options.key.value
+        self._http = JsonService(
+            f"the server for {service}'s embeddings",
+            options.embedder_url or other_url,
+            {"Authorization": f"Bearer {key}"} if key else {},
+        )
+
+    async def embed(self, texts: Sequence[str]) -> list[list[float]]:
+        """Return an embedding for each text, in the same order.
+
+        Raises DeliveryError if the server doesn't return one for each text, and ConfigError if they
+        have another size than configured.
+        """
+        embeddings: list[list[float]] = []
+        for start in range(0, len(texts), TEXTS_PER_CALL):
+            embeddings += await self._embed_batch(texts[start : start + TEXTS_PER_CALL])
+        return embeddings
+
+    async def _embed_batch(self, texts: Sequence[str]) -> list[list[float]]:
+        options = self._options
+        request = {
+            "model": options.embedder_model,
+            "input": [text or " " for text in texts],
+            "dimensions": options.embedder_dims,
+        }
+        answer = await self._http.call(
+            "POST", "/embeddings", request, call_timeout=SEARCH, is_repeatable=True
+        )
+        embeddings = [result.get("embedding") for result in objects(answer, "data")]
+        if len(embeddings) != len(texts):
+            raise DeliveryError(f"{self._http.name} doesn't return an embedding for each text")
+        return [self._check_embedding(embedding) for embedding in embeddings]
+
+    def _check_embedding(self, embedding: Any) -> list[float]:
+        """Return an embedding. Raises ConfigError if it has another size than configured."""
+        options = self._options
+        count = len(embedding) if isinstance(embedding, list) else "no"
+        if count != options.embedder_dims:
+            raise ConfigError(
+                f"{options.embedder_model} makes embeddings of {count} numbers: set embedder_dims "
+                "to that."
+            )
+        return list(embedding)
+
+    async def close(self) -> None:
+        await self._http.close()
+
+
+class JsonModel:
+    """Calls the `/chat/completions` of an OpenAI-compatible server for answers in JSON."""
+
+    def __init__(self, service: str, url: str, model: str, key: str) -> None:
+        """Check the URL. Raises ConfigError if it is invalid or contains a key."""
+        self._model = model
+        self._http = JsonService(
+            f"the server of {service}'s model",
+            url,
+            {"Authorization": f"Bearer {key}"} if key else {},
+        )
+
+    async def complete(self, messages: Sequence[Json]) -> Json:
+        """Return the JSON object that the model answers with.
+
+        Raises DeliveryError if the answer isn't a JSON object.
+        """
+        request = {
+            "model": self._model,
+            "messages": list(messages),
+            "response_format": {"type": "json_object"},
+        }
+        answer = await self._http.call("POST", "/chat/completions", request, is_repeatable=True)
+        choices = objects(answer, "choices")
+        content = text_of(choices[0].get("message"), "content") if choices else ""
+        try:
+            result = json.loads(content)
+        except ValueError as error:
+            raise DeliveryError(f"{self._http.name} doesn't answer with JSON") from error
+        if not isinstance(result, dict):
+            raise DeliveryError(f"{self._http.name} doesn't answer with a JSON object")
+        return result
+
+    async def close(self) -> None:
+        await self._http.close()
+
+
+def library_version(package: str) -> str | None:
+    """Return the version of an installed package, or None if it isn't installed."""
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None

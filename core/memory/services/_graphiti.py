@@ -1,0 +1,381 @@
+"""Graphiti, Zep's library, in this process, with a graph in a folder or on a server of yours.
+
+The graph is Kuzu in a folder of the home, Neo4j or FalkorDB. Mneme calls the model and the
+embeddings itself (`core/memory/model_server.py`), and reports nothing to the makers.
+
+Adding an episode takes several calls of the model, often more time than a call from the outbox has.
+An addition therefore continues when its caller gives up, and the next try finds it done. If the
+process ended during an addition, the next try removes what there is of it and adds it again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from copy import copy
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from config.settings import export_variables
+from core.errors import PAYLOAD_ERRORS, ConfigError, DeliveryError, MnemeError
+from core.memory.model_server import Embedder, JsonModel, library_version
+from core.memory.service import RemoteMemory, SyncItem
+from core.types import Json
+
+NEO4J_SCHEMES = ("bolt://", "bolt+s://", "neo4j://", "neo4j+s://")
+FALKOR_SCHEME = "falkor://"
+FALKOR_PORT = 6379
+# Facts are found from this similarity on. The library's own bound of 0.6 leaves out most facts that
+# answer a question in other words.
+MIN_SIMILARITY = 0.1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Graph:
+    """Where the graph is. An empty `url` stands for Kuzu in a folder of the home."""
+
+    url: str = ""
+    user: str = ""
+    password: str = ""
+
+
+class GraphitiEngine:
+    """Does for `Zep` what the cloud does otherwise."""
+
+    def __init__(self, graph: Graph, model: JsonModel, embedder: Embedder) -> None:
+        """Check the address of the graph.
+
+        Raises ConfigError if it has an unknown scheme, or if the library isn't installed.
+        """
+        schemes = (*NEO4J_SCHEMES, FALKOR_SCHEME)
+        if graph.url and not graph.url.startswith(schemes):
+            raise ConfigError(
+                "graph_url of zep should begin with bolt://, neo4j:// or falkor://, or be empty."
+            )
+        if library_version("graphiti-core") is None:
+            raise ConfigError('zep needs Graphiti: pip install "mneme-gateway[graphiti]".')
+        if graph.url.startswith(FALKOR_SCHEME) and library_version("falkordb") is None:
+            raise ConfigError("zep needs the client of FalkorDB: pip install falkordb.")
+        self._graph = graph
+        self._model = model
+        self._embedder = embedder
+        self._graphiti: Any = None
+        # The additions that run, or that no caller has seen the end of, by the keys of the items.
+        self._additions: dict[str, asyncio.Task[Sequence[str]]] = {}
+
+    async def open(self, folder: Path) -> None:
+        await asyncio.to_thread(_import_library)
+        with _translate_errors():
+            self._graphiti = await asyncio.to_thread(self._create, folder)
+            if not self._is_embedded:
+                await self._graphiti.build_indices_and_constraints()
+
+    @property
+    def _is_embedded(self) -> bool:
+        return not self._graph.url
+
+    def _create(self, folder: Path) -> Any:
+        """Connect the library with the graph and the models."""
+        from graphiti_core import Graphiti
+        from graphiti_core.cross_encoder.client import CrossEncoderClient
+        from graphiti_core.embedder.client import EmbedderClient
+        from graphiti_core.llm_client.client import LLMClient
+        from graphiti_core.llm_client.config import LLMConfig
+
+        model, embedder = self._model, self._embedder
+
+        class Model(LLMClient):  # type: ignore[misc]
+            async def _generate_response(self, messages: Any, *_: object, **__: object) -> Json:
+                return await model.complete(
+                    [{"role": message.role, "content": message.content} for message in messages]
+                )
+
+        class Embeddings(EmbedderClient):  # type: ignore[misc]
+            async def create(self, input_data: Any) -> list[float]:
+                texts = [input_data] if isinstance(input_data, str) else list(input_data)[:1]
+                return (await embedder.embed(texts))[0]
+
+            async def create_batch(self, input_data_list: list[str]) -> list[list[float]]:
+                return await embedder.embed(input_data_list)
+
+        class Unranked(CrossEncoderClient):  # type: ignore[misc]
+            """The searches of Mneme don't use a model that ranks."""
+
+            async def rank(self, query: str, passages: list[str]) -> list[tuple[str, float]]:
+                return [(passage, 0.0) for passage in passages]
+
+        return Graphiti(
+            graph_driver=self._create_driver(folder),
+            llm_client=Model(LLMConfig()),
+            embedder=Embeddings(),
+            cross_encoder=Unranked(),
+        )
+
+    def _create_driver(self, folder: Path) -> Any:
+        graph = self._graph
+        if graph.url.startswith(NEO4J_SCHEMES):
+            from graphiti_core.driver.neo4j_driver import Neo4jDriver
+
+            return Neo4jDriver(graph.url, graph.user or None, graph.password or None)
+        if graph.url:
+            from graphiti_core.driver.falkordb_driver import FalkorDriver
+
+            host, _, port = graph.url.removeprefix(FALKOR_SCHEME).rstrip("/").partition(":")
+            return FalkorDriver(
+                host=host,
+                port=int(port or FALKOR_PORT),
+                username=graph.user or None,
+                password=graph.password or None,
+            )
+        with warnings.catch_warnings():
+            # Kuzu works, but its driver warns that it will be removed from the library.
+            warnings.simplefilter("ignore", DeprecationWarning)
+            from graphiti_core.driver.kuzu_driver import KuzuDriver
+
+            driver = KuzuDriver(str(folder / "graph.kuzu"))
+        # The library expects this attribute, which the driver lacks in 0.31.
+        driver._database = ""
+        driver.search_interface = _create_vector_search(driver)
+        return driver
+
+    async def close(self) -> None:
+        additions = list(self._additions.values())
+        for addition in additions:
+            addition.cancel()
+        await asyncio.gather(*additions, return_exceptions=True)
+        await self._model.close()
+        await self._embedder.close()
+        if self._graphiti is None:
+            return
+        driver = self._graphiti.driver
+        await self._graphiti.close()
+        if self._is_embedded:
+            await asyncio.to_thread(_close_kuzu, driver)
+        self._graphiti = None
+
+    async def describe(self) -> str:
+        """Return a description for the owner, after a request to the embeddings."""
+        await self._embedder.embed(["hello"])
+        place = self._graph.url.partition("://")[0] or "Kuzu"
+        version = library_version("graphiti-core")
+        return f"Graphiti {version} in this process, with a graph in {place}"
+
+    async def search(self, space: str, query: str, limit: int) -> Sequence[RemoteMemory]:
+        """Return the facts of a space that match, best first."""
+        from graphiti_core.search.search_config_recipes import EDGE_HYBRID_SEARCH_RRF
+
+        config = EDGE_HYBRID_SEARCH_RRF.model_copy(deep=True)
+        config.limit = limit
+        config.edge_config.sim_min_score = MIN_SIMILARITY
+        with _translate_errors():
+            results = await self._graphiti.search_(query, config, group_ids=[space])
+        return [
+            RemoteMemory(
+                id=edge.uuid,
+                text=edge.fact,
+                at=_format_time(edge.valid_at),
+                until=_format_time(edge.invalid_at or edge.expired_at),
+            )
+            for edge in results.edges
+            if edge.group_id == space
+        ]
+
+    async def add(self, space: str, item: SyncItem) -> Sequence[str]:
+        """Add an item as an episode, and return the id of the episode.
+
+        If an earlier call for the item still runs, wait for that.
+        """
+        addition = self._additions.get(item.key)
+        if addition is None:
+            addition = asyncio.create_task(self._add(space, item), name="graphiti addition")
+            self._additions[item.key] = addition
+            addition.add_done_callback(lambda task: self._forget_failure(item.key, task))
+        episodes = await asyncio.shield(addition)
+        self._additions.pop(item.key, None)
+        return episodes
+
+    def _forget_failure(self, key: str, addition: asyncio.Task[Sequence[str]]) -> None:
+        """Let the next try start anew after a failure. Reading the error marks it as seen."""
+        if addition.cancelled() or addition.exception() is not None:
+            self._additions.pop(key, None)
+
+    async def _add(self, space: str, item: SyncItem) -> Sequence[str]:
+        if item.is_retry:
+            for episode in await self.find_episodes(space, item.key):
+                await self.delete_episode(space, episode)
+        from graphiti_core.nodes import EpisodeType
+
+        with _translate_errors():
+            result = await self._graphiti.add_episode(
+                name=item.key,
+                episode_body="\n".join(f"{role}: {text}" for role, text in item.lines),
+                source_description="a conversation",
+                reference_time=item.at,
+                source=EpisodeType.message,
+                group_id=space,
+            )
+        return [result.episode.uuid]
+
+    async def find_episodes(self, space: str, key: str) -> Sequence[str]:
+        """Return the ids of the episodes that were made of the item with this key."""
+        query = "match (e:Episodic {group_id: $space, name: $key}) return e.uuid as uuid"
+        rows = await self._query(space, query, {"space": space, "key": key})
+        return [row["uuid"] for row in rows]
+
+    async def delete_episode(self, space: str, episode: str) -> None:
+        """Delete an episode, and the facts and people that no other episode mentions."""
+        from graphiti_core.errors import EdgesNotFoundError, NodeNotFoundError
+        from graphiti_core.nodes import EpisodicNode
+
+        graphiti = self._scoped_graphiti(space)
+        with _translate_errors():
+            try:
+                await self._empty_summaries(graphiti.driver, episode)
+                await graphiti.remove_episode(episode)
+            except NodeNotFoundError:
+                return
+            except EdgesNotFoundError:
+                # A crash left an episode without its facts.
+                await EpisodicNode.delete_by_uuids(graphiti.driver, [episode])
+
+    async def _empty_summaries(self, driver: Any, episode: str) -> None:
+        """Empty the summaries of everything that an episode mentions.
+
+        The library writes them anew after a deletion, but keeps the old text if the model fails.
+        """
+        from graphiti_core.nodes import EpisodicNode
+        from graphiti_core.search.search_utils import get_mentioned_nodes
+
+        episodes = [await EpisodicNode.get_by_uuid(driver, episode)]
+        for node in await get_mentioned_nodes(driver, episodes):
+            if node.summary:
+                node.summary = ""
+                await node.load_name_embedding(driver)
+                await node.save(driver)
+
+    async def has_facts(self, space: str, episode: str) -> bool:
+        """Return whether the graph has facts that the episode bears out."""
+        query = "match ()-[r:RELATES_TO]->() where $uuid in r.episodes return r.uuid limit 1"
+        if self._is_embedded:
+            query = (
+                "match (r:RelatesToNode_) where list_contains(r.episodes, $uuid) "
+                "return r.uuid limit 1"
+            )
+        return bool(await self._query(space, query, {"uuid": episode}))
+
+    async def delete_fact(self, space: str, fact: str) -> bool:
+        """Delete one fact. Return False if the space has no such fact."""
+        from graphiti_core.edges import EntityEdge
+        from graphiti_core.errors import EdgeNotFoundError
+
+        driver = self._driver(space)
+        with _translate_errors():
+            try:
+                edge = await EntityEdge.get_by_uuid(driver, fact)
+            except EdgeNotFoundError:
+                return False
+            if edge.group_id != space:
+                return False
+            await edge.delete(driver)
+        return True
+
+    def _driver(self, space: str) -> Any:
+        """Return the driver for a space. In FalkorDB, each space is a graph of its own."""
+        driver = self._graphiti.driver
+        return driver.clone(database=space) if space else driver
+
+    def _scoped_graphiti(self, space: str) -> Any:
+        """Return the library with the driver for a space."""
+        scoped = copy(self._graphiti)
+        scoped.driver = self._driver(space)
+        scoped.clients = scoped.clients.model_copy(update={"driver": scoped.driver})
+        return scoped
+
+    async def _query(
+        self, space: str, query: str, parameters: Mapping[str, str] | None = None
+    ) -> Sequence[Json]:
+        with _translate_errors():
+            rows, _, _ = await self._driver(space).execute_query(query, **(parameters or {}))
+        return list(rows)
+
+
+def _import_library() -> None:
+    """Import the library, which takes two seconds, without its telemetry and its log."""
+    export_variables({"GRAPHITI_TELEMETRY_ENABLED": "false"})
+    # Its messages quote what people said.
+    logging.getLogger("graphiti_core").setLevel(logging.CRITICAL)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        import graphiti_core  # noqa: F401
+
+
+def _create_vector_search(driver: Any) -> Any:
+    """Return a search by meaning only, for Kuzu.
+
+    Kuzu 0.11 crashes the process if a text that its full-text index contains is changed and then
+    deleted, or when it opens a graph after a kill that followed such a deletion. So the graph has
+    no full-text index.
+    """
+    from graphiti_core.driver.search_interface.search_interface import SearchInterface
+    from graphiti_core.search.search_utils import edge_similarity_search, node_similarity_search
+
+    plain_driver = copy(driver)
+
+    class VectorSearch(SearchInterface):  # type: ignore[misc]
+        async def edge_similarity_search(self, _: Any, *args: Any, **__: Any) -> list[Any]:
+            # The last argument is the library's bound. Without a search by words, it would hide
+            # most facts that a new one may contradict.
+            return list(await edge_similarity_search(plain_driver, *args[:-1], MIN_SIMILARITY))
+
+        async def node_similarity_search(self, _: Any, *args: Any, **kwargs: Any) -> list[Any]:
+            return list(await node_similarity_search(plain_driver, *args, **kwargs))
+
+        async def edge_fulltext_search(self, *_: Any, **__: Any) -> list[Any]:
+            return []
+
+        async def node_fulltext_search(self, *_: Any, **__: Any) -> list[Any]:
+            return []
+
+        async def episode_fulltext_search(self, *_: Any, **__: Any) -> list[Any]:
+            return []
+
+    return VectorSearch()
+
+
+def _close_kuzu(driver: Any) -> None:
+    """Close the graph, which the driver leaves to the garbage collector.
+
+    Kuzu crashes if a connection is closed while it runs a query, so the queries end first.
+    """
+    driver.client.executor.shutdown(wait=True)
+    driver.client.close()
+    driver.db.close()
+
+
+def _format_time(time: datetime | None) -> str:
+    return time.isoformat() if time else ""
+
+
+@contextmanager
+def _translate_errors() -> Iterator[None]:
+    """Turn errors of the library and the graph into DeliveryError. Their texts may quote people."""
+    from graphiti_core.errors import EdgesNotFoundError, GraphitiError, NodeNotFoundError
+    from neo4j.exceptions import DriverError, Neo4jError
+
+    try:
+        yield
+    except (MnemeError, EdgesNotFoundError, NodeNotFoundError):
+        raise
+    except (DriverError, ConnectionError) as error:
+        raise DeliveryError(
+            "the graph of zep cannot be reached: does it run, and is its graph_url right?"
+        ) from error
+    except (Neo4jError, GraphitiError, RuntimeError, *PAYLOAD_ERRORS) as error:
+        raise DeliveryError(
+            f"Graphiti couldn't use the graph or the answer of the model ({type(error).__name__})"
+        ) from error

@@ -1,0 +1,110 @@
+"""What only the store of LangGraph has: its file, a search by words, and options that must fit."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from core.errors import ConfigError, ToolError
+from core.memory.plugins import Plugins
+from core.types import Scope
+from tests.fixtures.provider_contract import SAID
+from tests.fixtures.provider_harness import ANA, BEN, harness
+
+pytestmark = pytest.mark.slow
+needs_library = pytest.mark.skipif(
+    find_spec("langgraph") is None, reason="LangGraph is not here: `make services` has it"
+)
+
+
+def made(home: Path, **options: Any) -> Any:
+    return Plugins(home).create_provider("langchain", options, {"POSTGRES_PASSWORD": "secret"})
+
+
+@needs_library
+async def test_search_without_embeddings_finds_words_and_leaves_out_the_rest(home: Path) -> None:
+    async with harness(home, [made(home)]) as one, one.working():
+        await one.turn(SAID)
+        await one.turn("Our boat is called Molly.")
+        await one.carried(2)
+        (line,) = await one.recalled("what is the boat called?")
+        assert "Molly" in line
+        assert await one.recalled("a word that nobody said: xylophone") == []
+
+
+@needs_library
+async def test_search_without_embeddings_reads_all_pages(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("core.memory.services.langchain.PAGE_SIZE", 2)
+    async with harness(home, [made(home)]) as one, one.working():
+        for name in ("Molly", "Rex", "Tom", "Bella", "Luna"):
+            await one.turn(f"The animal {name} lives here.")
+        await one.carried(5)
+        for name in ("Molly", "Luna"):
+            assert name in (await one.recalled(f"who is {name}?"))[0]
+
+
+@needs_library
+async def test_erased_text_is_not_left_in_the_file(home: Path) -> None:
+    async with harness(home, [made(home)]) as one, one.working():
+        await one.turn(SAID)
+        await one.carried(1)
+        file = home / "providers" / "langchain" / "store.db"
+        assert b"Porto" in file.read_bytes()
+        rows = await one.conversations.load_history(await one.session(), frozenset({ANA}))
+        gone = [row.id for row in rows]
+        for number in gone:
+            await one.database.execute(
+                "UPDATE messages SET kind = 'command', text = '' WHERE id = :id", {"id": number}
+            )
+        await one.queue.forget(gone)
+        one.worker.wake()
+        await one.carried(2)
+    assert not [path for path in file.parent.glob("store.db*") if b"Porto" in path.read_bytes()]
+
+
+@needs_library
+async def test_tool_deletes_only_what_the_person_may_see(home: Path) -> None:
+    async with harness(home, [made(home)]) as one, one.working():
+        await one.turn(SAID)
+        await one.carried(1)
+        tools = {tool.name: tool for tool in await one.memory.tools()}
+        mine, other = await one.context(ANA), await one.context(BEN)
+        room = await one.context(Scope.group("telegram", "-5"))
+        shown = await tools["langchain_search"].run({"query": SAID}, mine)
+        memory_id = shown.split(" ")[0]
+        assert memory_id.startswith("langchain:turn/")
+        for context, why in ((other, "There is no memory"), (room, "In a group")):
+            with pytest.raises(ToolError, match=why):
+                await tools["langchain_delete"].run({"memory_id": memory_id}, context)
+        for unknown in ("turn/../x", "other/1", "0" * 8):
+            with pytest.raises(ToolError, match="There is no memory"):
+                await tools["langchain_delete"].run({"memory_id": unknown}, mine)
+        assert await one.recalled(SAID)
+        await tools["langchain_delete"].run({"memory_id": memory_id}, mine)
+        assert await one.recalled(SAID) == []
+
+
+@pytest.mark.skipif(find_spec("langgraph") is not None, reason="its library is here")
+def test_missing_library_is_named_with_the_command_that_installs_it(home: Path) -> None:
+    with pytest.raises(ConfigError, match=r"pip install \"mneme-gateway\[langchain\]\""):
+        made(home)
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        ({"url": "redis://host"}, "should be an address like postgresql://"),
+        ({"url": "postgresql://ana:secret@host/db"}, "should have no password"),
+        ({"embedder_url": "not an address"}, "should be an address like https://"),
+        ({"embedder_url": "http://key@host"}, "without a key"),
+        ({"namespace": "a/b"}, "namespace should be"),
+    ],
+)
+def test_invalid_option_is_a_sentence(home: Path, options: dict[str, Any], why: str) -> None:
+    with pytest.raises(ConfigError, match=why):
+        made(home, **options)

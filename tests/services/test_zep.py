@@ -1,0 +1,214 @@
+"""What only Zep has: facts with the time in which they hold, facts that come later, long turns, and
+two deployments."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime, timedelta
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from core.errors import ConfigError, ToolError
+from core.memory.plugins import Plugins
+from core.memory.service import RemoteMemory, RemoteService, SyncItem, format_memory
+from core.types import Scope
+from tests.fixtures.provider_contract import SAID
+from tests.fixtures.provider_harness import ANA, BEN, ProviderHarness, harness
+from tests.services.doubles.double import running
+from tests.services.doubles.zep import ZepDouble
+from tests.services.registry import SERVICES
+
+pytestmark = pytest.mark.slow
+CLOUD, LIBRARY = SERVICES["zep, cloud"], SERVICES["zep, graphiti"]
+NOW = datetime.now(UTC)
+needs_library = pytest.mark.skipif(
+    find_spec("graphiti_core") is None, reason="Graphiti is not here: `make services` has it"
+)
+
+
+@pytest.fixture
+async def zep() -> AsyncIterator[ZepDouble]:
+    async with running(double := ZepDouble()):
+        yield double
+
+
+async def forget(one: ProviderHarness, *texts: str) -> None:
+    rows = await one.conversations.load_history(await one.session(), frozenset({ANA}))
+    gone = [row.id for row in rows if row.text in texts]
+    for number in gone:
+        await one.database.execute(
+            "UPDATE messages SET kind = 'command', text = '' WHERE id = :id", {"id": number}
+        )
+    assert await one.queue.forget(gone)
+    one.worker.wake()
+
+
+@pytest.mark.parametrize(
+    ("until", "text"),
+    [
+        ("", "Ana lives in Porto (2026-05-03)"),
+        ("2026-06-01T09:00:00Z", "Ana lives in Porto (2026-05-03, over since 2026-06-01)"),
+        ("2999-06-01T09:00:00Z", "Ana lives in Porto (2026-05-03, until 2999-06-01)"),
+    ],
+)
+def test_memory_shows_since_when_it_holds_and_when_it_ended(until: str, text: str) -> None:
+    memory = RemoteMemory(
+        id="1", text="Ana lives in\nPorto", at="2026-05-03T10:00:00Z", until=until
+    )
+    assert format_memory(memory) == text
+
+
+async def test_fact_that_is_over_comes_marked(zep: ZepDouble, home: Path) -> None:
+    async with harness(home, [CLOUD.made(home, zep)]) as one, one.working():
+        await one.turn(SAID)
+        await one.carried(1)
+        (edge,) = zep.edges.values()
+        edge["invalid_at"] = "2026-06-01T00:00:00Z"
+        (line,) = await one.recalled(SAID)
+        assert ", over since 2026-06-01)" in line
+
+
+async def test_fact_that_another_message_tells_too_stays(zep: ZepDouble, home: Path) -> None:
+    async with harness(home, [CLOUD.made(home, zep)]) as one, one.working():
+        await one.turn(f"  {SAID}")
+        await one.turn(SAID)
+        await one.turn("Our boat is called Molly.")
+        await one.carried(3)
+        assert len(zep.episodes) == 3
+        await forget(one, SAID, "Our boat is called Molly.")
+        await one.carried(5)
+        assert zep.texts() == [SAID]
+        assert len(zep.episodes) == 1
+        (edge,) = zep.edges.values()
+        assert set(zep.episodes) <= set(edge["episode_uuids"])
+
+
+async def test_episode_without_facts_yet_is_deleted_when_it_has_them(
+    zep: ZepDouble, home: Path
+) -> None:
+    zep.is_late = True
+    async with harness(home, [CLOUD.made(home, zep)]) as one, one.working():
+        await one.turn(SAID)
+        await one.carried(1)
+        await forget(one, SAID)
+        await one.carried(2)
+        assert one.ends == ["done", "postponed"]
+        zep.work()
+        assert zep.texts() == [SAID]
+        await one.later(seconds=6)
+        await one.carried(3)
+        assert zep.texts() == []
+
+
+async def test_long_turn_becomes_several_episodes_and_goes_as_a_whole(
+    zep: ZepDouble, home: Path
+) -> None:
+    provider = CLOUD.made(home, zep)
+    assert isinstance(provider, RemoteService)
+    async with harness(home, [provider]) as one:
+        own = one.memory.externals["zep"]
+        await own.call(20, "is_available")
+        lines = [("user", f"Sentence {number} is long. " * 100) for number in range(12)]
+        item = SyncItem(key="a" * 32, kind="turn", lines=[*lines, ("user", "x" * 20_000)], at=NOW)  # type: ignore[list-item]
+        ids = await own._run(lambda: provider.sync_item(ANA, item))
+        assert len(ids) == len(zep.episodes) > 2
+        assert all(len(episode["content"]) <= 10_000 for episode in zep.episodes.values())
+        (entry,) = provider.record.find_entries(provider.space(ANA), mark="")
+        await own._run(lambda: provider.erase(entry))
+        assert zep.episodes == {}
+
+
+async def test_tool_deletes_only_what_the_person_may_see(zep: ZepDouble, home: Path) -> None:
+    async with harness(home, [CLOUD.made(home, zep)]) as one, one.working():
+        await one.turn(SAID)
+        await one.turn("Ben says hello.", scope=BEN)
+        await one.carried(2)
+        tools = {tool.name: tool for tool in await one.memory.tools()}
+        mine, other, room = [
+            await one.context(scope) for scope in (ANA, BEN, Scope.group("telegram", "-5"))
+        ]
+        shown = await tools["zep_search"].run({"query": SAID}, mine)
+        fact = shown.split(" ")[0]
+        for context, why in ((other, "There is no memory"), (room, "In a group")):
+            with pytest.raises(ToolError, match=why):
+                await tools["zep_delete"].run({"memory_id": fact}, context)
+        await tools["zep_delete"].run({"memory_id": fact}, mine)
+        assert zep.texts() == ["Ben says hello."]
+
+
+async def test_what_it_gives_of_another_is_left_out(zep: ZepDouble, home: Path) -> None:
+    zep.is_leaking = True
+    async with harness(home, [CLOUD.made(home, zep)]) as one, one.working():
+        await one.turn(SAID)
+        await one.turn("Ben says hello.", scope=BEN)
+        await one.carried(2)
+        assert await one.recalled(SAID)
+        assert "Porto" not in "\n".join(await one.recalled(SAID, BEN))
+
+
+@needs_library
+async def test_graphiti_marks_a_fact_that_a_later_one_ended(home: Path) -> None:
+    async with running(LIBRARY.double()) as double:
+        provider = LIBRARY.made(home, double)
+        assert isinstance(provider, RemoteService)
+        async with harness(home, [provider], timeout_s=60) as one:
+            own = one.memory.externals["zep"]
+            await own.call(60, "is_available")
+            space = provider.space(ANA)
+            for number, text in enumerate((SAID, "My sister Ines moved to Braga.")):
+                at = NOW - timedelta(days=30 - 10 * number)
+                item = SyncItem(key=f"{number:032d}", kind="turn", lines=[("user", text)], at=at)
+                await own._run(lambda item=item: provider.keep(space, item))
+            found = {
+                memory.text: memory
+                for memory in await own._run(
+                    lambda: provider.find(space, "Where does my sister Ines live?", 5)
+                )
+            }
+            assert found[SAID].until[:10] == (NOW - timedelta(days=20)).date().isoformat()
+            assert "over since" in format_memory(found[SAID])
+            assert found["My sister Ines moved to Braga."].until == ""
+
+
+@needs_library
+async def test_graphiti_reports_nothing_to_its_makers(home: Path) -> None:
+    async with (
+        running(LIBRARY.double()) as double,
+        harness(home, [LIBRARY.made(home, double)], timeout_s=60) as one,
+    ):
+        await one.memory.externals["zep"].call(60, "is_available")
+        from graphiti_core.telemetry import telemetry
+
+        assert not telemetry.is_telemetry_enabled()
+
+
+@pytest.mark.skipif(find_spec("graphiti_core") is not None, reason="its library is here")
+def test_missing_library_is_named_with_the_command_that_installs_it(home: Path) -> None:
+    with pytest.raises(ConfigError, match=r"pip install \"mneme-gateway\[graphiti\]\""):
+        Plugins(home).create_provider(
+            "zep", {"deployment": "graphiti", "llm_url": "http://127.0.0.1:9"}, {}
+        )
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        ({"deployment": "server"}, "should be cloud or graphiti"),
+        ({"deployment": "cloud"}, "needs the key"),
+        ({"deployment": "graphiti"}, "needs llm_url"),
+        ({"deployment": "graphiti", "llm_url": "a", "graph_url": "b"}, "should be an address"),
+        (
+            {"deployment": "graphiti", "llm_url": "http://a", "graph_url": "kuzu://b"},
+            "graph_url of zep should begin with",
+        ),
+        ({}, "deployment is missing"),
+    ],
+)
+def test_options_that_do_not_go_together_are_a_sentence(
+    home: Path, options: dict[str, Any], why: str
+) -> None:
+    with pytest.raises(ConfigError, match=why):
+        Plugins(home).create_provider("zep", options, {})
