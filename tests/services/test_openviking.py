@@ -40,6 +40,23 @@ async def test_a_server_that_keeps_nobody_apart_serves_the_first_only(home: Path
                 )
 
 
+async def test_overviews_of_folders_hide_no_file(home: Path) -> None:
+    async with (
+        running(double := OpenVikingDouble()),
+        harness(home, [VIKING.made(home, double)]) as one,
+        one.working(),
+    ):
+        await one.turn(SAID)
+        await one.carried(1)
+        double.overviews = 10
+        (line,) = await one.recalled(ASKED)
+        assert SAID in line
+        tools = {tool.name: tool for tool in await one.memory.tools()}
+        shown = await tools["viking_search"].run({"query": ASKED}, await one.context(ANA))
+        assert SAID in shown
+        assert "overview" not in shown
+
+
 async def test_tools_read_and_take_out_what_is_ones_own(home: Path) -> None:
     async with (
         running(double := OpenVikingDouble()),

@@ -33,6 +33,8 @@ FOLDER = f"{MEMORIES}/events"
 MISSING: Any = {"status": "ok", "result": None}
 # This many of the best matches are read in full. For the other matches, the abstract is enough.
 FULL_READS = 3
+# How many results are asked for per memory, because some of them are overviews.
+RESULTS_PER_MEMORY = 3
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,14 +103,15 @@ class OpenViking(RemoteService):
     async def find(self, space: str, query: str, limit: int) -> Sequence[RemoteMemory]:
         """Return the files of the space that match, best first.
 
-        The text of the best `FULL_READS` matches is the whole file, and of the other matches the
-        abstract.
+        openviking also returns its own overviews of folders, which may come first. They repeat what
+        is in the files, so they are left out. The text of the best `FULL_READS` matches is the
+        whole file, and of the other matches the abstract.
         """
         if not await self._is_served(space, SEARCH):
             return []
         request = {
             "query": query,
-            "limit": limit,
+            "limit": limit * RESULTS_PER_MEMORY,
             "target_uri": MEMORIES,
             "score_threshold": self._options.score_threshold,
         }
@@ -116,10 +119,12 @@ class OpenViking(RemoteService):
             "POST", "/api/v1/search/find", space, request, call_timeout=SEARCH
         )
         memories: list[RemoteMemory] = []
-        for match in objects(result or {"memories": []}, "memories")[:limit]:
+        for match in objects(result or {"memories": []}, "memories"):
             uri = text_of(match, "uri")
+            if not _is_file(uri) or len(memories) == limit:
+                continue
             text = text_of(match, "abstract")
-            if uri.endswith(".md") and (len(memories) < FULL_READS or not text):
+            if len(memories) < FULL_READS or not text:
                 text = await self._read_file(space, uri, SEARCH) or text
             if text:
                 memories.append(RemoteMemory(id=uri, text=text, score=number_of(match, "score")))
@@ -237,6 +242,12 @@ class OpenViking(RemoteService):
 
 def _uri_of(key: str) -> str:
     return f"{FOLDER}/{segment(key)}.md"
+
+
+def _is_file(uri: str) -> bool:
+    """Return whether a URI names a file of a person, not a folder or an overview of one."""
+    name = uri.rpartition("/")[2]
+    return name.endswith(".md") and not name.startswith(".")
 
 
 def _parse_uri(uri: str) -> str:

@@ -15,6 +15,8 @@ class OpenVikingDouble(Double):
     def __init__(self, *, auth_mode: str = "trusted") -> None:
         super().__init__()
         self.auth_mode = auth_mode
+        self.overviews = 0
+        """How many overviews of folders come before what matches."""
         self.files: dict[tuple[str, str], str] = {}
         """Texts by user and address."""
 
@@ -85,6 +87,16 @@ class OpenVikingDouble(Double):
             for score, key in found
             if score >= body.get("score_threshold", 0)
         ]
+        overviews = [
+            {
+                "uri": f"{target}/events/.overview.md",
+                "level": 1,
+                "score": 1.0,
+                "abstract": "An overview of what was said.",
+                "context_type": "memory",
+            }
+        ]
+        memories = (overviews * self.overviews + memories)[: body["limit"]]
         return self._well(
             {"memories": memories, "resources": [], "skills": [], "total": len(memories)}
         )
