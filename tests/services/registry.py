@@ -22,6 +22,7 @@ from tests.services.doubles.graphiti import GraphitiDouble
 from tests.services.doubles.hindsight import HindsightDouble
 from tests.services.doubles.honcho import HonchoDouble
 from tests.services.doubles.langchain import LangChainDouble, VectorsDouble
+from tests.services.doubles.letta import LettaDouble
 from tests.services.doubles.mem0 import Mem0Double
 from tests.services.doubles.openviking import OpenVikingDouble
 from tests.services.doubles.retaindb import RetainDbDouble
@@ -140,6 +141,13 @@ SERVICES: Mapping[str, Service] = {
         address="llm_url",
         library="graphiti_core",
         **_ZEP,
+    ),
+    "letta": Service(
+        name="letta",
+        double=LettaDouble,
+        options={},
+        search_tool="letta_search",
+        add_tool="letta_insert",
     ),
     # The examples in docs/extending.md.
     "vectors of langchain": Service(

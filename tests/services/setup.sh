@@ -57,7 +57,7 @@ install_node() {
 
 # Several are made two at a time, what takes longest first.
 if [ $# -ne 1 ]; then
-    [ $# -gt 0 ] || set -- openviking hindsight byterover mem0 libraries honcho supermemory supermemory-v4 zep
+    [ $# -gt 0 ] || set -- openviking hindsight byterover mem0 libraries honcho supermemory supermemory-v4 zep letta
     printf '%s\n' "$@" | xargs -n 1 -P 2 sh tests/services/setup.sh
     exit
 fi
@@ -76,6 +76,7 @@ openviking) made openviking "openviking==0.5.2" ;;
 byterover) kind=node && made byterover "byterover-cli@3.14.0" ;;
 honcho) made honcho "honcho-ai==2.7.0" ;;
 supermemory) made supermemory "supermemory==5.0.1" ;;
+letta) made letta "letta-client==1.12.1" ;;
 zep) made zep "zep-cloud==4.0.1" ;;
 supermemory-v4) made supermemory-v4 "supermemory==3.50.0" ;;
 *) echo "$1: there is no such engine" >&2 && exit 2 ;;

@@ -151,6 +151,30 @@ def zep(url: str, key: str) -> Calls:
     }
 
 
+def letta(url: str, key: str) -> Calls:
+    client = import_module("letta_client").Letta(api_key=key, base_url=url, max_retries=0)
+    archives, blocks = client.archives, client.blocks
+
+    def listed(query: dict[str, str]) -> dict[str, Any]:
+        return {name: int(value) if name == "limit" else value for name, value in query.items()}
+
+    return {
+        "GET /v1/health/": lambda query, body: client.health(),
+        "GET /v1/archives/": lambda query, body: list(archives.list(**listed(query)).items),
+        "POST /v1/archives/": lambda query, body: archives.create(**body),
+        "POST /v1/archives/(.+)/passages": lambda archive, query, body: archives.passages.create(
+            archive, **body
+        ),
+        "DELETE /v1/archives/(.+)/passages/(.+)": lambda archive, passage, query, body: (
+            archives.passages.delete(passage, archive_id=archive)
+        ),
+        "POST /v1/passages/search": lambda query, body: client.passages.search(**body),
+        "GET /v1/blocks/": lambda query, body: list(blocks.list(**listed(query)).items),
+        "POST /v1/blocks/": lambda query, body: blocks.create(**body),
+        "PATCH /v1/blocks/(.+)": lambda block, query, body: blocks.update(block, **body),
+    }
+
+
 def shown(value: Any) -> Any:
     """As it can be printed. A client takes an answer that lacks something; here that is an
     error."""
@@ -190,6 +214,7 @@ def main() -> None:
         "supermemory": supermemory,
         "supermemory-v4": supermemory_v4,
         "zep": zep,
+        "letta": letta,
     }[sys.argv[1]]
     made = calls(sys.argv[2], os.environ["SERVICE_KEY"])
     said = [replayed(made, tuple(one)) for one in json.load(sys.stdin)]

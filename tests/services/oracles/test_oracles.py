@@ -34,6 +34,7 @@ CLIENTS: Mapping[str, str] = {
     "supermemory": "supermemory, ns",
     "supermemory-v4": "supermemory, v4",
     "zep": "zep, cloud",
+    "letta": "letta",
 }
 """By environment: the service."""
 NOT_OF_A_CLIENT = ("/openapi.json",)
@@ -101,9 +102,10 @@ async def uses_tools(one: ProviderHarness) -> None:
         await tools["honcho_profile"].run({}, context)
         await tools["honcho_context"].run({"query": "who keeps bees?"}, context)
         await tools["honcho_conclude"].run({"delete_id": await found("honcho_search")}, context)
-    elif "zep_add" in tools:
-        await tools["zep_add"].run({"content": BEES}, context)
-        await tools["zep_delete"].run({"memory_id": await found("zep_search")}, context)
+    elif "zep_add" in tools or "letta_insert" in tools:
+        name, add = ("zep", "zep_add") if "zep_add" in tools else ("letta", "letta_insert")
+        await tools[add].run({"content": BEES}, context)
+        await tools[f"{name}_delete"].run({"memory_id": await found(f"{name}_search")}, context)
     else:
         await tools["supermemory_store"].run({"content": BEES}, context)
         assert BEES in await tools["supermemory_profile"].run({}, context) or await found(

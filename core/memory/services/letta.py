@@ -1,0 +1,211 @@
+"""Letta: its cloud, or a server of yours.
+
+Each scope has an archive, in which each item is a passage with the item's key as a tag. Letta
+searches passages by meaning, without a model of its own. The notes of a scope are also mirrored in
+a core block, which you can attach to any agent of Letta. Mneme creates no agents.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from core.errors import DeliveryError
+from core.memory.http import SEARCH, number_of, objects, segment, text_of
+from core.memory.service import (
+    Entry,
+    RemoteMemory,
+    ServerOptions,
+    ServerService,
+    SyncItem,
+    setup_option,
+)
+from core.types import Json
+
+CLOUD = "https://api.letta.com"
+# The field in the metadata of the core block: the notes by their keys.
+NOTES = "mneme_notes"
+BLOCK_CHARS = 50_000
+# How many passages of one item are looked for at most. An item is one passage.
+MAX_PASSAGES = 20
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options(ServerOptions):
+    url: str = setup_option(CLOUD, "the cloud, or the address of your server")
+    embedding: str = field(
+        default="",
+        metadata={
+            "help": "the embedding model of new archives, like openai/text-embedding-3-small"
+        },
+    )
+
+
+class Letta(ServerService):
+    name = "letta"
+    options = Options
+    cloud = CLOUD
+    search_tool = "letta_search"
+    add_tool = "letta_insert"
+    forget_tool = "letta_delete"
+
+    def __init__(self, options: Options) -> None:
+        super().__init__(options)
+        self._embedding = options.embedding.strip()
+        # The ids of the archives that the spaces have there.
+        self._archives: dict[str, str] = {}
+
+    async def probe(self) -> str:
+        """Return a description of the server, after checking that it accepts the key."""
+        health = await self._http.call("GET", "/v1/health/", call_timeout=SEARCH)
+        await self._list("/v1/archives/", name=f"{self._namespace}-nobody")
+        version = text_of(health, "version")
+        return f"letta {version}".strip() + f", {self.location}, which answers; archives and blocks"
+
+    async def find(self, space: str, query: str, limit: int) -> Sequence[RemoteMemory]:
+        """Return the passages of a space that match, best first."""
+        archive = await self._find_archive(space)
+        if archive is None:
+            return []
+        results = await self._search(archive, {"query": query, "limit": limit})
+        memories = []
+        for result in results:
+            passage = result.get("passage")
+            if text_of(passage, "text") and text_of(passage, "archive_id") in ("", archive):
+                memories.append(
+                    RemoteMemory(
+                        id=text_of(passage, "id"),
+                        text=text_of(passage, "text"),
+                        at=text_of(passage, "created_at"),
+                        score=number_of(result, "score"),
+                    )
+                )
+        return memories[:limit]
+
+    async def keep(self, space: str, item: SyncItem) -> Sequence[str]:
+        """Store an item as one passage, and a note in the core block, too."""
+        archive = await self._find_archive(space) or await self._create_archive(space)
+        passages = await self._find_passages(archive, item.key) if item.is_retry else []
+        if not passages:
+            request = {
+                "text": item.text,
+                "created_at": item.at.isoformat(),
+                "tags": [item.key, item.kind],
+            }
+            answer = await self._http.call(
+                "POST", f"/v1/archives/{segment(archive)}/passages", request
+            )
+            passages = [text_of(answer, "id")]
+            if not passages[0]:
+                raise DeliveryError("letta didn't confirm that it stored the text")
+        if item.kind == "note":
+            await self._change_block(space, item.key, item.text)
+        return passages
+
+    async def erase(self, entry: Entry) -> None:
+        archive = await self._find_archive(entry.space)
+        if archive is not None:
+            found = await self._find_passages(archive, entry.key)
+            for passage in dict.fromkeys([*(entry.remote or ()), *found]):
+                await self._delete_passage(archive, passage)
+        if entry.notes:
+            await self._change_block(entry.space, entry.key, None)
+
+    async def holds(self, entry: Entry) -> bool:
+        archive = await self._find_archive(entry.space)
+        if archive is not None and await self._find_passages(archive, entry.key):
+            return True
+        if not entry.notes:
+            return False
+        block = await self._find_block(entry.space)
+        return block is not None and entry.key in _notes_of(block)
+
+    async def take_out(self, space: str, memory_id: str) -> bool:
+        """Delete one passage. Return False if the archive of the space doesn't have it."""
+        archive = await self._find_archive(space)
+        if archive is None:
+            return False
+        return await self._delete_passage(archive, memory_id)
+
+    async def _delete_passage(self, archive: str, passage: str) -> bool:
+        path = f"/v1/archives/{segment(archive)}/passages/{segment(passage)}"
+        missing = object()
+        return await self._http.call("DELETE", path, missing=missing) is not missing
+
+    async def _find_passages(self, archive: str, key: str) -> list[str]:
+        """Return the ids of the passages of the item with this key."""
+        request = {"tags": [key], "tag_match_mode": "all", "limit": MAX_PASSAGES}
+        passages = [result.get("passage") for result in await self._search(archive, request)]
+        return [
+            text_of(passage, "id")
+            for passage in passages
+            if isinstance(passage, dict) and key in (passage.get("tags") or ())
+        ]
+
+    async def _search(self, archive: str, request: Json) -> list[Json]:
+        answer = await self._http.call(
+            "POST",
+            "/v1/passages/search",
+            {**request, "archive_id": archive},
+            call_timeout=SEARCH,
+            is_repeatable=True,
+        )
+        return objects(answer)
+
+    async def _find_archive(self, space: str) -> str | None:
+        """Return the id of the archive of a space, or None if there is none."""
+        if space not in self._archives:
+            archives = await self._list("/v1/archives/", name=space)
+            names = {text_of(archive, "name"): text_of(archive, "id") for archive in archives}
+            if not names.get(space):
+                return None
+            self._archives[space] = names[space]
+        return self._archives[space]
+
+    async def _create_archive(self, space: str) -> str:
+        request = {"name": space, "description": "What Mneme was told"}
+        if self._embedding:
+            request["embedding"] = self._embedding
+        archive = text_of(await self._http.call("POST", "/v1/archives/", request), "id")
+        if not archive:
+            raise DeliveryError("letta did not return an archive")
+        self._archives[space] = archive
+        return archive
+
+    async def _find_block(self, space: str) -> Json | None:
+        """Return the core block of a space, or None if there is none."""
+        for block in await self._list("/v1/blocks/", label=space):
+            if text_of(block, "label") == space:
+                return block
+        return None
+
+    async def _change_block(self, space: str, key: str, text: str | None) -> None:
+        """Add or replace a note in the core block of a space, or remove it if `text` is None."""
+        block = await self._find_block(space)
+        notes = dict(_notes_of(block)) if block is not None else {}
+        if text is None:
+            notes.pop(key, None)
+        else:
+            notes[key] = text
+        request: dict[str, Any] = {
+            "value": "\n".join(notes.values())[:BLOCK_CHARS],
+            "metadata": {NOTES: notes},
+        }
+        if block is not None:
+            path = f"/v1/blocks/{segment(text_of(block, 'id'))}"
+            await self._http.call("PATCH", path, request, is_repeatable=True)
+        elif notes:
+            request |= {"label": space, "limit": BLOCK_CHARS, "description": "Mneme's notes"}
+            await self._http.call("POST", "/v1/blocks/", request)
+
+    async def _list(self, path: str, **filters: str) -> list[Json]:
+        params: dict[str, str | int] = {**filters, "limit": MAX_PASSAGES}
+        return objects(await self._http.call("GET", path, params=params, call_timeout=SEARCH))
+
+
+def _notes_of(block: Json) -> Mapping[str, Any]:
+    """Return the notes in a core block by their keys."""
+    metadata = block.get("metadata")
+    notes = metadata.get(NOTES) if isinstance(metadata, dict) else None
+    return notes if isinstance(notes, dict) else {}

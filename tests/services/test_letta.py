@@ -1,0 +1,125 @@
+"""What only Letta has: a core block that mirrors the notes, and the embedding model of archives."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from core.errors import ConfigError, ToolError
+from core.memory.plugins import Plugins
+from core.store.notes import NoteChange
+from core.types import Scope
+from tests.fixtures.provider_contract import SAID
+from tests.fixtures.provider_harness import ANA, BEN, ProviderHarness, harness
+from tests.services.doubles.double import running
+from tests.services.doubles.letta import LettaDouble
+from tests.services.registry import SERVICES
+
+pytestmark = pytest.mark.slow
+LETTA = SERVICES["letta"]
+TEA, MATE, BEES = "Ana likes green tea.", "Ana likes bitter mate.", "Ana keeps bees."
+
+
+@pytest.fixture
+async def letta() -> AsyncIterator[LettaDouble]:
+    async with running(double := LettaDouble()):
+        yield double
+
+
+async def note(one: ProviderHarness, before: str | None, after: str | None) -> None:
+    action = "add" if before is None else "remove" if after is None else "replace"
+    await one.notes.log_changes(
+        NoteChange(
+            scope=ANA,
+            target="user",
+            action=action,
+            before=before,
+            after=after,
+            at=one.clock.now(),
+        )
+    )
+    count = len(one.ends)
+    await one.memory.on_memory_write()
+    await one.carried(count + 1)
+
+
+async def test_core_block_mirrors_the_notes_of_its_scope(letta: LettaDouble, home: Path) -> None:
+    async with harness(home, [LETTA.made(home, letta)]) as one, one.working():
+        await one.turn(SAID)
+        await one.carried(1)
+        assert letta.blocks == {}
+        for before, after, value in (
+            (None, TEA, TEA),
+            (None, BEES, f"{TEA}\n{BEES}"),
+            (TEA, MATE, f"{BEES}\n{MATE}"),
+            (BEES, None, MATE),
+            (MATE, None, ""),
+        ):
+            await note(one, before, after)
+            (block,) = letta.blocks.values()
+            assert block["value"] == value
+        (archive,) = letta.archives.values()
+        assert block["label"] == archive["name"]
+        assert TEA not in str(block)
+        assert letta.texts() == [f"user: {SAID}\nassistant: Noted."]
+
+
+async def test_note_that_was_stored_halfway_is_in_the_block_once(
+    letta: LettaDouble, home: Path
+) -> None:
+    async with harness(home, [LETTA.made(home, letta)]) as one, one.working():
+        letta.fault = "lost"
+        await note(one, None, TEA)
+        letta.fault = "well"
+        await one.later(seconds=2)
+        await one.carried(2)
+        (block,) = letta.blocks.values()
+        assert (block["value"], letta.texts()) == (TEA, [TEA])
+
+
+async def test_tool_deletes_only_what_the_person_may_see(letta: LettaDouble, home: Path) -> None:
+    async with harness(home, [LETTA.made(home, letta)]) as one, one.working():
+        await one.turn(SAID)
+        await one.turn("Ben says hello.", scope=BEN)
+        await one.carried(2)
+        tools = {tool.name: tool for tool in await one.memory.tools()}
+        mine, other, room = [
+            await one.context(scope) for scope in (ANA, BEN, Scope.group("telegram", "-5"))
+        ]
+        shown = await tools["letta_search"].run({"query": SAID}, mine)
+        passage = shown.split(" ")[0]
+        for context, why in ((other, "There is no memory"), (room, "In a group")):
+            with pytest.raises(ToolError, match=why):
+                await tools["letta_delete"].run({"memory_id": passage}, context)
+        await tools["letta_delete"].run({"memory_id": passage}, mine)
+        assert ["Ben says hello." in text for text in letta.texts()] == [True]
+
+
+async def test_what_it_gives_of_another_is_left_out(letta: LettaDouble, home: Path) -> None:
+    letta.is_leaking = True
+    async with harness(home, [LETTA.made(home, letta)]) as one, one.working():
+        await one.turn(SAID)
+        await one.turn("Ben says hello.", scope=BEN)
+        await one.carried(2)
+        assert await one.recalled(SAID)
+        assert "Porto" not in "\n".join(await one.recalled(SAID, BEN))
+
+
+async def test_embedding_model_is_named_when_an_archive_is_made(
+    letta: LettaDouble, home: Path
+) -> None:
+    provider = LETTA.made(home, letta, embedding="openai/text-embedding-3-small")
+    async with harness(home, [provider]) as one, one.working():
+        await one.turn(SAID)
+        await one.carried(1)
+    (body,) = [
+        body for method, path, _, body in letta.calls if (method, path) == ("POST", "/v1/archives/")
+    ]
+    assert '"embedding": "openai/text-embedding-3-small"' in body
+
+
+def test_cloud_without_a_key_is_a_sentence(home: Path) -> None:
+    with pytest.raises(ConfigError, match="needs the key of its cloud, or the url of your server"):
+        Plugins(home).create_provider("letta", {}, {})
