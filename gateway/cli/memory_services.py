@@ -215,19 +215,28 @@ def _switch_on(name: str, assignments: Sequence[str], mode: Mode | None) -> None
     providers, problems = load_providers(Settings.load())
     if name in problems:
         typer.echo(f"The memory service {name} is set up.")
-    else:
-        _probe(_find_provider(name, providers, problems))
+    elif _probe(_find_provider(name, providers, problems)):
         typer.echo(
             f"The memory service {name} will be on after the next start. It then gets the "
             "conversations of the last day.\n"
             f"To send it earlier conversations too, run mneme memory sync {name}"
         )
+    else:
+        typer.echo(
+            f"The memory service {name} is set up, but it hasn't worked yet. It will be on after "
+            "the next start: until it answers, what you say waits for it, up to two days.\n"
+            "To test it again, run mneme check. "
+            f"To switch it off, run mneme memory setup {name} --off"
+        )
     for warning in problems.values():
         shell.print_text(warning)
 
 
-def _probe(provider: MemoryProvider) -> None:
-    """Call a memory service once, and print what answered or what is wrong."""
+def _probe(provider: MemoryProvider) -> bool:
+    """Call a memory service once, and print what answered or what is wrong.
+
+    Return whether it works.
+    """
     from gateway.check import probe_provider, run_probe
 
     result = asyncio.run(run_probe(provider.name, probe_provider(provider)))
@@ -235,6 +244,7 @@ def _probe(provider: MemoryProvider) -> None:
         shell.print_text(f"It doesn't answer correctly: {result.text} {result.advice}".strip())
     elif result.text:
         typer.echo(f"Found {result.text}.")
+    return result.state != "wrong"
 
 
 def engine_command(

@@ -64,7 +64,10 @@ async def test_it_is_set_up_tried_and_looked_at(served: tuple[Service, Double], 
     ]
     assert (found["state"], "It can be used" in found["text"]) == ("right", True)
     double.fault = "unauthorized"
-    assert "the key is not accepted" in await set_up(home, service, double)
+    said = await set_up(home, service, double)
+    assert "the key is not accepted" in said
+    assert f"{service.name} is set up, but it hasn't worked yet" in said
+    assert f"mneme memory setup {service.name} --off" in said
     checked = await asyncio.to_thread(mneme, home, "check", "--json", SERVICE_KEY=KEY)
     (found,) = [
         one for one in json.loads(checked.stdout) if one["subject"] == f"memory {service.name}"

@@ -1,0 +1,41 @@
+"""A process without memory services carries none of them, and none of their libraries."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+LIBRARIES = ("mem0", "langgraph", "langchain_core", "graphiti_core", "kuzu", "neo4j", "psycopg")
+
+
+def imported_by(statements: str, *names: str) -> set[str]:
+    """The modules with these names, or below them, that the statements import."""
+    script = f"import sys\n{statements}\nprint(*sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, cwd=ROOT, check=True
+    )
+    modules = done.stdout.split()
+    return {name for name in names for one in modules if f"{one}.".startswith(f"{name}.")}
+
+
+@pytest.mark.slow
+def test_start_imports_no_memory_service() -> None:
+    start = "import gateway.app, gateway.cli.main"
+    assert (
+        imported_by(start, "core.memory.services", "core.memory.model_server", *LIBRARIES) == set()
+    )
+
+
+@pytest.mark.slow
+def test_list_of_services_imports_no_library() -> None:
+    listed = (
+        "from pathlib import Path\nfrom core.memory.plugins import Plugins\n"
+        "plugins = Plugins(Path('nowhere'))\n"
+        "[plugins.load_form(name) for name in plugins.names()]"
+    )
+    names = ("core.memory.services.zep", "core.memory.services.langchain", *LIBRARIES)
+    assert imported_by(listed, *names) == set(names[:2])
