@@ -52,6 +52,7 @@ def moments_of(reading: ReminderReading, count: int = 3) -> list[str]:
         ("remind me thrusday at 10 to pay", "2026-03-05 10:00", "pay"),
         ("remind me to just say hi to Bo at 5pm", "2026-03-04 17:00", "just say hi to Bo"),
         ("remind me at 5pm to dial in", "2026-03-04 17:00", "dial in"),
+        ("remnider for friday 9am: laptop", "2026-03-06 09:00", "laptop"),
         ("remind me tonight at 10:30 to lock up", "2026-03-04 22:30", "lock up"),
         ("remind me Monday week to pay at noon", "2026-03-16 12:00", "pay"),
         ("remind me the week after next on Monday at 9 to pay", "2026-03-16 09:00", "pay"),

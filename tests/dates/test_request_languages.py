@@ -96,6 +96,7 @@ REQUESTS = [
     ("tr", "yarın saat dokuz buçukta Elif'i ara, hatırlat", "03-05 09:30", "Elif'i ara"),
     ("tr", "cuma günü 14:15'te dişçi, hatırlat", "03-06 14:15", "dişçi"),
     ("tr", "her pazartesi saat 8'de çöpü hatırlat", "03-09 08:00 03-16 08:00", "çöpü"),
+    ("tr", "her gece 10'da kapıyı kilitlememi hatırlat", "03-04 22:00 03-05 22:00", "kapıyı kilitlememi"),
     ("tr", "iki saatte bir su içmeyi hatırlat", "03-04 13:30 03-04 15:30", "su içmeyi"),
     ("tr", "ayın 15'inde saat 9'da faturayı hatırlat", "03-15 09:00", "faturayı"),
     ("tr", "akşam yediye on kala maç var, hatırlat", "03-04 18:50", "maç var"),

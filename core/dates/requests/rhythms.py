@@ -136,7 +136,10 @@ def _repeat_of(span: Span, factor: int = 1) -> Repeat | None:
     return Repeat(Unit.HOUR, minutes // 60) if is_hours else Repeat(Unit.MINUTE, minutes)
 
 
-@RULES.add(f"{WHEN} every {ON} (?P<part> part )", "(?P<part> part ) every_after")
+@RULES.add(
+    f"{WHEN} every {ON} (?P<part> part | past_or_part )",
+    "(?P<part> part ) every_after",
+)
 def _every_part(match: Match, context: Context) -> TimeParts | None:
     return TimeParts(repeat=Repeat(Unit.DAY), part=match.number("part"))
 
