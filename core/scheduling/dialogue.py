@@ -326,7 +326,7 @@ def _decide_command(text: str, situation: Situation) -> Step:
     if step is not None:
         return step
     words = split_command("skip", text)
-    if words is not None:
+    if words:
         step = _find_named(words, situation, Move.SKIP, is_sure=False)
         return _skip(step.job) if step.job is not None else Step(move=Move.NONE)
     words = split_command("remove", text)

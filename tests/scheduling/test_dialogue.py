@@ -139,6 +139,11 @@ def test_skip_leaves_out_one_time_of_a_recurring_reminder(text: str) -> None:
     assert decide(text, situation).move is Move.SKIP
 
 
+def test_skip_without_a_dialogue_changes_no_reminder() -> None:
+    assert talk("not this time", jobs=(job("pay the rent"),)).move is Move.NONE
+    assert talk("skip the rent", jobs=(job("pay the rent"),)).move is Move.REMOVE
+
+
 def test_reminder_is_named_by_words_of_its_text() -> None:
     jobs = (job("call the dentist", number=1), job("feed the hens", number=2))
 
