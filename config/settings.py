@@ -50,6 +50,7 @@ from config.field_types import (
 )
 from config.locating import find_line, list_option_paths, suggest_name
 from config.masking import mask_secrets, register_secrets
+from config.media_options import MediaOptions
 from config.secrets_file import SECRETS_FILE, read_secrets
 from config.tool_options import CalendarSource, McpServer, SourceName, WebOptions
 from config.upkeep_options import BackupOptions, MetricsOptions, RetentionOptions
@@ -335,20 +336,6 @@ class LimitOptions(_Section):
     room_day: DayLimits
     day_for_owner: bool
     owner_day: Mapping[Literal["money", "tokens"], DayLimit]
-
-
-class MediaOptions(_Section):
-    # The sizes are in millions of bytes.
-    file_mb: Annotated[float, Field(gt=0, le=2_000)]
-    person_mb: Annotated[float, Field(ge=0, le=10**7)]
-    total_mb: Annotated[float, Field(ge=0, le=10**7)]
-    wait_s: Seconds
-    decode_s: Seconds
-    decode_memory_mb: Annotated[int, Field(ge=256, le=65_536)]
-    pictures: bool
-    # Names of models that can't see pictures.
-    blind_models: Annotated[tuple[Name, ...], Field(strict=False)]
-    document_chars: Annotated[int, Field(ge=1_000, le=10**6)]
 
 
 class EmbeddingOptions(_Section):

@@ -40,6 +40,8 @@ Origin = Literal[
     "typed",
     "pasted",
     "forwarded",
+    # Said by the sender in a voice note, and transcribed.
+    "spoken",
     # Written by a bot that the sender called.
     "via_bot",
     # Typed by another member of a group.
@@ -55,7 +57,7 @@ Origin = Literal[
 ]
 """Where a text comes from. The origin decides, for example, whether "yes" confirms a question.
 
-Stored messages have only these origins: typed, forwarded, via_bot, imported, tool and job.
+Stored messages have only these origins: typed, spoken, forwarded, via_bot, imported, tool and job.
 """
 
 CallKind = Literal[

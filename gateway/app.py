@@ -34,7 +34,6 @@ from core.facts.evidence import EvidenceSearch
 from core.facts.extraction import FactReader
 from core.facts.provider import FactRanking, FactSearch, FactsProvider
 from core.media.blocks import MediaBlocks
-from core.media.intake import MediaIntake
 from core.media.tools import build_file_tools
 from core.memory.manager import MemoryManager
 from core.memory.provider import MemoryProvider, sync_hooks_of
@@ -176,7 +175,7 @@ async def build_message_path(
     event is served.
     """
     settings = services.settings
-    intake = _build_intake(services, platforms)
+    intake = services.create_intake(platforms)
     media = MediaBlocks(intake, settings.media)
     chat_model = _meter(services, model, media)
     helper_model = None if helper is None else _meter(services, helper, media)
@@ -315,20 +314,6 @@ def _build_reviewer(services: Services, helper: Model | None) -> MemoryReviewer 
         helper,
         services.settings.model.helper,
         services.owner_notices.notify_review,
-    )
-
-
-def _build_intake(services: Services, platforms: Mapping[str, Adapter]) -> MediaIntake:
-    """Build the part that keeps the files that people send."""
-    options = services.settings.media
-    return MediaIntake(
-        services.files,
-        services.media_folder,
-        services.decoder,
-        services.clock,
-        options,
-        services.inbox.is_incognito,
-        platforms,
     )
 
 

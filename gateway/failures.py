@@ -21,7 +21,7 @@ from core.media.intake import Reception
 from core.ports import Adapter, Reply
 from core.store.mailbox import InboxEntry
 from core.store.ownership.people import View
-from core.text.normalize import to_single_line
+from core.text.normalize import shorten, to_single_line
 from core.types import Answer, Command, Inbound
 from gateway import texts
 from gateway.commands.registry import CommandContext, CommandRegistry, make_button_actions
@@ -30,6 +30,8 @@ from gateway.queues import Batch, ReplyState
 from gateway.scheduler import Scheduler
 from gateway.supervisor import contain_adapter_errors
 
+# The answer to a voice note begins with at most this much of what was said.
+MAX_HEADING_CHARS = 600
 # Nobody expects that stickers and animations are read.
 _SILENT_KINDS = ("sticker", "animation")
 # A function that stores something for a turn and returns True.
@@ -199,3 +201,14 @@ def describe_files(receptions: Sequence[Reception], *, sees_pictures: bool) -> l
         for unfinished in reception.unfinished:
             sentences.append(problems["unfinished"].format(name=escape(to_single_line(unfinished))))
     return sentences
+
+
+def describe_speech(receptions: Sequence[Reception]) -> str:
+    """Return a line with what was understood of voice notes, or "" if there are none."""
+    spoken = [reception for reception in receptions if reception.transcript]
+    text = to_single_line(" ".join(reception.transcript for reception in spoken))
+    if not text:
+        return ""
+    is_own = all(reception.inbound.origin == "spoken" for reception in spoken)
+    sentence = texts.YOU_SAID if is_own else texts.IT_SAYS
+    return sentence.format(text=escape(shorten(text, MAX_HEADING_CHARS)))

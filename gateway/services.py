@@ -18,7 +18,8 @@ from config.settings import DEFAULT_SERVER, LimitedResource, Settings
 from core.errors import ConfigError, Refused
 from core.media.decoding import Decoder
 from core.media.folder import MediaFolder
-from core.media.intake import remove_erased_files
+from core.media.intake import MediaIntake, remove_erased_files
+from core.media.speech import ProgramTranscriber, ServerTranscriber, Transcriber
 from core.memory.plugins import Plugins
 from core.memory.provider import MemoryProvider
 from core.models.failures import ServerNames
@@ -146,6 +147,7 @@ class Services:
         self.files = Files(database)
         self.media_folder = MediaFolder(settings.home)
         self.decoder = Decoder(settings.media.decode_s, settings.media.decode_memory_mb)
+        self.transcriber = create_transcriber(settings)
         self.archive = Archive(database)
         self.sync_queue = SyncQueue(database, clock, on_change)
         self.forgetting = Forgetting(
@@ -215,6 +217,19 @@ class Services:
             result = await self.appointments.approve(note, epoch)
         await self.notes.drop(note.id)
         return result
+
+    def create_intake(self, sources: Mapping[str, object]) -> MediaIntake:
+        """Create the part that keeps files. `sources` are the adapters, by platform."""
+        return MediaIntake(
+            self.files,
+            self.media_folder,
+            self.decoder,
+            self.clock,
+            self.settings.media,
+            self.inbox.is_incognito,
+            sources,
+            self.transcriber,
+        )
 
     async def load_file(self, file_id: int, scopes: frozenset[Scope]) -> File | None:
         """Return a kept file to send it, without the position in a picture.
@@ -428,6 +443,18 @@ def create_calendars(settings: Settings) -> Calendars | None:
 
     variables = {name: secret.get_secret_value() for name, secret in settings.variables.items()}
     return Calendars(settings.calendar, variables)
+
+
+def create_transcriber(settings: Settings) -> Transcriber | None:
+    """Create the configured transcriber of voice notes, or return None without one."""
+    options = settings.media.transcriber
+    if options.command:
+        return ProgramTranscriber(options.command, options.timeout_s)
+    if not options.url:
+        return None
+    secret = settings.variables.get(options.key)
+    key = secret.get_secret_value() if secret else ""
+    return ServerTranscriber(options.url, options.model, key, options.timeout_s)
 
 
 def create_embeddings(settings: Settings, database: Database) -> EmbeddingRetriever | None:

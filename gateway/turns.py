@@ -35,7 +35,7 @@ from gateway.commands.registry import (
     make_button,
 )
 from gateway.delivery import Delivery
-from gateway.failures import Failures, describe_files
+from gateway.failures import Failures, describe_files, describe_speech
 from gateway.queues import (
     Batch,
     ConversationQueues,
@@ -402,7 +402,14 @@ class TurnRunner:
     async def _receive_files(self, batch: Batch, turn: Turn) -> Turn:
         """Keep the files of a turn, and note what became of them."""
         turn, batch.receptions = await self._agent.receive_files(turn)
-        return turn
+        media = self._agent.media
+        shows_transcript = media is not None and media.options.show_transcript
+        heading = describe_speech(batch.receptions)
+        if not heading or not shows_transcript:
+            return turn
+        first, *others = turn.entries
+        first = replace(first, inbound=replace(first.inbound, heading=heading))
+        return replace(turn, entries=(first, *others))
 
     async def _refuse_over_limit(self, batch: Batch) -> None:
         """Remove messages of senders over a daily limit from the batch, and notify these senders.

@@ -28,7 +28,12 @@ LARGE_PACKAGES: Mapping[str, int] = {"core/store": 20, "gateway": 20, "gateway/c
 
 DOORS: Mapping[str, tuple[str, ...]] = {
     "telegram": ("adapters/telegram/*.py",),
-    "httpx": ("adapters/telegram/*.py", "core/memory/http.py", "core/tools/web_client.py"),
+    "httpx": (
+        "adapters/telegram/*.py",
+        "core/media/speech.py",
+        "core/memory/http.py",
+        "core/tools/web_client.py",
+    ),
     "mem0": ("core/memory/services/mem0.py",),
     "langgraph": ("core/memory/services/langchain.py",),
     "psycopg": ("core/memory/services/langchain.py",),

@@ -358,6 +358,8 @@ def _text_of(message: discord.Message, bot: discord.ClientUser) -> str:
         # For example the answer to a command, which has its own type.
         return message.system_content or message.content
     content = message.content
+    if message.poll is not None:
+        content = "\n".join(filter(None, (content, _describe_poll(message.poll))))
     if not content:
         content = "\n\n".join(snapshot.content for snapshot in message.message_snapshots)
     text = re.sub(rf"^<@!?{bot.id}>(?:[,:] )?", "", content.strip()).strip()
@@ -375,6 +377,18 @@ def _text_of(message: discord.Message, bot: discord.ClientUser) -> str:
         return match[0] if name is None else insertion(name, sign[0])
 
     return MENTION.sub(replace_mention, text)
+
+
+def _describe_poll(poll: discord.Poll) -> str:
+    """Return the question and options of a poll, with the votes once it has ended."""
+    is_over = poll.is_finalised()
+    options = [
+        f"{answer.text} ({answer.vote_count})" if is_over else str(answer.text)
+        for answer in poll.answers
+    ]
+    state = "Closed poll" if is_over else "Poll"
+    joined = "; ".join(options)
+    return f"{state}: {insertion(f'{poll.question} Options: {joined}')}"
 
 
 def _quote_of(message: discord.Message, bot: discord.ClientUser) -> Quote | None:

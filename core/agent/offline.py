@@ -41,6 +41,8 @@ MAX_SMALL_CHARS = 80
 STORED_REPLY = "I've saved that."
 # A line of `prompt_and_memory.with_attachments`: "[attached photo: boat.jpg (image/jpeg)]".
 _ATTACHMENT = re.compile(r"\[attached [^:\[\]\n]{1,40}: [^\n]*\]")
+# A kind of message that an adapter can only name.
+_UNREADABLE = re.compile(r"^Message: \{[^}]*, which can be read only in \w+\}$")
 # The frame of a file that is kept: its name, and its type and size.
 _FILE_FRAME = re.compile(rf"\[{FILE_LEAD}(?: (\d+))?, “([^”]*)” \(([^)]*)\)")
 _WORDING: Mapping[str, Any] = tomllib.loads(
@@ -197,6 +199,8 @@ class OfflineModel:
         """
         if _ATTACHMENT.search(text):
             reply = "I've saved your message, but not what is attached."
+        elif _UNREADABLE.search(text):
+            reply = "I've kept that, but I can't read it."
         elif is_smalltalk(text):
             reply = "All right."
         else:

@@ -106,7 +106,9 @@ class Evidence:
 
     def __init__(self, messages: Sequence[Message]) -> None:
         self.messages = messages
-        typed_indexes = [index for index, message in enumerate(messages) if typed_text(message)]
+        typed_indexes = [
+            index for index, message in enumerate(messages) if typed_text(message, with_speech=True)
+        ]
         self._typed_indexes = typed_indexes[-MAX_EVIDENCE_MESSAGES:]
         self._analyze = cache(AnalyzedText)
 

@@ -368,7 +368,11 @@ MARK_LETTERS = 4
 # A blank line, or the line that opens a code block.
 _PASTE_START = re.compile(r"\n[^\S\n]*\n|^[^\S\n]{0,3}(?:```|~~~)", re.MULTILINE)
 # Origins whose label differs from their name.
-_ORIGIN_LABELS = {"via_bot": "sent through a bot", "tool": ""}
+_ORIGIN_LABELS = {
+    "via_bot": "sent through a bot",
+    "tool": "",
+    "spoken": "a voice note, transcribed, so some words may be wrong",
+}
 
 
 # Text that a platform inserted into a message: a name in a mention, the file of an attachment, the
@@ -528,15 +532,16 @@ def _paste_pattern(table: str) -> re.Pattern[str]:
     return re.compile("|".join(f"(?:{pattern})" for pattern in patterns), re.MULTILINE)
 
 
-def typed_text(message: Message) -> str:
-    """Return the part of a message that its sender typed.
+def typed_text(message: Message, *, with_speech: bool = False) -> str:
+    """Return the part of a message that its sender typed or, `with_speech`, said in a voice note.
 
     The result is empty if the message was forwarded, sent through a bot or imported, if its sender
     is anonymous, or if it isn't a person's message.
     """
     is_persons = message.role == "user" and message.kind == "chat"
     is_anonymous = message.sender is not None and message.sender.is_anonymous
-    if not is_persons or is_anonymous or message.origin != "typed":
+    is_own = message.origin == "typed" or (with_speech and message.origin == "spoken")
+    if not is_persons or is_anonymous or not is_own:
         return ""
     return typed_part(message.text)
 

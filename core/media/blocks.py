@@ -13,9 +13,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from config.settings import MediaOptions
+from config.media_options import MediaOptions
 from core.guard.origin_and_fence import FILE_LEAD, neutralise
-from core.media.intake import MediaIntake
+from core.media.intake import VOICE, MediaIntake
+from core.media.speech import format_seconds
 from core.store.media.files import AttachedFile, FilePart
 from core.types import Json, Message, Request, ToolContext
 
@@ -57,6 +58,8 @@ _NOTES: Mapping[str, str] = {
     "broken": "It is damaged, so it can't be read.",
     "bomb": "Reading it takes too much time or memory, so it isn't read.",
     "unknown": "Files of this type are kept, but can't be read.",
+    "unheard": "It is a voice note, and there is no transcriber, so you can't know what it says.",
+    "inaudible": "It is a voice note that couldn't be transcribed.",
 }
 
 
@@ -97,7 +100,13 @@ class MediaBlocks:
         return [await self.intake.fetch_again(file) for file in files]
 
     async def _render_files(self, files: Sequence[AttachedFile]) -> list[Json]:
+        """Return the blocks of some files. What is said in a voice note is its message's text."""
         blocks: list[Json] = []
+        files = [
+            file
+            for file in files
+            if file.kind != VOICE or file.content is None or file.content.note
+        ]
         remaining_chars = self.options.document_chars * MAX_DOCUMENTS_SHARE
         for file in files:
             text, has_view = await self._describe(file, remaining_chars)
@@ -234,11 +243,6 @@ def format_size(size: int) -> str:
     if size < 1_000_000:
         return f"{size / 1_000:.0f} kB"
     return f"{size / 1_000_000:.1f} MB"
-
-
-def format_seconds(seconds: float) -> str:
-    """Format a duration: "0:42"."""
-    return f"{int(seconds) // 60}:{int(seconds) % 60:02}"
 
 
 def _render_text(name: str, parts: Sequence[FilePart], limit_chars: int, note: str) -> str:

@@ -34,6 +34,9 @@ Note = Literal[
     "bomb",
     # Mneme doesn't read this type.
     "unknown",
+    # A voice note that nothing has transcribed: there is no transcriber, or it failed.
+    "unheard",
+    "inaudible",
 ]
 """Why a file has no text."""
 

@@ -17,15 +17,18 @@ from typing import Literal
 
 import structlog
 
-from config.settings import MediaOptions
+from config.media_options import MediaOptions
 from core.errors import FileError, StoreError
 from core.media.decoding import Decoded, Decoder
 from core.media.folder import FOLDER, MediaFolder
+from core.media.speech import Transcriber
 from core.ports import Clock, FileSource
 from core.store.media.files import AttachedFile, FileContent, FilePart, Files
 from core.types import Address, Attachment, ErasureEpoch, Inbound, Scope
 
 MEGABYTE = 1_000_000
+# The kind of a voice note. Music and other recordings aren't transcribed.
+VOICE = "voice"
 # A file whose message wasn't stored after this time is deleted.
 ORPHAN_LIFETIME = timedelta(days=1)
 Problem = Literal[
@@ -59,6 +62,8 @@ class Reception:
     files: Sequence[AttachedFile] = ()
     # The names of files that are still being downloaded.
     unfinished: Sequence[str] = ()
+    # What is said in the message's voice notes.
+    transcript: str = ""
 
 
 @dataclass(slots=True)
@@ -83,6 +88,8 @@ class MediaIntake:
     is_incognito: Callable[[Address], bool]
     # The adapters, by platform.
     sources: Mapping[str, object] = field(default_factory=dict)
+    # Turns voice notes into text. None if the settings have no transcriber.
+    transcriber: Transcriber | None = None
 
     def __post_init__(self) -> None:
         # Running downloads, by address, message and position.
@@ -117,11 +124,48 @@ class MediaIntake:
                 known[position] = task.result()
             else:
                 unfinished.append(inbound.attachments[position].name)
+        received = [known[position] for position in sorted(known)]
+        transcript = await self._load_transcript(received)
+        if transcript:
+            text = "\n".join(filter(None, (inbound.text, transcript)))
+            origin = "spoken" if inbound.origin == "typed" else inbound.origin
+            inbound = replace(inbound, text=text, origin=origin)
         return Reception(
-            inbound=inbound,
-            files=[known[position] for position in sorted(known)],
-            unfinished=unfinished,
+            inbound=inbound, files=received, unfinished=unfinished, transcript=transcript
         )
+
+    async def _load_transcript(self, files: Sequence[AttachedFile]) -> str:
+        """Return what is said in the voice notes among some files."""
+        texts: list[str] = []
+        for file in files:
+            if file.kind == VOICE and file.content is not None:
+                parts = await self.load_parts(file.content.hash)
+                texts += [part.text for part in parts]
+        return " ".join(texts)
+
+    async def transcribe(self, file: AttachedFile) -> bool:
+        """Transcribe a kept voice note that has no text yet. Returns whether that succeeded."""
+        if file.content is None:
+            return False
+        path = self.folder.path_of(file.content.hash)
+        content, parts = await self._listen(path, file.content)
+        if not content.note:
+            await self.files.store_parts(content, parts)
+        return not content.note
+
+    async def _listen(
+        self, path: Path, content: FileContent
+    ) -> tuple[FileContent, Sequence[FilePart]]:
+        """Return a voice note's content and what is said in it; its note says why not."""
+        if self.transcriber is None:
+            return replace(content, note="unheard"), ()
+        try:
+            transcript = await self.transcriber.transcribe(path)
+        except FileError as error:
+            _log.warning("a voice note wasn't transcribed", reason=error.log_message)
+            return replace(content, note="inaudible"), ()
+        heard = replace(content, note="", duration_s=transcript.duration_s or content.duration_s)
+        return heard, transcript.parts
 
     async def fetch_again(self, file: AttachedFile) -> AttachedFile:
         """Try again to download a file that isn't kept, and return it. Waits as `receive` does."""
@@ -256,17 +300,16 @@ class MediaIntake:
         known = await self.files.find_content(content_hash)
         try:
             if known is not None:
-                parts = await self.files.load_parts(content_hash)
+                parts: Sequence[FilePart] = await self.files.load_parts(content_hash)
                 kept = replace(file, size=len(content), content=known, problem="")
                 return await self.files.store(kept, parts, epoch)
             decoded = await self._decode(content_hash, file.name)
-            kept = replace(
-                file,
-                size=len(content),
-                content=_describe_content(content_hash, len(content), decoded),
-                problem="",
-            )
-            return await self.files.store(kept, _list_parts(decoded), epoch)
+            described = _describe_content(content_hash, len(content), decoded)
+            parts = _list_parts(decoded)
+            if file.kind == VOICE:
+                described, parts = await self._listen(self.folder.path_of(content_hash), described)
+            kept = replace(file, size=len(content), content=described, problem="")
+            return await self.files.store(kept, parts, epoch)
         except StoreError:
             if known is None:
                 await asyncio.to_thread(self.folder.remove, content_hash)
@@ -291,13 +334,12 @@ class MediaIntake:
                 await asyncio.to_thread(path.write_bytes, content)
                 decoded = await self.decoder.read(path, view_path, file.name)
                 view = await asyncio.to_thread(_read_if_there, view_path)
-            content_hash = hashlib.sha256(content).hexdigest()
-            kept = replace(
-                kept,
-                size=len(content),
-                content=_describe_content(content_hash, len(content), decoded),
-            )
-            parts = _list_parts(decoded)
+                content_hash = hashlib.sha256(content).hexdigest()
+                described = _describe_content(content_hash, len(content), decoded)
+                parts = _list_parts(decoded)
+                if file.kind == VOICE:
+                    described, parts = await self._listen(path, described)
+            kept = replace(kept, size=len(content), content=described)
         key = (file.address.key, file.external_id, file.position)
         self._transient[key] = _TransientFile(kept, content or b"", view, parts)
         return kept

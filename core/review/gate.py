@@ -50,6 +50,9 @@ _CONTENT_EFFECTS = frozenset({Effect.ADD, Effect.CHANGE, Effect.PLAN})
 _MIN_SENT_SHARE = 1.0
 # What may follow a web address in a text: a slash, marks and then a space, or a closing bracket.
 _ADDRESS_END = r"/?(?:[.,;:!?]*(?:\s|$)|[)\]}>\"'”»])"
+# What a voice note may do at once. Speech is easily misheard.
+_SPOKEN_EFFECTS = frozenset({Effect.ADD, Effect.PLAN})
+_MISHEARD = "it was said in a voice note, and speech is easily misheard"
 _PINNED = "{label} is pinned, and a pinned item is never changed without approval"
 _NOT_TYPED = "nobody typed that wish in this message, and the conversation has {source}"
 _NOBODY_SPOKE = "nobody asked for that in this message"
@@ -77,6 +80,8 @@ class Gate:
             if subject.is_pinned:
                 return replace(context, hold_reason=_PINNED.format(label=subject.label))
         transcript = await self.transcripts.load(context)
+        if transcript.is_spoken and effects - _SPOKEN_EFFECTS:
+            return replace(context, hold_reason=_MISHEARD)
         if transcript.is_clean:
             return context
         for effect in sorted(effects, key=lambda effect: effect.value):

@@ -83,6 +83,8 @@ class Transcript:
     foreign: tuple[ForeignText, ...]
     # What the look-ups on the web have returned.
     lookup_results: tuple[str, ...] = ()
+    # One of the messages that are being answered is a voice note.
+    is_spoken: bool = False
 
     @property
     def typed(self) -> str:
@@ -152,6 +154,7 @@ def read_transcript(
         all_typed="\n".join(all_typed),
         foreign=tuple(foreign),
         lookup_results=tuple(row.text for row in rows if row.tool_name in LOOKUP_TOOLS),
+        is_spoken=any(row.origin == "spoken" for row in current),
     )
 
 
@@ -282,7 +285,7 @@ def _typed_by(row: Message, asker: Sender) -> str:
     """Return the text that the asker typed in a message, or ""."""
     if row.sender is None or row.sender.id != asker.id:
         return ""
-    return typed_text(row)
+    return typed_text(row, with_speech=True)
 
 
 def _list_current(rows: Sequence[Message]) -> list[Message]:
@@ -330,7 +333,7 @@ def _list_message_parts(row: Message) -> list[ForeignText]:
         quoted_text = f"{row.quote.name} {row.quote.text}".strip()
         if quoted_text:
             parts.append(ForeignText("a quoted message", quoted_text))
-    if row.origin != "typed":
+    if row.origin not in ("typed", "spoken"):
         source = _ORIGIN_SOURCES.get(row.origin, "a text that nobody typed")
         return [*parts, ForeignText(source, row.text)]
     typed = row.text

@@ -29,6 +29,7 @@ def add_commands(root: typer.Typer) -> None:
     media.command("show")(show_command)
     media.command("remove")(remove_command)
     media.command("usage")(usage_command)
+    media.command("transcribe")(transcribe_command)
     root.add_typer(media, name="media")
 
 
@@ -106,6 +107,25 @@ def usage_command(as_json: AsJson = False) -> None:
         return None
 
     shell.run_as_owner(work)
+
+
+def transcribe_command(scope: InScope = None) -> None:
+    """Transcribe the voice notes that have no text yet, with the transcriber in the settings."""
+
+    async def work(services: Services, context: CommandContext) -> object:
+        if services.transcriber is None:
+            raise Refused(texts.NO_TRANSCRIBER)
+        intake = services.create_intake({})
+        done = 0
+        files = await services.files.list_untranscribed(context.scopes)
+        for file in files:
+            if await intake.transcribe(file):
+                done += 1
+        notes = texts.format_count(done, "voice note")
+        shell.print_text(texts.TRANSCRIBED.format(done=notes, failed=len(files) - done))
+        return None
+
+    shell.run_as_owner(work, scope)
 
 
 async def _find(number: int, services: Services, context: CommandContext) -> AttachedFile:

@@ -188,6 +188,32 @@ async def test_webhooks_bots_and_the_system_are_nobody(
         assert [inbound.sender.is_anonymous for inbound in router.seen] == [True, True, True]
 
 
+async def test_poll_becomes_words_with_its_outcome(
+    api: DiscordApi, router: FakeRouter, inbox: Inbox
+) -> None:
+    ana = api.user("Ana")
+    poll = {
+        "question": {"text": "Which day?"},
+        "answers": [
+            {"answer_id": 1, "poll_media": {"text": "Monday"}},
+            {"answer_id": 2, "poll_media": {"text": "Friday"}},
+        ],
+        "expiry": "2026-11-20T12:00:00+00:00",
+        "allow_multiselect": False,
+        "layout_type": 1,
+    }
+    counts = [{"id": 1, "count": 2, "me_voted": False}]
+    over = {**poll, "results": {"is_finalized": True, "answer_counts": counts}}
+    async with listening(make(api, inbox), router, api):
+        for payload in (poll, over):
+            await api.user_says(api.dm(ana), "", ana, poll=payload)
+        await api.wait_for(lambda: len(router.seen) == 2)
+    assert [inbound.text for inbound in router.seen] == [
+        "Poll: {Which day? Options: Monday; Friday}",
+        "Closed poll: {Which day? Options: Monday (2); Friday (0)}",
+    ]
+
+
 async def test_attachments_are_listed(api: DiscordApi, router: FakeRouter, inbox: Inbox) -> None:
     ana = api.user("Ana")
     url = "http://127.0.0.1/cat.png"

@@ -441,3 +441,44 @@ async def test_a_reply_carries_what_it_answers(chats: BotChats) -> None:
 async def test_what_only_stands_in_a_topic_answers_nothing(chats: BotChats) -> None:
     topic = chats.topic(FORUM)
     assert heard(chats, chats.user_says(FORUM, "hi", thread_id=topic)).quote is None
+
+
+POLL = {
+    "id": "1",
+    "question": "Which day?",
+    "options": [
+        {"text": "Monday", "voter_count": 2, "persistent_id": "a"},
+        {"text": "Friday", "voter_count": 1, "persistent_id": "b"},
+    ],
+    "total_voter_count": 3,
+    "is_closed": False,
+    "is_anonymous": True,
+    "type": "regular",
+    "allows_multiple_answers": False,
+    "allows_revoting": True,
+    "members_only": False,
+}
+
+
+async def test_poll_becomes_words_with_its_outcome_once_it_is_closed(chats: BotChats) -> None:
+    message = chats.user_says(42, "", poll=POLL)
+    assert heard(chats, message).text == "Poll: {Which day? Options: Monday; Friday}"
+    closed = chats.user_says(42, "", poll={**POLL, "is_closed": True})
+    assert heard(chats, closed).text == "Closed poll: {Which day? Options: Monday (2); Friday (1)}"
+
+
+async def test_dice_and_checklists_become_words(chats: BotChats) -> None:
+    dice = chats.user_says(42, "", dice={"emoji": "🎲", "value": 4})
+    assert heard(chats, dice).text == "Dice: {🎲 4}"
+    tasks = [
+        {"id": 1, "text": "Milk"},
+        {"id": 2, "text": "Bread", "completion_date": 1_790_000_000},
+    ]
+    checklist = chats.user_says(42, "", checklist={"title": "Shop", "tasks": tasks})
+    assert heard(chats, checklist).text == "Checklist: {Shop. open: Milk; done: Bread}"
+
+
+async def test_kind_that_cannot_be_read_is_named(chats: BotChats) -> None:
+    story = {"chat": {"id": 42, "type": "private", "first_name": "Ana"}, "id": 3}
+    message = chats.user_says(42, "", story=story)
+    assert heard(chats, message).text == ("Message: {a story, which can be read only in Telegram}")

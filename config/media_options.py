@@ -1,0 +1,43 @@
+"""The options of the files that people send, and of the transcriber of voice notes.
+
+`config/settings.py` reads them; this module only has their types.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from config.field_types import KeyVariable, Name, OptionalWebAddress, Seconds
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+
+class TranscriberOptions(_Section):
+    # The address of a server with the endpoint /audio/transcriptions; empty if there is none.
+    url: OptionalWebAddress
+    model: str
+    # The name of an environment variable; empty if the server needs no key.
+    key: KeyVariable
+    # A program instead of a server. "{file}" stands for the path of the voice note.
+    command: Annotated[tuple[str, ...], Field(strict=False)]
+    timeout_s: Seconds
+
+
+class MediaOptions(_Section):
+    # The sizes are in millions of bytes.
+    file_mb: Annotated[float, Field(gt=0, le=2_000)]
+    person_mb: Annotated[float, Field(ge=0, le=10**7)]
+    total_mb: Annotated[float, Field(ge=0, le=10**7)]
+    wait_s: Seconds
+    decode_s: Seconds
+    decode_memory_mb: Annotated[int, Field(ge=256, le=65_536)]
+    pictures: bool
+    # Names of models that can't see pictures.
+    blind_models: Annotated[tuple[Name, ...], Field(strict=False)]
+    document_chars: Annotated[int, Field(ge=1_000, le=10**6)]
+    show_transcript: bool
+    transcriber: TranscriberOptions

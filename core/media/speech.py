@@ -1,0 +1,155 @@
+"""Turns voice notes into text: with a server that has OpenAI's endpoint, or with a local program.
+
+Both return the text in parts with the second at which each begins, if they know it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import shutil
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import httpx
+
+from core.errors import FileError
+from core.store.media.files import FilePart
+
+MAX_TEXT_CHARS = 200_000
+MAX_OUTPUT_BYTES = 4_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Transcript:
+    """What was said in a recording."""
+
+    # Each part's label is the time at which it begins: "0:42".
+    parts: Sequence[FilePart]
+    duration_s: float | None = None
+
+    @property
+    def text(self) -> str:
+        return " ".join(part.text for part in self.parts)
+
+
+class Transcriber(Protocol):
+    """Turns speech into text."""
+
+    async def transcribe(self, path: Path) -> Transcript:
+        """Return what is said in a file. Raises FileError if that isn't possible now."""
+
+
+@dataclass(frozen=True)
+class ServerTranscriber:
+    """Sends recordings to a server with the endpoint ``/audio/transcriptions``."""
+
+    url: str
+    model: str
+    key: str = ""
+    timeout_s: float = 60.0
+
+    async def transcribe(self, path: Path) -> Transcript:
+        content = await asyncio.to_thread(path.read_bytes)
+        # Telegram calls such files ".oga", which several servers refuse.
+        files = {"file": ("voice.ogg", content, "audio/ogg")}
+        data = {"model": self.model, "response_format": "verbose_json"}
+        headers = {"Authorization": f"Bearer {self.key}"} if self.key else {}
+        try:
+            async with httpx.AsyncClient(timeout=self.timeout_s) as client:
+                response = await self._post(client, data, files, headers)
+                if response.status_code == httpx.codes.BAD_REQUEST:
+                    # Some models know only the plain form, without times.
+                    plain = {**data, "response_format": "json"}
+                    response = await self._post(client, plain, files, headers)
+        except httpx.HTTPError as error:
+            raise FileError(f"the transcriber can't be reached ({type(error).__name__})") from error
+        if response.status_code != httpx.codes.OK:
+            raise FileError(f"the transcriber answers with status {response.status_code}")
+        try:
+            return _read_answer(response.json())
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise FileError("the transcriber's answer can't be read") from error
+
+    async def _post(
+        self,
+        client: httpx.AsyncClient,
+        data: dict[str, str],
+        files: Any,
+        headers: dict[str, str],
+    ) -> httpx.Response:
+        url = f"{self.url}/audio/transcriptions"
+        return await client.post(url, data=data, files=files, headers=headers)
+
+
+def _read_answer(answer: dict[str, Any]) -> Transcript:
+    """Return the transcript in a server's answer, with times if it has segments."""
+    parts = []
+    for segment in answer.get("segments") or ():
+        text = " ".join(str(segment["text"]).split())
+        if text:
+            parts.append(FilePart(label=format_seconds(float(segment["start"])), text=text))
+    text = " ".join(str(answer["text"]).split())[:MAX_TEXT_CHARS]
+    if not parts and text:
+        parts = [FilePart(label="0:00", text=text)]
+    duration = answer.get("duration")
+    return Transcript(parts=parts, duration_s=None if duration is None else float(duration))
+
+
+@dataclass(frozen=True)
+class ProgramTranscriber:
+    """Runs a program that prints what is said in a file. ``{file}`` stands for its path."""
+
+    command: Sequence[str]
+    timeout_s: float = 60.0
+
+    async def transcribe(self, path: Path) -> Transcript:
+        # Kept files have no ending, but some programs need one.
+        with tempfile.TemporaryDirectory(prefix="mneme-") as folder:
+            copy = Path(folder, "voice.ogg")
+            await asyncio.to_thread(shutil.copyfile, path, copy)
+            return _read_output(await self._run(copy))
+
+    async def _run(self, path: Path) -> str:
+        """Run the program, and return what it prints. Raises FileError if it fails."""
+        arguments = [argument.replace("{file}", str(path)) for argument in self.command]
+        try:
+            process = await asyncio.create_subprocess_exec(
+                *arguments,
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.DEVNULL,
+            )
+        except OSError as error:
+            raise FileError(f"the transcriber can't be started: {error.strerror}") from error
+        try:
+            async with asyncio.timeout(self.timeout_s):
+                output, _ = await process.communicate()
+        except TimeoutError as error:
+            raise FileError("the transcriber takes too long") from error
+        finally:
+            if process.returncode is None:
+                with contextlib.suppress(ProcessLookupError):
+                    process.kill()
+                await asyncio.shield(process.wait())
+        if process.returncode:
+            raise FileError(f"the transcriber ended with status {process.returncode}")
+        return output[:MAX_OUTPUT_BYTES].decode("utf-8", "replace")
+
+
+def _read_output(output: str) -> Transcript:
+    """Return the transcript that a program printed: plain text, or the JSON of a server."""
+    if output.lstrip().startswith("{"):
+        with contextlib.suppress(ValueError, KeyError, TypeError):
+            return _read_answer(json.loads(output))
+    text = " ".join(output.split())[:MAX_TEXT_CHARS]
+    return Transcript(parts=[FilePart(label="0:00", text=text)] if text else [])
+
+
+def format_seconds(seconds: float) -> str:
+    """Format a duration: "0:42"."""
+    return f"{int(seconds) // 60}:{int(seconds) % 60:02}"

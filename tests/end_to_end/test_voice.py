@@ -1,0 +1,178 @@
+"""Voice notes are transcribed, count as typed for what is added or planned, and are found by second."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from pathlib import Path
+
+import pytest
+
+from core.agent.offline import OfflineModel
+from tests.end_to_end.test_erased import forget
+from tests.end_to_end.test_media import kept_files, texts_of
+from tests.fixtures.command_line import good
+from tests.fixtures.gateway_harness import open_gateway
+from tests.fixtures.scripted_model import ScriptedModel, calls, says
+from tests.fixtures.transcription_service import TranscriptionService
+
+pytestmark = pytest.mark.slow
+
+NOTE = b"OggS" + bytes(500)
+SEGMENTS = [(0.0, "Hello, it's me."), (42.0, "The plumber says the boiler leaks.")]
+
+
+def options_for(service: TranscriptionService, more: str = "") -> str:
+    return f'[media]\n{more}\n[media.transcriber]\nurl = "{service.url}"\nmodel = "whisper"\n'
+
+
+async def test_voice_note_is_transcribed_shown_and_answered(home: Path) -> None:
+    model = ScriptedModel(says("I see."))
+    async with (
+        TranscriptionService(SEGMENTS) as service,
+        open_gateway(home, model, options_for(service)) as harness,
+    ):
+        reply = await harness.send(NOTE, "voice.oga", "voice")
+        assert reply.text == (
+            "_You said: “Hello, it's me. The plumber says the boiler leaks.”_\n\nI see."
+        )
+        assert "The plumber says the boiler leaks." in texts_of(model.requests[0])
+        assert "a voice note, transcribed" in texts_of(model.requests[0])
+        assert service.uploads == [("voice.ogg", len(NOTE))]
+
+
+async def test_server_gets_the_key_that_the_settings_name(home: Path) -> None:
+    async with TranscriptionService(SEGMENTS, key="secret") as service:
+        options = f'{options_for(service)}key = "MY_SPEECH_KEY"\n'
+        variables = {"MY_SPEECH_KEY": "secret"}
+        model = ScriptedModel(says("I see."))
+        async with open_gateway(home, model, options, variables=variables) as harness:
+            assert "You said" in (await harness.send(NOTE, "voice.oga", "voice")).text
+
+
+async def test_transcript_can_be_hidden(home: Path) -> None:
+    model = ScriptedModel(says("I see."))
+    async with (
+        TranscriptionService(SEGMENTS) as service,
+        open_gateway(home, model, options_for(service, "show_transcript = false")) as harness,
+    ):
+        assert (await harness.send(NOTE, "voice.oga", "voice")).text == "I see."
+
+
+async def test_server_without_times_is_asked_for_the_plain_form(home: Path) -> None:
+    async with (
+        TranscriptionService(SEGMENTS, is_plain=True) as service,
+        open_gateway(home, ScriptedModel(says("I see.")), options_for(service)) as harness,
+    ):
+        reply = await harness.send(NOTE, "voice.oga", "voice")
+        assert "the boiler leaks" in reply.text
+
+
+async def test_recall_shows_the_second_and_sends_the_voice_note_without_a_model(
+    home: Path,
+) -> None:
+    async with (
+        TranscriptionService(SEGMENTS) as service,
+        open_gateway(home, OfflineModel("Europe/Lisbon"), options_for(service)) as harness,
+    ):
+        await harness.send(NOTE, "voice.oga", "voice")
+        reply = await harness.say("/recall boiler")
+        assert "📎 **voice note, 0:42**" in reply.text
+        sent = (await harness.say("/files send 1")).answer
+        assert sent is not None
+        assert sent.files[0].content == NOTE
+        assert "voice note" in (await harness.say("/recall has:voice")).text
+        await forget(harness, "plumber")
+        assert kept_files(home) == []
+
+
+async def test_spoken_wish_sets_a_reminder_without_a_model(home: Path) -> None:
+    segments = [(0.0, "Remind me tomorrow at nine to call Ana")]
+    async with (
+        TranscriptionService(segments) as service,
+        open_gateway(home, OfflineModel("Europe/Lisbon"), options_for(service)) as harness,
+    ):
+        reply = await harness.send(NOTE, "voice.oga", "voice")
+        assert "You said: “Remind me tomorrow at nine to call Ana”" in reply.text
+        assert "call Ana" in (await harness.say("/cron")).text, reply.text
+
+
+async def test_spoken_wish_to_remove_waits_for_a_tap(home: Path) -> None:
+    segments = [(0.0, "Remove the reminder to feed the cat")]
+    model = ScriptedModel(calls(("reminder", {"action": "remove", "job_id": 1})), says("Shall I?"))
+    async with (
+        TranscriptionService(segments) as service,
+        open_gateway(home, model, options_for(service)) as harness,
+    ):
+        await harness.say("/remind tomorrow at 9 feed the cat")
+        reply = await harness.send(NOTE, "voice.oga", "voice")
+        assert "feed the cat" in (await harness.say("/cron")).text
+        assert reply.answer is not None
+        assert any(button.label.startswith("Approve") for button in reply.answer.buttons)
+
+
+async def test_spoken_yes_confirms_nothing(home: Path) -> None:
+    async with (
+        TranscriptionService([(0.0, "yes")]) as service,
+        open_gateway(home, ScriptedModel(says("Hm.")), options_for(service)) as harness,
+    ):
+        await harness.say("The ferry leaves at nine, says Ben")
+        await harness.say("/forget ferry")
+        await harness.send(NOTE, "voice.oga", "voice")
+        assert "ferry" in (await harness.say("/recall ferry")).text
+
+
+async def test_forwarded_voice_note_is_not_the_senders_own_words(home: Path) -> None:
+    model = ScriptedModel(says("I see."))
+    async with (
+        TranscriptionService(SEGMENTS) as service,
+        open_gateway(home, model, options_for(service)) as harness,
+    ):
+        reply = await harness.send(NOTE, "voice.oga", "voice", origin="forwarded")
+        assert reply.text.startswith("_It says: “")
+        rows = await harness.services.database.fetch_all(
+            "SELECT origin FROM messages WHERE role = 'user'"
+        )
+        assert [row["origin"] for row in rows] == ["forwarded"]
+
+
+async def test_without_a_transcriber_the_note_is_kept_and_transcribed_later(home: Path) -> None:
+    async with open_gateway(home, ScriptedModel(says("I can't hear it."))) as harness:
+        reply = await harness.send(NOTE, "voice.oga", "voice")
+        assert "can't listen to it: there is no transcriber" in reply.text
+        assert "mneme" not in (await harness.say("/recall plumber")).text
+    async with TranscriptionService(SEGMENTS) as service:
+        with (home / "mneme.toml").open("a") as file:
+            file.write(f"\n{options_for(service)}")
+        line = await asyncio.to_thread(good, home, "media", "transcribe")
+        assert "1 voice note transcribed, 0 not" in line
+        found = await asyncio.to_thread(good, home, "recall", "plumber", "--files")
+        assert "voice note, 0:42" in found
+
+
+async def test_transcriber_that_fails_keeps_the_note_and_says_so(home: Path) -> None:
+    async with (
+        TranscriptionService(SEGMENTS, status=500) as service,
+        open_gateway(home, ScriptedModel(says("Hm.")), options_for(service)) as harness,
+    ):
+        reply = await harness.send(NOTE, "voice.oga", "voice")
+        assert "couldn't transcribe it" in reply.text
+        assert len(kept_files(home)) == 1
+
+
+async def test_program_can_transcribe_instead_of_a_server(home: Path) -> None:
+    script = home.parent / "listen.py"
+    script.write_text("import sys; print('The boiler hums', sys.argv[1][-4:])")
+    options = f'[media.transcriber]\ncommand = ["{sys.executable}", "{script}", "{{file}}"]\n'
+    async with open_gateway(home, ScriptedModel(says("Ok.")), options) as harness:
+        reply = await harness.send(NOTE, "voice.oga", "voice")
+        assert "You said: “The boiler hums .ogg”" in reply.text
+
+
+async def test_music_is_not_transcribed(home: Path) -> None:
+    async with (
+        TranscriptionService(SEGMENTS) as service,
+        open_gateway(home, ScriptedModel(says("Nice.")), options_for(service)) as harness,
+    ):
+        await harness.send(NOTE, "song.ogg", "audio")
+        assert service.uploads == []
