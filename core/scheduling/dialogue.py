@@ -39,6 +39,7 @@ MAX_TASK_CHARS = 300
 _MIN_SIMILARITY = 0.7
 # An answer that is a bare hour, perhaps after words such as "no" and "make it".
 _BARE_HOUR_AT_END = re.compile(r" (?:to |for )?(\d{1,2})\W*$", re.IGNORECASE)
+_LENGTH_NUMBER = re.compile(r"\b\d{1,3}\b")
 _BARE_HOUR = re.compile(r"(?:[^\W\d]+ ){0,3}(\d{1,2})")
 
 
@@ -199,9 +200,7 @@ def _skip(job: Job) -> Step:
 def _decide_answer(text: str, dialogue: Dialogue, situation: Situation) -> Step | None:
     """Return the step for a missing part or a correction, or None if the message is neither."""
     previous = _read_dialogue(dialogue, situation)
-    begin, rest = split_clauses(text)
-    if rest and is_answer("cancel", begin) and _revise(previous, rest, situation) is None:
-        # "Never mind, I did it."
+    if _cancels_first(text, situation):
         job = dialogue.job
         return Step(move=Move.REMOVE, job=job) if job is not None else Step(move=Move.DROP)
     lines = (*dialogue.lines, text)
@@ -224,6 +223,14 @@ def _decide_answer(text: str, dialogue: Dialogue, situation: Situation) -> Step 
         missing = previous.missing - {Missing.TASK}
         return _step_for(replace(previous, task=_task_of(text), missing=missing), lines)
     return None
+
+
+def _cancels_first(text: str, situation: Situation) -> bool:
+    """Whether a message cancels and then says why: "oh wait, never mind, I did it"."""
+    begin, rest = split_clauses(text)
+    while rest and is_answer("fillers", begin):
+        begin, rest = split_clauses(rest)
+    return is_answer("cancel", begin) and not _names_only_time(rest, situation)
 
 
 def _is_once_for_recurring(reading: ReminderReading, job: Job) -> bool:
@@ -270,6 +277,9 @@ def _revise(previous: ReminderReading, text: str, situation: Situation) -> Remin
     languages = (previous.language, *situation.languages)
     answer = read_request(text, situation.now, situation.zone, languages, is_request=True)
     if not answer.names_time:
+        length = _read_other_length(previous, text)
+        if length is not None:
+            return revise_reading(previous, length, situation.now, situation.zone)
         hour = _BARE_HOUR.fullmatch(plain_words(text))
         return None if hour is None else _revise(previous, f"at {hour[1]}", situation)
     if previous.task and len(plain_words(answer.task)) > MAX_REST_CHARS:
@@ -278,6 +288,20 @@ def _revise(previous: ReminderReading, text: str, situation: Situation) -> Remin
     return revise_reading(
         previous, text, situation.now, situation.zone, is_addition=find_phrase("addition", text)
     )
+
+
+def _read_other_length(previous: ReminderReading, text: str) -> str | None:
+    """Return "in 30 minutes" for "30 actually" after "in 20 minutes", or None."""
+    offset = previous.parts.offset
+    words = plain_words(text)
+    number = _LENGTH_NUMBER.search(words)
+    if offset is None or not offset.seconds or number is None:
+        return None
+    rest = _LENGTH_NUMBER.sub("", words).strip()
+    if rest and not is_answer("fillers", rest):
+        return None
+    unit = "minutes" if offset.seconds % 3600 else "hours"
+    return f"in {number[0]} {unit}"
 
 
 def _with_preposition(text: str) -> str:

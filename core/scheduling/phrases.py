@@ -49,13 +49,16 @@ def split_clauses(text: str) -> tuple[str, str]:
 
 
 def drop_denied(text: str) -> str:
-    """Return a correction without the time that it denies: "Saturday" of "not Sunday, Saturday"."""
+    """Return a correction without its "no" and the time that it denies.
+
+    For example, the result for "not Sunday, Saturday" is "Saturday".
+    """
     named_time = _words_after("instead_of", text)
     if named_time:
         return named_time
     begin, rest = split_clauses(text)
     is_denied = any(_begins_with(phrase, plain_words(begin)) for phrase in list_phrases("denial"))
-    return rest if rest and is_denied else text
+    return rest if rest and (is_denied or is_answer("no", begin)) else text
 
 
 def _begins_with(phrase: str, words: str) -> bool:
