@@ -236,11 +236,14 @@ class _Reader:
         return replace(parts, part=MORNING, assumptions=assumptions)
 
     def _names_day_clearly(self, selection: Sequence[Cluster]) -> bool:
-        """Whether the times have a digit or a long word. "Do" is German for Thursday."""
+        """Whether the times have a digit, a long word, or a word that isn't in Latin letters.
+
+        "Do" is German for Thursday.
+        """
         for cluster in selection:
             for token in self._tokens[cluster.start : cluster.end]:
                 word = self._text.plain[token.start : token.end]
-                if len(word) > MAX_SHORT_WORD or token.is_digits or self._lexicon.is_unspaced:
+                if len(word) > MAX_SHORT_WORD or token.is_digits or not word.isascii():
                     return True
         return False
 
