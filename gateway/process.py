@@ -308,8 +308,8 @@ def release_freed_memory() -> None:
     """Give the memory that glibc's allocator keeps after a peak back to the system.
 
     By itself, glibc gives back only what is free at the end of its heap. The gaps between blocks
-    that are in use stay, and each peak leaves new ones, so the process would grow for hours. Takes
-    some milliseconds. Other C libraries have no such function, and nothing happens.
+    that are in use stay, so the process would keep the memory of its highest peak. Takes some
+    milliseconds. Other C libraries have no such function, and nothing happens.
     """
     with contextlib.suppress(AttributeError, OSError, TypeError):
         ctypes.CDLL(None).malloc_trim(0)
