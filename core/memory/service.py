@@ -242,7 +242,7 @@ class RemoteService(MemoryProvider):
     ) -> Sequence[RemoteMemory]:
         """Search the spaces of all scopes and return the best memories, best first.
 
-        Among memories with equal scores, the spaces take turns.
+        Memories that are over come last. Among memories with equal scores, the spaces take turns.
         """
         query = clean(query)[:QUERY_CHARS]
         results = await call_together(
@@ -250,7 +250,8 @@ class RemoteService(MemoryProvider):
         )
         # The first memory of each space, then the second of each, and so on. Sorting is stable.
         memories = [memory for memory in chain(*zip_longest(*results)) if memory is not None]
-        return sorted(memories, key=lambda memory: -memory.score)[:limit]
+        ranked = sorted(memories, key=lambda memory: (_is_over(memory), -memory.score))
+        return ranked[:limit]
 
     async def queue_prefetch(self, text: str, context: ToolContext) -> Sequence[str]:
         """Ask the service a question about the turn, and return its answer for the next turn.
@@ -552,7 +553,13 @@ def format_memory(memory: RemoteMemory) -> str:
     """
     dates = [memory.at[:10]] if memory.at else []
     if memory.until:
-        is_over = memory.until[:10] <= datetime.now(UTC).date().isoformat()
-        dates.append(f"{'over since' if is_over else 'until'} {memory.until[:10]}")
+        word = "over since" if _is_over(memory) else "until"
+        dates.append(f"{word} {memory.until[:10]}")
     text = to_single_line(memory.text)
     return f"{text} ({', '.join(dates)})" if dates else text
+
+
+def _is_over(memory: RemoteMemory) -> bool:
+    """Return whether a memory has stopped being true."""
+    today = datetime.now(UTC).date().isoformat()
+    return bool(memory.until) and memory.until[:10] <= today

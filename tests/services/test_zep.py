@@ -61,7 +61,7 @@ def test_memory_shows_since_when_it_holds_and_when_it_ended(until: str, text: st
     assert format_memory(memory) == text
 
 
-async def test_fact_that_is_over_comes_marked(zep: ZepDouble, home: Path) -> None:
+async def test_fact_that_is_over_comes_marked_and_last(zep: ZepDouble, home: Path) -> None:
     async with harness(home, [CLOUD.made(home, zep)]) as one, one.working():
         await one.turn(SAID)
         await one.carried(1)
@@ -69,6 +69,12 @@ async def test_fact_that_is_over_comes_marked(zep: ZepDouble, home: Path) -> Non
         edge["invalid_at"] = "2026-06-01T00:00:00Z"
         (line,) = await one.recalled(SAID)
         assert ", over since 2026-06-01)" in line
+        await one.turn("Ines moved to Braga.")
+        await one.carried(2)
+        current, former = await one.recalled(SAID)
+        assert "Braga" in current
+        assert "over since" not in current
+        assert "Porto" in former
 
 
 async def test_fact_that_another_message_tells_too_stays(zep: ZepDouble, home: Path) -> None:
