@@ -180,16 +180,26 @@ class Forgetting:
     async def replay_journal(self) -> tuple[int, Sequence[str]]:
         """If this state.db is a restored backup, repeat the erasures that happened after it.
 
-        Returns the result of `epoch.replay_journal`.
+        Also finishes erasures that a killed process has left. Returns the result of
+        `epoch.replay_journal`.
         """
-        journal = await asyncio.to_thread(self.files.read_journal)
-        result = await self.database.write(
-            partial(epoch.replay_journal, journal=journal, now=self.clock.now())
-        )
-        if result[0]:
-            await self.resume()
+        result = await self.begin_replay()
+        before = None if result[0] else self.clock.now() - ABANDONED_AFTER
+        if await self.resume(before):
             await self._compact()
         return result
+
+    async def begin_replay(self) -> tuple[int, Sequence[str]]:
+        """Begin the erasures that happened after this state.db was backed up.
+
+        If the process is killed before they are finished, the next one finishes them before it
+        shows anything. For that, they count as abandoned from the start.
+        """
+        journal = await asyncio.to_thread(self.files.read_journal)
+        began_at = self.clock.now() - ABANDONED_AFTER
+        return await self.database.write(
+            partial(epoch.replay_journal, journal=journal, now=began_at)
+        )
 
     async def maintain(self) -> bool:
         """Resume abandoned erasures, and remove some bytes of erased rows from the database file.

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
+from config.files import exchange_paths
 from core.errors import HistoryError, Refused, StoreError
 from core.store.sqlite.copying import read_database_info, verify_copy
 from core.transfer.backup import (
@@ -105,12 +106,11 @@ class RestoreJob:
         stamp = now.strftime("%Y%m%d-%H%M%S")
         old_home = self._home.with_name(f"{self._home.name}.before-restore-{stamp}")
         try:
-            self._home.rename(old_home)
+            _swap_folders(self._unpacked / HOME_FOLDER, self._home, old_home)
         except OSError as error:
             raise Refused(
                 texts.RESTORE_MOUNT.format(home=self._home, reason=error.strerror)
             ) from error
-        (self._unpacked / HOME_FOLDER).rename(self._home)
         _carry_over(old_home, self._home)
         kept_home = old_home if _has_content(old_home) else None
         if kept_home is None:
@@ -148,6 +148,19 @@ class RestoreJob:
             file.write("".join(f"\n{line}\n" for line in missing))
             file.flush()
             os.fsync(file.fileno())
+
+
+def _swap_folders(new: Path, home: Path, old_home: Path) -> None:
+    """Move the folder `new` to `home`, and what was there to `old_home`. Raises OSError.
+
+    If the system can exchange two folders in one step, a kill leaves either the old or the new
+    home. Otherwise, a kill between the two steps leaves none, and both folders stay next to it.
+    """
+    if exchange_paths(new, home):
+        new.rename(old_home)
+        return
+    home.rename(old_home)
+    new.rename(home)
 
 
 def _carry_over(old_home: Path, home: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import sqlite3
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from itertools import count
 from pathlib import Path
 
@@ -13,8 +14,11 @@ import pytest
 from core.privacy.home_files import encode_phrase
 from core.store.erasure import epoch
 from core.store.erasure.statements import ErasureRequest
+from core.store.sqlite.database import Database
 from core.types import Account, Address, Scope
+from tests.fixtures.clock import SteadyClock
 from tests.fixtures.command_line import good, mneme
+from tests.fixtures.forgetting import forgetting_of
 from tests.fixtures.gateway_harness import open_gateway
 from tests.fixtures.scripted_model import ScriptedModel, says
 
@@ -71,6 +75,22 @@ def test_what_was_erased_since_is_erased_again(home: Path) -> None:
     assert having("Zanzibar", home) == []
     assert "by the sea" in good(home, "recall", "sea")
     assert mneme(home, "recall", "sea").stderr == "", "it is said once"
+
+
+async def test_erasure_that_a_kill_interrupts_after_a_restore_is_finished_by_the_next_command(
+    home: Path,
+) -> None:
+    good(home, "remember", "I moved to Zanzibar in May")
+    copy = backed_up(home)
+    good(home, "forget", "Zanzibar", "--yes")
+    put_back(copy, home)
+    async with Database.open(home / "state.db") as database:
+        # The process dies when it has begun the erasure.
+        forgetting = forgetting_of(database, SteadyClock(datetime.now(UTC)))
+        assert (await forgetting.begin_replay())[0] == 1
+    assert having("Zanzibar", home)
+    assert "moved" not in good(home, "facts")
+    assert having("Zanzibar", home) == []
 
 
 def test_run_and_check_say_it_too(home: Path) -> None:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import signal
 import tarfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,9 +18,11 @@ from filelock import FileLock
 from core.privacy.home_files import encode_phrase
 from gateway.upkeep.backups import LOCK_NAME
 from tests.fixtures.command_line import good, mneme
+from tests.fixtures.forked import ROOT, ForkedProcess
 
 pytestmark = pytest.mark.slow
 
+KILLS = 8
 SAID = "I moved to Zanzibar in May.\nI live by the sea.\n/memory add Zanzibar is warm\n"
 
 
@@ -220,3 +225,33 @@ def test_backup_of_an_empty_home_is_refused(home: Path) -> None:
     refused = mneme(home, "backup")
     assert refused.returncode == 1
     assert "nothing to back up" in refused.stderr
+
+
+def start(home: Path, *arguments: str) -> ForkedProcess:
+    environment = {"PATH": os.environ["PATH"], "MNEME_HOME": str(home)}
+    with Path(os.devnull).open("r+b") as nowhere:
+        return ForkedProcess(arguments, environment, ROOT, [nowhere.fileno()] * 3)
+
+
+@pytest.mark.timeout(300)
+def test_restore_that_is_killed_leaves_the_old_or_the_new_home(talked: Path) -> None:
+    good(talked, "backup")
+    (file,) = list_backups(talked)
+    good(talked, "remember", "The lighthouse is red")
+    good(talked, "forget", "Zanzibar", "--yes")
+    whole_s = 0.0
+    outcomes = []
+    for number in range(KILLS):
+        began_s = time.monotonic()
+        process = start(talked, "restore", str(file), "--yes")
+        if number and process.wait(whole_s * number / KILLS) is None:
+            process.send_signal(signal.SIGKILL)
+        process.wait()
+        whole_s = whole_s or time.monotonic() - began_s
+        # Whichever home it is, it's whole, and what was forgotten doesn't come back.
+        assert "by the sea" in good(talked, "recall", "sea")
+        assert "moved to" not in good(talked, "recall", "Zanzibar")
+        is_new = "lighthouse" not in good(talked, "memory", "list") + good(talked, "facts")
+        outcomes.append(is_new)
+        good(talked, "remember", "The lighthouse is red")
+    assert any(outcomes)
