@@ -1,4 +1,4 @@
-"""The client of the Chat Completions API, and the only module that imports the OpenAI SDK.
+"""The client of the Chat Completions API, which is OpenAI's.
 
 It works with OpenAI and with any server that has the same API. Requests and answers have the form
 of the Messages API everywhere else in Mneme, so this module translates both. A longer conversation
@@ -15,30 +15,12 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import InitVar, dataclass, field
 from typing import Any
 
-import httpx2
-import openai
 import structlog
 from pydantic_core import from_json, to_json
 
-from core.models.connections import (
-    CONNECT_TIMEOUT_S,
-    LIST_TIMEOUT_S,
-    NO_KEY,
-    WINDOW_TIMEOUT_S,
-    connection_limits,
-    exception_kind,
-    is_on_this_machine,
-    max_connections,
-    read_model_names,
-)
-from core.models.failures import (
-    ErrorResponse,
-    ModelFailure,
-    ServerNames,
-    build_refusal,
-    status_of_type,
-)
-from core.models.wrappers import Retries, read_stream
+from core.models.connections import ServerConnection
+from core.models.failures import ModelFailure, ServerNames
+from core.models.wrappers import Retries
 from core.ports import Clock, TextCallback
 from core.text.normalize import make_json_safe
 from core.types import Completion, Json, Request, Usage, join_text
@@ -113,29 +95,17 @@ class ChatCompletions:
         timeout_s: float,
         sleep: Callable[[float], Awaitable[None]],
     ) -> None:
-        """Set up the SDK's client. The client doesn't retry, because `Retries` does."""
         # People often copy the address of a request, so its path is removed.
         self.url = (base_url or OFFICIAL_URL).rstrip("/").removesuffix("/chat/completions")
         self._dialect = _Dialect()
         if self.url == OFFICIAL_URL:
             self._dialect.limit_field = "max_completion_tokens"
-        self._key = (api_key or "").strip() or NO_KEY
         self._retries = Retries(clock=clock, tries=tries, timeout_s=timeout_s, sleep=sleep)
         self._log = structlog.get_logger("model")
-        # Calls that don't fit wait here, because the timeouts of the SDK would include the wait.
-        self._free_connections = asyncio.Semaphore(max_connections())
-        self._client = openai.AsyncOpenAI(
-            api_key=self._key,
-            base_url=self.url,
-            max_retries=0,
-            timeout=_sdk_timeout(timeout_s),
-            http_client=openai.DefaultAioHttpClient(
-                limits=connection_limits(), trust_env=not is_on_this_machine(self.url)
-            ),
-        )
+        self._connection = ServerConnection(self.url, api_key, self.names, timeout_s)
 
     async def close(self) -> None:
-        await self._client.close()
+        await self._connection.close()
 
     async def complete(
         self, request: Request, on_text: TextCallback, on_wait: TextCallback
@@ -159,12 +129,7 @@ class ChatCompletions:
 
     async def fetch_window_tokens(self, model: str) -> int | None:
         """Ask the server for the size of a model's window. Return None if it isn't reported."""
-        try:
-            response = await self._client.get(
-                "/models", cast_to=object, options={"timeout": WINDOW_TIMEOUT_S}
-            )
-        except (openai.OpenAIError, httpx2.HTTPError, ValueError):
-            return None
+        response = await self._connection.fetch("/models")
         models = response.get("data") if isinstance(response, Mapping) else None
         for entry in models if isinstance(models, list) else ():
             if isinstance(entry, Mapping) and entry.get("id") == model:
@@ -174,17 +139,7 @@ class ChatCompletions:
 
     async def list_models(self) -> list[str]:
         """Return the names of the server's models. Raises ModelError if it doesn't list them."""
-        if not (self._key.isascii() and self._key.isprintable()):
-            raise ModelFailure("illegal_key", names=self.names)
-        try:
-            response: object = await self._client.get(
-                "/models", cast_to=object, options={"timeout": LIST_TIMEOUT_S}
-            )
-        except openai.APIStatusError as error:
-            raise self._refusal(error, "") from None
-        except (openai.OpenAIError, httpx2.HTTPError, ValueError) as error:
-            raise ModelFailure(exception_kind(error), names=self.names) from error
-        return read_model_names(response)
+        return await self._connection.list_models("/models")
 
     async def _attempt(
         self, request: Request, on_piece: TextCallback, silence_s: float
@@ -208,40 +163,21 @@ class ChatCompletions:
         """Send a request once, and read the chunks of its answer. Raises ModelFailure."""
         answer = ChunkedAnswer()
         try:
-            await self._read_chunks(request, answer, on_piece, silence_s)
+            await self._connection.stream(
+                "/chat/completions",
+                self._build_body(request),
+                request.model,
+                silence_s,
+                answer.add_chunk,
+                on_piece,
+            )
             return answer.build_completion(request.model)
         except ModelFailure as failure:
             failure.has_begun = answer.has_begun
             raise
 
-    async def _read_chunks(
-        self, request: Request, answer: ChunkedAnswer, on_piece: TextCallback, silence_s: float
-    ) -> None:
-        """Send a request, and add the chunks of its answer to `answer`. Raises ModelFailure."""
-        try:
-            async with (
-                self._free_connections,
-                await self._open_stream(request, silence_s) as chunks,
-            ):
-                await read_stream(chunks, answer.add_chunk, on_piece)
-        except openai.APIConnectionError as error:
-            raise ModelFailure(exception_kind(error), names=self.names) from error
-        except openai.APIResponseValidationError as error:
-            raise ModelFailure("foreign", names=self.names) from error
-        except openai.APIError as error:
-            # The response body may repeat the request, so the log must not get it ("from None").
-            raise self._refusal(error, request.model) from None
-        except (openai.OpenAIError, httpx2.HTTPError, ValueError) as error:
-            raise ModelFailure(exception_kind(error), names=self.names) from error
-
-    async def _open_stream(self, request: Request, silence_s: float) -> openai.AsyncStream[Any]:
-        """Send a request, and return the chunks of its answer as plain JSON.
-
-        Raises ModelFailure if the key has characters that a header can't have, and the SDK's errors
-        if the request fails.
-        """
-        if not (self._key.isascii() and self._key.isprintable()):
-            raise ModelFailure("illegal_key", names=self.names)
+    def _build_body(self, request: Request) -> bytes:
+        """Return the request as JSON in the form of the Chat Completions API."""
         body: dict[str, Any] = {
             "model": request.model,
             self._dialect.limit_field: request.max_tokens,
@@ -252,36 +188,7 @@ class ChatCompletions:
             body["stream_options"] = {"include_usage": True}
         if request.tools:
             body["tools"] = [_build_tool(tool) for tool in request.tools]
-        return await self._client.post(
-            "/chat/completions",
-            cast_to=object,
-            content=to_json(make_json_safe(body)),
-            options={"timeout": _sdk_timeout(silence_s)},
-            stream=True,
-            stream_cls=openai.AsyncStream[object],
-        )
-
-    def _refusal(self, error: openai.APIError, model: str) -> ModelFailure:
-        """Return the failure for an error that the server reported.
-
-        An error may also be a chunk of a stream that began with status 200. Its code may then be a
-        status, as with OpenRouter.
-        """
-        code = error.code or ""
-        if isinstance(error, openai.APIStatusError) and error.status_code >= 400:
-            status = error.status_code
-            headers: Mapping[str, str] = error.response.headers
-        else:
-            status = int(code) if code.isdecimal() else status_of_type(error.type or code)
-            headers = {}
-        response = ErrorResponse(
-            status=status, body=error.body, code=code, headers=headers, model=model
-        )
-        return build_refusal(response, self.names, self._key)
-
-
-def _sdk_timeout(silence_s: float) -> openai.Timeout:
-    return openai.Timeout(silence_s, connect=min(CONNECT_TIMEOUT_S, silence_s))
+        return to_json(make_json_safe(body))
 
 
 def build_messages(request: Request) -> list[dict[str, Any]]:

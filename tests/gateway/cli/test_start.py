@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-LATER = ("anthropic", "dateparser", "discord", "ijson", "markdown_it", "telegram")
+LATER = ("dateparser", "discord", "ijson", "markdown_it", "openai", "telegram")
 """Packages, and below modules of ours, that a command loads when it comes to need them."""
 OURS_LATER = ("core.transfer.source", "core.facts.claims", "core.search.expansion", "gateway.app")
 

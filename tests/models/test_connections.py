@@ -1,0 +1,84 @@
+"""Which modules a client of each API loads, and what its connection sends."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from core.models.connections import ServerConnection
+from core.models.failures import ModelFailure, ServerNames
+from tests.fixtures.chat_api import ChatApi
+from tests.fixtures.messages_api import MessagesApi
+
+FAMILIES = {
+    "messages": "core.models.claude",
+    "chat-completions": "core.models.chat_completions",
+}
+PROGRAM = """
+import sys
+from config.settings import Settings
+from gateway.app import create_model_client
+from core.models.wrappers import ModelRouter
+settings = Settings.load({variables})
+client = create_model_client(settings, None)
+print(*sorted(name for name in {names} if name in sys.modules))
+"""
+
+
+def list_loaded(home: str, options: str, names: tuple[str, ...], **variables: str) -> list[str]:
+    """Return those of the modules that a process with these settings loads for its models."""
+    with open(f"{home}/mneme.toml", "w", encoding="utf-8") as file:
+        file.write(options)
+    program = PROGRAM.format(variables={"MNEME_HOME": home, **variables}, names=names)
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=True
+    )
+    return done.stdout.split()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("api", FAMILIES)
+def test_client_of_one_api_loads_neither_the_other_one_nor_the_types_of_an_sdk(
+    tmp_path_factory: pytest.TempPathFactory, api: str
+) -> None:
+    home = str(tmp_path_factory.mktemp("home"))
+    server = f'[model.servers.own]\napi = "{api}"\nurl = "http://127.0.0.1:9"\n'
+    names = (*FAMILIES.values(), "anthropic", "openai.types", "openai.resources.chat.completions")
+    loaded = list_loaded(home, f'[model]\nchat = "own/m"\n{server}', names)
+    assert set(loaded) - {"openai.types"} == {FAMILIES[api]}
+
+
+@pytest.mark.slow
+def test_process_without_a_model_loads_no_client(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    home = str(tmp_path_factory.mktemp("home"))
+    names = (*FAMILIES.values(), "core.models.connections", "anthropic", "openai", "httpx2")
+    assert list_loaded(home, "", names) == []
+
+
+async def test_organization_in_the_environment_is_sent_to_no_server(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("OPENAI_ORG_ID", "org-private")
+    monkeypatch.setenv("OPENAI_PROJECT_ID", "proj-private")
+    async with MessagesApi(["Hi"], is_local=True) as api:
+        connection = ServerConnection(api.url, "some-key", ServerNames(), 10.0)
+        await connection.fetch("/v1/models/llama")
+        with pytest.raises(ModelFailure):
+            await connection.stream(
+                "/v1/messages", b"{}", "llama", 5.0, lambda _: "", lambda _: None
+            )
+        await connection.close()
+    headers = api.headers[-1]
+    assert headers["authorization"] == "Bearer some-key"
+    assert not any("private" in value for value in headers.values())
+
+
+async def test_missing_path_is_fetched_as_nothing() -> None:
+    async with ChatApi(["Hi"]) as api:
+        connection = ServerConnection(api.url, "some-key", ServerNames(), 10.0)
+        assert await connection.fetch("/nowhere") is None
+        await connection.close()
