@@ -81,6 +81,13 @@ _RENAMED_OPTIONS = (("model.cheap", "model.helper"), ("cron.max_jobs", "limits.j
 DEFAULT_SERVER = "anthropic"
 
 CacheLife = Literal["5m", "1h"]
+# How much a model thinks before it answers: a level, or a number of tokens. "": its default.
+Effort = (
+    Literal["", "none", "minimal", "low", "medium", "high", "xhigh", "max"]
+    | Annotated[int, Field(ge=1024, le=10**6)]
+)
+# What a model may be unable to use.
+Ability = Literal["tools", "pictures", "effort"]
 LimitedResource = Literal[
     "answers",
     "input_tokens",
@@ -151,8 +158,16 @@ class ModelServer(_Section):
     key: KeyVariable = ""
     # The page where people get a key.
     key_page: OptionalWebAddress = ""
+    # A model of this server to begin with, for the documentation and the setup.
+    chat: str = ""
     # A small model of this server. It is the helper model if the settings name none.
     helper: str = ""
+    # Whether the server keeps the beginning of a conversation, and charges less for it.
+    caches: bool = False
+    # What no model of this server can use.
+    lacks: Annotated[tuple[Ability, ...], Field(strict=False)] = ()
+    # The models that replace retired ones, by the beginning of the retired model's name.
+    successors: Mapping[str, str] = {}
 
 
 class ModelOptions(_Section):
@@ -162,6 +177,8 @@ class ModelOptions(_Section):
     # Further models that `/model` offers.
     choices: Annotated[tuple[Name, ...], Field(strict=False)]
     helper: Name
+    # Further helper models that `/model helper` offers.
+    helper_choices: Annotated[tuple[Name, ...], Field(strict=False)]
     servers: Mapping[ModelServerName, ModelServer]
     max_tokens: Count
     window_tokens: Annotated[int, Field(ge=8000, le=10**8)]
@@ -170,6 +187,11 @@ class ModelOptions(_Section):
     max_helper_calls: Annotated[int, Field(ge=0, le=10_000)]
     max_helper_tokens: Annotated[int, Field(ge=0, le=10**9)]
     cache: CacheLife
+    effort: Effort
+    # The effort of single models, by name.
+    efforts: Mapping[str, Effort]
+    # What single models can't use, by name.
+    lacks: Mapping[str, Annotated[tuple[Ability, ...], Field(strict=False)]]
     tool_timeout_s: Seconds
     tries: Annotated[int, Field(gt=0, le=100)]
     patience_s: Seconds
@@ -183,6 +205,45 @@ class ModelOptions(_Section):
     def offered_models(self) -> tuple[str, ...]:
         """The models that people may choose for a conversation, the chat model first."""
         return tuple(dict.fromkeys((*self.chat_models, *self.choices)))
+
+    @property
+    def offered_helpers(self) -> tuple[str, ...]:
+        """The helper models that people may choose, the one of the settings first."""
+        return tuple(dict.fromkeys((self.helper, *self.helper_choices)))
+
+    @field_validator("effort", "efforts")
+    @classmethod
+    def _check_effort(cls, value: Any, info: ValidationInfo) -> Any:
+        efforts = value.values() if isinstance(value, Mapping) else (value,)
+        max_tokens = info.data.get("max_tokens", 0)
+        if any(isinstance(effort, int) and effort >= max_tokens for effort in efforts):
+            raise ValueError("write fewer tokens than model.max_tokens, which includes them")
+        return value
+
+    def effort_of(self, name: str) -> Effort:
+        """Return how much a model thinks about an answer.
+
+        `effort` applies to the models that answer, and `efforts` to any model.
+        """
+        default = self.effort if name in self.offered_models else ""
+        return self.efforts.get(name, default)
+
+    def known_lacks(self, name: str) -> frozenset[Ability]:
+        """Return what a model can't use, as far as the settings say."""
+        server, _ = self.split_name(name)
+        return frozenset((*self.servers[server].lacks, *self.lacks.get(name, ())))
+
+    def find_successor(self, name: str) -> str:
+        """Return the model that replaces a retired model, or "" if the settings don't say."""
+        server, model = self.split_name(name)
+        successors = self.servers[server].successors
+        beginnings = [start for start in successors if model.startswith(start)]
+        if not beginnings:
+            return ""
+        successor = successors[max(beginnings, key=len)]
+        if successor == model:
+            return ""
+        return successor if "/" not in name else f"{server}/{successor}"
 
     def keep_name(self, name: str) -> str:
         """Return the model for the continuation of a conversation with the model `name`.

@@ -247,7 +247,7 @@ class ErasureEpoch:
     """Marks when data was read, so that a later write can be refused if data was erased meanwhile.
 
     A write that passes an epoch fails if anything in these scopes was erased after the epoch. See
-    `core/store/erasure/epoch.py`.
+    `check_epoch` in `core/store/visibility.py`.
     """
 
     # The value of `visibility.scope_parameter`.
@@ -632,6 +632,8 @@ class Request:
     tools: tuple[Json, ...] = ()
     model: str = ""
     max_tokens: int = 8192
+    # How much the model thinks: a word such as "high", or a number of tokens. "": its default.
+    effort: str | int = ""
     # For the usage log.
     kind: CallKind = "chat"
     billing: BillingScope = UNBILLED

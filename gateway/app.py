@@ -50,6 +50,7 @@ from core.search.recall import HistoryProvider, load_word_lists
 from core.search.tool import session_search
 from core.skills.tools import HEADING as SKILLS_HEADING
 from core.store.facts.rows import FactKind
+from core.store.model_limits import ModelLimits
 from core.store.ownership.people import TERMINAL, EpochGuard
 from core.store.reviews import MemoryReviews
 from core.store.sqlite.opening import wait_until_unlocked
@@ -570,7 +571,9 @@ def _create_models(services: Services, stack: AsyncExitStack) -> tuple[Model, Mo
     the helper is None.
     """
     zone = services.settings.general.zone
-    client = create_model_client(services.settings, services.clock)
+    limits = ModelLimits(services.database)
+    on_retired = services.owner_notices.notify_retired_model
+    client = create_model_client(services.settings, services.clock, limits, on_retired)
     if client is None:
         return OfflineModel(zone), None
     stack.push_async_callback(client.close)

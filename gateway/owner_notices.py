@@ -99,6 +99,12 @@ class OwnerNotices:
         key = f"dead:{platform}:{self._clock.now():%Y-%m-%d}"
         await self.notify(key, texts.SET_ASIDE.format(platform=platform.title()))
 
+    async def notify_retired_model(self, model: str, successor: str) -> None:
+        """Tell the owner once that a model's server doesn't have the model, or no longer has it."""
+        advice = texts.MODEL_SUCCESSOR.format(model=successor) if successor else texts.MODEL_CHOOSE
+        text = texts.MODEL_RETIRED.format(model=model, advice=advice)
+        await self.notify(f"retired:{model}", text)
+
     async def notify_missed(self, address: Address) -> None:
         """Tell the owner that messages weren't read after an outage, once a day per address."""
         key = f"missed:{address.key}:{self._clock.now():%Y-%m-%d}"

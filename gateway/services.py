@@ -23,7 +23,7 @@ from core.media.speech import ProgramTranscriber, ServerTranscriber, Transcriber
 from core.memory.plugins import Plugins
 from core.memory.provider import MemoryProvider
 from core.models.failures import ServerNames
-from core.models.wrappers import ModelClient, ModelRouter
+from core.models.wrappers import LearnedLimits, ModelClient, ModelRouter
 from core.notes.notebook import ALL_FILES, Notebook
 from core.ports import Clock
 from core.privacy.forgetting import Forgetting
@@ -362,22 +362,28 @@ def is_running(home: Path) -> bool:
         return True
 
 
-def create_model_client(settings: Settings, clock: Clock) -> ModelRouter | None:
+def create_model_client(
+    settings: Settings,
+    clock: Clock,
+    limits: LearnedLimits | None = None,
+    on_retired: Callable[[str, str], Awaitable[None]] | None = None,
+) -> ModelRouter | None:
     """Create a client for the configured models; None if no chat model can be asked.
 
-    The caller closes it.
+    `limits` and `on_retired` are those of `ModelRouter`. The caller closes the client.
     """
     if not settings.has_model:
         return None
     options = settings.model
-    servers = {options.split_name(name)[0] for name in (*options.offered_models, options.helper)}
+    names = (*options.offered_models, *options.offered_helpers)
+    servers = {options.split_name(name)[0] for name in names}
     missing_keys = {name: settings.missing_key(name) for name in sorted(servers)}
     clients = {
         name: connect_model_server(settings, clock, name)
         for name, missing_key in missing_keys.items()
         if not missing_key
     }
-    return ModelRouter(clients, missing_keys, options.split_name)
+    return ModelRouter(clients, missing_keys, options, limits, on_retired)
 
 
 def connect_model_server(settings: Settings, clock: Clock, name: str) -> ModelClient:

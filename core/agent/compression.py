@@ -92,6 +92,7 @@ class ContextWindows:
         options: ModelOptions,
         fetch_window: Callable[[str], Awaitable[int | None]] | None = None,
     ) -> None:
+        self._options = options
         self._max_tokens = options.window_tokens
         self._fetch_window = fetch_window
         self._fetch_lock = asyncio.Lock()
@@ -107,6 +108,15 @@ class ContextWindows:
     def max_message_tokens(self, model: str) -> float:
         """Return how many tokens of one message are sent. A longer message is cut."""
         return MAX_MESSAGE_SHARE * self.window_tokens(model)
+
+    async def look_up_again(self, model: str) -> None:
+        """Ask the server once more, after it has refused a request as too long.
+
+        The refusal may have named the real size. A size from the settings stays.
+        """
+        if model not in self._options.windows:
+            self._tokens_by_model.pop(model, None)
+            await self.look_up(model)
 
     async def look_up(self, model: str) -> int:
         """Return the size of a model's window, and ask the server for it if necessary."""
@@ -340,6 +350,8 @@ class Compressor:
         refused the history as too long. Raises StaleReadError if data was erased meanwhile, and
         StoreError if the store fails.
         """
+        if is_exceeded:
+            await self.windows.look_up_again(session.model)
         window_tokens = await self.windows.look_up(session.model)
         row_tokens = sum(map(estimate_row_tokens, rows))
         budget_tokens: float = window_tokens

@@ -82,7 +82,7 @@ _EARLIER_ANSWERS_HEADING = f"[{EARLIER_ANSWERS_LEAD} before:]"
 INTERRUPTED_RESULT = "The tool was interrupted and gave no result."
 _MISSING_RESULT: Json = {"type": "tool_result", "content": INTERRUPTED_RESULT, "is_error": True}
 # The Messages API rejects cache marks on blocks of these types.
-_UNMARKABLE_TYPES = ("thinking", "redacted_thinking")
+_UNMARKABLE_TYPES = ("thinking", "redacted_thinking", "reasoning")
 
 
 Section = Callable[[ToolContext], Awaitable[str]]

@@ -18,9 +18,8 @@ from typing import Any
 import structlog
 from pydantic_core import from_json, to_json
 
-from core.models.connections import ServerConnection
+from core.models.connections import Retries, ServerConnection
 from core.models.failures import ModelFailure, ServerNames
-from core.models.wrappers import Retries
 from core.ports import Clock, TextCallback
 from core.text.normalize import make_json_safe
 from core.types import Completion, Json, Request, Usage, join_text
@@ -39,6 +38,8 @@ _STOP_REASONS = {
 _WINDOW_FIELDS = ("context_length", "max_model_len", "context_window", "max_context_length")
 # An id of a tool call that every server accepts in later requests.
 _CALL_ID = re.compile(r"[a-zA-Z0-9_-]{1,40}")
+# The fields of thinking whose texts arrive in pieces.
+_DETAIL_TEXTS = ("text", "summary", "data")
 _THINKING_START = "<think>"
 _THINKING_END = "</think>"
 
@@ -161,7 +162,7 @@ class ChatCompletions:
         self, request: Request, on_piece: TextCallback, silence_s: float
     ) -> Completion:
         """Send a request once, and read the chunks of its answer. Raises ModelFailure."""
-        answer = ChunkedAnswer()
+        answer = ChunkedAnswer(self.url)
         try:
             await self._connection.stream(
                 "/chat/completions",
@@ -182,8 +183,10 @@ class ChatCompletions:
             "model": request.model,
             self._dialect.limit_field: request.max_tokens,
             "stream": True,
-            "messages": build_messages(request),
+            "messages": build_messages(request, self.url),
         }
+        if isinstance(request.effort, str) and request.effort:
+            body["reasoning_effort"] = request.effort
         if self._dialect.reports_usage:
             body["stream_options"] = {"include_usage": True}
         if request.tools:
@@ -191,24 +194,30 @@ class ChatCompletions:
         return to_json(make_json_safe(body))
 
 
-def build_messages(request: Request) -> list[dict[str, Any]]:
+def build_messages(request: Request, server: str = "") -> list[dict[str, Any]]:
     """Return the system prompt and the messages of a request as Chat Completions messages.
 
-    Thinking is left out, because it belongs to the model that wrote it.
+    Thinking goes back only to the server that wrote it, and only in the form in which it came.
     """
     messages: list[dict[str, Any]] = []
     if request.system:
         messages.append({"role": "system", "content": _join_texts(request.system)})
     for message in request.messages:
         if message["role"] == "assistant":
-            messages += _build_assistant_messages(message["content"])
+            messages += _build_assistant_messages(message["content"], server)
         else:
             messages += _build_user_messages(message["content"])
     return messages
 
 
-def _build_assistant_messages(blocks: Sequence[Json]) -> list[dict[str, Any]]:
+def _build_assistant_messages(blocks: Sequence[Json], server: str) -> list[dict[str, Any]]:
     """Return an answer with its tool calls as a message. Returns [] if there are neither."""
+    details: list[Json] = []
+    extras: dict[str, Json] = {}
+    for block in blocks:
+        if block["type"] == "reasoning" and block["server"] == server:
+            details += block["details"]
+            extras |= block["calls"]
     message: dict[str, Any] = {"role": "assistant"}
     text = join_text([block for block in blocks if block["type"] in ("text", "tool_use")])
     if text:
@@ -220,9 +229,12 @@ def _build_assistant_messages(blocks: Sequence[Json]) -> list[dict[str, Any]]:
                 "id": call["id"],
                 "type": "function",
                 "function": {"name": call["name"], "arguments": to_json(call["input"]).decode()},
+                **({"extra_content": extras[call["id"]]} if call["id"] in extras else {}),
             }
             for call in calls
         ]
+    if details:
+        message["reasoning_details"] = details
     return [message] if text or calls else []
 
 
@@ -282,9 +294,14 @@ def _join_texts(blocks: Iterable[Json]) -> str:
 class ChunkedAnswer:
     """Builds an answer from the chunks of the Chat Completions API."""
 
-    def __init__(self) -> None:
+    def __init__(self, server: str = "") -> None:
         self.has_begun = False
+        self._server = server
         self._text = ""
+        # Thinking that the server wants back: by its index in the answer, and by the index of the
+        # tool call that it belongs to.
+        self._details: dict[int, dict[str, Any]] = {}
+        self._extras: dict[int, Json] = {}
         self._thinking = ThinkingFilter()
         # The tool calls so far, by their index in the answer.
         self._calls: dict[int, dict[str, str]] = {}
@@ -314,6 +331,8 @@ class ChunkedAnswer:
         delta = choice.get("delta") or {}
         for call in delta.get("tool_calls") or ():
             self._add_call(call)
+        for detail in delta.get("reasoning_details") or ():
+            self._add_detail(detail)
         if delta.get("refusal"):
             self._has_refused = True
         piece = self._thinking.add((delta.get("content") or "") + (delta.get("refusal") or ""))
@@ -327,10 +346,21 @@ class ChunkedAnswer:
         if index is None:
             index = len(self._calls) if delta.get("id") else max(len(self._calls) - 1, 0)
         call = self._calls.setdefault(index, {"id": "", "name": "", "arguments": ""})
+        if delta.get("extra_content"):
+            self._extras[index] = delta["extra_content"]
         function = delta.get("function") or {}
         call["id"] = delta.get("id") or call["id"]
         call["name"] += function.get("name") or ""
         call["arguments"] += function.get("arguments") or ""
+
+    def _add_detail(self, delta: Json) -> None:
+        """Extend a part of the thinking. Its texts arrive in pieces, its other fields whole."""
+        detail = self._details.setdefault(delta.get("index") or 0, {})
+        for name, value in delta.items():
+            if name in _DETAIL_TEXTS and value is not None:
+                value = (detail.get(name) or "") + value
+            if value is not None or name not in detail:
+                detail[name] = value
 
     def build_completion(self, model: str) -> Completion:
         """Return the whole answer. If the answer doesn't name its model, `model` is used.
@@ -340,11 +370,14 @@ class ChunkedAnswer:
         if self._finish_reason is None:
             raise ModelFailure("unreadable")
         self._text += self._thinking.finish()
-        blocks: list[Json] = []
         text = str(make_json_safe(self._text)).rstrip()
+        calls = {index: self._build_call(index) for index in sorted(self._calls)}
+        blocks: list[Json] = []
+        if self._details or self._extras:
+            blocks.append(self._build_reasoning(calls))
         if text:
             blocks.append({"type": "text", "text": text})
-        blocks += [self._build_call(index) for index in sorted(self._calls)]
+        blocks += calls.values()
         return Completion(
             blocks=tuple(blocks),
             text=text,
@@ -352,6 +385,17 @@ class ChunkedAnswer:
             usage=_read_usage(self._usage),
             model=self._model or model,
         )
+
+    def _build_reasoning(self, calls: Mapping[int, Json]) -> Json:
+        """Return a block with the thinking that the server wants back unchanged."""
+        return {
+            "type": "reasoning",
+            "server": self._server,
+            "details": [make_json_safe(self._details[index]) for index in sorted(self._details)],
+            "calls": {
+                calls[index]["id"]: make_json_safe(extra) for index, extra in self._extras.items()
+            },
+        }
 
     def _build_call(self, index: int) -> Json:
         """Return a tool call as a block. Raises ModelFailure if its arguments can't be read.

@@ -8,7 +8,7 @@ later requests. The module doesn't depend on sessions, tools or people.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import InitVar, dataclass, field, replace
 from typing import Any
 from urllib.parse import quote, urlsplit
@@ -16,15 +16,16 @@ from urllib.parse import quote, urlsplit
 import structlog
 from pydantic_core import PydanticSerializationError, from_json, to_json
 
-from core.models.connections import ServerConnection
+from core.models.connections import Retries, ServerConnection
 from core.models.failures import ModelFailure, ServerNames
-from core.models.wrappers import Retries
 from core.ports import Clock, TextCallback
 from core.text.normalize import make_json_safe
 from core.types import Completion, Json, Request, Usage, join_text
 
 OFFICIAL_URL = "https://api.anthropic.com"
 API_VERSION = "2023-06-01"
+# How many signatures of other servers' thinking are remembered.
+MAX_FOREIGN_SIGNATURES = 1000
 # The field of a content block that each type of delta extends.
 _DELTA_FIELDS = {
     "text_delta": "text",
@@ -62,6 +63,8 @@ class Claude:
         self.url = (base_url or OFFICIAL_URL).rstrip("/").removesuffix("/v1")
         self._is_official = urlsplit(self.url).hostname == "api.anthropic.com"
         self._accepts_cache_marks = True
+        # The signatures of thinking that the server refused, oldest first. Other servers wrote it.
+        self._foreign_signatures: dict[str, None] = {}
         self._retries = Retries(clock=clock, tries=tries, timeout_s=timeout_s, sleep=sleep)
         self._log = structlog.get_logger("model")
         headers = {"anthropic-version": API_VERSION}
@@ -103,26 +106,56 @@ class Claude:
     async def _attempt(
         self, request: Request, on_piece: TextCallback, silence_s: float
     ) -> Completion:
-        """Send a request. If the server rejects cache marks, repeat the request without them.
+        """Send a request. If the server rejects thinking or cache marks, repeat it without them.
 
-        If that succeeds, all later requests are sent without cache marks. Raises ModelFailure.
+        Raises ModelFailure.
         """
+        request = strip_thinking(request, self._foreign_signatures)
         if not self._accepts_cache_marks:
-            return await self._stream(strip_cache_marks(request), on_piece, silence_s)
+            request = strip_cache_marks(request)
         try:
             return await self._stream(request, on_piece, silence_s)
         except ModelFailure as failure:
-            may_be_marks = (
-                failure.status in (400, 422) and not failure.has_begun and not self._is_official
-            )
-            plain_request = strip_cache_marks(request)
-            if not may_be_marks or plain_request == request:
+            if failure.status not in (400, 422) or failure.has_begun:
                 raise
-        completion = await self._stream(plain_request, on_piece, silence_s)
+            if "thinking" in failure.refused_abilities:
+                unthinking_request = self._without_thinking(request)
+                if unthinking_request is None:
+                    raise
+                return await self._stream(unthinking_request, on_piece, silence_s)
+            plain_request = strip_cache_marks(request)
+            if self._is_official or plain_request == request:
+                raise
+        return await self._try_without_cache_marks(plain_request, on_piece, silence_s)
+
+    async def _try_without_cache_marks(
+        self, request: Request, on_piece: TextCallback, silence_s: float
+    ) -> Completion:
+        """Send a request without cache marks. If it succeeds, all later ones have none either."""
+        completion = await self._stream(request, on_piece, silence_s)
         if self._accepts_cache_marks:
             self._accepts_cache_marks = False
             self._log.warning("the model's server rejects cache marks", url=self.url)
         return completion
+
+    def _without_thinking(self, request: Request) -> Request | None:
+        """Return the request without thinking, which is left out of later requests, too.
+
+        The server wrote none of it: another model did, or the history has too little of it. Returns
+        None if the request has no thinking and asks for none.
+        """
+        signatures = {
+            str(block["signature"]): None
+            for message in request.messages
+            for block in message["content"]
+            if block["type"] == "thinking"
+        }
+        if not signatures and not request.effort:
+            return None
+        self._foreign_signatures |= signatures
+        while len(self._foreign_signatures) > MAX_FOREIGN_SIGNATURES:
+            del self._foreign_signatures[next(iter(self._foreign_signatures))]
+        return replace(strip_thinking(request, signatures), effort="")
 
     async def _stream(
         self, request: Request, on_piece: TextCallback, silence_s: float
@@ -157,12 +190,26 @@ def build_body(request: Request) -> bytes:
         body["messages"] = request.messages
     if request.tools:
         body["tools"] = request.tools
+    body |= _build_thinking(request)
     # This takes a fifth of the time of json.dumps.
     try:
         return to_json(body)
     except PydanticSerializationError:
         # A text contains half of a surrogate pair.
         return to_json(make_json_safe(body))
+
+
+def _build_thinking(request: Request) -> dict[str, Any]:
+    """Return the fields that say how much the model thinks. A number is a budget in tokens."""
+    effort = request.effort
+    if not effort:
+        return {}
+    if isinstance(effort, int):
+        return {"thinking": {"type": "enabled", "budget_tokens": effort}}
+    if effort == "none":
+        return {"thinking": {"type": "disabled"}}
+    level = "low" if effort == "minimal" else effort
+    return {"thinking": {"type": "adaptive"}, "output_config": {"effort": level}}
 
 
 class StreamedAnswer:
@@ -302,6 +349,26 @@ def strip_cache_marks(request: Request) -> Request:
 
     messages = tuple({**turn, "content": strip(turn["content"])} for turn in request.messages)
     return replace(request, system=tuple(strip(request.system)), messages=messages)
+
+
+def strip_thinking(request: Request, signatures: Collection[str]) -> Request:
+    """Return the request without thinking that has one of these signatures.
+
+    Thinking of servers with another API is left out, too.
+    """
+
+    def is_foreign(block: Json) -> bool:
+        kind = block["type"]
+        return kind == "reasoning" or (kind == "thinking" and block["signature"] in signatures)
+
+    messages: list[Json] = []
+    for message in request.messages:
+        if message["role"] == "assistant" and any(map(is_foreign, message["content"])):
+            content = [block for block in message["content"] if not is_foreign(block)]
+            message = {**message, "content": content}
+        if message["content"]:
+            messages.append(message)
+    return replace(request, messages=tuple(messages))
 
 
 def _build_input_block(block: Json) -> dict[str, Any] | None:

@@ -1,20 +1,27 @@
-"""The HTTP connection to a model's server, for all model clients, and the only user of an SDK.
+"""Sends requests to a model's server, and repeats those that fail: for the clients of all APIs.
 
-The OpenAI SDK sends the requests of both APIs. Only its connection pool, its reader of event
-streams and its errors are used, and none of them depends on the API. Anthropic's own SDK does the
-same, but its import takes a second longer and 30 MB more, because it loads every type of its API.
+This is the only module that imports an SDK. The OpenAI SDK sends the requests of both APIs. Only
+its connection pool, its reader of event streams and its errors are used, and none of them depends
+on the API. Anthropic's own SDK does the same, but its import takes a second longer and 25 MB more,
+because it loads every type of its API.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, cast
+import math
+import time
+from collections.abc import AsyncIterable, Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from random import random
+from typing import Any, Protocol, cast
 from urllib.parse import urlsplit
 
 import aiohttp
 import httpx2
 import openai
+import structlog
 
 from config.open_files import bound_connections
 from core.models.failures import (
@@ -24,8 +31,9 @@ from core.models.failures import (
     build_refusal,
     status_of_type,
 )
-from core.models.wrappers import read_stream
-from core.ports import TextCallback
+from core.ports import Clock, TextCallback
+from core.text.normalize import make_json_safe
+from core.types import Completion, Request
 
 CONNECT_TIMEOUT_S = 10.0
 # For the question how large a model's window is.
@@ -37,6 +45,19 @@ NO_KEY = "no-key"
 MAX_CONNECTIONS = 100
 # Connections stay open for a minute, so that the next turn of a conversation needs no handshake.
 KEEPALIVE_S = 60.0
+# The longest pause between two attempts, unless the server asks for a longer one.
+MAX_PAUSE_S = 30.0
+# The shortest pause after the first attempt, even if the server asks for a shorter pause. The
+# shortest pause doubles with each attempt.
+MIN_PAUSE_S = 0.5
+# The first attempt may take this share of the timeout. If it hangs, time for another one is left.
+FIRST_ATTEMPT_SHARE = 1 / 3
+# Reading events that have already arrived may block the event loop for this long.
+MAX_BURST_S = 0.01
+# A text up to this length is shown after every piece.
+OFTEN_SHOWN_CHARS = 10_000
+# A longer text is shown again once its new piece is at least this fraction of it.
+MIN_SHOWN_FRACTION = 1 / 50
 _LOOPBACK_HOSTS = ("localhost", "127.0.0.1", "::1")
 # The kinds of failures in `data/failures.toml`, with their exceptions. The first kind that matches
 # is used. Any other exception means a lost connection.
@@ -220,3 +241,132 @@ def _read_detailed_code(body: object) -> str:
     details = body.get("details") if isinstance(body, Mapping) else None
     code = details.get("error_code") if isinstance(details, Mapping) else None
     return code if isinstance(code, str) else ""
+
+
+class Attempt(Protocol):
+    """Sends a request once. A model client implements it."""
+
+    async def __call__(
+        self, request: Request, on_piece: TextCallback, silence_s: float
+    ) -> Completion:
+        """Send the request, and return the answer.
+
+        `on_piece` receives each piece of the answer's text as it arrives. The attempt fails if the
+        server sends nothing for `silence_s`. Raises ModelFailure.
+        """
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Retries:
+    """Repeats a request after a temporary failure."""
+
+    clock: Clock
+    # The maximum number of attempts of a call.
+    tries: int = 5
+    # No attempt starts later than this after the first attempt. The first attempt fails if the
+    # server sends nothing for `first_silence_s`. A later attempt may use the remaining time.
+    timeout_s: float = 120.0
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+
+    @property
+    def first_silence_s(self) -> float:
+        """How long the server may send nothing in the first attempt."""
+        return self.timeout_s * FIRST_ATTEMPT_SHARE if self.tries > 1 else self.timeout_s
+
+    async def complete(
+        self, attempt: Attempt, request: Request, on_text: TextCallback, on_wait: TextCallback
+    ) -> Completion:
+        """Ask the model, as `Model.complete` does. Raises ModelError if the last attempt fails.
+
+        If an answer breaks off, the request is repeated only once.
+        """
+        ends_at = self.clock.now() + timedelta(seconds=self.timeout_s)
+        max_attempts = 1 if request.is_single_attempt else self.tries
+        attempts = 0
+        broken_answers = 0
+        silence_s = self.first_silence_s
+        while True:
+            attempts += 1
+            if attempts > 1:
+                remaining_s = (ends_at - self.clock.now()).total_seconds()
+                silence_s = max(self.first_silence_s, remaining_s)
+            try:
+                return await attempt(request, GrowingText(on_text).add, silence_s)
+            except ModelFailure as failure:
+                if failure.has_begun:
+                    broken_answers += 1
+                pause_s = _pause_after(attempts, failure.retry_after_s)
+                is_too_late = self.clock.now() + timedelta(seconds=pause_s) > ends_at
+                if not failure.is_retryable or attempts >= max_attempts or is_too_late:
+                    raise
+                if broken_answers > 1:
+                    raise
+                shown_s = max(1, math.ceil(pause_s))
+                structlog.get_logger("model").info(
+                    "the model is asked again",
+                    why=failure.log_message,
+                    pause_s=shown_s,
+                    tried=attempts,
+                )
+                on_wait(
+                    f"{failure.clause}; trying again in {shown_s} s "
+                    f"({attempts + 1} of {max_attempts})."
+                )
+            await self.sleep(pause_s)
+
+
+def _pause_after(attempts: int, requested_s: float | None) -> float:
+    """Return the pause after this many attempts.
+
+    If the server requested a pause, that one is used, unless it's very short.
+    """
+    backoff_s: float = 2.0 ** (attempts - 1)
+    if requested_s is not None:
+        return max(requested_s, MIN_PAUSE_S * backoff_s)
+    return min(backoff_s + random(), MAX_PAUSE_S)
+
+
+async def read_stream(
+    events: AsyncIterable[Any], add_event: Callable[[Any], str], on_piece: TextCallback
+) -> None:
+    """Pass each event of a stream to `add_event`, and the text that it returns to `on_piece`.
+
+    Events that have already arrived are read without a pause for other tasks, so there is a pause
+    after `MAX_BURST_S`.
+    """
+    paused_at_s = time.monotonic()
+    async for event in events:
+        piece = add_event(event)
+        if piece:
+            on_piece(piece)
+        if time.monotonic() - paused_at_s > MAX_BURST_S:
+            await asyncio.sleep(0)
+            paused_at_s = time.monotonic()
+
+
+class GrowingText:
+    """Shows a text while its pieces arrive.
+
+    A long text is shown only after it has grown by a fiftieth, so that all shown texts together
+    take linear time.
+    """
+
+    def __init__(self, on_text: TextCallback) -> None:
+        self._on_text = on_text
+        self._text = ""
+        self._shown_chars = 0
+
+    def add(self, piece: str) -> None:
+        """Add a piece, and show the whole text if it has grown enough."""
+        self._text += piece
+        if len(self._text) > OFTEN_SHOWN_CHARS:
+            new_chars = len(self._text) - self._shown_chars
+            if new_chars < len(self._text) * MIN_SHOWN_FRACTION:
+                return
+        self._shown_chars = len(self._text)
+        text = self._text
+        if "\ud800" <= text[-1:] <= "\udbff":
+            # The next piece has the other half of this surrogate pair.
+            text = text[:-1]
+        if text.strip():
+            self._on_text(str(make_json_safe(text)))

@@ -21,6 +21,15 @@ _RETRYABLE_STATUSES = (408, 409, 429)
 _FAILURES = language_data("failures", "core.models")
 _TOO_LONG = re.compile(_FAILURES["too_long"])
 _NO_CREDIT = re.compile(_FAILURES["no_credit"])
+_WINDOW = re.compile(_FAILURES["window"])
+_SUCCESSOR = re.compile(_FAILURES["successor"], re.IGNORECASE)
+_REFUSED_ABILITIES = {
+    ability: re.compile(pattern) for ability, pattern in _FAILURES["refused_ability"].items()
+}
+# The statuses with which servers refuse something that a model can't use, and the abilities that
+# only refusals of the request itself are about.
+_ABILITY_STATUSES = (400, 404, 422, 500, 501)
+_REQUEST_ABILITIES = ("thinking", "effort")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,8 +65,15 @@ class ModelFailure(ModelError):
         names = names or ServerNames()
         details |= {"key": names.key, "address": names.address, "api": names.api}
         self.clause: str = texts["clause"].format(**details)
+        self.kind = kind
         # True if the server had begun its answer before the call failed.
         self.has_begun = False
+        # What the model can't use, by the server's explanation: keys of `refused_ability`, the most
+        # likely first.
+        self.refused_abilities: tuple[str, ...] = ()
+        # The size of the model's window in tokens, and its successor, if the server names them.
+        self.window_tokens: int | None = None
+        self.successor = ""
         if is_retryable is None:
             is_retryable = texts.get("is_retryable", True)
         advice = texts.get("advice", "").format(**details)
@@ -112,6 +128,15 @@ def build_refusal(response: ErrorResponse, names: ServerNames, key: str) -> Mode
     should_retry = response.headers.get("x-should-retry")
     if should_retry in ("true", "false"):
         failure.is_retryable = should_retry == "true"
+    words = explanation.casefold()
+    if status == 413:
+        failure.window_tokens = _find_window(words)
+        return failure
+    failure.refused_abilities = _find_refused_abilities(status, words)
+    if failure.refused_abilities:
+        failure.is_retryable = False
+    elif kind == "no_model":
+        failure.successor = _find_successor(explanation, response.model)
     return failure
 
 
@@ -131,6 +156,37 @@ def _read_explanation(body: object) -> str:
     if value is None or str(value).lstrip().startswith("<"):
         return ""
     return str(value)
+
+
+def _find_refused_abilities(status: int, words: str) -> tuple[str, ...]:
+    """Return what the model can't use, by the server's explanation of its refusal."""
+    if status not in _ABILITY_STATUSES:
+        return ()
+    return tuple(
+        ability
+        for ability, pattern in _REFUSED_ABILITIES.items()
+        if (status in (400, 422) or ability not in _REQUEST_ABILITIES) and pattern.search(words)
+    )
+
+
+def _find_window(words: str) -> int | None:
+    """Return the size of a model's window that an explanation names, in tokens."""
+    match = _WINDOW.search(words)
+    return int(match[1].replace(",", "")) if match else None
+
+
+def _find_successor(explanation: str, model: str) -> str:
+    """Return the model that an explanation recommends instead of `model`, or ""."""
+    for match in _SUCCESSOR.finditer(explanation):
+        name = match[1].rstrip(".:-")
+        if name != model:
+            return name
+    return ""
+
+
+def describe_left_out(ability: str, model: str) -> str:
+    """Return the sentence about something that an answer lacks, or "" if it isn't worth one."""
+    return str(_FAILURES["left_out"].get(ability, "")).format(model=model)
 
 
 def _classify(response: ErrorResponse, explanation: str) -> tuple[str, int]:

@@ -1,47 +1,35 @@
-"""Repeats failed calls of a model, logs their usage, and asks another model during an outage.
+"""Sends each request to a model that can answer it, and logs the usage.
 
-`Retries` repeats a failed call, `ModelRouter` finds the server of a model, `FallbackModel` asks
-another model, and `MeteredModel` logs the usage.
+`MeteredModel` logs the usage, `FallbackModel` asks another model during an outage, and
+`ModelRouter` finds the server of a model and leaves out what the model can't use.
 """
 
 from __future__ import annotations
 
-import asyncio
-import math
-import time
 from collections import Counter
-from collections.abc import AsyncIterable, Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from random import random
-from typing import Any, Protocol
+from typing import Protocol
 
 import structlog
 
-from config.settings import CacheLife, ModelOptions
+from config.settings import Ability, CacheLife, Effort, ModelOptions
 from core.errors import ModelError, StoreError, TurnBudgetSpent
 from core.models.failures import ModelFailure, ServerNames
 from core.ports import Clock, Model, TextCallback
 from core.store.usage_and_limits import ModelCall, UsageLog
-from core.text.normalize import make_json_safe
 from core.types import BillingScope, CallKind, Completion, Request, Session, TurnBudget, Usage
 
 # The kinds of model calls that tools make.
 _TOOL_KINDS: frozenset[CallKind] = frozenset({"delegation", "expansion", "rerank", "summary"})
 
-# The longest pause between two attempts, unless the server asks for a longer one.
-MAX_PAUSE_S = 30.0
-# The shortest pause after the first attempt, even if the server asks for a shorter pause. The
-# shortest pause doubles with each attempt.
-MIN_PAUSE_S = 0.5
-# The first attempt may take this share of the timeout. If it hangs, time for another one is left.
-FIRST_ATTEMPT_SHARE = 1 / 3
-# Reading events that have already arrived may block the event loop for this long.
-MAX_BURST_S = 0.01
-# A text up to this length is shown after every piece.
-OFTEN_SHOWN_CHARS = 10_000
-# A longer text is shown again once its new piece is at least this fraction of it.
-MIN_SHOWN_FRACTION = 1 / 50
+# The kinds of model calls that the setting `model.effort` applies to.
+_THINKING_KINDS: frozenset[CallKind] = frozenset({"chat", "compression", "delegation"})
+# How many conversations are remembered that know what a model lacks.
+MAX_INFORMED = 1000
+# The types of blocks with which an answer begins.
+_THINKING_TYPES = ("thinking", "redacted_thinking", "reasoning")
 
 
 async def ask_model(
@@ -68,135 +56,6 @@ async def ask_model(
         billing=billing,
     )
     return await model.complete(request, lambda _: None, lambda _: None)
-
-
-class Attempt(Protocol):
-    """Sends a request once. A model client implements it."""
-
-    async def __call__(
-        self, request: Request, on_piece: TextCallback, silence_s: float
-    ) -> Completion:
-        """Send the request, and return the answer.
-
-        `on_piece` receives each piece of the answer's text as it arrives. The attempt fails if the
-        server sends nothing for `silence_s`. Raises ModelFailure.
-        """
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Retries:
-    """Repeats a request after a temporary failure."""
-
-    clock: Clock
-    # The maximum number of attempts of a call.
-    tries: int = 5
-    # No attempt starts later than this after the first attempt. The first attempt fails if the
-    # server sends nothing for `first_silence_s`. A later attempt may use the remaining time.
-    timeout_s: float = 120.0
-    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
-
-    @property
-    def first_silence_s(self) -> float:
-        """How long the server may send nothing in the first attempt."""
-        return self.timeout_s * FIRST_ATTEMPT_SHARE if self.tries > 1 else self.timeout_s
-
-    async def complete(
-        self, attempt: Attempt, request: Request, on_text: TextCallback, on_wait: TextCallback
-    ) -> Completion:
-        """Ask the model, as `Model.complete` does. Raises ModelError if the last attempt fails.
-
-        If an answer breaks off, the request is repeated only once.
-        """
-        ends_at = self.clock.now() + timedelta(seconds=self.timeout_s)
-        max_attempts = 1 if request.is_single_attempt else self.tries
-        attempts = 0
-        broken_answers = 0
-        silence_s = self.first_silence_s
-        while True:
-            attempts += 1
-            if attempts > 1:
-                remaining_s = (ends_at - self.clock.now()).total_seconds()
-                silence_s = max(self.first_silence_s, remaining_s)
-            try:
-                return await attempt(request, GrowingText(on_text).add, silence_s)
-            except ModelFailure as failure:
-                if failure.has_begun:
-                    broken_answers += 1
-                pause_s = _pause_after(attempts, failure.retry_after_s)
-                is_too_late = self.clock.now() + timedelta(seconds=pause_s) > ends_at
-                if not failure.is_retryable or attempts >= max_attempts or is_too_late:
-                    raise
-                if broken_answers > 1:
-                    raise
-                shown_s = max(1, math.ceil(pause_s))
-                structlog.get_logger("model").info(
-                    "the model is asked again",
-                    why=failure.log_message,
-                    pause_s=shown_s,
-                    tried=attempts,
-                )
-                on_wait(
-                    f"{failure.clause}; trying again in {shown_s} s "
-                    f"({attempts + 1} of {max_attempts})."
-                )
-            await self.sleep(pause_s)
-
-
-def _pause_after(attempts: int, requested_s: float | None) -> float:
-    """Return the pause after this many attempts.
-
-    If the server requested a pause, that one is used, unless it's very short.
-    """
-    backoff_s: float = 2.0 ** (attempts - 1)
-    if requested_s is not None:
-        return max(requested_s, MIN_PAUSE_S * backoff_s)
-    return min(backoff_s + random(), MAX_PAUSE_S)
-
-
-async def read_stream(
-    events: AsyncIterable[Any], add_event: Callable[[Any], str], on_piece: TextCallback
-) -> None:
-    """Pass each event of a stream to `add_event`, and the text that it returns to `on_piece`.
-
-    Events that have already arrived are read without a pause for other tasks, so there is a pause
-    after `MAX_BURST_S`.
-    """
-    paused_at_s = time.monotonic()
-    async for event in events:
-        piece = add_event(event)
-        if piece:
-            on_piece(piece)
-        if time.monotonic() - paused_at_s > MAX_BURST_S:
-            await asyncio.sleep(0)
-            paused_at_s = time.monotonic()
-
-
-class GrowingText:
-    """Shows a text while its pieces arrive.
-
-    A long text is shown only after it has grown by a fiftieth, so that all shown texts together
-    take linear time.
-    """
-
-    def __init__(self, on_text: TextCallback) -> None:
-        self._on_text = on_text
-        self._text = ""
-        self._shown_chars = 0
-
-    def add(self, piece: str) -> None:
-        """Add a piece, and show the whole text if it has grown enough."""
-        self._text += piece
-        if len(self._text) > OFTEN_SHOWN_CHARS:
-            new_chars = len(self._text) - self._shown_chars
-            if new_chars < len(self._text) * MIN_SHOWN_FRACTION:
-                return
-        self._shown_chars = len(self._text)
-        text = self._text
-        if "\ud800" <= text[-1:] <= "\udbff":
-            # The next piece has the other half of this surrogate pair.
-            text = text[:-1]
-        if text.strip():
-            self._on_text(str(make_json_safe(text)))
 
 
 def take_call(budget: TurnBudget) -> None:
@@ -319,6 +178,8 @@ def _has_pictures(request: Request) -> bool:
 RETRY_PAUSE = timedelta(seconds=5)
 # After this many failed turns in a row, the model counts as unreachable for all turns.
 MAX_FAILED_TURNS = 2
+# The fallbacks of this many turns are remembered.
+MAX_REMEMBERED_TURNS = 500
 # The status of a request that is too long. The model itself works.
 TOO_LONG_STATUS = 413
 # With these statuses, the server refuses all requests until the owner corrects the key, the credit
@@ -421,8 +282,11 @@ class FallbackModel:
         self._clock = clock
         self._fallbacks = fallbacks
         self._breakers: dict[str, _Breaker] = {}
-        # The conversations in which an answer has mentioned the present outage.
-        self._informed_sessions: set[int | None] = set()
+        # The conversations in which an answer has mentioned the present outage, with the model that
+        # is out of reach.
+        self._informed_sessions: set[tuple[int | None, str]] = set()
+        # The fallback that answers in each of the latest turns, oldest first.
+        self._fallback_of_turn: dict[str, str] = {}
         self._log = structlog.get_logger("model")
 
     async def complete(
@@ -430,13 +294,18 @@ class FallbackModel:
     ) -> Completion:
         """Ask the model of the request, and then its fallbacks in order.
 
-        A model that fails or counts as unreachable is passed over.
+        A model that fails or counts as unreachable is passed over. Once a fallback has answered in
+        a turn, it stays until the end of the turn, so that no other model continues its tool calls.
 
         Raises ModelError if the conversation is too long, or if no model answers and the request
         has no fallback.
         """
         reasons: list[str] = []
-        for name in dict.fromkeys((request.model, *self._fallbacks)):
+        names = list(dict.fromkeys((request.model, *self._fallbacks)))
+        fallback = self._fallback_of_turn.get(request.turn_key)
+        if fallback in names:
+            names = names[names.index(fallback) :]
+        for name in names:
             reason = None
             if request.has_fallback:
                 reason = self._breaker(name).find_failure(request.turn_key)
@@ -478,7 +347,9 @@ class FallbackModel:
 
     def _fallback_notice(self, request: Request, name: str) -> str:
         """Return the line above a fallback's answer. In each outage, a conversation has one."""
-        if name == request.model or request.billing.session_id in self._informed_sessions:
+        if name == request.model:
+            return ""
+        if (request.billing.session_id, request.model) in self._informed_sessions:
             return ""
         return f"_{request.model} is out of reach, so {name} answers._\n\n"
 
@@ -487,14 +358,15 @@ class FallbackModel:
     ) -> Completion:
         """Return the answer with `prefix` above its text, and note who knows of the outage."""
         if name == request.model:
-            self._informed_sessions.clear()
-        if not prefix or not completion.text:
-            return completion
-        self._informed_sessions.add(request.billing.session_id)
-        notice = {"type": "text", "text": prefix}
-        return replace(
-            completion, text=prefix + completion.text, blocks=(notice, *completion.blocks)
-        )
+            # The outage of this model is over.
+            self._informed_sessions = {key for key in self._informed_sessions if key[1] != name}
+        elif request.turn_key:
+            self._fallback_of_turn[request.turn_key] = name
+            while len(self._fallback_of_turn) > MAX_REMEMBERED_TURNS:
+                del self._fallback_of_turn[next(iter(self._fallback_of_turn))]
+        if prefix and completion.text:
+            self._informed_sessions.add((request.billing.session_id, request.model))
+        return put_above(prefix, completion)
 
     async def _ask_last_resort(
         self, request: Request, sentence: str, on_text: TextCallback, on_wait: TextCallback
@@ -508,6 +380,36 @@ class FallbackModel:
             return completion
         text = prefix + completion.text
         return replace(completion, text=text, blocks=({"type": "text", "text": text},))
+
+
+def put_above(prefix: str, completion: Completion) -> Completion:
+    """Return a completion with a text above its own text, if it has any.
+
+    The text comes after the thinking, because servers expect an answer to begin with its thinking.
+    """
+    if not prefix or not completion.text:
+        return completion
+    blocks = list(completion.blocks)
+    kinds = [block["type"] in _THINKING_TYPES for block in blocks]
+    index = kinds.index(False) if False in kinds else len(blocks)
+    blocks.insert(index, {"type": "text", "text": prefix})
+    return replace(completion, text=prefix + completion.text, blocks=tuple(blocks))
+
+
+class LearnedLimits(Protocol):
+    """Keeps what models lack beyond a restart. `core.store.model_limits` implements it."""
+
+    async def load_lacks(self, model: str) -> frozenset[Ability]:
+        """Return what the server of a model has refused for it."""
+
+    async def save_lack(self, model: str, ability: Ability) -> None:
+        """Remember that a model can't use something."""
+
+    async def load_window(self, model: str) -> int | None:
+        """Return the size of a model's window that a refusal named, in tokens, or None."""
+
+    async def save_window(self, model: str, tokens: int) -> None:
+        """Remember the size of a model's window."""
 
 
 class ModelClient(Model, Protocol):
@@ -547,65 +449,165 @@ class ModelTally:
         self.tokens["cache_write"] += usage.cache_write
 
 
+@dataclass(slots=True, kw_only=True)
+class _Route:
+    """How to ask a model."""
+
+    client: ModelClient
+    # The model's name on its server.
+    model: str
+    effort: Effort
+    # What the model can't use, by the settings and by its earlier refusals.
+    lacks: frozenset[Ability]
+
+
 class ModelRouter:
     """A `ModelClient` that sends each request to the server of its model.
 
     `clients` are the servers that can be asked, by name. `missing_keys` are the environment
-    variables that the other servers lack. `split_name` returns the server of a model and the
-    model's name on that server.
+    variables that the other servers lack. `limits` keeps what models lack beyond a restart, and
+    `on_retired` is called with a model that its server no longer has, and its successor or "".
     """
 
     def __init__(
         self,
         clients: Mapping[str, ModelClient],
         missing_keys: Mapping[str, str],
-        split_name: Callable[[str], tuple[str, str]],
+        options: ModelOptions,
+        limits: LearnedLimits | None = None,
+        on_retired: Callable[[str, str], Awaitable[None]] | None = None,
     ) -> None:
         self._clients = clients
         self._missing_keys = missing_keys
-        self._split_name = split_name
+        self._options = options
+        self._limits = limits
+        self._on_retired = on_retired
         self.tally = ModelTally()
-        # The client of each model that was asked before, and the model's name there.
-        self._routes: dict[str, tuple[ModelClient, str]] = {}
+        self._routes: dict[str, _Route] = {}
+        # The conversations that know what a model lacks, oldest first.
+        self._informed: dict[tuple[int | None, str, str], None] = {}
 
     async def complete(
         self, request: Request, on_text: TextCallback, on_wait: TextCallback
     ) -> Completion:
-        """Ask the model of the request. Raises ModelError if the model doesn't answer."""
+        """Ask the model of the request, and count the call.
+
+        Raises ModelError if the model doesn't answer.
+        """
         try:
-            client, model = self._find(request.model)
-            completion = await client.complete(replace(request, model=model), on_text, on_wait)
+            completion = await self._ask(request, on_text, on_wait)
         except ModelError as error:
             self.tally.count_failure(request.model, error)
             raise
         self.tally.count_answer(request.model, completion.usage)
         return completion
 
+    async def _ask(
+        self, request: Request, on_text: TextCallback, on_wait: TextCallback
+    ) -> Completion:
+        """Ask the model of the request, without what the model can't use.
+
+        If its server refuses something else that the model can't use, the model is asked again
+        without that. Raises ModelError if the model doesn't answer.
+        """
+        route = await self._find_route(request.model)
+        if route.effort and request.kind in _THINKING_KINDS:
+            request = replace(request, effort=route.effort)
+        while True:
+            try:
+                if route.lacks:
+                    return await self._complete_without(route, request, on_text, on_wait)
+                return await route.client.complete(
+                    replace(request, model=route.model), on_text, on_wait
+                )
+            except ModelFailure as failure:
+                if not await self._learn(route, request, failure):
+                    raise
+
+    async def _complete_without(
+        self, route: _Route, request: Request, on_text: TextCallback, on_wait: TextCallback
+    ) -> Completion:
+        """Ask a model without what it lacks, and say so above the answer once in a conversation.
+
+        Raises ModelError if the model doesn't answer.
+        """
+        from core.models.abilities import describe, leave_out
+
+        possible_request, left_out = leave_out(request, sorted(route.lacks))
+        session_id = request.billing.session_id
+        keys = {ability: (session_id, request.model, ability) for ability in left_out}
+        prefix = ""
+        if request.kind == "chat":
+            news = [ability for ability, key in keys.items() if key not in self._informed]
+            sentence = describe(request, news)
+            prefix = f"_{sentence}_\n\n" if sentence else ""
+        completion = await route.client.complete(
+            replace(possible_request, model=route.model),
+            lambda text: on_text(prefix + text),
+            on_wait,
+        )
+        if prefix and completion.text:
+            self._informed |= dict.fromkeys(keys.values())
+            while len(self._informed) > MAX_INFORMED:
+                del self._informed[next(iter(self._informed))]
+        return put_above(prefix, completion)
+
+    async def _learn(self, route: _Route, request: Request, failure: ModelFailure) -> bool:
+        """Learn from a failure what a model lacks. Return True if another request may succeed.
+
+        The owner is told of a retired model, and the size of the window is kept.
+        """
+        name = request.model
+        if failure.kind == "no_model" and self._on_retired is not None:
+            successor = failure.successor or self._options.find_successor(name)
+            await self._on_retired(name, successor)
+        if failure.window_tokens and self._limits is not None:
+            await self._limits.save_window(name, failure.window_tokens)
+        if not failure.refused_abilities or failure.has_begun:
+            return False
+        from core.models.abilities import find_refused_ability
+
+        ability = find_refused_ability(failure, request, route.lacks)
+        if ability is None:
+            return False
+        route.lacks |= {ability}
+        structlog.get_logger("model").warning(
+            "the model can't use something", model=name, lacks=ability
+        )
+        if self._limits is not None:
+            await self._limits.save_lack(name, ability)
+        return True
+
     async def probe(self, model: str) -> str:
-        client, name = self._find(model)
-        return await client.probe(name)
+        route = await self._find_route(model)
+        return await route.client.probe(route.model)
 
     async def fetch_window_tokens(self, model: str) -> int | None:
         try:
-            client, name = self._find(model)
+            route = await self._find_route(model)
         except ModelFailure:
             return None
-        return await client.fetch_window_tokens(name)
+        sizes = [await route.client.fetch_window_tokens(route.model)]
+        if self._limits is not None:
+            sizes.append(await self._limits.load_window(model))
+        return min((size for size in sizes if size), default=None)
 
     async def close(self) -> None:
         for client in self._clients.values():
             await client.close()
 
-    def _find(self, model: str) -> tuple[ModelClient, str]:
-        """Return the client for a model, and the model's name there.
-
-        Raises ModelFailure if the key of its server is missing.
-        """
-        if model not in self._routes:
-            server, name = self._split_name(model)
-            client = self._clients.get(server)
-            if client is None:
-                names = ServerNames(key=self._missing_keys.get(server, ""))
-                raise ModelFailure("no_key", names=names, status=401, model=model)
-            self._routes[model] = (client, name)
-        return self._routes[model]
+    async def _find_route(self, name: str) -> _Route:
+        """Return how to ask a model. Raises ModelFailure if the key of its server is missing."""
+        if name in self._routes:
+            return self._routes[name]
+        server, model = self._options.split_name(name)
+        client = self._clients.get(server)
+        if client is None:
+            names = ServerNames(key=self._missing_keys.get(server, ""))
+            raise ModelFailure("no_key", names=names, status=401, model=name)
+        lacks = self._options.known_lacks(name)
+        if self._limits is not None:
+            lacks |= await self._limits.load_lacks(name)
+        effort = self._options.effort_of(name)
+        route = _Route(client=client, model=model, effort=effort, lacks=lacks)
+        return self._routes.setdefault(name, route)

@@ -12,12 +12,11 @@ from datetime import datetime
 from typing import Any, Literal
 
 from core.store import rows, tool_calls
-from core.store.erasure.epoch import check_epoch, current_epoch
 from core.store.rows import Connection, Row
 from core.store.sqlite.database import Database
 from core.store.sqlite.excerpts import PLATFORM_ID, message_link
 from core.store.usage_and_limits import record_prefix_break
-from core.store.visibility import scope_parameter, visible
+from core.store.visibility import check_epoch, current_epoch, scope_parameter, visible
 from core.types import Account, Address, ErasureEpoch, Origin, Scope, ToolCallKey
 
 

@@ -10,11 +10,10 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from core.store import rows
-from core.store.erasure.epoch import current_epoch
 from core.store.notes import PendingNote, insert_pending
 from core.store.rows import MESSAGE_COLUMNS, Connection, read_message
 from core.store.sqlite.database import Database
-from core.store.visibility import scope_parameter, visible
+from core.store.visibility import current_epoch, scope_parameter, visible
 from core.types import ErasureEpoch, Message, Scope
 
 _IS_TYPED = """

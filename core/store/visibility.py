@@ -1,7 +1,8 @@
 """SQL conditions on the rows that a read may return: scopes, and the filters of a search.
 
 A person may see a row only if its scope is one of the person's scopes. Every statement that reads
-for a person contains the condition `visible`. No caller filters the results.
+for a person contains the condition `visible`. No caller filters the results. `check_epoch` refuses
+the writes of those who have read something that was erased since (see `core/store/erasure`).
 """
 
 from __future__ import annotations
@@ -11,11 +12,19 @@ from collections.abc import Iterable
 from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
+from core.errors import StaleReadError
 from core.store.query import DEFAULT_ROLES, FILE_KINDS, SearchFilters, SearchQuery
-from core.store.rows import DELEGATED_SESSION_IDS, clean, int64_or_zero, to_timestamp
-from core.store.sqlite.schema import in_list
+from core.store.rows import (
+    DELEGATED_SESSION_IDS,
+    Connection,
+    clean,
+    get_meta,
+    int64_or_zero,
+    to_timestamp,
+)
+from core.store.sqlite.schema import in_list, overlaps
 from core.text.normalize import comparison_form, is_unspaced
-from core.types import Scope
+from core.types import ErasureEpoch, Scope
 
 
 def encode_list(values: Iterable[int | str]) -> str:
@@ -214,3 +223,51 @@ def address_join(*conditions: str) -> str:
     if not any("addresses." in condition for condition in conditions):
         return ""
     return "CROSS JOIN addresses ON addresses.id = sessions.address_id"
+
+
+EPOCH_META_KEY = "erasures"
+"""Key of `state_meta`: the number of the epoch.
+
+The number increases when an erasure begins or finishes, and when scopes are detached. As long as it
+doesn't change, a write needs no other check of its epoch.
+"""
+# Selects a row if something in the epoch's scopes is being erased, or was erased or detached since.
+_SELECT_CONFLICT = f"""
+SELECT 1 FROM erasures
+WHERE begun_at NOT NULL AND COALESCE(number, 9223372036854775807) > :number
+    AND {overlaps("erasures.scopes", "scopes")}
+UNION ALL
+SELECT 1 FROM partings WHERE number > :number AND {overlaps("partings.scopes", "scopes")}
+LIMIT 1
+"""
+
+
+def current_epoch(connection: Connection, scopes: str) -> ErasureEpoch | None:
+    """Return the current epoch, or None while something in these scopes is being erased.
+
+    `scopes` is the result of `scope_parameter`.
+    """
+    epoch = ErasureEpoch(scopes, epoch_number(connection))
+    return None if _has_conflict(connection, epoch) else epoch
+
+
+def check_epoch(connection: Connection, epoch: ErasureEpoch | None) -> None:
+    """Raise StaleReadError if something in the epoch's scopes was erased since the epoch.
+
+    An erasure that is still running counts, and so do scopes that were detached since the epoch.
+    """
+    if epoch is None or epoch_number(connection) == epoch.number:
+        return
+    if _has_conflict(connection, epoch):
+        raise StaleReadError(
+            "Something was forgotten in the meantime, so this was not saved. Ask again."
+        )
+
+
+def epoch_number(connection: Connection) -> int:
+    return int(get_meta(connection, EPOCH_META_KEY) or 0)
+
+
+def _has_conflict(connection: Connection, epoch: ErasureEpoch) -> bool:
+    values = {"number": epoch.number, "scopes": epoch.scopes}
+    return connection.execute(_SELECT_CONFLICT, values).fetchone() is not None

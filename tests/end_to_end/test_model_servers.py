@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -57,20 +57,34 @@ class Chat:
         )
         return str(self._api.messages(PERSON)[-1]["text"])
 
+    async def wait_for_texts(self, part: str, count: int) -> list[str]:
+        """Wait until so many answers contain `part`, and return all answers and notices."""
+
+        def texts() -> list[str]:
+            return [str(message["text"]) for message in self._api.messages(PERSON)]
+
+        await self._api.wait_for(lambda: sum(part in text for text in texts()) >= count, 90.0)
+        return texts()
+
     def _is_quiet(self) -> bool:
         """Return True if the answer is complete: a streamed answer ends with its last edit."""
         text = str(self._api.messages(PERSON)[-1]["text"])
         return any(
-            end in text for end in ("Claude.", "looked.", "other model.", "out of reach", "key")
+            end in text
+            for end in ("Claude.", "looked.", "other model.", "out of reach", "key", "lists one.")
         )
 
 
 @asynccontextmanager
 async def talking(
-    home: Path, model_options: str, variables: Mapping[str, str]
+    home: Path, model_options: str, variables: Mapping[str, str], telegram_api: BotApi | None = None
 ) -> AsyncIterator[Chat]:
-    """Run a gateway in `home` with these options of [model] and these environment variables."""
-    async with BotApi() as api:
+    """Run a gateway in `home` with these options of [model] and these environment variables.
+
+    A test that starts it twice passes the same `telegram_api`.
+    """
+    async with AsyncExitStack() as stack:
+        api = telegram_api or await stack.enter_async_context(BotApi())
         (home / "mneme.toml").write_text(
             f'[owner]\ntelegram = [{PERSON}]\n[general]\nzone = "Europe/Lisbon"\n{model_options}'
         )
@@ -138,6 +152,63 @@ async def test_fallback_answers_with_one_quiet_line_and_the_first_model_comes_ba
                 while await chat.say("And now?") != "This is Claude.":
                     pass
     assert [refusal for refusal in first.refusals if "402" not in refusal] == []
+    assert other.refusals == []
+
+
+async def test_retired_model_is_told_to_the_owner_once_while_a_fallback_answers(home: Path) -> None:
+    def answer_claude(body: dict[str, Any]) -> ModelReply:
+        return ModelReply.fail(404, f"model: {body['model']}")
+
+    async with (
+        MessagesApi(answer_claude, key=KEY) as first,
+        ChatApi(answer_chat) as other,
+        BotApi() as api,
+    ):
+        options = (
+            f'[model]\nchat = ["claude-sonnet-4-5", "other/gpt-6-astra"]\n{own_server(other.url)}'
+        )
+        variables = {
+            "ANTHROPIC_API_KEY": KEY,
+            "ANTHROPIC_BASE_URL": first.url,
+            "OTHER_KEY": OTHER_KEY,
+        }
+        texts: list[str] = []
+        for count in (2, 4):
+            async with talking(home, options, variables, api) as chat:
+                for text in ("The ferry leaves at nine.", "And another at ten."):
+                    await chat.say(text)
+                texts = await chat.wait_for_texts("other model.", count)
+    notices = [text for text in texts if "claude-sonnet-4-5 is gone" in text]
+    assert len(notices) == 1
+    assert "Its successor is claude-sonnet-5-5" in notices[0]
+    assert sum("other model" in text for text in texts) == 4
+
+
+async def test_small_model_without_tools_answers_and_remembers_what_it_lacks(home: Path) -> None:
+    def answer(body: dict[str, Any]) -> str:
+        is_chat = "ferry" in str(body["messages"][-1]["content"])
+        return "Noted by the other model." if is_chat else "[]"
+
+    async with ChatApi(answer, key=OTHER_KEY, lacks=["tools"]) as other, BotApi() as api:
+        options = f'[model]\nchat = "other/gpt-6-astra"\n{own_server(other.url)}'
+        answers: list[str] = []
+        for _ in range(2):
+            async with talking(home, options, {"OTHER_KEY": OTHER_KEY}, api) as chat:
+                answers += [await chat.say("The ferry leaves at nine.") for _ in range(2)]
+    sentence = "other/gpt-6-astra can't use tools, so this answer comes without them."
+    # A restarted process says it once more.
+    assert [answer.startswith(sentence) for answer in answers] == [True, False, True, False]
+    assert len(other.refusals) == 1
+
+
+async def test_conversation_too_long_for_a_model_is_compressed_and_asked_again(home: Path) -> None:
+    async with ChatApi(answer_chat, key=OTHER_KEY, window_tokens=20_000) as other:
+        options = f'[model]\nchat = "other/gpt-6-astra"\n{own_server(other.url)}'
+        async with talking(home, options, {"OTHER_KEY": OTHER_KEY}) as chat:
+            for number in range(6):
+                words = f"The ferry number {number} leaves at nine. " * 500
+                assert "other model" in await chat.say(words)
+    # The server reports its window in its list of models, so nothing is refused.
     assert other.refusals == []
 
 

@@ -345,3 +345,54 @@ async def test_address_of_a_request_works_as_well() -> None:
         caller = Caller(f"{api.url}/chat/completions/")
         assert (await caller.ask()).text == "Good."
         await caller.client.close()
+
+
+THOUGHT = {"type": "thinking", "thinking": "I must look it up. " * 5}
+LOOK = {"type": "tool_use", "name": "memory", "input": {"content": "Ana"}}
+
+
+async def test_effort_is_sent_as_a_level_and_a_budget_is_left_out() -> None:
+    async with calling(["One.", "Two.", "Three."]) as (api, caller):
+        for effort in ("minimal", 4000, ""):
+            await caller.ask(effort=effort)
+    assert [body.get("reasoning_effort") for body in api.requests] == ["minimal", None, None]
+
+
+async def test_reasoning_goes_back_unchanged_to_the_server_that_wrote_it() -> None:
+    replies = [ModelReply(blocks=(THOUGHT, LOOK)), "Found.", "Yes."]
+    async with calling(replies, {"wants_reasoning": True}) as (api, caller):
+        first = await caller.ask("Where?")
+        turns = ("Where?", first.blocks, build_results(first.blocks))
+        assert (await caller.ask(*turns)).text == "Found."
+        await caller.ask(*turns, "Found.", "Sure?")
+    assert api.refusals == []
+    sent_back = api.requests[1]["messages"][2]
+    assert sent_back["reasoning_details"][0]["text"] == THOUGHT["thinking"]
+    assert sent_back["reasoning_details"][0]["signature"] == "sig-1"
+    assert sent_back["tool_calls"][0]["extra_content"]["double"]["thought_signature"] == "call-1"
+    assert first.text == ""
+    assert not any("look" in text for text in caller.texts)
+
+
+@pytest.mark.parametrize("change", ["changed", "missing"])
+async def test_server_refuses_reasoning_that_was_changed(change: str) -> None:
+    replies = [ModelReply(blocks=(THOUGHT, LOOK)), "Found."]
+    async with calling(replies, {"wants_reasoning": True}) as (api, caller):
+        first = await caller.ask("Where?")
+        reasoning, call = first.blocks
+        changed = {**reasoning, "details": [{**reasoning["details"][0], "text": "Something else."}]}
+        blocks = [changed, call] if change == "changed" else [call]
+        await caller.fail("Where?", blocks, build_results([call]))
+    assert len(api.refusals) == 1
+
+
+async def test_reasoning_stays_away_from_other_servers() -> None:
+    async with calling([ModelReply(blocks=(THOUGHT, LOOK))], {"wants_reasoning": True}) as (
+        _,
+        caller,
+    ):
+        first = await caller.ask("Where?")
+    async with calling(["Found."]) as (api, caller):
+        await caller.ask("Where?", first.blocks, build_results(first.blocks))
+    assert api.refusals == []
+    assert "reasoning_details" not in json.dumps(api.requests)

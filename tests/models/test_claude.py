@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from core.errors import ModelError
 from core.models import claude
 from core.models.claude import Claude, StreamedAnswer
-from core.models.wrappers import GrowingText
+from core.models.connections import GrowingText
 from core.text.normalize import make_json_safe
 from core.types import Completion, Request, Usage
 from tests.fixtures.clock import SteadyClock
@@ -448,3 +448,80 @@ def test_marks_are_taken_off_and_nothing_else() -> None:
         == claude.strip_cache_marks(request({}))
         == request({})
     )
+
+
+BUDGET_MODEL = "claude-haiku-4-5"
+LOOK = {"type": "tool_use", "name": "memory", "input": {"content": "Ana"}}
+
+
+def results(blocks: Iterable[Any]) -> list[dict[str, Any]]:
+    return [
+        {"type": "tool_result", "tool_use_id": block["id"], "content": "ok"}
+        for block in blocks
+        if block["type"] == "tool_use"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("effort", "fields"),
+    [
+        ("", {}),
+        ("none", {"thinking": {"type": "disabled"}}),
+        ("minimal", {"thinking": {"type": "adaptive"}, "output_config": {"effort": "low"}}),
+        ("max", {"thinking": {"type": "adaptive"}, "output_config": {"effort": "max"}}),
+    ],
+)
+async def test_effort_is_sent_in_the_form_of_the_api(effort: str, fields: dict[str, Any]) -> None:
+    async with calling(["Yes."]) as (api, caller):
+        await caller.ask(effort=effort)
+    names = ("thinking", "output_config")
+    assert {name: api.requests[0][name] for name in names if name in api.requests[0]} == fields
+
+
+async def test_thinking_with_a_budget_goes_back_unchanged_in_a_round_of_tools() -> None:
+    thought = {"type": "thinking", "thinking": "I must look. " * 9}
+    async with calling([[thought, LOOK], "Found."]) as (api, caller):
+        options = {"model": BUDGET_MODEL, "effort": 2048}
+        first = await caller.ask("Where?", **options)
+        await caller.ask("Where?", first.blocks, results(first.blocks), **options)
+    assert api.refusals == []
+    assert api.requests[0]["thinking"] == {"type": "enabled", "budget_tokens": 2048}
+    sent_back = api.requests[1]["messages"][1]["content"]
+    assert sent_back[0] == {**thought, "signature": sign(thought["thinking"])}
+
+
+@pytest.mark.parametrize("change", ["cut", "moved", "foreign"])
+async def test_server_refuses_thinking_that_was_changed_and_is_asked_without_it(
+    change: str,
+) -> None:
+    thought = {"type": "thinking", "thinking": "I must look."}
+    async with calling([[thought, LOOK], "Found.", "Again."]) as (api, caller):
+        options = {"model": BUDGET_MODEL, "effort": 2048}
+        first = await caller.ask("Where?", **options)
+        signed, call = first.blocks
+        changed = {
+            "cut": [call],
+            "moved": [text("Let me see."), signed, call],
+            "foreign": [{**signed, "signature": "of-another-server"}, call],
+        }[change]
+        turns = ("Where?", changed, results(first.blocks))
+        assert (await caller.ask(*turns, **options)).text == "Found."
+        assert len(api.refusals) == 1
+        await caller.ask(*turns, "Sure?", "And now?", model=BUDGET_MODEL)
+    # What was refused once isn't sent again.
+    assert len(api.refusals) == 1
+    assert "of-another-server" not in json.dumps(api.requests[-1])
+
+
+async def test_reasoning_of_a_server_with_another_api_is_left_out() -> None:
+    reasoning = {
+        "type": "reasoning",
+        "server": "https://x",
+        "details": [{"text": "Hm."}],
+        "calls": {},
+    }
+    async with calling(["Yes."]) as (api, caller):
+        await caller.ask("One", [reasoning, text("Two")], "Three", [reasoning], "Four")
+    contents = [message["content"] for message in api.requests[0]["messages"]]
+    assert contents == [[text("One")], [text("Two")], [text("Three")], [text("Four")]]
+    assert api.refusals == []

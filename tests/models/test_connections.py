@@ -20,7 +20,6 @@ PROGRAM = """
 import sys
 from config.settings import Settings
 from gateway.app import create_model_client
-from core.models.wrappers import ModelRouter
 settings = Settings.load({variables})
 client = create_model_client(settings, None)
 print(*sorted(name for name in {names} if name in sys.modules))

@@ -15,18 +15,10 @@ from collections.abc import Sequence
 from datetime import datetime
 from operator import xor
 
-from core.errors import StaleReadError
 from core.store.rows import Connection, get_meta, set_meta
-from core.store.sqlite.schema import overlaps
-from core.store.visibility import scope_parameter
-from core.types import ErasureEpoch, Scope
+from core.store.visibility import EPOCH_META_KEY, epoch_number, scope_parameter
+from core.types import Scope
 
-EPOCH_META_KEY = "erasures"
-"""Key of `state_meta`: the number of the epoch.
-
-The number increases when an erasure begins or finishes, and when scopes are detached. As long as it
-doesn't change, a write needs no other check of its epoch.
-"""
 JOURNAL_META_KEY = "erasure_key"
 """Key of `state_meta`: the key that encrypts the journal line of the next erasure.
 
@@ -47,41 +39,6 @@ _INSERT_BEGUN = """
 REPLACE INTO erasures (id, lane, account, scopes, list, made_at, begun_at)
 VALUES (:id, :lane, :account, :scopes, :list, :made_at, :now)
 """
-# Selects a row if something in the epoch's scopes is being erased, or was erased or detached since.
-_SELECT_CONFLICT = f"""
-SELECT 1 FROM erasures
-WHERE begun_at NOT NULL AND COALESCE(number, 9223372036854775807) > :number
-    AND {overlaps("erasures.scopes", "scopes")}
-UNION ALL
-SELECT 1 FROM partings WHERE number > :number AND {overlaps("partings.scopes", "scopes")}
-LIMIT 1
-"""
-
-
-def current_epoch(connection: Connection, scopes: str) -> ErasureEpoch | None:
-    """Return the current epoch, or None while something in these scopes is being erased.
-
-    `scopes` is the result of `scope_parameter`.
-    """
-    epoch = ErasureEpoch(scopes, epoch_number(connection))
-    return None if _has_conflict(connection, epoch) else epoch
-
-
-def check_epoch(connection: Connection, epoch: ErasureEpoch | None) -> None:
-    """Raise StaleReadError if something in the epoch's scopes was erased since the epoch.
-
-    An erasure that is still running counts, and so do scopes that were detached since the epoch.
-    """
-    if epoch is None or epoch_number(connection) == epoch.number:
-        return
-    if _has_conflict(connection, epoch):
-        raise StaleReadError(
-            "Something was forgotten in the meantime, so this was not saved. Ask again."
-        )
-
-
-def epoch_number(connection: Connection) -> int:
-    return int(get_meta(connection, EPOCH_META_KEY) or 0)
 
 
 def advance_epoch(connection: Connection) -> int:
@@ -152,8 +109,3 @@ def _xor_with_key(connection: Connection, token: str, content: bytes) -> bytes:
     seed = f"{get_meta(connection, JOURNAL_META_KEY)} {token}"
     stream = hashlib.shake_256(seed.encode()).digest(len(content))
     return bytes(map(xor, content, stream))
-
-
-def _has_conflict(connection: Connection, epoch: ErasureEpoch) -> bool:
-    values = {"number": epoch.number, "scopes": epoch.scopes}
-    return connection.execute(_SELECT_CONFLICT, values).fetchone() is not None

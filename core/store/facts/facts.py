@@ -16,7 +16,6 @@ from typing import NamedTuple, TypeAlias
 from core.errors import Refused
 from core.ports import Clock
 from core.store import rows
-from core.store.erasure.epoch import current_epoch
 from core.store.facts.learning import (
     CONFIRMATION_STEP,
     DOUBT_FACTOR,
@@ -52,7 +51,7 @@ from core.store.sqlite.database import Database
 from core.store.sqlite.indexing import write_indexed_text
 from core.store.sqlite.schema import in_list
 from core.store.sqlite.text_index import score_facts
-from core.store.visibility import encode_list, scope_parameter, visible
+from core.store.visibility import current_epoch, encode_list, scope_parameter, visible
 from core.text.normalize import plain_with_offsets, words_of
 from core.text.terms import (
     ME,

@@ -19,7 +19,7 @@ from core.store.incognito import IncognitoRegistry
 from core.store.rows import Connection, Row
 from core.store.sqlite.database import Database
 from core.store.sqlite.schema import in_list
-from core.store.visibility import encode_list, scope_parameter, visible
+from core.store.visibility import current_epoch, encode_list, scope_parameter, visible
 from core.types import LOCAL_SCOPE, Account, Address, ErasureEpoch, Inbound, Scope
 
 TERMINAL = Account(platform="terminal", user_id="local")
@@ -687,7 +687,7 @@ def _load_view(
 ) -> View | None:
     """Return the current view, or None while anything that `scope` sees is being erased."""
     scopes = load_visible_scopes(connection, scope)
-    erasure_epoch = epoch.current_epoch(connection, scope_parameter(scopes))
+    erasure_epoch = current_epoch(connection, scope_parameter(scopes))
     if erasure_epoch is None:
         return None
     open_entries = connection.execute(_SELECT_OPEN_ENTRIES, {"ids": encode_list(entry_ids)})

@@ -26,7 +26,6 @@ import aiosqlite
 
 from core.errors import StoreDamagedError, StoreError, StoreLostError
 from core.store import rows
-from core.store.erasure.epoch import check_epoch
 from core.store.rows import Row, T, Values
 from core.store.sqlite.faults import (
     LOCKED,
@@ -45,6 +44,7 @@ from core.store.sqlite.opening import (
     truncate_log,
 )
 from core.store.tool_calls import record_call
+from core.store.visibility import check_epoch
 from core.types import Account, Address, ErasureEpoch, Scope
 
 SQLITE_VERSION = sqlite3.sqlite_version_info

@@ -1,0 +1,215 @@
+"""What a model can't use is known or learnt from a refusal, and the request goes on without it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from config.settings import ModelOptions, Settings
+from core.errors import ModelError
+from core.models.chat_completions import ChatCompletions
+from core.models.wrappers import LearnedLimits, ModelRouter
+from core.store.model_limits import ModelLimits
+from core.store.sqlite.database import Database
+from core.types import BillingScope, Completion, Request
+from tests.fixtures.chat_api import ChatApi
+from tests.fixtures.clock import SteadyClock
+from tests.fixtures.model_reply import ModelReply
+from tests.models.test_chat_completions import TOOL, build_results, text_block
+from tests.models.test_chat_completions import build_request as build_plain_request
+
+pytestmark = pytest.mark.slow
+
+NAME = "own/gpt-6-astra"
+PICTURE = {
+    "type": "image",
+    "source": {"type": "base64", "media_type": "image/png", "data": "iVBORw0KGgo="},
+}
+CALL = {"type": "tool_use", "id": "call_1", "name": "memory", "input": {"content": "Ana"}}
+TOOLS_SENTENCE = f"_{NAME} can't use tools, so this answer comes without them._\n\n"
+PICTURES_SENTENCE = f"_{NAME} can't see pictures, so this answer comes without them._\n\n"
+
+
+def build_request(*turns: Any, session: int = 1, **options: Any) -> Request:
+    request = build_plain_request(*turns, model=NAME, **options)
+    return replace(request, billing=BillingScope(session_id=session))
+
+
+def load_options(home: Path, lines: str = "") -> ModelOptions:
+    """Return the options of [model] with the server "own"."""
+    server = '[model.servers.own]\napi = "chat-completions"\nurl = "http://127.0.0.1:9/v1"\n'
+    (home / "mneme.toml").write_text(f'[model]\nchat = "{NAME}"\n{lines}\n{server}')
+    return Settings.load({"MNEME_HOME": str(home)}).model
+
+
+class Asker:
+    """Asks a router, and collects the texts that it shows."""
+
+    def __init__(self, router: ModelRouter) -> None:
+        self.router = router
+        self.texts: list[str] = []
+
+    async def ask(self, request: Request) -> Completion:
+        return await self.router.complete(request, self.texts.append, lambda _: None)
+
+
+@asynccontextmanager
+async def asking(
+    api: ChatApi, options: ModelOptions, limits: LearnedLimits | None = None, **more: Any
+) -> AsyncIterator[Asker]:
+    client = ChatCompletions("some-key", api.url, SteadyClock())
+    router = ModelRouter({"own": client}, {}, options, limits, **more)
+    try:
+        yield Asker(router)
+    finally:
+        await router.close()
+
+
+async def test_model_without_tools_answers_without_them_and_says_so_once(home: Path) -> None:
+    async with (
+        ChatApi(["One.", "Two.", "Three."], lacks=["tools"]) as api,
+        asking(api, load_options(home)) as asker,
+    ):
+        answers = [await asker.ask(build_request(session=number)) for number in (1, 1, 2)]
+    assert [answer.text for answer in answers] == [
+        f"{TOOLS_SENTENCE}One.",
+        "Two.",
+        f"{TOOLS_SENTENCE}Three.",
+    ]
+    assert answers[0].blocks == (text_block(TOOLS_SENTENCE), text_block("One."))
+    assert asker.texts[0].startswith(TOOLS_SENTENCE)
+    # It was asked with tools only once.
+    assert len(api.refusals) == 1
+    assert [bool(body.get("tools")) for body in api.requests] == [True, False, False, False]
+
+
+async def test_earlier_calls_of_tools_become_texts_for_a_model_without_tools(home: Path) -> None:
+    turns = ("Where?", [CALL], build_results([CALL], "In Porto."), "In Porto.", "Sure?")
+    async with (
+        ChatApi(["Yes."], lacks=["tools"]) as api,
+        asking(api, load_options(home)) as asker,
+    ):
+        await asker.ask(build_request(*turns))
+    sent = [message["content"] for message in api.requests[-1]["messages"]]
+    assert sent[2:4] == [
+        "[I called the tool memory (content: Ana).]",
+        "[Result of the tool:]\nIn Porto.",
+    ]
+
+
+@pytest.mark.parametrize("is_in_result", [False, True])
+async def test_model_that_sees_no_pictures_gets_a_note_instead(
+    home: Path, is_in_result: bool
+) -> None:
+    last: list[Mapping[str, Any]] = [text_block("What is this?"), PICTURE]
+    turns: tuple[Any, ...] = (last,)
+    if is_in_result:
+        turns = ("Look.", [CALL], build_results([CALL], [text_block("A file."), PICTURE]))
+    async with (
+        ChatApi(["A cat?", "Hm."], lacks=["pictures"]) as api,
+        asking(api, load_options(home)) as asker,
+    ):
+        answer = await asker.ask(build_request(*turns))
+        later = await asker.ask(build_request(*turns, "A cat?", "Thanks."))
+    assert answer.text == f"{PICTURES_SENTENCE}A cat?"
+    assert later.text == "Hm."
+    assert "A picture that you can't see" in str(api.requests[-1]["messages"])
+    assert len(api.refusals) == 1
+
+
+async def test_effort_that_a_model_refuses_is_left_out_without_a_word(home: Path) -> None:
+    async with (
+        ChatApi(["One.", "Two."], lacks=["effort"]) as api,
+        asking(api, load_options(home, 'effort = "high"')) as asker,
+    ):
+        assert (await asker.ask(build_request())).text == "One."
+        assert (await asker.ask(build_request())).text == "Two."
+    assert [body.get("reasoning_effort") for body in api.requests] == ["high", None, None]
+
+
+async def test_effort_applies_to_answers_and_not_to_titles(home: Path) -> None:
+    options = load_options(home, f'effort = "high"\nefforts = {{ "{NAME}" = "low" }}')
+    async with ChatApi(["One.", "Two."]) as api, asking(api, options) as asker:
+        await asker.ask(build_request())
+        await asker.ask(build_request(kind="title"))
+    assert [body.get("reasoning_effort") for body in api.requests] == ["low", None]
+
+
+async def test_what_settings_say_is_never_asked_for(home: Path) -> None:
+    options = load_options(home, f'lacks = {{ "{NAME}" = ["tools"] }}')
+    async with ChatApi(["One."], lacks=["tools"]) as api, asking(api, options) as asker:
+        assert (await asker.ask(build_request())).text == f"{TOOLS_SENTENCE}One."
+    assert api.refusals == []
+
+
+async def test_several_lacks_are_learnt_one_after_the_other(home: Path) -> None:
+    options = load_options(home, 'effort = "high"')
+    async with ChatApi(["One."], lacks=["effort", "tools"]) as api, asking(api, options) as asker:
+        assert (await asker.ask(build_request())).text == f"{TOOLS_SENTENCE}One."
+    assert len(api.refusals) == 2
+
+
+async def test_what_was_learnt_is_known_after_a_restart(home: Path, database: Database) -> None:
+    options = load_options(home)
+    limits = ModelLimits(database)
+    async with ChatApi(["One.", "Two."], lacks=["tools"]) as api:
+        for _ in range(2):
+            async with asking(api, options, limits) as asker:
+                await asker.ask(build_request())
+    assert len(api.refusals) == 1
+    assert await limits.load_lacks(NAME) == {"tools"}
+    assert await limits.load_lacks("own/other") == frozenset()
+
+
+async def test_window_that_a_refusal_names_is_known_after_a_restart(
+    home: Path, database: Database
+) -> None:
+    options = load_options(home)
+    async with (
+        ChatApi(["One."], window_tokens=5000) as api,
+        asking(api, options, ModelLimits(database)) as asker,
+    ):
+        with pytest.raises(ModelError, match="too large"):
+            await asker.ask(build_request("x" * 100_000))
+    async with ChatApi([]) as api, asking(api, options, ModelLimits(database)) as asker:
+        assert await asker.router.fetch_window_tokens(NAME) == 5000
+
+
+@pytest.mark.parametrize(
+    ("words", "lines", "successor"),
+    [
+        ("The model has been deprecated. Use gpt-7-mini instead.", "", "gpt-7-mini"),
+        ("The model does not exist.", "", ""),
+        ("The model does not exist.", 'successors = { "gpt-6" = "gpt-7" }', "own/gpt-7"),
+    ],
+)
+async def test_retired_model_is_reported_with_its_successor(
+    home: Path, words: str, lines: str, successor: str
+) -> None:
+    reports: list[tuple[str, str]] = []
+
+    async def report(model: str, name: str) -> None:
+        reports.append((model, name))
+
+    load_options(home)
+    with (home / "mneme.toml").open("a") as file:
+        file.write(f"{lines}\n")
+    options = Settings.load({"MNEME_HOME": str(home)}).model
+    reply = ModelReply.fail(404, words, code="model_not_found")
+    async with ChatApi([reply]) as api, asking(api, options, on_retired=report) as asker:
+        with pytest.raises(ModelError, match="no model named"):
+            await asker.ask(build_request())
+    assert reports == [(NAME, successor)]
+
+
+async def test_refusal_about_something_else_is_an_error_as_before(home: Path) -> None:
+    reply = ModelReply.fail(400, "tools.0.function.parameters: invalid schema")
+    async with ChatApi([reply]) as api, asking(api, load_options(home)) as asker:
+        with pytest.raises(ModelError, match="invalid schema"):
+            await asker.ask(build_request(tools=(TOOL,)))
+    assert len(api.requests) == 1
