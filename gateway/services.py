@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
-from config.settings import DEFAULT_SERVER, LimitedResource, Settings
+from config.model_options import DEFAULT_SERVER
+from config.settings import LimitedResource, Settings
 from core.errors import ConfigError, Refused
 from core.media.decoding import Decoder
 from core.media.folder import MediaFolder

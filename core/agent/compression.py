@@ -17,7 +17,7 @@ from zoneinfo import ZoneInfo
 
 import structlog
 
-from config.settings import ModelOptions
+from config.model_options import ModelOptions
 from core.agent.prompt_and_memory import (
     CHARS_PER_TOKEN,
     build_request,

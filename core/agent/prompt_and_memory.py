@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from config.settings import CacheLife, ModelOptions
+from config.model_options import CacheLife, ModelOptions
 from core.agent.context_files import OwnerFiles
 from core.guard.origin_and_fence import (
     EARLIER_ANSWERS_LEAD,

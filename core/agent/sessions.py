@@ -15,7 +15,7 @@ from itertools import takewhile
 
 import structlog
 
-from config.settings import ModelOptions
+from config.model_options import ModelOptions
 from core.agent.prompt_and_memory import MAX_JOB_RESULTS, PromptWriter, with_attachments
 from core.agent.summary import HistoryParts, split_history
 from core.errors import ModelError

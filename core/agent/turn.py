@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import Enum
 
-from config.settings import ModelOptions
+from config.model_options import ModelOptions
 from core.agent.compression import MAX_MESSAGES, Compressor
 from core.agent.offline import OFFLINE_MODEL
 from core.agent.prompt_and_memory import (

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import get_args
 
-from config.settings import Ability
+from config.model_options import Ability
 from core.models.failures import ModelFailure, describe_left_out
 from core.types import Json, Request
 

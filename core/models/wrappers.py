@@ -14,7 +14,7 @@ from typing import Protocol
 
 import structlog
 
-from config.settings import Ability, CacheLife, Effort, ModelOptions
+from config.model_options import Ability, CacheLife, Effort, ModelOptions
 from core.errors import ModelError, StoreError, TurnBudgetSpent
 from core.models.failures import ModelFailure, ServerNames
 from core.ports import Clock, Model, TextCallback

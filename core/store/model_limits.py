@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import get_args
 
-from config.settings import Ability
+from config.model_options import Ability
 from core.store.rows import Connection, get_meta, set_meta
 from core.store.sqlite.database import Database
 

@@ -14,7 +14,8 @@ from datetime import date, datetime, timedelta
 from typing import Literal, TypeVar, get_args
 from zoneinfo import ZoneInfo
 
-from config.settings import DayLimits, LimitedResource, LimitOptions, UsageOptions
+from config.model_options import UsageOptions
+from config.settings import DayLimits, LimitedResource, LimitOptions
 from core.errors import LimitReached
 from core.store import rows
 from core.store.ownership.people import SELECT_LINKED_ACCOUNTS, TERMINAL, is_owner_account

@@ -11,8 +11,8 @@ from datetime import tzinfo
 
 from core.errors import Refused
 from core.markup.markdown import escape
-from core.store.erasure.epoch import epoch_number
 from core.store.erasure.statements import ErasureItem, ErasureList
+from core.store.visibility import epoch_number
 from core.text.normalize import shorten
 from core.types import Answer, Command
 from gateway import texts

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from config.settings import ModelOptions, Settings
+from config.model_options import ModelOptions
+from config.settings import Settings
 from core.errors import ModelError
 from core.models.chat_completions import ChatCompletions
 from core.models.wrappers import LearnedLimits, ModelRouter

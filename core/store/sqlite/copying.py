@@ -10,10 +10,10 @@ from pathlib import Path
 from urllib.parse import quote
 
 from core.errors import StoreError
-from core.store.erasure.epoch import epoch_number
 from core.store.sqlite.faults import translate_errors
 from core.store.sqlite.salvage import find_file_damage
 from core.store.sqlite.schema import MIGRATIONS
+from core.store.visibility import epoch_number
 
 LATEST_SCHEMA = len(MIGRATIONS)
 FILE_START = b"SQLite format 3\0"

@@ -6,7 +6,8 @@ import asyncio
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from config.settings import DEFAULT_SERVER, Settings, SettingsError, load_default_options
+from config.model_options import DEFAULT_SERVER
+from config.settings import Settings, SettingsError, load_default_options
 from core.errors import ConfigError
 from core.models.failures import ModelFailure
 from core.models.wrappers import ModelClient
