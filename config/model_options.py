@@ -158,8 +158,12 @@ class Price(_Section):
     # For a cache life of one hour; None if the price is the same.
     cache_write_hour: Amount | None = None
     cache_read: Amount
+    # The month in which the price was looked up: "2026-11".
+    date: Annotated[str, Field(pattern=r"^(\d{4}-(0[1-9]|1[0-2]))?$")] = ""
 
 
 class UsageOptions(_Section):
     currency: Annotated[str, Field(min_length=1, max_length=10)]
+    # `/usage` warns the owner if a month will probably cost more. 0 means no line.
+    month_line: Amount = 0.0
     prices: Mapping[str, Price]

@@ -37,7 +37,7 @@ from core.media.blocks import MediaBlocks
 from core.media.tools import build_file_tools
 from core.memory.manager import MemoryManager
 from core.memory.provider import MemoryProvider, sync_hooks_of
-from core.models.wrappers import FallbackModel, MeteredModel
+from core.models.wrappers import FallbackModel, HelperModel, MeteredModel
 from core.notes.curator import Curator
 from core.notes.provider import NotesProvider
 from core.notes.verdicts import Verifier
@@ -50,7 +50,6 @@ from core.search.recall import HistoryProvider, load_word_lists
 from core.search.tool import session_search
 from core.skills.tools import HEADING as SKILLS_HEADING
 from core.store.facts.rows import FactKind
-from core.store.model_limits import ModelLimits
 from core.store.ownership.people import TERMINAL, EpochGuard
 from core.store.reviews import MemoryReviews
 from core.store.sqlite.opening import wait_until_unlocked
@@ -179,7 +178,7 @@ async def build_message_path(
     intake = services.create_intake(platforms)
     media = MediaBlocks(intake, settings.media)
     chat_model = _meter(services, model, media)
-    helper_model = None if helper is None else _meter(services, helper, media)
+    helper_model = await _build_helper(services, helper, media)
     # Only a client of a server can fetch window sizes. `getattr` recognizes such a client without
     # an import of its class, which would load 40 MB even without a model.
     windows = ContextWindows(settings.model, getattr(helper, "fetch_window_tokens", None))
@@ -293,6 +292,18 @@ def _build_outside_tools(services: Services) -> list[Tool]:
             calendar_tool(services.calendars, find_zone, partial(is_owner, services.people))
         )
     return tools
+
+
+async def _build_helper(
+    services: Services, helper: Model | None, media: MediaBlocks
+) -> MeteredModel | None:
+    """Return the helper model, which people may choose. None if there is none."""
+    if helper is None:
+        return None
+    options = services.settings.model
+    await services.helper_choices.load()
+    chosen = HelperModel(helper, options.helper, options.offered_helpers, services.helper_choices)
+    return _meter(services, chosen, media)
 
 
 def _build_reviewer(services: Services, helper: Model | None) -> MemoryReviewer | None:
@@ -571,9 +582,10 @@ def _create_models(services: Services, stack: AsyncExitStack) -> tuple[Model, Mo
     the helper is None.
     """
     zone = services.settings.general.zone
-    limits = ModelLimits(services.database)
     on_retired = services.owner_notices.notify_retired_model
-    client = create_model_client(services.settings, services.clock, limits, on_retired)
+    client = create_model_client(
+        services.settings, services.clock, services.model_limits, on_retired
+    )
     if client is None:
         return OfflineModel(zone), None
     stack.push_async_callback(client.close)

@@ -40,6 +40,7 @@ from core.store.incognito import IncognitoRegistry
 from core.store.jobs import Job, JobMessages, Jobs
 from core.store.mailbox import Inbox, Outbox
 from core.store.media.files import Files
+from core.store.model_limits import HelperChoices, ModelLimits
 from core.store.notes import FACT, SKILL, Notes, PendingNote
 from core.store.ownership.links import Links
 from core.store.ownership.people import TERMINAL, People
@@ -128,6 +129,8 @@ class Services:
             database, settings.usage, zone, settings.limits, callbacks.on_near
         )
         self.preferences = Preferences(database)
+        self.model_limits = ModelLimits(database)
+        self.helper_choices = HelperChoices(database)
         self.appointments = Appointments(
             self.jobs,
             clock,

@@ -382,6 +382,41 @@ class FallbackModel:
         return replace(completion, text=text, blocks=({"type": "text", "text": text},))
 
 
+class ChosenHelper(Protocol):
+    """Knows which helper model people have chosen. `core.store.model_limits` implements it."""
+
+    names: dict[str, str]
+
+    async def find(self, billing: BillingScope) -> str | None:
+        """Return the helper model of the scope that a call is charged to, if one was chosen."""
+
+
+class HelperModel:
+    """A `Model` that asks the helper model that was chosen for the scope of a request.
+
+    `default` is the helper model of the settings, and `offered` are the ones to choose from. A
+    choice that is no longer offered doesn't count.
+    """
+
+    def __init__(
+        self, model: Model, default: str, offered: Sequence[str], choices: ChosenHelper
+    ) -> None:
+        self._model = model
+        self._default = default
+        self._offered = offered
+        self._choices = choices
+
+    async def complete(
+        self, request: Request, on_text: TextCallback, on_wait: TextCallback
+    ) -> Completion:
+        """Ask the helper model. Raises ModelError if it doesn't answer."""
+        if self._choices.names and request.model == self._default:
+            name = await self._choices.find(request.billing)
+            if name is not None and name in self._offered:
+                request = replace(request, model=name)
+        return await self._model.complete(request, on_text, on_wait)
+
+
 def put_above(prefix: str, completion: Completion) -> Completion:
     """Return a completion with a text above its own text, if it has any.
 

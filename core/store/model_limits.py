@@ -1,4 +1,4 @@
-"""Keeps what models lack, and how large their windows are, as their servers' refusals said."""
+"""Keeps what models lack and how large their windows are, and the helper models of scopes."""
 
 from __future__ import annotations
 
@@ -7,8 +7,16 @@ from typing import get_args
 from config.model_options import Ability
 from core.store.rows import Connection, get_meta, set_meta
 from core.store.sqlite.database import Database
+from core.types import BillingScope, Scope
 
 ABILITIES: tuple[Ability, ...] = get_args(Ability)
+# The key of `state_meta` for the helper model of a scope is this and the scope's key.
+HELPER_PREFIX = "helper_model:"
+_SELECT_HELPERS = f"SELECT key, value FROM state_meta WHERE key LIKE '{HELPER_PREFIX}%'"
+_SELECT_SCOPE = """
+SELECT scopes.key FROM sessions JOIN scopes ON scopes.id = sessions.scope_id
+WHERE sessions.id = :session
+"""
 
 
 class ModelLimits:
@@ -46,6 +54,37 @@ class ModelLimits:
             set_meta(connection, _window_key(model), str(tokens))
 
         await self._database.write(write)
+
+
+class HelperChoices:
+    """The helper models that people have chosen for their scopes, in memory and in state.db."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        # The names of the models, by the keys of scopes. Usually empty.
+        self.names: dict[str, str] = {}
+
+    async def load(self) -> None:
+        """Read all choices."""
+        found_rows = await self._database.fetch_all(_SELECT_HELPERS)
+        self.names = {row["key"].removeprefix(HELPER_PREFIX): row["value"] for row in found_rows}
+
+    async def choose(self, scope: Scope, name: str | None) -> None:
+        """Set the helper model of a scope. None means the one of the settings."""
+        key = f"{HELPER_PREFIX}{scope.key}"
+        if name is None:
+            self.names.pop(scope.key, None)
+            await self._database.execute("DELETE FROM state_meta WHERE key = :key", {"key": key})
+            return
+        await self._database.write(lambda connection: set_meta(connection, key, name))
+        self.names[scope.key] = name
+
+    async def find(self, billing: BillingScope) -> str | None:
+        """Return the helper model of the scope that a call is charged to, if one was chosen."""
+        if billing.scope is not None:
+            return self.names.get(billing.scope.key)
+        row = await self._database.fetch_one(_SELECT_SCOPE, {"session": billing.session_id})
+        return None if row is None else self.names.get(row["key"])
 
 
 def _lacks_key(model: str) -> str:

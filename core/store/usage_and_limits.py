@@ -14,7 +14,7 @@ from datetime import date, datetime, timedelta
 from typing import Literal, TypeVar, get_args
 from zoneinfo import ZoneInfo
 
-from config.model_options import UsageOptions
+from config.model_options import Price, UsageOptions
 from config.settings import DayLimits, LimitedResource, LimitOptions
 from core.errors import LimitReached
 from core.store import rows
@@ -146,6 +146,22 @@ class Spending:
         return f"{self.prices.currency}{cost:,.{digits}f}"
 
     @property
+    def by_model(self) -> list[tuple[str, Spending]]:
+        """The spending of each model, the most input tokens first."""
+        return self._group(lambda usage_sum: usage_sum.model, lambda part: part.usage.total_input)
+
+    @property
+    def price_dates(self) -> list[str]:
+        """The months in which the prices of these models were looked up, earliest first."""
+        dates = {price.date for model, _ in self.by_model if (price := self._find_price(model))}
+        return sorted(date for date in dates if date)
+
+    def _find_price(self, model: str) -> Price | None:
+        """Return the price of a model. That of ``model`` is also that of ``model-20250929``."""
+        prices = self.prices.prices
+        return prices.get(model) or prices.get(_DATE_SUFFIX.sub("", model))
+
+    @property
     def unpriced_models(self) -> list[str]:
         """The models without a price, each once."""
         models: list[str] = []
@@ -194,14 +210,10 @@ class Spending:
         return sorted(parts, key=lambda part: size(part[1]), reverse=True)
 
     def _compute_cost(self, usage_by_model: Iterable[tuple[str, Usage]]) -> float | None:
-        """Add up the cost of all models that have a price. Returns None if no model has one.
-
-        The price of ``model`` also applies to ``model-20250929`` and ``model-latest``.
-        """
+        """Add up the cost of all models that have a price. Returns None if no model has one."""
         total: float | None = None
         for model, usage in usage_by_model:
-            prices = self.prices.prices
-            price = prices.get(model) or prices.get(_DATE_SUFFIX.sub("", model))
+            price = self._find_price(model)
             if price is None:
                 continue
             hour_price = price.cache_write_hour
@@ -407,6 +419,12 @@ class UsageLog:
             for row in await self._database.fetch_all(_SELECT_SUMS, values)
         ]
         return Spending(sums=sums, prices=self._prices)
+
+    async def load_month(self, scopes: frozenset[Scope], now: datetime) -> tuple[Spending, float]:
+        """Return the spending of the current month, and the share of the month that is over."""
+        start = self._start_of_day(now).replace(day=1)
+        end = self._start_of_day(start + timedelta(days=32)).replace(day=1)
+        return await self.load_spending(scopes, since=start), (now - start) / (end - start)
 
     async def list_months(self, scopes: frozenset[Scope]) -> list[tuple[date, Spending]]:
         """List the last `MAX_MONTHS` months that have model calls, latest first.

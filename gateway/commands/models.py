@@ -1,8 +1,8 @@
-"""/model: shows which model answers in a conversation, and chooses another one."""
+"""/model: shows which model answers in a conversation and which one helps, and chooses others."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from core.errors import Refused
 from core.types import Answer, Command, Scope
@@ -11,6 +11,7 @@ from gateway.commands.registry import CommandContext, load_specs, make_button
 from gateway.services import Services
 
 DEFAULT_WORD = "default"
+HELPER_WORD = "helper"
 
 
 class ModelCommands:
@@ -20,9 +21,11 @@ class ModelCommands:
         self._options = services.settings.model
         self._has_model = services.settings.has_model
         self._conversations = services.conversations
+        self._limits = services.model_limits
+        self._helper_choices = services.helper_choices
 
     async def run(self, command: Command, context: CommandContext) -> Answer:
-        """Show the model of the conversation, or set it.
+        """Show the models of the conversation, or set one of them.
 
         Raises Refused if there is no model, if the settings don't offer the model, or if this
         person may not choose it.
@@ -31,47 +34,81 @@ class ModelCommands:
             raise Refused(texts.MODEL_MISSING)
         name = command.arguments.strip()
         if not name:
-            return self._show(context)
+            return await self._show(context)
+        if context.is_member:
+            raise Refused(texts.MODEL_BY_OWNER)
+        first_word, _, rest = name.partition(" ")
+        if first_word.lower() == HELPER_WORD:
+            return await self._choose_helper(rest.strip(), context)
         return await self._choose(name, context)
 
     async def autocomplete(self, typed: str, scope: Scope) -> Mapping[str, str]:
-        """Return the offered models whose names contain `typed`."""
-        names = [name for name in self._options.offered_models if typed.lower() in name.lower()]
-        return {name: name for name in names}
+        """Return the offered models whose names contain `typed`, and "helper NAME" for helpers."""
+        names = [*self._options.offered_models]
+        helpers = self._options.offered_helpers
+        if len(helpers) > 1:
+            names += [f"{HELPER_WORD} {name}" for name in helpers]
+        return {name: name for name in names if typed.lower() in name.lower()}
 
-    def _show(self, context: CommandContext) -> Answer:
-        """Name the model that answers here, with a button for each other one."""
-        current = self._options.keep_name(context.session.model)
-        others = [name for name in self._options.offered_models if name != current]
+    async def _show(self, context: CommandContext) -> Answer:
+        """Name the models that answer and help here, with a button for each other one."""
+        options = self._options
+        current = options.keep_name(context.session.model)
+        others = [name for name in options.offered_models if name != current]
         text = texts.MODEL_SHOWN.format(model=current)
-        if not others:
+        lacks = options.known_lacks(current) | await self._limits.load_lacks(current)
+        if lacks:
+            names = ", ".join(texts.table("ABILITIES")[ability] for ability in sorted(lacks))
+            text += f" {texts.MODEL_LACKS.format(abilities=names)}"
+        helper = self._current_helper(context.scope)
+        other_helpers = [name for name in options.offered_helpers if name != helper]
+        if other_helpers:
+            text += f" {texts.HELPER_SHOWN.format(model=helper)}"
+        if not (others or other_helpers):
             return Answer(text=f"{text} {texts.NO_OTHER_MODEL}")
         if context.is_member:
             return Answer(text=text)
-        buttons = tuple(make_button(name, "model", name) for name in others)
-        listed = ", ".join(f"`/model {name}`" for name in others)
-        return Answer(text=f"{text} {texts.OTHER_MODELS.format(models=listed)}", buttons=buttons)
+        buttons = [make_button(name, "model", name) for name in others]
+        arguments = [*others, *(f"{HELPER_WORD} {name}" for name in other_helpers)]
+        for name in other_helpers:
+            label = texts.HELPER_BUTTON.format(model=name)
+            buttons.append(make_button(label, "model", f"{HELPER_WORD} {name}"))
+        listed = ", ".join(f"`/model {argument}`" for argument in arguments)
+        text = f"{text} {texts.OTHER_MODELS.format(models=listed)}"
+        return Answer(text=text, buttons=tuple(buttons))
+
+    def _current_helper(self, scope: Scope) -> str:
+        """Return the helper model of a scope."""
+        name = self._helper_choices.names.get(scope.key, "")
+        return name if name in self._options.offered_helpers else self._options.helper
+
+    async def _choose_helper(self, name: str, context: CommandContext) -> Answer:
+        """Set the helper model of the scope. Raises Refused if the settings don't offer it."""
+        if name.lower() in ("", DEFAULT_WORD):
+            await self._helper_choices.choose(context.scope, None)
+            return Answer(text=texts.HELPER_SET.format(model=self._options.helper))
+        model = _find(name, self._options.offered_helpers)
+        await self._helper_choices.choose(context.scope, model)
+        return Answer(text=texts.HELPER_SET.format(model=model))
 
     async def _choose(self, name: str, context: CommandContext) -> Answer:
         """Set the model of the conversation. Raises Refused if that isn't possible."""
-        if context.is_member:
-            raise Refused(texts.MODEL_BY_OWNER)
-        model = self._find(name)
+        model = self._options.chat
+        if name.lower() != DEFAULT_WORD:
+            model = _find(name, self._options.offered_models)
         await self._conversations.set_model(context.session.id, model, context.epoch)
         return Answer(text=texts.MODEL_SET.format(model=model))
 
-    def _find(self, name: str) -> str:
-        """Return the offered model that `name` means. The part before the slash may be left out.
 
-        Raises Refused if none or several match.
-        """
-        offered = self._options.offered_models
-        if name.lower() == DEFAULT_WORD:
-            return self._options.chat
-        if name in offered:
-            return name
-        matches = [model for model in offered if model.lower().endswith(f"/{name.lower()}")]
-        if len(matches) != 1:
-            listed = ", ".join(f"`{model}`" for model in offered)
-            raise Refused(texts.MODEL_UNKNOWN.format(name=name[:60], models=listed))
-        return matches[0]
+def _find(name: str, offered: Sequence[str]) -> str:
+    """Return the offered model that `name` means. The part before the slash may be left out.
+
+    Raises Refused if none or several match.
+    """
+    if name in offered:
+        return name
+    matches = [model for model in offered if model.lower().endswith(f"/{name.lower()}")]
+    if len(matches) != 1:
+        listed = ", ".join(f"`{model}`" for model in offered)
+        raise Refused(texts.MODEL_UNKNOWN.format(name=name[:60], models=listed))
+    return matches[0]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from datetime import timedelta
+from datetime import date, timedelta
 from typing import TYPE_CHECKING, Any
 
 from core.errors import Refused
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from core.memory.manager import MemoryManager
 
 OVERVIEW_PERIOD = timedelta(days=30)
+# A month is forecast after about a day.
+MIN_FORECAST_SHARE = 0.03
 _MAX_SESSION_DIGITS = 18
 
 
@@ -178,6 +180,18 @@ class UsageCommands:
         text = texts.OWNER_LINE_RAISED.format(used=", ".join(parts))
         return Answer(text=text, buttons=(button,))
 
+    async def _render_month(self, context: CommandContext) -> list[str]:
+        """Return a paragraph about this month, or [] if no call was made.
+
+        The owner is warned if the month costs more than their line.
+        """
+        now = self._services.clock.now()
+        spending, elapsed_share = await self._usage_log.load_month(context.scopes, now)
+        if not spending.calls:
+            return []
+        line = self._services.settings.usage.month_line if context.is_owner else 0.0
+        return [_render_month(spending, elapsed_share, line)]
+
     async def _list_months(self, context: CommandContext) -> Answer:
         lines = []
         for month, spending in await self._usage_log.list_months(context.scopes):
@@ -208,6 +222,7 @@ class UsageCommands:
             context.scopes, since=now - OVERVIEW_PERIOD
         )
         parts.append(_render_spending("The last 30 days", month_spending))
+        parts += await self._render_month(context)
 
         billing = BillingScope(scope=context.scope, user_id=context.inbound.sender.id)
         for budget in await self._usage_log.load_budgets(billing, now):
@@ -221,6 +236,32 @@ class UsageCommands:
                 parts.append(f"**{title}**: {usage}.")
         buttons = (make_button("By month", "usage", "months"),) if month_spending.calls else ()
         return Answer(text="\n\n".join(parts), buttons=buttons)
+
+
+def _render_month(spending: Spending, elapsed_share: float, line: float) -> str:
+    """Render the cost of a month for each model, a forecast, and a warning if it's over the line.
+
+    There is no forecast before `MIN_FORECAST_SHARE` of the month is over.
+    """
+    cost = spending.cost or 0.0
+    text = texts.USAGE_MONTH.format(spent=_format_cost(spending))
+    forecast = cost
+    if elapsed_share >= MIN_FORECAST_SHARE:
+        forecast = cost / elapsed_share
+        text += texts.USAGE_FORECAST.format(forecast=spending.format_amount(forecast))
+    models = [f"{escape(model)} {_format_cost(part)}" for model, part in spending.by_model]
+    sentences = [f"{escape(text)}: {', '.join(models)}."]
+    if line and forecast > line:
+        sentences.append(texts.USAGE_OVER_LINE.format(line=escape(spending.format_amount(line))))
+    if spending.unpriced_models:
+        names = escape(", ".join(spending.unpriced_models))
+        sentences.append(texts.USAGE_NO_PRICES.format(models=names))
+    if spending.price_dates:
+        dates = ", ".join(
+            f"{date.fromisoformat(f'{month}-01'):%B %Y}" for month in spending.price_dates
+        )
+        sentences.append(texts.USAGE_PRICE_DATES.format(dates=dates))
+    return f"**This month**: {' '.join(sentences)}"
 
 
 def _render_spending(name: str, spending: Spending) -> str:

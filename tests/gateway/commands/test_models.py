@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -69,3 +70,62 @@ async def test_names_are_suggested_while_they_are_typed(home: Path) -> None:
         group = harness.commands
         scope = harness.inbound("x").scope
         assert await group.autocomplete("model", "ASTRA", scope) == {OTHER: OTHER}
+
+
+HELPERS = '[model]\nhelper_choices = ["openai/gpt-6-luna", "ollama/qwen4"]\n'
+
+
+async def ask_for_title(
+    harness: GatewayHarness, helper: ScriptedModel, text: str, **changes: object
+) -> str:
+    """Begin a new conversation, and return the helper model that was asked for its title."""
+    await harness.say("/new", **changes)  # type: ignore[arg-type]
+    before = len(helper.requests)
+    await harness.say(text, **changes)  # type: ignore[arg-type]
+    titles = [request for request in helper.requests[before:] if request.kind == "title"]
+    return titles[-1].model
+
+
+async def test_chosen_helper_model_helps_in_this_persons_chats_until_default(home: Path) -> None:
+    helper = ScriptedModel()
+    async with open_gateway(home, options=HELPERS, titles=helper) as harness:
+        shown = await harness.say("/model")
+        assert "`claude-haiku-5-5` helps with titles, summaries and facts." in shown.text
+        assert shown.answer is not None
+        labels = [button.label for button in shown.answer.buttons]
+        assert labels == ["Helper: openai/gpt-6-luna", "Helper: ollama/qwen4"]
+        answer = (await harness.say("/model helper gpt-6-luna")).text
+        assert answer.startswith("From now on, `openai/gpt-6-luna` helps here")
+        assert await ask_for_title(harness, helper, "About the ferry") == "openai/gpt-6-luna"
+        assert await ask_for_title(harness, helper, "Elsewhere?", who="7") == "claude-haiku-5-5"
+        assert "`openai/gpt-6-luna` helps" in (await harness.say("/model")).text
+    async with open_gateway(home, options=HELPERS, titles=helper) as harness:
+        # The choice survives a restart.
+        harness._ids = count(900)
+        assert await ask_for_title(harness, helper, "About another ferry") == "openai/gpt-6-luna"
+        await harness.say("/model helper default")
+        assert await ask_for_title(harness, helper, "About a third ferry") == "claude-haiku-5-5"
+
+
+async def test_helper_model_that_is_not_offered_is_refused(home: Path) -> None:
+    async with open_gateway(home, options=HELPERS) as harness:
+        text = (await harness.say("/model helper claude-opus-5-5")).text
+        assert text == (
+            "I have no model claude-opus-5-5 here. You can choose `claude-haiku-5-5`, "
+            "`openai/gpt-6-luna`, `ollama/qwen4`."
+        )
+
+
+async def test_helper_models_are_suggested_while_they_are_typed(home: Path) -> None:
+    async with open_gateway(home, options=HELPERS) as harness:
+        scope = harness.inbound("x").scope
+        suggestions = await harness.commands.autocomplete("model", "helper o", scope)
+        assert list(suggestions) == ["helper openai/gpt-6-luna", "helper ollama/qwen4"]
+
+
+async def test_what_the_model_lacks_is_shown(home: Path) -> None:
+    options = '[model]\nlacks = { "claude-sonnet-5-5" = ["pictures"] }\n'
+    async with open_gateway(home, options=options) as harness:
+        await harness.services.model_limits.save_lack("claude-sonnet-5-5", "tools")
+        text = (await harness.say("/model")).text
+        assert text.startswith("`claude-sonnet-5-5` answers here. It can't use pictures, tools.")

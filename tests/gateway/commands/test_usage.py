@@ -3,12 +3,15 @@ else's."""
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from core.store.usage_and_limits import ModelCall
 from core.types import BillingScope, Completion, Usage
+from gateway import services
+from tests.fixtures.clock import SteadyClock
 from tests.fixtures.gateway_harness import GatewayHarness, open_gateway
 from tests.fixtures.scripted_model import ScriptedModel, says
 
@@ -34,7 +37,8 @@ async def test_costs_calls_and_causes_of_a_conversation(home: Path) -> None:
         await harness.say("One?")
         await harness.say("Two?")
         text = await _usage(harness)
-    here, lately, line = text.split("\n\n")
+    here, lately, month, line = text.split("\n\n")
+    assert month.startswith("**This month**: $0.341 so far")
     assert line.startswith("**Your line for today**: $0.341 of $20.00")
     assert here.startswith(
         "**This conversation**: 220,300 tokens in, 100,000 of them read from the cache (45 %), 120,000 written to it; "
@@ -110,8 +114,35 @@ async def test_incognito_costs_count_and_have_no_name(home: Path) -> None:
     async with open_gateway(home, _script(), PRICED) as harness:
         await harness.say("/incognito")
         await harness.say("One?")
-        here, lately = (await _usage(harness)).split("\n\n")[-3:-1]
+        here, lately = (await _usage(harness)).split("\n\n")[-4:-2]
         assert "incognito" in here
         assert "100,000 tokens in" in lately
         (call,) = await harness.services.database.fetch_all("SELECT session_id FROM calls")
         assert call["session_id"] is None
+
+
+DATED = PRICED.replace("cache_read = 0.1 }", 'cache_read = 0.1, date = "2026-09" }')
+
+
+async def test_month_is_forecast_and_warned_of(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Twelve and a half of thirty days are over: 0.34 becomes 0.82 by the end.
+    options = f"[usage]\nmonth_line = 0.5\n{DATED}"
+    clock = SteadyClock(datetime(2026, 11, 13, 12, 0, tzinfo=UTC))
+    monkeypatch.setattr(services, "WallClock", lambda: clock)
+    async with open_gateway(home, _script(), options) as harness:
+        await harness.say("One?")
+        await harness.say("Two?")
+        text = (await _usage(harness)).replace("\\", "")
+    (month,) = [part for part in text.split("\n\n") if part.startswith("**This month**")]
+    assert month.startswith("**This month**: $0.340 so far, about $0.816 by its end")
+    assert ": scripted $0.340." in month
+    assert "That is over your line of $0.500 for a month (`usage.month_line`)." in month
+    assert month.endswith("The prices are of September 2026.")
+
+
+async def test_month_with_a_model_without_a_price_says_so(home: Path) -> None:
+    async with open_gateway(home, _script()) as harness:
+        await harness.say("One?")
+        text = (await _usage(harness)).replace("\\", "")
+    assert "**This month**: no price so far" in text
+    assert "No price is known for scripted, so the month costs more than that." in text
