@@ -164,7 +164,7 @@ class ChatCompletions:
         """Send a request once, and read the chunks of its answer. Raises ModelFailure."""
         answer = ChunkedAnswer(self.url)
         try:
-            await self._connection.stream(
+            answer.is_complete = await self._connection.stream(
                 "/chat/completions",
                 self._build_body(request),
                 request.model,
@@ -296,6 +296,9 @@ class ChunkedAnswer:
 
     def __init__(self, server: str = "") -> None:
         self.has_begun = False
+        # The server has said that the answer is complete. Some servers give no other reason for its
+        # end.
+        self.is_complete = False
         self._server = server
         self._text = ""
         # Thinking that the server wants back: by its index in the answer, and by the index of the
@@ -367,7 +370,7 @@ class ChunkedAnswer:
 
         Raises ModelFailure if the answer is incomplete.
         """
-        if self._finish_reason is None:
+        if self._finish_reason is None and not self.is_complete:
             raise ModelFailure("unreadable")
         self._text += self._thinking.finish()
         text = str(make_json_safe(self._text)).rstrip()

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import math
 import time
-from collections.abc import AsyncIterable, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from random import random
@@ -69,6 +69,18 @@ _EXCEPTION_KINDS: Sequence[tuple[str, tuple[type[Exception], ...]]] = (
     ("late", (httpx2.TimeoutException,)),
     ("unreadable", (ValueError,)),
 )
+
+
+class _EventStream(openai.AsyncStream[object]):
+    """An event stream that knows whether the server has said that it is complete."""
+
+    is_complete = False
+
+    async def _iter_events(self) -> AsyncIterator[Any]:
+        async for event in super()._iter_events():
+            if event.data.startswith("[DONE]"):
+                self.is_complete = True
+            yield event
 
 
 class ServerConnection:
@@ -149,12 +161,15 @@ class ServerConnection:
         silence_s: float,
         add_event: Callable[[Any], str],
         on_piece: TextCallback,
-    ) -> None:
+    ) -> bool:
         """Send a request, and pass each event of its answer as plain JSON to `add_event`.
 
         The text that `add_event` returns is passed to `on_piece`. `model` is the model that the
-        request asks. Raises ModelFailure if the key has characters that a header can't have, if the
-        server sends nothing for `silence_s`, or if it refuses the request.
+        request asks. Returns True if the server has said that its answer is complete, which only
+        servers of the Chat Completions API do.
+
+        Raises ModelFailure if the key has characters that a header can't have, if the server sends
+        nothing for `silence_s`, or if it refuses the request.
         """
         self._check_key()
         try:
@@ -163,6 +178,7 @@ class ServerConnection:
                 await self._open(path, content, silence_s) as events,
             ):
                 await read_stream(events, add_event, on_piece)
+                return events.is_complete
         except openai.APIConnectionError as error:
             raise ModelFailure(_exception_kind(error), names=self._names) from error
         except openai.APIResponseValidationError as error:
@@ -178,7 +194,7 @@ class ServerConnection:
         if not (self._key.isascii() and self._key.isprintable()):
             raise ModelFailure("illegal_key", names=self._names)
 
-    async def _open(self, path: str, content: bytes, silence_s: float) -> openai.AsyncStream[Any]:
+    async def _open(self, path: str, content: bytes, silence_s: float) -> _EventStream:
         """Send a request, and return the events of its answer as plain JSON.
 
         The SDK's own methods take four times as long for a long conversation. Raises the SDK's
@@ -190,7 +206,7 @@ class ServerConnection:
             content=content,
             options={"timeout": _sdk_timeout(silence_s)},
             stream=True,
-            stream_cls=openai.AsyncStream[object],
+            stream_cls=_EventStream,
         )
 
     def _build_refusal(self, error: openai.APIError, model: str) -> ModelFailure:

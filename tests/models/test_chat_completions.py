@@ -396,3 +396,18 @@ async def test_reasoning_stays_away_from_other_servers() -> None:
         await caller.ask("Where?", first.blocks, build_results(first.blocks))
     assert api.refusals == []
     assert "reasoning_details" not in json.dumps(api.requests)
+
+
+async def test_answer_that_ends_without_a_reason_is_whole_if_the_server_says_so() -> None:
+    call = {"type": "tool_use", "name": "memory", "input": {"content": "Ana"}}
+    replies = [
+        ModelReply.say(SENTENCE, stop_reason=""),
+        ModelReply(blocks=(call,), stop_reason=""),
+        ModelReply.say(SENTENCE, fault="end", after_events=3),
+    ]
+    async with calling(replies, tries=1) as (_, caller):
+        first, second = await caller.ask(), await caller.ask()
+        error = await caller.fail()
+    assert (first.text, first.stop_reason) == (SENTENCE, "end_turn")
+    assert second.stop_reason == "tool_use"
+    assert str(error) == "The model's answer cannot be read."
