@@ -25,20 +25,63 @@ from gateway.installation import find_foreign_package
 if TYPE_CHECKING:
     import typer
 
-# The commands that each module of this package adds.
-COMMANDS_BY_MODULE: Mapping[str, Sequence[str]] = {
-    "run": ("run", "chat", "remind", "cron", "approve", "people", "status", "usage", "check"),
-    "outbox": ("outbox",),
-    "media": ("media",),
-    "setup.wizard": ("setup",),
-    "setup.service": ("service",),
-    "configuration": ("config",),
-    "mcp_servers": ("mcp",),
-    "completion": ("completion",),
-    "backups": ("backup", "restore", "upgrade"),
-    "memory": ("memory", "remember", "facts", "forget", "skills"),
-    "history": ("recall", "sessions", "export", "import"),
+# The commands that each module of this package adds, with their lines in `mneme --help`. That loads
+# no module, so a test compares the lines with what the commands say themselves.
+COMMANDS_BY_MODULE: Mapping[str, Mapping[str, str]] = {
+    "run": {
+        "run": "Start Mneme on every platform that has a token.",
+        "chat": "Chat in this terminal, also while Mneme runs.",
+        "remind": 'Set a reminder, such as "tomorrow at 9 call Ana".',
+        "cron": "List and change reminders and scheduled questions.",
+        "approve": "Approve a pairing or link code.",
+        "people": "List who has access, or end someone's access.",
+        "status": "Show the state of platforms, model, memory and store.",
+        "usage": "Show what the model has cost.",
+        "check": "Check the settings, SQLite, state.db, the model and the tokens.",
+    },
+    "outbox": {
+        "outbox": "Show messages that couldn't be delivered, and send them again or delete them.",
+    },
+    "media": {
+        "media": "Show the files that people sent, and remove them.",
+    },
+    "setup.wizard": {
+        "setup": "Set up Mneme: time zone, model, Telegram, Discord and earlier conversations.",
+    },
+    "setup.service": {
+        "service": "Run Mneme in the background, also after you log out or restart the machine.",
+    },
+    "configuration": {
+        "config": "Show and change the settings in mneme.toml and secrets.env.",
+    },
+    "mcp_servers": {
+        "mcp": "Connect programs and services whose tools the model may use (MCP servers).",
+    },
+    "completion": {
+        "completion": (
+            "Print the script with which your shell completes commands and options of mneme."
+        ),
+    },
+    "backups": {
+        "backup": "Copy everything into one file, also while Mneme runs.",
+        "restore": "Replace everything by a backup, while Mneme is stopped.",
+        "upgrade": "Say how Mneme was installed, and what to type to update it.",
+    },
+    "memory": {
+        "memory": "Show and change notes and facts, and set up memory services.",
+        "remember": 'Remember a fact, such as "Ana\'s birthday is on 3 May".',
+        "facts": "List what Mneme knows.",
+        "forget": "Erase all messages about a subject.",
+        "skills": "Procedures that the assistant follows: folders with a SKILL.md.",
+    },
+    "history": {
+        "recall": "Search the history, in your own words.",
+        "sessions": "List earlier conversations.",
+        "export": "Write all messages as JSON lines.",
+        "import": "Import history from another program, or reminders from a calendar file.",
+    },
 }
+HELP_OPTIONS = ("-h", "--help")
 # `mneme` without a command prints this.
 WELCOME = """\
 Mneme is an assistant that remembers. What would you like to do?
@@ -76,7 +119,7 @@ def main() -> None:
 def app(words: Sequence[str] = ()) -> typer.Typer:
     """Build the command line. If `words` begin with a command, only its module is loaded.
 
-    Loading all modules would take a while.
+    For the list of all commands, none is. Loading all modules would take a second.
     """
     import typer
     from typer.core import TyperGroup
@@ -97,7 +140,7 @@ def app(words: Sequence[str] = ()) -> typer.Typer:
         help="Mneme, a persistent assistant. Settings are in mneme.toml in $MNEME_HOME (~/.mneme).",
         pretty_exceptions_enable=False,
         rich_markup_mode=None,
-        context_settings={"help_option_names": ["-h", "--help"]},
+        context_settings={"help_option_names": list(HELP_OPTIONS)},
     )
 
     def print_version(is_wanted: bool) -> None:
@@ -120,10 +163,19 @@ def app(words: Sequence[str] = ()) -> typer.Typer:
     first_word = words[0] if words else ""
     if first_word == "--version":
         return root
+    if first_word in HELP_OPTIONS:
+        for commands in COMMANDS_BY_MODULE.values():
+            for name, sentence in commands.items():
+                root.command(name, help=sentence)(_list_command)
+        return root
     modules = [module for module, commands in COMMANDS_BY_MODULE.items() if first_word in commands]
     for module in modules or COMMANDS_BY_MODULE:
         import_module(f"gateway.cli.{module}").add_commands(root)
     return root
+
+
+def _list_command() -> None:
+    """Stand for a command in the list of all commands. It never runs."""
 
 
 def _open_missing_streams() -> None:
