@@ -84,7 +84,9 @@ async def talking(
     A test that starts it twice passes the same `telegram_api`.
     """
     async with AsyncExitStack() as stack:
-        api = telegram_api or await stack.enter_async_context(BotApi())
+        api = telegram_api
+        if api is None:
+            api = await stack.enter_async_context(BotApi())
         (home / "mneme.toml").write_text(
             f'[owner]\ntelegram = [{PERSON}]\n[general]\nzone = "Europe/Lisbon"\n{model_options}'
         )

@@ -359,7 +359,7 @@ async def test_effort_is_sent_as_a_level_and_a_budget_is_left_out() -> None:
 
 
 async def test_reasoning_goes_back_unchanged_to_the_server_that_wrote_it() -> None:
-    replies = [ModelReply(blocks=(THOUGHT, LOOK)), "Found.", "Yes."]
+    replies: list[Reply] = [ModelReply(blocks=(THOUGHT, LOOK)), "Found.", "Yes."]
     async with calling(replies, {"wants_reasoning": True}) as (api, caller):
         first = await caller.ask("Where?")
         turns = ("Where?", first.blocks, build_results(first.blocks))
@@ -376,7 +376,7 @@ async def test_reasoning_goes_back_unchanged_to_the_server_that_wrote_it() -> No
 
 @pytest.mark.parametrize("change", ["changed", "missing"])
 async def test_server_refuses_reasoning_that_was_changed(change: str) -> None:
-    replies = [ModelReply(blocks=(THOUGHT, LOOK)), "Found."]
+    replies: list[Reply] = [ModelReply(blocks=(THOUGHT, LOOK)), "Found."]
     async with calling(replies, {"wants_reasoning": True}) as (api, caller):
         first = await caller.ask("Where?")
         reasoning, call = first.blocks
