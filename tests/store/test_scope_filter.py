@@ -134,6 +134,7 @@ async def kept(database: Database, clock: SteadyClock) -> _Kept:
             "recent by text": lambda _, __, scopes: conversations.list_recent(scopes, 10, "secret"),
             "sums of calls": lambda session_id, _, scopes: _sums(calls, scopes, session_id),
             "months with calls": lambda _, __, scopes: calls.list_months(scopes),
+            "calls of this month": lambda _, __, scopes: _month_sums(calls, scopes),
             "jobs of": lambda _, __, scopes: jobs.list_visible(scopes),
             "latest from outside": lambda _, __, scopes: conversations.list_latest_from_outside(
                 scopes, 10
@@ -174,6 +175,11 @@ async def _open_history(conversations: Conversations, scopes: Scopes) -> list[Me
 
 async def _sums(calls: UsageLog, scopes: Scopes, session_id: int) -> object:
     return (await calls.load_spending(scopes, session_id=session_id)).sums
+
+
+async def _month_sums(calls: UsageLog, scopes: Scopes) -> object:
+    spending, _ = await calls.load_month(scopes, NOON)
+    return spending.sums
 
 
 async def _current(notes: Notes, scopes: Scopes) -> list[str]:
@@ -235,6 +241,7 @@ async def test_every_reading_method_that_takes_scopes_is_in_the_matrix(kept: _Ke
         "Conversations.list_recent",
         "UsageLog.load_spending",
         "UsageLog.list_months",
+        "UsageLog.load_month",
         "Jobs.list_visible",
         "Jobs.find",
         "Jobs.find_last_delivered",
