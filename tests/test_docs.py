@@ -157,6 +157,17 @@ def test_each_guarantee_names_tests_that_exist() -> None:
         assert any(fault in guarantee for guarantee in guarantees), fault
 
 
+def test_each_line_about_files_names_tests_that_exist() -> None:
+    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    section = text.partition("## Files that people send")[2].partition("\n## ")[0]
+    rows = [line for line in section.splitlines() if line.startswith("| ")][2:]
+    assert len(rows) >= 8
+    for row in rows:
+        paths = re.findall(r"`(tests/[\w/]+\.py)`", row)
+        assert paths, row
+        assert all((ROOT / path).exists() for path in paths), row
+
+
 def test_each_promise_of_security_names_a_test_and_it_is_said_what_is_none() -> None:
     text = (ROOT / "SECURITY.md").read_text(encoding="utf-8")
     assert len(text.splitlines()) <= SECURITY_LINES

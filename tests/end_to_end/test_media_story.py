@@ -1,0 +1,166 @@
+"""A photo of a contract, a question about it, a voice note; later: where did I read about the boiler?
+On the doubles of both platforms, with a model behind the strict double of its API."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Mapping
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from config.settings import Settings
+from gateway.app import run_gateway
+from tests.end_to_end.test_media import kept_files
+from tests.end_to_end.test_prefix_cache import prefix
+from tests.fixtures.bot_api import BotApi
+from tests.fixtures.discord_api import DiscordApi
+from tests.fixtures.media_samples import make_pdf, make_photo
+from tests.fixtures.messages_api import MessagesApi
+from tests.fixtures.transcription_service import TranscriptionService
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+
+KEY = "sk-ant-media"
+SEGMENTS = [(0.0, "Hello."), (42.0, "The plumber says the boiler leaks.")]
+PERSON = 42
+WAIT_S = 90.0
+
+
+def brain(body: dict[str, Any]) -> str:
+    return "I see." if body.get("tools") else "[]"
+
+
+@contextlib.asynccontextmanager
+async def running(
+    home: Path, owner: str, speech: TranscriptionService, variables: Mapping[str, str]
+) -> AsyncIterator[None]:
+    """A gateway for the owner, stopped at the end."""
+    (home / "mneme.toml").write_text(
+        f"[owner]\n{owner}\n[memory]\nfacts = false\n"
+        f'[media.transcriber]\nurl = "{speech.url}"\nmodel = "whisper"\n'
+    )
+    settings = Settings.load({"MNEME_HOME": str(home), **variables})
+    task = asyncio.create_task(run_gateway(settings, chat_only=False, has_terminal=False))
+    try:
+        yield
+    finally:
+        task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await task
+
+
+class TelegramPerson:
+    """A person on Telegram, who waits for each answer."""
+
+    def __init__(self, api: BotApi) -> None:
+        self.api = api
+
+    async def say(self, text: str, **fields: Any) -> str:
+        known = len(self.api.messages(PERSON))
+        self.api.user_says(PERSON, text, **fields)
+        await self.api.wait_for(
+            lambda: any(self.api.texts(PERSON)[known:]) and self._is_done(known), WAIT_S
+        )
+        return self.api.texts(PERSON)[-1]
+
+    def _is_done(self, known: int) -> bool:
+        return self.api.texts(PERSON)[known:][-1] not in ("", "…")
+
+    def upload(self, name: str, content: bytes, **more: Any) -> dict[str, Any]:
+        self.api.server.add(name, content)
+        size = {"file_id": name, "file_unique_id": name, "file_size": len(content)}
+        return {**size, **more}
+
+
+async def test_story_on_telegram_with_a_restart_and_an_unchanged_prefix(home: Path) -> None:
+    async with (
+        BotApi() as api,
+        MessagesApi(brain, key=KEY) as model,
+        TranscriptionService(SEGMENTS) as speech,
+    ):
+        variables = {
+            "TELEGRAM_BOT_TOKEN": api.token,
+            "MNEME_TELEGRAM_API_URL": api.url,
+            "ANTHROPIC_API_KEY": KEY,
+            "ANTHROPIC_BASE_URL": model.url,
+        }
+        ana = TelegramPerson(api)
+        owner = f"telegram = [{PERSON}]"
+        async with running(home, owner, speech, variables):
+            photo = ana.upload("P1", make_photo(), width=640, height=480)
+            await ana.say("My contract", photo=[photo])
+            await ana.say("What is on it?")
+            contract = ana.upload("D1", make_pdf(), file_name="contract.pdf")
+            await ana.say("The rest of it", document=contract)
+            voice = ana.upload("V1", b"OggS" + bytes(300), duration=47, mime_type="audio/ogg")
+            answer = await ana.say("", voice=voice)
+            assert "You said: “Hello. The plumber says the boiler leaks.”" in answer
+        async with running(home, owner, speech, variables):
+            await ana.say("Thank you, and the rent?")
+            found = await ana.say("/recall boiler")
+            assert "contract.pdf, page 7" in found
+            assert "voice note, 0:42" in found
+            last = api.messages(PERSON)[-1]
+            api.user_presses(PERSON, last["message_id"], "Send contract.pdf")
+            await api.wait_for(lambda: "contract.pdf" in api.files, WAIT_S)
+            assert api.files["contract.pdf"] == make_pdf()
+            await ana.say("/forget boiler")
+            receipt = await ana.say("yes")
+            assert "Forgotten" in receipt
+            names = [name for name in kept_files(home) if not name.endswith(".view")]
+            assert len(names) == 1, "only the photo is left"
+        assert model.refusals == []
+        assert api.violations == []
+        bodies = [body for body in model.requests if body.get("tools")]
+        assert len(bodies) == 5
+        for earlier, later in pairwise(bodies):
+            before = prefix(earlier)
+            assert prefix(later)[: len(before)] == before
+        assert sum('"type": "image"' in line for line in prefix(bodies[-1])) == 1
+
+
+async def test_story_on_discord(home: Path) -> None:
+    async with (
+        DiscordApi() as api,
+        MessagesApi(brain, key=KEY) as model,
+        TranscriptionService(SEGMENTS) as speech,
+    ):
+        ana = api.user("Ana")
+        channel = api.dm(ana)
+        variables = {
+            "DISCORD_BOT_TOKEN": api.token,
+            "MNEME_DISCORD_API_URL": api.rest_url,
+            "MNEME_DISCORD_GATEWAY_URL": api.gateway_url.rstrip("/"),
+            "ANTHROPIC_API_KEY": KEY,
+            "ANTHROPIC_BASE_URL": model.url,
+        }
+
+        async def say(text: str, **fields: Any) -> str:
+            known = len(api.said(channel))
+            await api.user_says(channel, text, ana, **fields)
+            await api.wait_for(lambda: len(api.said(channel)) > known)
+            return api.said(channel)[-1]
+
+        async with running(home, f"discord = [{ana}]", speech, variables):
+            await api.wait_connected()
+            photo = api.attach(make_photo(), "photo.jpg", "image/jpeg", channel)
+            contract = api.attach(make_pdf(), "contract.pdf", "application/pdf", channel)
+            await say("My contract", attachments=[photo, contract])
+            voice = api.attach(b"OggS" + bytes(300), "voice.ogg", "audio/ogg", channel)
+            voice |= {"duration_secs": 47.0, "waveform": "AAAA"}
+            heard = await say("", attachments=[voice], flags=8192)
+            assert "The plumber says the boiler leaks." in heard
+            found = await say("/recall boiler")
+            assert "contract.pdf, page 7" in found
+            assert "voice note, 0:42" in found
+            await say("/forget boiler")
+            assert "Forgotten" in await say("yes")
+            names = [name for name in kept_files(home) if not name.endswith(".view")]
+            assert len(names) == 1, "only the photo is left"
+        assert model.refusals == []
+        pictures = [line for line in prefix(model.requests[-1]) if '"type": "image"' in line]
+        assert len(pictures) == 1
