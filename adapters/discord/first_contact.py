@@ -1,6 +1,7 @@
 """Finds out, during setup, which bot a Discord token belongs to, how to invite it, and who writes.
 
-Nothing is answered or stored. Discord keeps direct messages, so Mneme finds them when it starts.
+Nothing is answered or stored. Mneme doesn't see the messages of that time when it starts, because
+Discord doesn't list a bot's direct chats.
 """
 
 from __future__ import annotations

@@ -40,11 +40,9 @@ class Export:
 
 def import_past(setup: Setup) -> None:
     """Offer each export that is found on the disk, and import those that the person wants."""
-    folders = _list_folders(Path.home())
-    exports = list(find_exports(folders))[:MAX_FILES]
+    exports = list(find_exports(_list_folders(Path.home())))[:MAX_FILES]
     if not exports:
-        places = ", ".join(str(folder) for folder in folders)
-        setup.dialog.tell(_WORDS["nothing"].format(places=places))
+        setup.dialog.tell(_WORDS["nothing"])
     for export in exports:
         if setup.dialog.confirm(_WORDS["question"].format(item=export), default=False):
             _import(export.path)

@@ -144,6 +144,7 @@ def _wait_for_owner(
                 setup.draft.write()
                 key = f"{platform}:{sender.id}"
                 setup.dialog.tell(_OWNER["result"].format(key=key))
+                setup.dialog.tell(_OWNER[f"answers_{platform}"])
                 return
             refused_ids.add(sender.id)
             setup.dialog.tell(_OWNER["not_you"])

@@ -6,8 +6,10 @@ chooses what to change. Scripts use --yes, which asks nothing and writes everyth
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
@@ -20,10 +22,13 @@ from gateway.cli.setup import past
 from gateway.cli.setup.dialog import Choice, Dialog
 from gateway.cli.setup.model import choose_model, set_model_from_options
 from gateway.cli.setup.platforms import set_up_discord, set_up_telegram
+from gateway.cli.setup.service import find_manager
 from gateway.cli.setup.steps import TEXTS, Setup, SetupOptions, StepFailed, describe_failure
 from gateway.services import is_running
 
-StepName = Literal["zone", "model", "telegram", "discord", "past"]
+StepName = Literal["zone", "model", "telegram", "discord", "past", "backup", "service"]
+# Steps that the person is asked about first.
+_OPTIONAL_STEPS = ("telegram", "discord", "backup")
 _FAILURES = (StepFailed, MnemeError, SettingsError, OSError)
 
 
@@ -58,7 +63,7 @@ def setup_command(
         typer.Option("--import", metavar="FILE", help="An export to import. Repeatable."),
     ] = None,
 ) -> None:
-    """Set up Mneme: time zone, model, Telegram, Discord and earlier conversations.
+    """Set up Mneme: time zone, model, Telegram, Discord, earlier conversations, backups, service.
 
     Each answer is tested before it is stored. Options go into mneme.toml, keys and tokens into
     secrets.env. Run it again to change one thing.
@@ -118,7 +123,7 @@ def run_wizard(step: StepName | None, options: SetupOptions) -> None:
             setup.dialog.tell(TEXTS["welcome"].strip())
             for name in TEXTS["steps"]:
                 setup.dialog.tell(f"\n{TEXTS['steps'][name]}")
-                if name in ("zone", "past") or name == "model" or _is_wanted(setup, name):
+                if name not in _OPTIONAL_STEPS or _is_wanted(setup, name):
                     _run_step(setup, name)
     except (KeyboardInterrupt, EOFError):
         setup.dialog.tell(f"\n{TEXTS['stopped']}")
@@ -169,6 +174,34 @@ def _set_zone(setup: Setup) -> None:
     setup.dialog.tell(TEXTS["zone"]["result"].format(zone=zone or current))
 
 
+def _set_backup_folder(setup: Setup) -> None:
+    """Ask for the folder of daily backups, and create it."""
+    words = TEXTS["backup"]
+    current = setup.draft.own_options.get("backup", {}).get("folder", "")
+    default = current or f"{setup.draft.home}.backups"
+    folder = Path(setup.dialog.ask(words["question"], default)).expanduser()
+    if not folder.is_absolute():
+        raise StepFailed(words["not_absolute"].format(folder=folder))
+    os.makedirs(folder, mode=0o700, exist_ok=True)
+    setup.set_option("backup.folder", str(folder))
+    setup.set_option("backup.every", "1d")
+    setup.dialog.tell(words["result"].format(folder=folder))
+
+
+def _install_service(setup: Setup) -> None:
+    """Ask whether to run Mneme in the background, and install the service."""
+    words = TEXTS["service"]
+    if not setup.dialog.confirm(words["question"], default=False):
+        setup.dialog.tell(TEXTS["left_out"].format(step="service"))
+        return
+    if is_running(setup.draft.home):
+        raise StepFailed(words["runs_already"])
+    manager = find_manager(setup.draft.home)
+    setup.dialog.tell(words["installed"].format(path=manager.install()))
+    if manager.advice:
+        setup.dialog.tell(manager.advice.strip())
+
+
 def _run_script(setup: Setup) -> None:
     """Set up everything that the options and the environment name, and write it at the end.
 
@@ -200,4 +233,6 @@ _STEPS: Mapping[str, Callable[[Setup], None]] = {
     "telegram": set_up_telegram,
     "discord": set_up_discord,
     "past": past.import_past,
+    "backup": _set_backup_folder,
+    "service": _install_service,
 }

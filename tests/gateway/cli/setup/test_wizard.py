@@ -35,6 +35,7 @@ async def skip_zone(terminal: ScriptedTerminal) -> None:
     await terminal.expect("The time zone is Europe/Lisbon.")
 
 
+@pytest.mark.timeout(300)
 async def test_everything_is_set_up_in_one_go(home: Path) -> None:
     model = MessagesApi(lambda body: ModelReply.say("Hi"), key="sk-ant-right")
     async with BotApi() as telegram, DiscordApi() as discord, model:
@@ -84,12 +85,20 @@ async def test_everything_is_set_up_in_one_go(home: Path) -> None:
             await terminal.answer("Is that you?", "y")
             await terminal.expect(f"discord:{person} is yours now.")
             await terminal.expect("No exports of Telegram")
+            await terminal.answer("Use Backups?", "y")
+            await terminal.answer("The folder for backups", "backups")
+            await terminal.expect("isn't a whole path")
+            await terminal.answer("Try again?", "y")
+            await terminal.answer("The folder for backups", str(home.parent / "backups"))
+            await terminal.expect("makes a backup every day")
+            await terminal.answer("Run Mneme in the background", "n")
             await terminal.expect("Start Mneme with `mneme run`")
             assert await terminal.end() == 0
     assert options(home) == {
         "general": {"zone": "Europe/Lisbon"},
         "model": {"chat": "claude-sonnet-5-5"},
         "owner": {"telegram": [PERSON], "discord": [int(person)]},
+        "backup": {"folder": str(home.parent / "backups"), "every": "1d"},
     }
     assert secrets(home) == {
         "ANTHROPIC_API_KEY": "sk-ant-right",
@@ -118,7 +127,7 @@ async def test_run_again_it_changes_one_thing_and_leaves_the_rest(home: Path) ->
         await terminal.expect("The server has 2 models: gpt-6, gpt-6-astra.")
         await terminal.answer("The model's name", "gpt-6-astra")
         await terminal.expect("is now the model.")
-        await terminal.answer("Number", "6")
+        await terminal.answer("Number", "8")
         assert await terminal.end() == 0
     assert (home / "mneme.toml").read_text().startswith(text.rstrip("\n"))
     assert options(home)["model"] == {

@@ -1,0 +1,213 @@
+"""The first hour with Mneme: from nothing to a bot on two platforms, with a backup and a restore.
+
+Everything is a real process. docs/first-hour.md shows what a person sees; each of its lines must
+have been shown here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import shutil
+import signal
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.fixtures.bot_api import BotApi
+from tests.fixtures.command_line import process
+from tests.fixtures.discord_api import DiscordApi
+from tests.fixtures.forked import ROOT, ForkedProcess
+from tests.fixtures.messages_api import MessagesApi
+from tests.fixtures.model_reply import ModelReply
+from tests.fixtures.scripted_terminal import open_terminal
+
+PERSON = 4242
+KEY = "sk-ant-first-hour"
+DONE = "Done"
+DOCUMENT = ROOT / "docs" / "first-hour.md"
+
+
+def answer(body: dict[str, Any]) -> ModelReply:
+    if not body.get("tools"):
+        return ModelReply.say("[]")
+    text = str(body["messages"][-1]["content"])
+    return ModelReply.say("Hello Ana." if "it's me" in text else "Noted.")
+
+
+class FirstHour:
+    """A home, its doubles, and all that was shown."""
+
+    def __init__(self, home: Path, environ: dict[str, str], person: str, channel: str) -> None:
+        self.home = home
+        # The owner on Discord, and the direct channel with the bot.
+        self.person = person
+        self.channel = channel
+        self.environ = environ
+        self.shown = ""
+        self.gateway: ForkedProcess | None = None
+
+    async def run(self, *arguments: str, stdin: str = "") -> str:
+        """Run a command of the shell. No key and no token is in its environment."""
+        done = await asyncio.to_thread(process, self.home.parent, arguments, stdin, self.environ)
+        assert done.returncode == 0, f"{arguments}: {done.stdout}{done.stderr}"
+        self.shown += f"\n$ mneme {' '.join(arguments)}\n{done.stdout}"
+        return done.stdout
+
+    async def start(self) -> None:
+        """Start ``mneme run`` with nothing but the addresses of the doubles in its environment."""
+        with open(os.devnull, "r+b") as null, (self.home / "process.log").open("ab") as log:  # noqa: ASYNC230
+            streams = (null.fileno(), log.fileno(), log.fileno())
+            self.gateway = await asyncio.to_thread(
+                ForkedProcess, ("run",), self.environ, ROOT, streams
+            )
+
+    async def stop(self, number: int = signal.SIGTERM) -> None:
+        if self.gateway is not None and self.gateway.poll() is None:
+            self.gateway.send_signal(number)
+            await asyncio.to_thread(self.gateway.wait, 60.0)
+        self.gateway = None
+
+
+async def set_up(hour: FirstHour, telegram: BotApi, discord: DiscordApi) -> None:
+    """Answer the wizard. The owner is who writes to the bots."""
+    person, channel = hour.person, hour.channel
+    async with open_terminal(hour.home, "setup", environ=hour.environ) as terminal:
+        await terminal.answer("Your time zone", "")
+        await terminal.answer("Number", "1")
+        await terminal.answer("(hidden)", KEY)
+        await terminal.answer("The model's name", "")
+        await terminal.expect("and is now the model.")
+        await terminal.answer("Use Telegram?", "y")
+        await terminal.answer("(hidden)", telegram.token)
+        await terminal.expect("Write anything to @mneme_bot now")
+        telegram.user_says(PERSON, "it's me")
+        await terminal.answer("Is that you?", "y")
+        await terminal.answer("Use Discord?", "y")
+        await terminal.answer("(hidden)", discord.token)
+        await terminal.answer("Let Mneme read messages in servers", "n")
+        await terminal.expect("Write a direct message to")
+        await discord.wait_connected()
+        await discord.user_says(channel, "it's me", person)
+        await terminal.answer("Is that you?", "y")
+        await terminal.answer("Use Backups?", "y")
+        await terminal.answer("The folder for backups", str(hour.home.parent / "backups"))
+        await terminal.answer("Run Mneme in the background", "n")
+        assert await terminal.end() == 0
+        hour.shown += terminal.transcript
+
+
+async def use_platforms(hour: FirstHour, telegram: BotApi, discord: DiscordApi) -> None:
+    """Both first messages are answered; a reminder comes and is ticked off with its button."""
+    person, channel = hour.person, hour.channel
+    await telegram.wait_for(lambda: "Hello Ana." in telegram.texts(PERSON), 90.0)
+    await discord.wait_connected()
+    await discord.user_says(channel, "it's me again", person)
+    await discord.wait_for(lambda: "Hello Ana." in discord.said(channel), 90.0)
+    telegram.user_says(PERSON, "/remind in 2 seconds water the plants")
+    await telegram.wait_for(lambda: bool(find_reminder(telegram)), 90.0)
+    reminder = find_reminder(telegram)
+    telegram.user_presses(PERSON, reminder["message_id"], DONE)
+    await telegram.wait_for(
+        lambda: any("Done: “water the plants”" in text for text in telegram.texts(PERSON)), 90.0
+    )
+    await discord.user_says(channel, "My bicycle is green.", person)
+    await discord.wait_for(lambda: "Noted." in discord.said(channel), 90.0)
+
+
+def find_reminder(telegram: BotApi) -> dict[str, Any]:
+    """Return the reminder that was delivered: the message with the words and a button, or {}."""
+    for message in telegram.messages(PERSON):
+        if "water the plants" in message["text"] and DONE in str(message.get("reply_markup")):
+            return message
+    return {}
+
+
+async def chat_beside(hour: FirstHour) -> None:
+    async with open_terminal(hour.home, "chat", environ=hour.environ) as terminal:
+        await terminal.expect("claude-sonnet-5-5 answers.")
+        await terminal.expect(">")
+        terminal.type("The safe code word is zanzibar.")
+        await terminal.expect("Noted.")
+        await terminal.expect(">")
+        terminal.type("/quit")
+        assert await terminal.end() == 0
+        hour.shown += terminal.transcript
+
+
+async def forget_and_restore(hour: FirstHour) -> None:
+    """A backup is restored, and what was forgotten since it was made doesn't come back."""
+    (hour.home.parent / "pass").write_text("correct horse battery\n")
+    await hour.run("recall", "zanzibar")
+    told = await hour.run("backup", "--encrypt", "passphrase", stdin="correct horse battery\n")
+    file = re.search(r"/\S+backups/\S+", told)
+    assert file is not None, told
+    await hour.run("forget", "zanzibar", "--yes")
+    await hour.stop()
+    await hour.run("restore", file[0], "--key", str(hour.home.parent / "pass"), "--yes")
+    await hour.start()
+    assert "code word" not in await hour.run("recall", "zanzibar")
+    assert "bicycle" in await hour.run("recall", "bicycle")
+
+
+def check_unit(unit: str, folder: Path) -> None:
+    """The unit of the service is accepted by systemd, where it is installed."""
+    assert "NoNewPrivileges=true" in unit
+    if shutil.which("systemd-analyze"):
+        (folder / "mneme.service").write_text(unit)
+        arguments = ["systemd-analyze", "verify", "--man=no", str(folder / "mneme.service")]
+        done = subprocess.run(arguments, capture_output=True, text=True, timeout=60, check=False)
+        assert "mneme.service:" not in done.stderr, done.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(400)
+async def test_first_hour_from_nothing_to_a_restored_backup(home: Path) -> None:
+    model = MessagesApi(answer, key=KEY)
+    async with BotApi() as telegram, DiscordApi() as discord, model:
+        telegram.person(PERSON, "Ana")
+        environ = {
+            "PATH": os.environ["PATH"],
+            "TZ": "Europe/Lisbon",
+            "MNEME_HOME": str(home),
+            "ANTHROPIC_BASE_URL": model.url,
+            "MNEME_TELEGRAM_API_URL": telegram.url,
+            "MNEME_DISCORD_API_URL": discord.rest_url,
+            "MNEME_DISCORD_GATEWAY_URL": discord.gateway_url,
+        }
+        person = discord.user("Ana")
+        hour = FirstHour(home, environ, person, discord.dm(person))
+        try:
+            await set_up(hour, telegram, discord)
+            await hour.start()
+            await use_platforms(hour, telegram, discord)
+            await chat_beside(hour)
+            status = await hour.run("status")
+            assert "telegram: connected" in status
+            assert "discord: connected" in status
+            await forget_and_restore(hour)
+            await hour.run("check")
+            check_unit(await hour.run("service", "install", "--print"), home.parent)
+        finally:
+            await hour.stop(signal.SIGKILL)
+        assert discord.violations == []
+        assert telegram.violations == []
+    (home.parent / "shown.txt").write_text(hour.shown)
+    check_document(hour.shown)
+
+
+def check_document(shown: str) -> None:
+    """Each line in a block of the document was shown, or is typed by the person."""
+    blocks = re.findall(r"^```\n(.*?)^```$", DOCUMENT.read_text("utf-8"), re.MULTILINE | re.DOTALL)
+    lines = [line.strip() for block in blocks for line in block.splitlines() if line.strip()]
+    assert len(lines) > 20
+    seen = " ".join(shown.split())
+    missing = []
+    for line in lines:
+        pieces = [" ".join(piece.split()) for piece in line.split("…")]
+        if not all(piece in seen for piece in pieces):
+            missing.append(line)
+    assert missing == []
