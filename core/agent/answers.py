@@ -23,6 +23,7 @@ from core.facts.changes import (
     topics_of,
 )
 from core.facts.wording import have_same_stem, split_sentences
+from core.search.query import plan_excluded
 from core.text.normalize import fold, is_unspaced, language_data, plain_with_offsets, words_of
 from core.text.terms import content_words, names_in, query_terms, word_terms
 from core.types import Json
@@ -30,6 +31,8 @@ from core.types import Json
 MAX_QUOTES = 5
 MAX_LINES = 24
 MAX_QUOTE_CHARS = 320
+MAX_DISTANCE = 2
+"""Messages of a conversation touch if there is at most one message between them."""
 LINE_CHARS = 100
 """A line of a chat has about this many characters. Longer quotes count as several lines."""
 MIN_RELEVANCE = 0.5
@@ -65,6 +68,8 @@ class Quote:
     end: str = ""
     # The share of the question's words that the statement covers, from 0 to 1.
     relevance: float = 0.0
+    # Whether it stands below a message of the same conversation that it touches.
+    follows: bool = False
     # The later statement that replaced this one.
     replaced_by: Quote | None = None
     reading: Reading = field(init=False)
@@ -222,6 +227,16 @@ def _find_opening_name(text: str) -> str | None:
     return name
 
 
+def drop_excluded(question: str, quotes: Iterable[Quote]) -> list[Quote]:
+    """Return the quotes without the words that a question excludes: "python NOT java"."""
+    excluded_words = plan_excluded(question).highlights
+    return [
+        quote
+        for quote in quotes
+        if not excluded_words or not any(map(_Words(quote.text).contain, excluded_words))
+    ]
+
+
 def follow_up_query(quote: Quote) -> str:
     """Return a search for later statements about a quote: a question with its words.
 
@@ -258,7 +273,35 @@ def rank_quotes(question: AskedQuestion, quotes: Iterable[Quote]) -> list[Quote]
     if answers:
         rest = [quote for quote in rest if quote.relevance]
     rest.sort(key=lambda quote: quote.rank or 0)
-    return [*answers, *rest]
+    room = max(0, MAX_QUOTES - len(answers))
+    return [*answers, *_group_touching(rest[:room]), *rest[room:]]
+
+
+def _group_touching(quotes: Sequence[Quote]) -> list[Quote]:
+    """Move messages of the same conversation together if they nearly follow each other.
+
+    The best message of a group stays first, and the others follow in their order.
+    """
+    remaining = list(quotes)
+    grouped: list[Quote] = []
+    while remaining:
+        group = [remaining.pop(0)]
+        for quote in sorted(remaining, key=lambda quote: quote.message_id or 0):
+            if any(_touch(quote, other) for other in group):
+                group.append(quote)
+                quote.follows = True
+                remaining.remove(quote)
+        grouped += group
+    return grouped
+
+
+def _touch(quote: Quote, other: Quote) -> bool:
+    """Whether two messages of a conversation have at most one message between them."""
+    if quote.session_id is None or quote.session_id != other.session_id:
+        return False
+    if quote.message_id is None or other.message_id is None:
+        return False
+    return abs(quote.message_id - other.message_id) <= MAX_DISTANCE
 
 
 def _find_answers(question: AskedQuestion, own: list[Quote]) -> list[Quote]:
@@ -480,7 +523,12 @@ def render_quotes(question: AskedQuestion, quotes: Sequence[Quote], zone: tzinfo
 
 
 def _render_quote(question: AskedQuestion, quote: Quote, zone: tzinfo) -> str:
-    """Return a quote as an item of a list, with its day, its end and its session."""
+    """Return a quote as an item of a list, with its day, its end and its session.
+
+    A message below another one of the same conversation has neither day nor session.
+    """
+    if quote.follows and not quote.is_over:
+        return f"- {quote.speaker}: “{_shorten(question, quote.text)}”"
     notes = []
     if quote.end:
         notes.append(quote.end)

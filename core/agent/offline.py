@@ -235,13 +235,15 @@ class OfflineModel:
         # Imported here because only questions need it.
         from core.agent.answers import (
             AskedQuestion,
+            drop_excluded,
             follow_up_query,
             rank_quotes,
             render_quotes,
         )
 
         asked_question = AskedQuestion(question, _time_of_last_message(messages, self._zone))
-        quotes = rank_quotes(asked_question, self._collect_quotes(messages, question, results))
+        collected = self._collect_quotes(messages, question, results)
+        quotes = rank_quotes(asked_question, drop_excluded(question, collected))
         searches = [result for result in results if result.tool_name == "session_search"]
         if quotes and quotes[0].is_askers and searches[-1].query in (question, _topics(question)):
             # Later statements may share words only with the best one: "my laptop is a ThinkPad",

@@ -103,6 +103,27 @@ def test_second_allergy_stands_beside_the_first() -> None:
     assert "no longer so" not in "".join(lines)
 
 
+def test_messages_that_touch_stand_together_below_the_best() -> None:
+    asked = AskedQuestion("which book did Ben like?", START + timedelta(days=60))
+    texts = {
+        10: "Ben: I liked a book about whales",
+        40: "the book fair is in May",
+        11: "Moby-Dick",
+        9: "which book did you like?",
+    }
+    quotes = [
+        Quote(text, START, "Ben", session_id=7, message_id=key, rank=rank)
+        for rank, (key, text) in enumerate(texts.items())
+    ]
+    lines = render_quotes(asked, rank_quotes(asked, quotes), UTC).splitlines()
+    assert lines == [
+        f"- Ben said on 2 March: “{texts[10]}” (session 7)",
+        f"- Ben: “{texts[9]}”",
+        f"- Ben: “{texts[11]}”",
+        f"- Ben said on 2 March: “{texts[40]}” (session 7)",
+    ]
+
+
 @pytest.mark.parametrize(
     ("statement", "word"),
     [

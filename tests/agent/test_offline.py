@@ -307,7 +307,7 @@ async def test_the_first_line_quotes_who_said_it_and_when() -> None:
     text = (await complete(turn(question), *searched(result, query=question))).text
     assert text == (
         "- Ben said on 3 May: “Ana lives in Porto.” (session 7)\n"
-        "- I said on 3 May: “Noted. Ana it is.” (session 7)\n\n"
+        "- I: “Noted. Ana it is.”\n\n"
         "_No model is configured, so I can only quote._"
     )
 
@@ -414,13 +414,24 @@ async def test_that_there_is_no_model_is_said_once_in_a_conversation() -> None:
     assert second.text == "- Ben said on 3 May: “Ana lives in Porto.” (session 7)"
 
 
+async def test_excluded_words_are_in_no_quote(home: Path) -> None:
+    async with open_gateway(home, OfflineModel(ZONE)) as harness:
+        for text in ("I love python", "python beats java for scripts", "java is verbose"):
+            await harness.say(text)
+        await harness.say("/new")
+        text = (await harness.say("python NOT java?")).text
+        assert "“I love python”" in text
+        assert "java is" not in text
+        assert "beats java" not in text
+
+
 async def test_at_most_five_messages_in_24_lines_are_quoted() -> None:
     asked = "Where does Ana live?"
     sessions = [found(sender="Ben", text=f"Ana lives here, house {n}. " * 30) for n in range(9)]
     result = json.dumps({"sessions": sessions})
     text = (await complete(turn(asked), *searched(result, query=asked))).text
-    assert text.count("said on") == 5
     lines = [line for line in text.splitlines() if line.startswith("- ")]
+    assert len(lines) == 5
     assert sum(1 + len(line) // 100 for line in lines) <= 24
 
 

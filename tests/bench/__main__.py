@@ -2,8 +2,8 @@
 the same run.
 
 ``python -m tests.bench [--only NAME] [--sessions N] [--turns N] [--conversations N] [--peer
-PYTHON]``, NAME one of shape, cache, long, facts, guard, evidence, recall, hurry, owner, questions,
-changes, reminders, jobs, speed, gateway; or peers and services, which run only when they are named:
+PYTHON]``, NAME one of shape, cache, long, facts, guard, evidence, recall, screen, hurry, owner,
+questions, changes, reminders, jobs, speed, gateway; or peers and services, which run only when they are named:
 they take minutes; services needs the engines that ``tests/services/setup.sh`` makes, and names
 those that are not there. Guard, evidence, recall, hurry,
 owner, questions, reminders and speed need the project's shared benchmark folder beside the checkout (or where
@@ -35,6 +35,7 @@ from tests.bench import (
     peers,
     recall,
     reminders,
+    screen,
     services,
     shape,
 )
@@ -50,6 +51,7 @@ BENCHES = [
     "guard",
     "evidence",
     "recall",
+    "screen",
     "hurry",
     "owner",
     "questions",
@@ -166,6 +168,15 @@ def main() -> int:
         else:
             sys.stdout.write("left out: there is no shared/data/locomo-dev.json\n")
         sys.stdout.write("\n")
+    if "screen" in which:
+        sys.stdout.write("## The first screen of an answer without a model\n\n")
+        if (shared / "data" / "locomo-dev.json").exists():
+            for line in screen.report(shared):
+                sys.stdout.write(line + "\n")
+        else:
+            sys.stdout.write("left out: there is no shared/data/locomo-dev.json\n")
+        sys.stdout.write("\n")
+        sys.stdout.flush()
     if "hurry" in which:
         failed |= _run(
             "Recall: the same questions typed in a hurry", [str(HERE / "hurry.py"), str(shared)]
