@@ -156,7 +156,7 @@ class MemoryReviewer:
         notes = await asyncio.to_thread(
             self._check_proposals, due.scope, proposals, messages, holdings
         )
-        pending_notes = await self.reviews.propose(notes, material.epoch)
+        pending_notes = await self.reviews.propose(notes, own_scopes, material.epoch)
         if pending_notes:
             await self.on_proposals(pending_notes, due.message_id)
         return True

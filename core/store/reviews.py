@@ -1,20 +1,28 @@
 """Finds the people whose memory is due for a review, and records each review.
 
-A review is recorded before it begins, so a review that a crash interrupts isn't repeated.
+A review is recorded before it begins, so a review that a crash interrupts isn't repeated. What a
+person has rejected is recorded, too, so no later review proposes it again.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from hashlib import blake2b
 
 from core.store import rows
-from core.store.notes import PendingNote, insert_pending
+from core.store.notes import FACT, PendingNote, insert_pending
 from core.store.rows import MESSAGE_COLUMNS, Connection, read_message
 from core.store.sqlite.database import Database
 from core.store.visibility import current_epoch, scope_parameter, visible
+from core.text.normalize import fold, words_of
 from core.types import ErasureEpoch, Message, Scope
+
+MAX_REJECTIONS = 500
+"""Older rejections are dropped."""
+DIGEST_BYTES = 8
 
 _IS_TYPED = """
 messages.role = 'user' AND messages.kind = 'chat' AND messages.text <> ''
@@ -45,6 +53,14 @@ ORDER BY id DESC LIMIT :limit
 _RECORD = """
 INSERT INTO memory_reviews (scope_id, message_id, at) VALUES (:scope_id, :message_id, :at)
 ON CONFLICT (scope_id) DO UPDATE SET message_id = excluded.message_id, at = excluded.at
+"""
+_SELECT_REJECTIONS = f"""
+SELECT rejections FROM memory_reviews WHERE {visible("scope_id")}
+"""
+_RECORD_REJECTIONS = """
+INSERT INTO memory_reviews (scope_id, message_id, at, rejections)
+VALUES (:scope_id, 0, 0, :rejections)
+ON CONFLICT (scope_id) DO UPDATE SET rejections = excluded.rejections
 """
 
 
@@ -124,17 +140,61 @@ class MemoryReviews:
 
         return await self._database.write(begin)
 
-    async def propose(self, notes: Sequence[PendingNote], epoch: ErasureEpoch) -> list[PendingNote]:
+    async def propose(
+        self, notes: Sequence[PendingNote], scopes: frozenset[Scope], epoch: ErasureEpoch
+    ) -> list[PendingNote]:
         """Store the proposals of a review, and return the new ones with their ids.
 
-        Proposals that already wait, or for which there is no room, are left out. Raises
-        StaleReadError if something in the scopes of `epoch` has been erased since.
+        Proposals that already wait, that were rejected in one of the person's `scopes`, or for
+        which there is no room, are left out. Raises StaleReadError if something in the scopes of
+        `epoch` has been erased since.
         """
 
         def write(connection: Connection) -> list[PendingNote]:
+            rejections = _load_rejections(connection, scopes)
             statement = "SELECT COALESCE(MAX(id), 0) AS id FROM pending_notes"
             last_id = connection.execute(statement).fetchone()["id"]
-            waiting_notes = [insert_pending(connection, note) for note in notes]
+            waiting_notes = [
+                insert_pending(connection, note)
+                for note in notes
+                if rejections.keys().isdisjoint(_digest(note))
+            ]
             return [note for note in waiting_notes if note is not None and note.id > last_id]
 
         return await self._database.write(write, epoch)
+
+    async def record_rejection(self, note: PendingNote) -> None:
+        """Record that a person has rejected a change, so no review proposes it again."""
+
+        def write(connection: Connection) -> None:
+            rejections = list(_load_rejections(connection, frozenset({note.scope})))
+            latest = list(dict.fromkeys([*rejections, *_digest(note)]))[-MAX_REJECTIONS:]
+            values = {
+                "scope_id": rows.ensure_scope(connection, note.scope),
+                "rejections": json.dumps(latest),
+            }
+            connection.execute(_RECORD_REJECTIONS, values)
+
+        await self._database.write(write)
+
+
+def _load_rejections(connection: Connection, scopes: frozenset[Scope]) -> dict[str, None]:
+    """Return the digests of what was rejected in these scopes, oldest first."""
+    values = {"scopes": scope_parameter(scopes)}
+    found = connection.execute(_SELECT_REJECTIONS, values).fetchall()
+    return dict.fromkeys(digest for row in found for digest in json.loads(row["rejections"]))
+
+
+def _digest(note: PendingNote) -> list[str]:
+    """Return digests of a change: one of its wording, and one of the message that it cites.
+
+    The model may word the same proposal differently, or cite another message for it. The end of a
+    fact is the same proposal whatever its wording is. Digests contain no text of the person.
+    """
+    keys = []
+    for operation in note.operations:
+        words = "" if note.target == FACT else " ".join(words_of(fold(operation.content)))
+        keys.append(f"{note.target}|{operation.action}|{operation.path}|{words.casefold()}")
+        if note.target != FACT:
+            keys.append(f"{note.target}|{operation.path}|message {note.message_id}")
+    return [blake2b(key.encode(), digest_size=DIGEST_BYTES).hexdigest() for key in keys]

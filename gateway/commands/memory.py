@@ -19,6 +19,7 @@ from core.notes.curator import PAUSE_AFTER_REJECTION
 from core.notes.notebook import ALL_FILES, FILES
 from core.review.pending import ANYWAY, ask_to_reword, quote_operations, split_anyway
 from core.store.notes import TOOL_CALL, NoteChange, Operation, PendingNote
+from core.store.reviews import MemoryReviews
 from core.text.normalize import shorten
 from core.types import Answer, Button, Command, Inbound, ToolContext
 from gateway import texts
@@ -249,6 +250,8 @@ class MemoryCommands:
             if self._is_lookup(note):
                 return Answer(text="", asks_again=_pass_on(report, context))
             return Answer(text=_escape_lines(report))
+        if note.target != TOOL_CALL:
+            await MemoryReviews(self._services.database).record_rejection(note)
         await self._services.notes.drop(note.id)
         if note.is_draft:
             next_review_at = self._services.clock.now() + PAUSE_AFTER_REJECTION

@@ -105,6 +105,27 @@ async def test_review_proposes_one_list_that_is_approved_by_number(
         assert await notices(harness) == [], "nothing else is announced"
 
 
+async def test_rejected_proposal_never_comes_again_even_reworded_and_after_a_restart(
+    tmp_path: Path, clock: SteadyClock
+) -> None:
+    other = {**NOTE, "message": 2, "content": LINES[1], "target": "memory"}
+    async with open_reviewed(tmp_path, _Helper([NOTE])) as harness:
+        await write(harness)
+        (text,) = await review(harness, clock)
+        assert "three sentences" in text
+        assert (await harness.say("/memory reject 1")).text == "Rejected and deleted."
+    reworded = {**NOTE, "content": "Never wants replies longer than three sentences"}
+    repeated = {**NOTE, "message": 4}
+    helper = _Helper([NOTE, reworded, repeated, other])
+    async with open_reviewed(tmp_path, helper) as harness:
+        clock.advance(days=2)
+        await write(harness, NOTE["content"], "it rains", "the soup was good")
+        (text,) = await review(harness, clock)
+        assert len(helper.reviews) == 1
+        assert "greenhouse" in text
+        assert "three sentences" not in text
+
+
 async def test_review_happens_once_a_day_and_not_again_after_a_restart(
     tmp_path: Path, clock: SteadyClock
 ) -> None:

@@ -435,4 +435,6 @@ MIGRATIONS: tuple[str, ...] = (
     _MEMORY_REVIEWS,
     _JOBS_AS_RECURRENCES,
     _FILES,
+    # Digests of the changes that a person has rejected, so no review proposes them again.
+    "ALTER TABLE memory_reviews ADD COLUMN rejections TEXT NOT NULL DEFAULT '[]';",
 )
