@@ -405,7 +405,7 @@ WORDLESS = {
     "files file_removals": "hashes, types and sizes",
     "preferences": "the name of a time zone, and hours",
     "note_reviews": "numbers of changes, and a time",
-    "memory_reviews": "the number of a message, and a time",
+    "memory_reviews": "the number of a message, a time, and digests of what was rejected",
     "links": "codes, good for an hour at most",
     "erasures": "lists that nobody has confirmed; the others have no words",
 }

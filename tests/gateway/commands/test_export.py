@@ -37,7 +37,7 @@ LEFT_OUT = {
     "messages": "in the archive format, and what that leaves out as kinds of its own",
     "answered": "ids of the platform",
     "note_reviews": "up to where the curator has looked",
-    "memory_reviews": "up to which message the review of memory has looked",
+    "memory_reviews": "up to which message the review of memory has looked, and digests",
     "message_vectors": "made of the messages",
     "chunks": "an index of the messages",
     "chunk_counts": "an index of the messages",
