@@ -119,7 +119,7 @@ async def test_rejected_proposal_never_comes_again_even_reworded_and_after_a_res
     helper = _Helper([NOTE, reworded, repeated, other])
     async with open_reviewed(tmp_path, helper) as harness:
         clock.advance(days=2)
-        await write(harness, NOTE["content"], "it rains", "the soup was good")
+        await write(harness, LINES[0], "it rains", "the soup was good")
         (text,) = await review(harness, clock)
         assert len(helper.reviews) == 1
         assert "greenhouse" in text
