@@ -19,6 +19,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 # How many files are decoded at the same time.
 MAX_WORKERS = 2
+# A worker may use this many times its processor time by the clock, because other programs may keep
+# the machine busy.
+BUSY_FACTOR = 6
 MAX_OUTPUT_BYTES = 16 * 2**20
 _ROOT = Path(__file__).resolve().parents[2]
 _log = structlog.get_logger("media")
@@ -69,7 +72,7 @@ class Decoded(BaseModel):
 
 @dataclass(eq=False)
 class Decoder:
-    """Decodes files in worker processes."""
+    """Decodes files in worker processes. `timeout_s` limits the processor time of a worker."""
 
     timeout_s: float = 20.0
     memory_mb: int = 1024
@@ -114,7 +117,7 @@ class Decoder:
                 cwd=path.parent,
             )
             try:
-                async with asyncio.timeout(self.timeout_s):
+                async with asyncio.timeout(self.timeout_s * BUSY_FACTOR):
                     output = await _read_output(process)
             except TimeoutError:
                 _log.warning("a file took too long to decode", type=Path(name).suffix)
