@@ -14,7 +14,7 @@ from dataclasses import replace
 from datetime import timedelta
 from zoneinfo import ZoneInfo
 
-from core.dates.requests.lexicon import load_lexicon, request_languages
+from core.dates.requests.lexicon import Lexicon, load_lexicon, request_languages
 from core.dates.requests.parts import Assumption, Missing, Problem
 from core.dates.requests.reader import ReminderReading
 from core.dates.schedule import ParsedSchedule, Schedule
@@ -447,12 +447,20 @@ def _load_triggers() -> re.Pattern[str]:
     """Return a pattern for words that a message about reminders contains, in plain form."""
     phrases = {phrase for kind in _TRIGGERS for phrase in list_phrases(kind)}
     for language in request_languages():
-        lexicon = load_lexicon(language)
-        for table in (lexicon.phrases, lexicon.stems):
-            phrases.update(form for form, tokens in table.items() if _is_trigger(tokens))
+        phrases |= _list_triggers(load_lexicon(language))
     alphabetic = {phrase for phrase in phrases if phrase[:1].isalpha() and phrase < "\u2e80"}
     others = phrases - alphabetic
     return re.compile(rf"\b(?:{_build_pattern(alphabetic)})|{_build_pattern(others)}")
+
+
+def _list_triggers(lexicon: Lexicon) -> set[str]:
+    """Return the phrases of a language, without those that contain one: "set a reminder"."""
+    forms = {**lexicon.phrases, **lexicon.stems}
+    triggers = {form for form, tokens in forms.items() if _is_trigger(tokens)}
+    mentions = {form for form in triggers if forms[form][0].kind is Kind.MENTION}
+    boundary = "" if lexicon.is_unspaced else r"(?<!\w)"
+    mention = re.compile(boundary + f"(?:{'|'.join(map(re.escape, mentions))})")
+    return mentions | {form for form in triggers if not mention.search(form)}
 
 
 def _build_pattern(phrases: Iterable[str]) -> str:
