@@ -99,6 +99,8 @@ async def test_a_task_is_worked_on_in_a_session_of_its_own_and_its_result_is_dat
         first, second = helper.requests
         assert {tool["name"] for tool in first.tools} == {
             "session_search",
+            "read_document",
+            "find_files",
             "skills_list",
             "skill_view",
         }, "it only reads, and delegates nothing"
