@@ -88,7 +88,6 @@ Mneme is an assistant that remembers. What would you like to do?
   mneme setup         set it up: a model, Telegram, Discord
   mneme chat          talk to it in this terminal
   mneme run           start it on Telegram and Discord
-  mneme check         see what is set up, and what is missing
   mneme --help        list all commands\
 """
 

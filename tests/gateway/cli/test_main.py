@@ -311,7 +311,7 @@ def test_a_reader_that_has_enough_is_no_error(home: Path) -> None:
 @pytest.mark.slow
 def test_mneme_alone_says_what_to_do_next_and_exits_0(home: Path) -> None:
     lines = good(home).splitlines()
-    assert len(lines) == 6
+    assert len(lines) == 5
     assert any("mneme chat" in line for line in lines)
 
 
