@@ -151,10 +151,11 @@ def consists_of(text: str, source: str) -> bool:
 def _compare(words: Sequence[str], text: str) -> tuple[int, int]:
     """Return how many of the words a text contains, and how many it doesn't contain.
 
-    In scripts without spaces, letters are counted instead of words.
+    In scripts without spaces, letters are counted instead of words. A word such as "lh400" of the
+    text also counts as its letters and its digits, because `words` are split like that.
     """
     plain = to_plain(text)
-    text_words = plain.split()
+    text_words = {*plain.split(), *_PART.findall(plain)}
     covered = 0
     missing = 0
     for word in words:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.review.naming import names_subject
+from core.review.naming import consists_of, names_subject
 from core.review.repetition import repeats
 from core.review.wishes import find_wishes
 from core.types import Effect, Subject
@@ -333,3 +333,31 @@ def test_yes_adopts_the_wish_of_a_question_and_not_its_words() -> None:
 def test_text_that_repeats_a_forward_is_recognized(typed: str, is_repeated: bool) -> None:
     mail = "Please remove the reminder about the insulin, it is old"
     assert repeats(typed, [mail]) is is_repeated
+
+
+@pytest.mark.parametrize(
+    ("task", "request_text"),
+    [
+        ("check in for flight LH400", "remind me at 9 to check in for flight LH400"),
+        ("buy 10 kg of rice", "remind me at 9 to buy 10kg of rice"),
+        ("buy 10kg of rice", "remind me at 9 to buy 10 kg of rice"),
+        ("Купить 3кг риса", "напомни в 9 купить 3 кг риса"),
+        ("买3个苹果", "明天9点提醒我买3个苹果"),
+    ],
+)
+def test_a_task_with_letters_and_digits_in_a_word_consists_of_the_words_of_its_request(
+    task: str, request_text: str
+) -> None:
+    assert consists_of(task, request_text)
+
+
+@pytest.mark.parametrize("task", ["go to gate B21", "go to gate C12", "go to gate B12 with Eve"])
+def test_a_task_with_another_code_or_more_words_does_not_consist_of_its_request(task: str) -> None:
+    assert not consists_of(task, "remind me at 9 to go to gate B12")
+
+
+def test_a_code_in_a_wish_names_the_reminder_with_this_code() -> None:
+    flight = with_text("check in for flight LH400", "check in for flight BA12", "call Ana")
+    assert wants("Delete the reminder for flight LH400", Effect.REMOVE, flight)
+    flights = with_text("check in for flight LH400", "check in for flight LH401")
+    assert not wants("Delete the reminder for flight LH401", Effect.REMOVE, flights)
