@@ -46,9 +46,10 @@ NOT_DONE = (
     "This was not done, because the assistant restarted first. "
     "Call the tool again if it is still wanted."
 )
-ALREADY_DONE = (
-    "This was done before the assistant restarted, but the result was lost. "
-    "Do not do it again; look it up if you need it."
+# A call that waits for approval is recorded like one that was carried out.
+DONE_OR_WAITING = (
+    "Before the assistant restarted, this was done or was stored to wait for a yes, but the result "
+    "was lost. Do not call the tool again; look up which it was before you tell the person."
 )
 UNKNOWN_OUTCOME = (
     "The assistant restarted during this call, so it may or may not have been done. "
@@ -117,18 +118,18 @@ class ToolRunner:
         """Build result rows for calls that a restart interrupted.
 
         Each row says whether its call was carried out. `finished_ids` are the ids of the calls that
-        were. What an external service has done is unknown.
+        were, or that wait for approval. What an external service has done is unknown.
         """
         rows = []
         for call in calls:
             tool = self.tools.get(call["name"])
             if call["id"] in finished_ids:
-                result = ALREADY_DONE
+                result = DONE_OR_WAITING
             elif tool is not None and tool.is_external and not tool.is_read_only:
                 result = UNKNOWN_OUTCOME
             else:
                 result = NOT_DONE
-            is_error = result != ALREADY_DONE
+            is_error = result != DONE_OR_WAITING
             rows.append(self._build_row(call, result, session, now, is_error=is_error))
         return rows
 

@@ -2,7 +2,8 @@
 
 The row with a model's tool calls is stored before the tools run, and their results afterwards. If
 the process is killed in between, the results are missing. `record_call` runs in the transaction
-that carries a call out, so a call without a record wasn't carried out.
+that carries a call out, so a call without a record wasn't carried out. A call that waits for
+approval has a record, too: the transaction that stores the waiting change writes it.
 
 Notes and skills are files, which no transaction of state.db covers. A change to a file is stored
 before the file is written, and counts as unfinished until it is written. After a restart, the file

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from core.agent.tool_runner import (
-    ALREADY_DONE,
+    DONE_OR_WAITING,
     MAX_RESULT_CHARS,
     NOT_DONE,
     UNKNOWN_OUTCOME,
@@ -97,7 +97,7 @@ def test_interrupted_calls_get_results_that_say_what_is_known() -> None:
     ]
     session = _context().session
     rows = runner.build_missing_results(calls, {"1"}, session, session.started_at)
-    assert [row.text for row in rows] == [ALREADY_DONE, NOT_DONE, UNKNOWN_OUTCOME]
+    assert [row.text for row in rows] == [DONE_OR_WAITING, NOT_DONE, UNKNOWN_OUTCOME]
     errors = [block.get("is_error", False) for row in rows for block in row.blocks or ()]
     assert errors == [False, True, True]
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from core.agent.tool_runner import DONE_OR_WAITING, ToolRunner
 from core.dates.schedule import ParsedSchedule, Schedule
 from core.errors import Refused, ToolError
 from core.facts.evidence import EvidenceSearch
@@ -19,7 +20,21 @@ from core.store.jobs import Jobs
 from core.store.notes import Notes
 from core.store.sessions import Conversations
 from core.store.sqlite.database import Database
-from core.types import Account, Address, Command, Message, Scope, Sender, Session, Tool, ToolContext
+from core.store.visibility import scope_parameter
+from core.types import (
+    MEMORY_TAG,
+    Account,
+    Address,
+    Command,
+    ErasureEpoch,
+    Message,
+    Scope,
+    Sender,
+    Session,
+    Tool,
+    ToolCallKey,
+    ToolContext,
+)
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.scheduler_harness import at_any_time
 
@@ -337,6 +352,45 @@ async def test_nobody_is_no_account(tool: Tool, review: Review, context: ToolCon
     # What the others said doesn't count as typed by the webhook, so the job waits.
     (pending,) = await review.list_pending(context.scopes)
     assert pending.account is None
+
+
+async def test_a_reminder_that_waits_is_not_called_done_after_a_restart(
+    tool: Tool, review: Review, conversations: Conversations, context: ToolContext
+) -> None:
+    call = {"type": "tool_use", "id": "toolu_1", "name": "reminder", "input": {}}
+    session = context.session
+    epoch = ErasureEpoch(
+        scope_parameter(context.scopes), 0, ToolCallKey(session.id, str(call["id"]))
+    )
+    webhook = replace(context, sender=Sender(id="1", name="hook", is_anonymous=True), epoch=epoch)
+    await tool.run({**ONCE, "task": "call"}, webhook)
+    assert len(await review.list_pending(context.scopes)) == 1
+    finished_ids = await conversations.load_finished_calls(session.id)
+    (row,) = ToolRunner([], 1.0).build_missing_results([call], finished_ids, session, context.now)
+    assert row.text == DONE_OR_WAITING
+    assert "done or was stored to wait for a yes" in row.text
+
+
+async def test_a_reminder_with_a_code_is_set_at_once_though_an_answer_was_recalled(
+    tool: Tool, review: Review, conversations: Conversations, context: ToolContext
+) -> None:
+    session = context.session
+    recalled = "- m8 20 November 2026, “Flights”: you: LH400 leaves at 11."
+    row = Message(
+        role="user",
+        text="Remind me tomorrow at 9 to check in for flight LH400",
+        session_id=session.id,
+        created_at=context.now,
+        sender=context.sender,
+        sent_blocks=(
+            {"type": "text", "text": f"{MEMORY_TAG}\n{recalled}\n</memory-context>"},
+            {"type": "text", "text": "Remind me tomorrow at 9 to check in for flight LH400"},
+        ),
+    )
+    await conversations.append([row])
+    arguments = {"action": "add", "moment": "2026-11-21T09:00", "task": "flight LH400"}
+    assert "is set" in await tool.run(arguments, replace(context, message_id=row.id))
+    assert await review.list_pending(context.scopes) == []
 
 
 async def test_what_may_be_somebody_elses_waits_for_a_yes(
