@@ -11,7 +11,7 @@ TEST_SETUP = venv=$$(./setup.sh test) && PATH="$$venv/bin:$$PATH" && export PATH
 
 help:
 	@echo "make run       start Mneme on every platform that has a token, otherwise in this terminal"
-	@echo "make test      run all linters and tests, under 5 minutes"
+	@echo "make test      run all linters and tests, 10 to 15 minutes on 2 cores"
 	@echo "make check     run linters and quick tests, under 40 seconds"
 	@echo "make services  test the memory services with the real programs, up to 25 minutes"
 	@echo "make soak      run tests with kills, fuzzing and load; takes long"
