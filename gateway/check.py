@@ -96,7 +96,7 @@ async def run_checks(settings: Settings | None, problems: Sequence[str] = ()) ->
 
 
 async def _probe_servers(services: Services) -> list[CheckResult]:
-    """Ask the servers that need the open services: embeddings, web search and calendars."""
+    """Ask each embedding server, search engine and calendar of the settings whether it answers."""
     settings = services.settings
     results = []
     if services.embeddings is not None:

@@ -95,7 +95,7 @@ class ReceiptWriter:
     async def _add_lines(
         self, answer: Answer, rows: Sequence[Message], reader: _Reader, judged_id: int = 0
     ) -> tuple[Answer, Sequence[ButtonAction]]:
-        """Add receipts and questions to an answer, for a reader. Returns the rows of the buttons.
+        """Return an answer with receipts and questions for a reader, and its buttons' actions.
 
         `judged_id` is the id of a note that was proposed and now waits for approval.
         """

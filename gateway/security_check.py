@@ -62,7 +62,7 @@ async def list_findings(settings: Settings) -> list[Finding]:
 
 
 async def _check_people(settings: Settings) -> list[Finding]:
-    """List everyone who is served, and by what."""
+    """List everyone who is served, and why: by the settings, or by an approval."""
     listed = {*settings.owner.accounts, *settings.access.people}
     try:
         async with Services.open(settings) as services:

@@ -616,7 +616,8 @@ def add_cache_marks(turns: Sequence[dict[str, Any]], life: CacheLife = "5m") -> 
     """Return the turns with a cache mark at the end of the previous and of this request.
 
     The mark at the end of this request isn't enough. From a mark, the server searches its cache for
-    at most 20 blocks backwards, and one round of parallel tool calls can have more blocks.
+    at most 20 blocks backwards, and one round of parallel tool calls can have more blocks. If this
+    request ends with an unfinished answer, the turn before it gets a mark, too.
     """
     mark = build_cache_mark(life)
     # Both requests end with a user turn, except that this one may end with an unfinished answer.

@@ -590,7 +590,8 @@ class ModelRouter:
     async def _learn(self, route: _Route, request: Request, failure: ModelFailure) -> bool:
         """Learn from a failure what a model lacks. Return True if another request may succeed.
 
-        The owner is told of a retired model, and the size of the window is kept.
+        The owner is told of a retired model, and a size of the window that the failure names is
+        stored.
         """
         name = request.model
         if failure.kind == "no_model" and self._on_retired is not None:

@@ -259,7 +259,10 @@ def _read_dialogue(dialogue: Dialogue, situation: Situation) -> ReminderReading:
 
 
 def _with_job(reading: ReminderReading | None, job: Job) -> ReminderReading:
-    """Return a reading with the text and, if nothing else is known, the time of a reminder."""
+    """Return a reading with the text of a reminder.
+
+    If the reading names no time, it gets the time of the reminder, unless that recurs.
+    """
     if reading is not None and reading.names_time:
         return replace(reading, task=job.text, missing=frozenset())
     parts = TimeParts()

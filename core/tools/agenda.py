@@ -118,7 +118,7 @@ def read_coming_period(
 ) -> tuple[datetime, datetime] | None:
     """Return the next period that a text names, such as "tomorrow" or "friday", or None.
 
-    Without words, it is today.
+    Without words, it is today. A period that is over is moved ahead by weeks or years.
     """
     period = periods.read_period(text or "today", now, zone)
     if period is None:

@@ -80,7 +80,8 @@ def json_values(
 
     An example of a path is "chats.list.item.name". Only one value is in memory at a time. When an
     object or array begins at one of the paths in `starts`, (path, None) is yielded. Raises
-    HistoryError like `json_events`, and also if a value has too many parts or takes too long.
+    HistoryError like `json_events`, and also if a value has too many parts, or if no value ends
+    within `MAX_SILENCE_S` seconds.
     """
     # Builds the value that is being read; None between values.
     builder = None

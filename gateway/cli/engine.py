@@ -189,7 +189,7 @@ class Engine:
             if os.geteuid() == 0 and not options.data:
                 raise ConfigError(NOT_AS_ROOT)
             try:
-                _bind_port(options.port)
+                _find_free_port(options.port)
             except (OSError, OverflowError) as error:
                 raise ConfigError(
                     f"Port {options.port} is in use. Choose another with --set port=8889."
@@ -359,7 +359,7 @@ class Postgres:
         (self._folder / "pg0").chmod(0o755)
         if os.geteuid() == 0:
             shutil.chown(self._folder, "nobody")
-        port = _bind_port()
+        port = _find_free_port()
         login = ["--username", POSTGRES_NAME, "--database", POSTGRES_NAME, "--password", password]
         arguments = [*login, "--port", str(port)]
         for setting in POSTGRES_SETTINGS:
@@ -422,7 +422,7 @@ def _basic_environment(home: Path) -> dict[str, str]:
     return {"PATH": os.defpath, "HOME": str(home), "LANG": "C.UTF-8"}
 
 
-def _bind_port(port: int = 0) -> int:
+def _find_free_port(port: int = 0) -> int:
     """Check that a port of the loopback interface is free, and return its number.
 
     Port 0 means any free port. Raises OSError if the port is in use, and OverflowError if there is

@@ -25,7 +25,7 @@ from core.store.sqlite.schema import MIGRATIONS, STALE_KEY
 BATCH_ROWS = 500
 UNKNOWN_ROWS = 100_000
 """How many row ids after the last readable row are tried if no index knows the last id."""
-MAX_FAILED_READS = 50_000
+MAX_READS = 50_000
 """How many ranges of row ids of a table are tried."""
 MAX_ROUNDS = 10
 """How often rows that refer to lost rows are removed. A removal can leave further such rows."""
@@ -297,13 +297,13 @@ class TableReader:
         """Yield the readable rows of a range of row ids.
 
         The ids of a damaged page may be far apart. So the largest ranges are read first, and the
-        rest is given up after `MAX_FAILED_READS`.
+        rest is given up after `MAX_READS`.
         """
         select = f'SELECT rowid, {self._column_list} FROM "{self._name}" WHERE rowid'
         # Negative sizes, because the smallest item of a heap is its first one.
         ranges = [(first_id - last_id, first_id, last_id)]
         self._failed_count = 0
-        for _ in range(MAX_FAILED_READS):
+        for _ in range(MAX_READS):
             if not ranges:
                 return
             _, first_id, last_id = heapq.heappop(ranges)

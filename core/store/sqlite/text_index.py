@@ -199,7 +199,10 @@ class TextIndex:
         self._known_terms: set[str] = set()
 
     def find_messages(self, plan: SearchPlan) -> Iterator[MessageMatch]:
-        """Yield the messages that match a plan, best first."""
+        """Yield the messages that match a plan, best first.
+
+        Of many matches, only the newest `NEWEST_RANKED` are ranked, and the others are left out.
+        """
         if not plan.alternatives:
             return
         expression = fts_expression(plan)

@@ -175,13 +175,17 @@ def _list_models(settings: Settings, server: str) -> Sequence[str]:
 
 
 def _default_name(setup: Setup, server: str, names: Sequence[str]) -> str:
-    """Return the model to suggest: the one of the settings, or the first that the server lists."""
+    """Return the model to suggest: the one of the settings, or the first that the server lists.
+
+    For Claude, it is the default model instead of the first one.
+    """
     defaults: dict[str, Any] = load_default_options()["model"]
-    if server == DEFAULT_SERVER:
-        return str(defaults["chat"])
     current = setup.draft.own_options.get("model", {}).get("chat", "")
     if isinstance(current, str) and current.startswith(f"{server}/"):
         return current.partition("/")[2]
+    if server == DEFAULT_SERVER:
+        is_own = isinstance(current, str) and current and "/" not in current
+        return current if is_own else str(defaults["chat"])
     return names[0] if names else ""
 
 
@@ -196,9 +200,9 @@ def _ask_for_name(setup: Setup, names: Sequence[str], default: str) -> str:
 
 
 def _try_and_set(setup: Setup, server: str, name: str) -> None:
-    """Ask a model for one word, set it in the draft, and say its price.
+    """Ask a model for one word, make it the chat model of the draft, and say its price.
 
-    Raises ModelError if it doesn't answer.
+    Raises ModelError if the model doesn't answer.
     """
     setup.dialog.tell(_WORDS["trying"].format(name=name))
     asyncio.run(_probe(setup.draft.load(), server, name))
