@@ -6,6 +6,7 @@ Without a model, the message consists of these facts.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from datetime import datetime, time, timedelta
 from zoneinfo import ZoneInfo
@@ -21,6 +22,8 @@ from gateway.services import Services
 # A job that is due more often on one day is listed with its first times only.
 MAX_TIMES = 3
 MAX_LISTED = 20
+# Other reminders wait while a brief is written.
+CALENDAR_TIMEOUT_S = 5.0
 
 
 class BriefWriter:
@@ -57,7 +60,7 @@ class BriefWriter:
     async def _list_events(self, job: Job, zone: ZoneInfo) -> list[str]:
         """Return lines with the events of today that aren't over yet, for the owner only."""
         calendars = self._services.calendars
-        if calendars is None or job.account is None:
+        if calendars is None or job.account is None or job.scope.is_group:
             return []
         access = await self._services.people.load_access(job.account, job.scope)
         if not access.is_owner:
@@ -65,7 +68,11 @@ class BriefWriter:
         # Imported here because most homes have no calendar.
         from core.tools.agenda import list_today, render_event
 
-        agenda = await list_today(calendars, self._services.clock.now(), zone)
+        try:
+            async with asyncio.timeout(CALENDAR_TIMEOUT_S):
+                agenda = await list_today(calendars, self._services.clock.now(), zone)
+        except TimeoutError:
+            return [texts.BRIEF_NO_CALENDAR]
         lines = [f"- {escape(render_event(event))}" for event in agenda.events[:MAX_LISTED]]
         heading = [texts.BRIEF_EVENTS] if lines else []
         return [*heading, *lines, *agenda.problems]

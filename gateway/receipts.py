@@ -23,7 +23,7 @@ from core.store.actions import ButtonAction
 from core.store.jobs import Job
 from core.store.mailbox import OutboxItem
 from core.store.messages import find_delivered_answer
-from core.store.notes import NoteChange, PendingNote
+from core.store.notes import TOOL_CALL, NoteChange, PendingNote
 from core.store.rows import split_turns
 from core.text.normalize import shorten, to_single_line
 from core.types import Account, Answer, Button, File, Json, Message, Scope
@@ -479,8 +479,13 @@ def _render_pending(note: PendingNote) -> str:
     kind = texts.table("RECEIPT_PENDING").get(note.target, texts.table("RECEIPT_PENDING")["memory"])
     parts = []
     for operation in note.operations:
-        verb = texts.table("RECEIPT_VERBS").get(operation.action, operation.action)
         content = operation.content or operation.old_text or operation.path
+        if note.target == TOOL_CALL:
+            # The whole call is shown, because all of it may leave the machine.
+            name = escape(operation.path)
+            parts.append(f"{name} “{escape(to_single_line(content))}”")
+            continue
+        verb = texts.table("RECEIPT_VERBS").get(operation.action, operation.action)
         parts.append(f"{verb} {_quote(content)}")
     return texts.RECEIPT_WAITS.format(
         number=note.id, kind=kind, changes="; ".join(parts), reason=escape(note.reason)

@@ -247,9 +247,12 @@ class ToolRunner:
 
 
 def _charge_call(tool: Tool, arguments: Json, budget: TurnBudget) -> None:
-    """Count a call of a tool that costs money. Raises TurnBudgetSpent if the turn has none left."""
+    """Count a call of a tool that costs money or looks something up outside.
+
+    Raises TurnBudgetSpent if the turn has no call left.
+    """
     is_spending = Effect.SPEND in tool.effects.values()
-    if is_spending and Effect.SPEND in list_effects(tool, arguments):
+    if tool.is_lookup or (is_spending and Effect.SPEND in list_effects(tool, arguments)):
         take_call(budget)
 
 

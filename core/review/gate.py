@@ -122,7 +122,7 @@ class Gate:
             arguments = inner if isinstance(inner, Mapping) else {}
         texts = _list_texts(arguments, tool.action_argument)
         if effect is Effect.SEND and tool.is_lookup:
-            return _explain_lookup(texts, transcript)
+            return _explain_lookup(arguments, transcript)
         if effect in (*_CONTENT_EFFECTS, Effect.SEND) and not tool.can_hold:
             texts += _list_odd_texts(arguments, tool.action_argument)
             missing = await self.explain_untyped(texts, context)
@@ -174,17 +174,18 @@ def _is_named_to_send(subject: Subject, transcript: Transcript) -> bool:
     return bool(re.search(rf"(?<!\w){re.escape(subject.label)}(?!\w)", typed, re.IGNORECASE))
 
 
-def _explain_lookup(texts: Sequence[str], transcript: Transcript) -> str:
+def _explain_lookup(arguments: Json, transcript: Transcript) -> str:
     """Return why a look-up has to wait, as a clause, or "".
 
-    An address must be one that the person typed or that an earlier look-up returned. Search words
-    must all be typed by the person.
+    The argument `url` must be an address that the person typed or that an earlier look-up returned.
+    All words of the other arguments must be typed by the person.
     """
-    for text in texts:
-        if text.lower().startswith(("http://", "https://")):
-            if not names_address(transcript.all_typed, text) and not any(
-                names_address(result, text) for result in transcript.lookup_results
-            ):
+    for name, text in arguments.items():
+        if not isinstance(text, str):
+            continue
+        if name == "url":
+            sources = (transcript.all_typed, *transcript.lookup_results)
+            if not any(names_address(source, text.strip()) for source in sources):
                 return "nobody typed that address, and no search has returned it"
         elif not shares_words(text, transcript.all_typed, _MIN_SENT_SHARE):
             return "the search has words that nobody typed here"
@@ -192,8 +193,11 @@ def _explain_lookup(texts: Sequence[str], transcript: Transcript) -> str:
 
 
 def names_address(text: str, url: str) -> bool:
-    """Return whether a text contains a web address as a whole. Its scheme may be missing."""
-    address = url.partition("://")[2].rstrip("/")
+    """Return whether a text contains a web address as a whole.
+
+    Its scheme may be missing in the text, and a slash at its end in either.
+    """
+    address = url.partition("://")[2].removesuffix("/")
     if not address:
         return False
     pattern = rf"(?<![\w.@%/:-])(?:https?://)?{re.escape(address)}(?={_ADDRESS_END})"
@@ -256,7 +260,7 @@ def _list_texts(value: object, action_argument: str) -> list[str]:
             texts.append(value)
     elif isinstance(value, Mapping):
         for name, child in value.items():
-            if name != action_argument:
+            if not action_argument or name != action_argument:
                 texts += _list_texts(child, action_argument)
     elif isinstance(value, (list, tuple)):
         for child in value:
@@ -269,7 +273,7 @@ def _list_odd_texts(value: object, action_argument: str, depth: int = 0) -> list
 
     The names of the arguments themselves come from the tool, so they are left out.
     """
-    if isinstance(value, (int, float)) and not isinstance(value, bool):
+    if isinstance(value, (int, float)):
         return [str(value)]
     texts: list[str] = []
     if isinstance(value, Mapping):

@@ -27,11 +27,8 @@ from core.review.wishes import is_plain_yes
 from core.store.sessions import Conversations
 from core.types import Message, Sender, Session, ToolContext
 
-# Tools whose results contain only text that people typed or approved. `find_tools` shows the
-# descriptions of services that the owner has connected.
-OWN_TOOLS = frozenset(
-    {"facts", "remember_this", "memory", "reminder", "skill_manage", "find_tools"}
-)
+# Tools whose results contain only text that people typed or approved.
+OWN_TOOLS = frozenset({"facts", "remember_this", "memory", "reminder", "skill_manage"})
 # Tools whose results contain web addresses that a later look-up may use.
 LOOKUP_TOOLS = frozenset({"web_search", "web_fetch"})
 # This many of the latest messages are searched for foreign text that a person repeats.
@@ -153,9 +150,15 @@ def read_transcript(
         questions=tuple(filter(None, questions)),
         all_typed="\n".join(all_typed),
         foreign=tuple(foreign),
-        lookup_results=tuple(row.text for row in rows if row.tool_name in LOOKUP_TOOLS),
+        lookup_results=tuple(row.text for row in rows if _is_lookup_result(row)),
         is_spoken=any(row.origin == "spoken" for row in current),
     )
+
+
+def _is_lookup_result(row: Message) -> bool:
+    """Return whether a row is what a look-up found. An error may only repeat the arguments."""
+    is_error = any(block.get("is_error") for block in row.blocks or ())
+    return row.tool_name in LOOKUP_TOOLS and row.role == "tool" and not is_error
 
 
 def _adopted_question(part: str, earlier: Sequence[Message], asker: Sender) -> str:

@@ -24,11 +24,13 @@ MAX_URL_CHARS = 2_000
 DEFAULT_PORTS = {"http": 80, "https": 443}
 # Below this, only the default ports are allowed: other services listen on the others.
 _FIRST_FREE_PORT = 1024
-# IPv6 networks that contain an IPv4 address in their last 32 bits: NAT64 (RFC 6052, RFC 8215) and
+# IPv6 networks that contain an IPv4 address in their last 32 bits: NAT64 (RFC 6052) and
 # IPv4-compatible addresses.
-_EMBEDDING_NETWORKS = tuple(
-    IPv6Network(network) for network in ("64:ff9b::/96", "64:ff9b:1::/48", "::/96")
-)
+_EMBEDDING_NETWORKS = (IPv6Network("64:ff9b::/96"), IPv6Network("::/96"))
+# NAT64 of a local network, which may put the IPv4 address elsewhere (RFC 8215).
+_LOCAL_TRANSLATION = IPv6Network("64:ff9b:1::/48")
+# Public addresses that mean a service of the machine's own host (Azure).
+_LOCAL_SERVICES = frozenset({IPv4Address("168.63.129.16")})
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +72,8 @@ def is_public(ip: IPAddress) -> bool:
 
     An IPv6 address that stands for an IPv4 address is public if the IPv4 address is.
     """
+    if ip in _LOCAL_SERVICES or ip in _LOCAL_TRANSLATION:
+        return False
     if isinstance(ip, IPv6Address):
         embedded = _find_embedded(ip)
         if embedded is not None:

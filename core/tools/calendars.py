@@ -7,8 +7,10 @@ used. Both libraries block, so they run in threads. What a feed contains is kept
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import re
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time, timedelta
 from math import ceil
@@ -27,8 +29,10 @@ from core.tools.web_client import WebClient
 FEED_CACHE_S = 600.0
 MAX_FEED_BYTES = 10_000_000
 MAX_EVENTS = 200
+MAX_THREADS = 2
 MAX_DAYS = 400
 """A longer span isn't searched."""
+_TOO_FREQUENT = ("SECONDLY", "MINUTELY")
 _PLACEHOLDER = re.compile(r"\$\{(\w+)\}")
 _log = structlog.get_logger("calendars")
 
@@ -63,6 +67,10 @@ class Calendars:
     # The values of the variables that the sources name.
     variables: Mapping[str, str]
     _feeds: dict[str, tuple[bytes, float]] = field(default_factory=dict)
+    # Their own, so that slow calendars keep no other work waiting.
+    _threads: ThreadPoolExecutor = field(
+        default_factory=lambda: ThreadPoolExecutor(MAX_THREADS, "calendar")
+    )
 
     async def list_events(self, start: datetime, end: datetime, zone: ZoneInfo) -> Agenda:
         """Return the events that overlap a span of time. `start` and `end` are aware.
@@ -118,12 +126,19 @@ class Calendars:
         self, name: str, start: datetime, end: datetime, zone: ZoneInfo
     ) -> list[CalendarEvent]:
         source = self.sources[name]
+        # Whole days, and times without a zone, are compared in the zone of the span.
+        start, end = start.astimezone(zone), end.astimezone(zone)
         if source.kind == "caldav":
             components = await self._run(name, lambda: self._search_caldav(name, start, end))
         else:
             content = await self._load_feed(name)
             components = await self._run(name, lambda: _expand(content, start, end))
-        return [event for each in components for event in _read_event(name, each, zone)]
+        events = []
+        for component in components:
+            # A damaged event is left out, so that the others are shown.
+            with contextlib.suppress(AttributeError, TypeError, ValueError, OverflowError):
+                events += _read_event(name, component, zone)
+        return events
 
     async def _run(self, name: str, work: Any) -> Any:
         """Run blocking work in a thread. Raises ToolError if it fails or takes too long."""
@@ -133,10 +148,15 @@ class Calendars:
         timeout_s = self.sources[name].timeout_s
         try:
             async with asyncio.timeout(timeout_s):
-                return await asyncio.to_thread(work)
+                return await asyncio.get_running_loop().run_in_executor(self._threads, work)
         except TimeoutError as error:
-            raise ToolError(f"it doesn't answer within {timeout_s:g} s.") from error
-        except (DAVError, RequestException, OSError, ValueError, KeyError) as error:
+            raise ToolError(
+                f"it doesn't answer within {timeout_s:g} s. A new event may have been added."
+            ) from error
+        except (
+            *(DAVError, RequestException, OSError, ArithmeticError),
+            *(ValueError, LookupError, TypeError, AttributeError),
+        ) as error:
             _log.warning("a calendar can't be read", calendar=name, error=type(error).__name__)
             raise ToolError(f"{type(error).__name__}. Check its address and password.") from error
 
@@ -152,8 +172,13 @@ class Calendars:
             is_allowed=_is_any,
             max_bytes=MAX_FEED_BYTES,
             respects_robots=False,
+            is_only_first_trusted=True,
         )
-        download = await client.download(url)
+        try:
+            download = await client.download(url)
+        except Refused as error:
+            # The sentence may quote the address, which is a secret.
+            raise ToolError("its address isn't one of a feed. Check it in secrets.env.") from error
         self._feeds[name] = (download.body, monotonic() + FEED_CACHE_S)
         return download.body
 
@@ -202,12 +227,27 @@ def _is_any(ip: IPAddress) -> bool:
 
 
 def _expand(content: bytes, start: datetime, end: datetime) -> list[Any]:
-    """Return the occurrences of a calendar file that overlap a span of time."""
+    """Return the occurrences of a calendar file that overlap a span of time.
+
+    Damaged events are left out, and events that recur every minute or second: a month has millions
+    of them.
+    """
     import recurring_ical_events  # type: ignore[import-untyped]
 
     from core.dates.calendar_file import parse_calendar
 
-    return list(recurring_ical_events.of(parse_calendar(content)).between(start, end))
+    calendar = parse_calendar(content)
+    calendar.subcomponents = [each for each in calendar.subcomponents if _can_expand(each)]
+    return list(recurring_ical_events.of(calendar).between(start, end))
+
+
+def _can_expand(component: Any) -> bool:
+    """Return whether a component has each time once, and doesn't recur too often."""
+    times = ("DTSTART", "DTEND", "DURATION", "RRULE")
+    if any(isinstance(component.get(name), list) for name in times):
+        return False
+    rule = component.get("RRULE")
+    return rule is None or str(rule.get("FREQ", [""])[0]).upper() not in _TOO_FREQUENT
 
 
 def _read_event(name: str, component: Any, zone: ZoneInfo) -> list[CalendarEvent]:

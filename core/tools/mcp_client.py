@@ -77,7 +77,7 @@ class McpConnection:
                     if cursor is None:
                         break
         except (*_ERRORS, TimeoutError) as error:
-            await self._disconnect()
+            await self._drop(client)
             raise ToolError(f"The MCP server {self.name} doesn't list its tools.") from error
         return tools
 
@@ -92,10 +92,10 @@ class McpConnection:
             raise ToolError(f"{self.name} gave no result within {timeout_s:g} s.") from error
         except MCPError as error:
             if error.error.code == CONNECTION_CLOSED:
-                await self._disconnect()
+                await self._drop(client)
             raise ToolError(f"{self.name} refused the call: {error.error.message}") from error
         except _ERRORS as error:
-            await self._disconnect()
+            await self._drop(client)
             raise ToolError(f"The connection to {self.name} broke off. Try again.") from error
         text = render_content(result)
         if result.is_error:
@@ -106,6 +106,12 @@ class McpConnection:
         """Close the connection. A server that Mneme started is ended."""
         async with self._lock:
             await self._disconnect()
+
+    async def _drop(self, client: Client) -> None:
+        """Close a client that failed, unless another call has already opened a new one."""
+        async with self._lock:
+            if self._client is client:
+                await self._disconnect()
 
     async def _connect(self) -> Client:
         """Return the open client, or open a new one. Raises ToolError if that fails."""

@@ -260,22 +260,28 @@ class McpServers:
         options = self._servers[offer.server]
         if options.people == "owner" and not await self._is_owner(context):
             raise Refused(f"Only the owner may use {offer.server}.")
-        result = await self._connection(offer.server).call(offer.tool.name, arguments)
-        text = neutralise(make_well_formed(result))[: options.max_result_chars]
-        return f"{_HEAD.format(server=offer.server)}\n{text or 'Done.'}"
+        unknown = arguments.keys() - offer.tool.schema_.get("properties", {}).keys()
+        # The gate doesn't compare the names of arguments with what the person typed.
+        if unknown and offer.effect is not Effect.READ:
+            raise ToolError(f"{offer.full_name} has no argument {min(unknown)[:60]!r}.")
+        try:
+            result = await self._connection(offer.server).call(offer.tool.name, arguments)
+        except ToolError as error:
+            raise ToolError(_frame(offer.server, str(error), options)) from error
+        return _frame(offer.server, result or "Done.", options)
 
 
 def find_effect(tool: _StoredTool, options: McpServer) -> Effect:
     """Return the effect of a tool: the one of the settings, or one that its server's hints imply.
 
-    Reading from a closed world is `READ`. What may delete or overwrite is `REMOVE`. Everything else
-    leaves the machine, so it is `SEND`.
+    A program on this machine that only reads what is its own is `READ`. What may delete or
+    overwrite is `REMOVE`. Everything else leaves the machine, so it is `SEND`.
     """
     if tool.name in options.effects:
         return Effect(options.effects[tool.name])
     if tool.is_destructive:
         return Effect.REMOVE
-    if tool.is_read_only and not tool.is_open:
+    if options.command and tool.is_read_only and not tool.is_open:
         return Effect.READ
     return Effect.SEND
 
@@ -302,6 +308,12 @@ def rank_offers(query: str, offers: Sequence[_Offer]) -> list[_Offer]:
         if score:
             scores.append((-score, index))
     return [offers[index] for _, index in sorted(scores)]
+
+
+def _frame(server: str, text: str, options: McpServer) -> str:
+    """Return a text of a server with its source, cut and without our own markup."""
+    safe_text = neutralise(make_well_formed(text))[: options.max_result_chars]
+    return f"{_HEAD.format(server=server)}\n{safe_text}"
 
 
 def _describe(offer: _Offer) -> str:

@@ -83,7 +83,7 @@ class DailyLimit:
     def take(self, context: ToolContext) -> None:
         """Count one call. Raises Refused if the account has none left today."""
         today = context.now.date()
-        if today != self._day:
+        if self._day is None or today > self._day:
             self._day = today
             self._calls.clear()
         calls = self._calls.get(context.account, 0)

@@ -79,13 +79,19 @@ class WebClient:
         *,
         max_bytes: int = MAX_PAGE_BYTES,
         respects_robots: bool = True,
+        is_only_first_trusted: bool = False,
     ) -> None:
-        """`timeout_s` limits a download with all its redirects."""
+        """`timeout_s` limits a download with all its redirects.
+
+        With `is_only_first_trusted`, redirects to other hosts must lead to public addresses,
+        whatever `is_allowed` says.
+        """
         self._timeout_s = timeout_s
         self._resolve = resolve
         self._is_allowed = is_allowed
         self._max_bytes = max_bytes
         self._respects_robots = respects_robots
+        self._is_only_first_trusted = is_only_first_trusted
         self._slots = asyncio.Semaphore(bound_connections(_MAX_CONNECTIONS))
         # The rules of robots.txt by origin, and until when they hold on the monotonic clock.
         self._robots: dict[str, tuple[RobotFileParser, float]] = {}
@@ -101,8 +107,13 @@ class WebClient:
             ) from error
 
     async def _download(self, url: str) -> Download:
+        first_host = ""
         for _ in range(MAX_REDIRECTS + 1):
             target = await check_address(urldefrag(url)[0], self._resolve, self._is_allowed)
+            first_host = first_host or target.host
+            if self._is_only_first_trusted and target.host != first_host:
+                # The owner chose the first address. What it leads to may be anything.
+                target = await check_address(target.url, self._resolve, is_public)
             if self._respects_robots and not await self._may_read(target):
                 raise Refused(f"{target.host} doesn't allow programs to read this page.")
             response = await self._request(target, self._max_bytes)

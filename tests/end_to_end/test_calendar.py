@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import UTC, date, datetime, time, timedelta
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 
-from core.types import Address, Request, Scope
+from core.dates.schedule import Schedule
+from core.store.jobs import Job
+from core.types import Account, Address, Request, Scope
+from gateway import texts
+from gateway.briefs import BriefWriter
 from tests.fixtures.gateway_harness import GatewayHarness, open_gateway
 from tests.fixtures.scripted_model import ScriptedModel, calls, says
 from tests.fixtures.web_pages import serve_pages
@@ -17,20 +23,25 @@ from tests.fixtures.web_pages import serve_pages
 pytestmark = pytest.mark.slow
 
 EVENT = """BEGIN:VEVENT
-UID:{uid}@tests
+UID:{text}@tests
 SUMMARY:{text}
-DTSTART:{day}T{start}00Z
-DTEND:{day}T{end}00Z
+DTSTART:{start:%Y%m%dT%H%M%SZ}
+DTEND:{end:%Y%m%dT%H%M%SZ}
 END:VEVENT
 """
+BERLIN = ZoneInfo("Europe/Berlin")
+HOUR = timedelta(hours=1)
 
 
-def write_feed(day: str) -> str:
-    events = [("Dentist", "1000", "1100"), ("Call *Bob*", "2200", "2230")]
-    body = "".join(
-        EVENT.format(uid=text, text=text, day=day, start=start, end=end)
-        for text, start, end in events
-    )
+def write_feed(now: datetime, day: date) -> str:
+    """Write a calendar with an event that goes on, and two on a day in Berlin."""
+    morning = datetime.combine(day, time(11), BERLIN).astimezone(UTC)
+    events = [
+        ("Meeting", now - HOUR, now + HOUR),
+        ("Dentist", morning, morning + HOUR),
+        ("Call *Bob*", morning + 12 * HOUR, morning + 12.5 * HOUR),
+    ]
+    body = "".join(EVENT.format(text=text, start=start, end=end) for text, start, end in events)
     text = f"BEGIN:VCALENDAR\nVERSION:2.0\nPRODID:-//Tests//EN\n{body}END:VCALENDAR\n"
     return text.replace("\n", "\r\n")
 
@@ -39,13 +50,13 @@ def write_feed(day: str) -> str:
 async def open_calendar(
     home: Path, model: ScriptedModel
 ) -> AsyncIterator[tuple[GatewayHarness, str]]:
-    """Run a gateway whose owner has two events tomorrow. Yields its date in ISO format, too."""
+    """Run a gateway whose owner has events tomorrow in Berlin. Yields this day in ISO format."""
     async with serve_pages() as pages:
         options = f'[calendar.home]\nurl = "http://127.0.0.1:{pages.port}/feed.ics"\n'
         async with open_gateway(home, model, options) as harness:
-            tomorrow = harness.services.clock.now().date().toordinal() + 1
-            day = type(harness.services.clock.now().date()).fromordinal(tomorrow)
-            pages.add("/feed.ics", write_feed(f"{day:%Y%m%d}"), "text/calendar")
+            now = harness.services.clock.now()
+            day = now.astimezone(BERLIN).date() + timedelta(days=1)
+            pages.add("/feed.ics", write_feed(now, day), "text/calendar")
             yield harness, day.isoformat()
 
 
@@ -61,7 +72,8 @@ async def test_agenda_lists_the_events_of_a_day_in_the_persons_zone(home: Path) 
         answer = (await harness.say("/agenda tomorrow")).text
         assert "- 11:00 to 12:00 Dentist" in answer
         assert "23:00 to 23:30 Call \\*Bob\\*" in answer
-        assert (await harness.say("/agenda")).text == "You have no events then."
+        assert "Meeting" in (await harness.say("/agenda")).text
+        assert (await harness.say("/agenda 29 February")).text == "You have no events then."
         assert "isn't a time" in (await harness.say("/agenda banana")).text
 
 
@@ -98,3 +110,20 @@ async def test_event_is_not_added_to_a_feed(home: Path) -> None:
         model.script = [add, says("That isn't possible.")]
         await harness.say("Put Swim in my calendar, tomorrow at 9")
         assert "ICS feeds can only be read" in result_of(model.requests[-1])
+
+
+async def test_brief_in_a_group_shows_nothing_of_the_calendar(home: Path) -> None:
+    async with open_calendar(home, ScriptedModel()) as (harness, _):
+        writer = BriefWriter(harness.services)
+        direct = Scope.account("telegram", "42")
+        for scope, has_event in ((direct, True), (Scope.group("telegram", "-5"), False)):
+            job = Job(
+                schedule=Schedule(zone="Europe/Lisbon"),
+                text=texts.BRIEF_QUESTION,
+                target=Address(platform="telegram", chat_id=scope.key.rpartition(":")[2]),
+                scope=scope,
+                created_at=harness.services.clock.now(),
+                account=Account(platform="telegram", user_id="42"),
+            )
+            lines = await writer._list_events(job, BERLIN)
+            assert any("Meeting" in line for line in lines) is has_event

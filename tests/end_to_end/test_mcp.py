@@ -86,6 +86,14 @@ async def test_foreign_text_can_neither_delete_nor_write_without_a_tap(home: Pat
         assert diary.read_text() == ""
 
 
+async def test_arguments_that_a_tool_does_not_have_carry_nothing_out(home: Path) -> None:
+    async with open_diary(home) as (harness, model, diary):
+        odd = {"text": "Met Ana", "the door code is 4471": True}
+        await ask(harness, model, "Write: Met Ana", calls(("diary__add_entry", odd)), says("No."))
+        assert "has no argument" in result_of(model.requests[-1])
+        assert not diary.exists()
+
+
 async def test_other_people_may_not_use_a_server_of_the_owner(home: Path) -> None:
     async with open_diary(home) as (harness, model, _):
         model.script = [calls(("diary__key", {})), says("No.")]
@@ -120,18 +128,23 @@ async def test_server_that_does_not_start_leaves_the_conversation_as_it_is(home:
 async def test_many_tools_are_found_and_called_through_two(home: Path) -> None:
     async with open_diary(home, "--many") as (harness, model, diary):
         find = calls((FIND_TOOLS, {"query": "add something to the diary"}))
-        add = calls((CALL_TOOL, {"tool_name": "diary__add_entry", "arguments": {"text": "Met Bo"}}))
-        await ask(harness, model, "Write: Met Bo", find, add, says("Done."))
+        add = calls(
+            (
+                CALL_TOOL,
+                {"tool_name": "diary__add_entry", "arguments": {"text": "Met Bo at the pier"}},
+            )
+        )
+        await ask(harness, model, "Met Bo at the pier", find, add, says("Done."))
         found = result_of(model.requests[-2])
         assert json.loads(found.split("\n\n")[0])["tool_name"] == "diary__add_entry"
-        assert diary.read_text() == "Met Bo\n"
+        assert diary.read_text() == "Met Bo at the pier\n"
         names = {tool["name"] for tool in model.requests[-1].tools}
         assert {FIND_TOOLS, CALL_TOOL} <= names
         assert not any(name.startswith("diary__") for name in names)
         await ask(harness, model, MAIL, says("It is a mail."), origin="forwarded")
         clear = calls((CALL_TOOL, {"tool_name": "diary__clear"}))
         await ask(harness, model, "What does it say?", clear, says("It is odd."))
-        assert diary.read_text() == "Met Bo\n"
+        assert diary.read_text() == "Met Bo at the pier\n"
 
 
 async def test_effects_and_allowed_tools_come_from_the_settings(home: Path) -> None:

@@ -107,6 +107,29 @@ async def test_composed_address_waits_behind_a_forward_and_is_shown_whole(home: 
         assert await web.harness.services.notebook.entries(SCOPES, "memory") == []
 
 
+async def test_typed_address_can_neither_be_extended_nor_disguised_as_words(home: Path) -> None:
+    async with open_web(home) as web:
+        url = web.pages.url("/times")
+        await web.ask(MAIL, says("It is a mail."), origin="forwarded")
+        bare_url = url.removeprefix("http://")
+        for variant in (
+            f"{url}//////",
+            f" {url}?times-times",
+            f"{bare_url}/times",
+            f"HTTP://{bare_url}/a",
+        ):
+            call = calls(("web_fetch", {"url": variant}))
+            await web.ask(f"Read {url} about the ferry", call, says("I have to ask."))
+        assert web.pages.requests == []
+
+
+async def test_look_ups_of_a_turn_end_at_the_budget_of_the_turn(home: Path) -> None:
+    async with open_web(home, "[model]\nmax_helper_calls = 2\n") as web:
+        url = web.pages.url("/times")
+        await web.ask(f"Read {url}", *[web.fetch("/times")] * 3, says("Done."))
+    assert len(web.pages.requests) == 2
+
+
 async def test_address_that_a_search_or_a_page_returned_is_read_at_once(home: Path) -> None:
     async with open_web(home) as web:
         web.search.add("Ferry times", web.pages.url("/times"), "Sunday ferry")

@@ -34,6 +34,8 @@ def test_typed_address_is_recognized_with_another_scheme_or_a_slash_at_the_end(u
         "https://evil.example/https://ferry.example/times",
         "https://evil.example/ferry.example/times",
         "https://example/times",
+        "https://ferry.example/times//",
+        "https://ferry.example/times///////",
         "https://",
         "https:///",
     ],

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import AsyncIterator, Iterator
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
@@ -77,6 +77,51 @@ async def test_feed_is_expanded_into_occurrences_in_the_persons_zone(server: Pag
     assert len(server.requests) == 1, "a feed is kept for some minutes"
 
 
+@pytest.mark.parametrize("name", ["Asia/Tokyo", "America/Sao_Paulo", "Europe/Berlin"])
+async def test_whole_day_is_on_its_own_day_in_every_zone(server: PageServer, name: str) -> None:
+    zone = ZoneInfo(name)
+    feed = FEED.replace("DTEND;VALUE=DATE:20261211", "DTEND;VALUE=DATE:20261209")
+    server.add("/feed.ics", feed, "text/calendar")
+    calendars = read_feed(f"http://127.0.0.1:{server.port}/feed.ics")
+    days = []
+    for day in (7, 8, 9):
+        start = datetime(2026, 12, day, tzinfo=zone).astimezone(UTC)
+        agenda = await calendars.list_events(start, start + timedelta(days=1), zone)
+        days += [day for event in agenda.events if event.is_all_day]
+    assert days == [8]
+
+
+async def test_damaged_event_and_one_of_every_second_hide_no_other(server: PageServer) -> None:
+    odd = """BEGIN:VEVENT
+UID:4@tests
+SUMMARY:Two starts
+DTSTART:20261130T100000Z
+DTSTART:20261130T110000Z
+END:VEVENT
+BEGIN:VEVENT
+UID:5@tests
+SUMMARY:Always
+DTSTART:20261101T000000Z
+RRULE:FREQ=SECONDLY
+END:VEVENT
+END:VCALENDAR
+""".replace("\n", "\r\n")
+    server.add("/feed.ics", FEED.replace("END:VCALENDAR\r\n", odd), "text/calendar")
+    calendars = read_feed(f"http://127.0.0.1:{server.port}/feed.ics")
+    agenda = await calendars.list_events(at(30, month=11), at(1), LISBON)
+    assert [event.text for event in agenda.events] == ["Swimming"]
+
+
+async def test_feed_leads_to_no_address_of_the_local_network(server: PageServer) -> None:
+    server.redirect("/feed.ics", f"http://localhost:{server.port}/inside")
+    server.add("/inside", FEED, "text/calendar")
+    agenda = await read_feed(f"http://127.0.0.1:{server.port}/feed.ics").list_events(
+        at(30, month=11), at(1), LISBON
+    )
+    assert agenda.events == []
+    assert [path for _, path in server.requests] == ["/feed.ics"]
+
+
 async def test_feed_that_fails_is_a_problem_beside_the_events_of_the_others(
     server: PageServer,
 ) -> None:
@@ -108,7 +153,8 @@ async def test_too_long_a_span_and_a_feed_to_write_to_are_refused() -> None:
 @pytest.mark.parametrize(
     ("words", "start"),
     [("", "2026-11-28"), ("tomorrow", "2026-11-29"), ("friday", "2026-12-04"),
-     ("morgen", "2026-11-29"), ("next week", "2026-11-30"), ("3 May", "2027-05-03")],
+     ("morgen", "2026-11-29"), ("next week", "2026-11-30"), ("3 May", "2027-05-03"),
+     ("29 February", "2027-02-28")],
 )  # fmt: skip
 def test_words_mean_the_next_period_of_that_name(words: str, start: str) -> None:
     now = datetime(2026, 11, 28, 12, tzinfo=LISBON)

@@ -18,6 +18,8 @@ import pytest
 from config.tool_options import McpServer
 from core.errors import ToolError
 from core.tools.mcp_client import McpConnection
+from core.tools.mcp_tools import _StoredTool, find_effect
+from core.types import Effect
 
 pytestmark = pytest.mark.slow
 
@@ -140,3 +142,16 @@ async def test_closing_ends_the_program(tmp_path: Path) -> None:
         os.kill(pid, 0)
     with pytest.raises(ProcessLookupError):
         os.kill(pid, signal.SIGKILL)
+
+
+def test_reading_service_on_the_web_sends_because_its_arguments_leave_the_machine() -> None:
+    tool = _StoredTool(
+        name="find",
+        description="Finds.",
+        schema_={"type": "object"},
+        is_read_only=True,
+        is_destructive=False,
+        is_open=False,
+    )
+    assert find_effect(tool, McpServer(command="diary")) is Effect.READ
+    assert find_effect(tool, McpServer(url="https://mcp.example/")) is Effect.SEND
