@@ -198,7 +198,7 @@ ADVICE = ("Be honest", "When the person ")
 """Lines that say nothing about the window."""
 
 
-READING = ("session_search", "skill_view")
+READING = ("session_search", "skill_view", "find_files")
 """Of the tools that the guidance speaks of, those of which it speaks in a schedule too."""
 
 

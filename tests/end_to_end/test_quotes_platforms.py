@@ -68,7 +68,7 @@ ANSWERED: tuple[tuple[str, dict[str, Any], str], ...] = (
         "“Ben”|> (sticker)",
     ),
     ("a photo", {"photo": PHOTO}, "“Ben”|> (photo)"),
-    ("a poll", {"poll": POLL}, "“Ben”"),
+    ("a poll", {"poll": POLL}, "“Ben”|> Poll: {tea? Options:}"),
     (
         "an anonymous admin's",
         {

@@ -105,6 +105,8 @@ async def test_the_model_has_no_tool_that_writes(home: Path) -> None:
         await harness.say("remember that quetzal likes tea")
         assert {tool["name"] for tool in model.requests[0].tools} == {
             "session_search",
+            "read_document",
+            "find_files",
             "skills_list",
             "skill_view",
         }
