@@ -10,6 +10,7 @@ from __future__ import annotations
 import io
 import logging
 import os
+import signal
 import sys
 import threading
 import traceback
@@ -46,7 +47,10 @@ COMMANDS_BY_MODULE: Mapping[str, Mapping[str, str]] = {
         "media": "Show the files that people sent, and remove them.",
     },
     "setup.wizard": {
-        "setup": "Set up Mneme: time zone, model, Telegram, Discord and earlier conversations.",
+        "setup": (
+            "Set up Mneme: time zone, model, Telegram, Discord, earlier conversations, backups,"
+            " service."
+        ),
     },
     "setup.service": {
         "service": "Run Mneme in the background, also after you log out or restart the machine.",
@@ -101,6 +105,7 @@ def main() -> None:
     if problem:
         sys.exit(problem)
     _open_missing_streams()
+    _listen_to_ctrl_c()
     sys.excepthook = _report_crash
     threading.excepthook = _log_background_error
     sys.unraisablehook = _log_background_error
@@ -185,6 +190,15 @@ def _open_missing_streams() -> None:
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115
+
+
+def _listen_to_ctrl_c() -> None:
+    """In a terminal, let Ctrl-C interrupt, also if the program that started us ignores it.
+
+    A script that ignores the signal passes that on, and Python then leaves it ignored.
+    """
+    if sys.stdin.isatty() and signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def _report_crash(

@@ -49,6 +49,7 @@ def test_option_is_set_and_every_other_line_stays(home: Path) -> None:
     [
         ("modle.chat", "x", "There is no option modle.chat. Did you mean model.chat?"),
         ("chat", "x", "There is no option chat. Did you mean model.chat?"),
+        ("servers.openai.chat", "x", "Did you mean model.servers.openai.chat?"),
         ("model.tries", "many", "model.tries: should be a whole number."),
         ("general.zone", "Europe/Lissabon", "isn't a time zone"),
         ("model.chat.deep", "x", "can't be set"),

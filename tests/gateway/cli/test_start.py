@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import pty
+import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
+
+from tests.fixtures.forked import ROOT
 
 LATER = ("dateparser", "discord", "ijson", "markdown_it", "openai", "telegram")
 """Packages, and below modules of ours, that a command loads when it comes to need them."""
@@ -30,6 +37,45 @@ def test_who_ends_it_while_it_is_loading_sees_no_trace() -> None:
     script = "import gateway.cli.main as main\ndef app(words): raise KeyboardInterrupt\nmain.app = app\nmain.main()"
     code, out, error = run(script)
     assert (code != 0, out, error) == (True, "", "")
+
+
+@pytest.mark.slow
+def test_ctrl_c_in_a_terminal_is_heard_also_if_the_program_that_starts_us_ignores_it(
+    home: Path,
+) -> None:
+    """As in a script with ``trap '' INT``: who presses Ctrl-C wants to leave all the same."""
+    terminal, inside = pty.openpty()
+    with subprocess.Popen(
+        [
+            "sh",
+            "-c",
+            "trap '' INT; exec \"$@\"",
+            "-",
+            sys.executable,
+            "-m",
+            "gateway.cli.main",
+            "setup",
+        ],
+        stdin=inside,
+        stdout=inside,
+        stderr=inside,
+        env={**os.environ, "MNEME_HOME": str(home), "PYTHONPATH": str(ROOT), "TERM": "xterm"},
+    ) as process:
+        os.close(inside)
+        try:
+            shown = b""
+            while b"time zone" not in shown.lower() or not shown.endswith(b": "):
+                shown += os.read(terminal, 10_000)
+            process.send_signal(signal.SIGINT)
+            # A terminal says with an error that nobody writes to it any more.
+            with contextlib.suppress(OSError):
+                while chunk := os.read(terminal, 10_000):
+                    shown += chunk
+            assert process.wait(60) == 130
+        finally:
+            process.kill()
+            os.close(terminal)
+    assert b"Setup has stopped." in shown
 
 
 @pytest.mark.slow
