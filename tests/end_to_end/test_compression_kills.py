@@ -24,8 +24,11 @@ from tests.fixtures.live_system import KEY, LiveSystem
 from tests.fixtures.messages_api import MessagesApi
 from tests.fixtures.model_reply import ModelReply
 
-SMALL = "[model]\nwindow_tokens = 13000\n"
-LONG = "the quay is long and the ferry is slow. " * 85
+# The guidance and the tools take about 7,000 tokens of each request. With the last turns, a summary
+# and the next message they must stay below three quarters of the window, or the continued
+# conversation is compressed a second time, as it should be.
+SMALL = "[model]\nwindow_tokens = 20000\n"
+LONG = "the quay is long and the ferry is slow. " * 170
 SUMMARY = "## Goal\n- Catch the ferry.\n## Decisions, and what they replaced\n- Nine, not ten."
 NOTE = {"target": "memory", "action": "add", "content": "We decided to take the ferry at nine"}
 
