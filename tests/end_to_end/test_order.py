@@ -15,6 +15,7 @@ import pytest
 from config.settings import Settings
 from gateway.app import run_gateway
 from tests.fixtures.bot_api import BotApi
+from tests.fixtures.media_samples import make_photo
 from tests.fixtures.messages_api import MessagesApi
 from tests.fixtures.model_reply import ModelReply
 
@@ -94,6 +95,7 @@ async def test_a_burst_is_answered_once(home: Path, is_album: bool) -> None:
         return ModelReply.say(f"I read {asked}", hold=gate)
 
     async with BotApi() as api, MessagesApi(read, key=KEY) as model:
+        api.server.add("f", make_photo())
         async with living(home, api, ANTHROPIC_API_KEY=KEY, ANTHROPIC_BASE_URL=model.url):
             for word in words:
                 api.user_says(PERSON, word, **(part if is_album else {}))
