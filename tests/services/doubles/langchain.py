@@ -6,6 +6,7 @@ import json
 import sqlite3
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from aiohttp import web
 
@@ -52,5 +53,14 @@ class VectorsDouble(LangChainDouble):
 
     def texts(self) -> Sequence[str]:
         files = [home / "providers" / "vectors" / "vectors.json" for home in self.homes]
-        stores = [json.loads(file.read_text() or "{}") for file in files if file.exists()]
+        stores = [_read_store(file) for file in files if file.exists()]
         return [entry["text"] for store in stores for entry in store.values()]
+
+
+def _read_store(file: Path) -> dict[str, Any]:
+    """Read the file of a vector store, which is empty or half written while it changes."""
+    try:
+        store: dict[str, Any] = json.loads(file.read_text())
+    except ValueError:
+        return {}
+    return store
