@@ -10,6 +10,8 @@ import pytest
 from core.agent.offline import OfflineModel
 from core.store.jobs import Job
 from core.types import Address
+from gateway import services
+from tests.fixtures.clock import SteadyClock
 from tests.fixtures.gateway_harness import GatewayHarness, open_gateway
 from tests.fixtures.scripted_model import ScriptedModel, says
 
@@ -99,6 +101,13 @@ async def test_target_moves_a_reminder_to_another_topic_and_not_to_another_perso
         assert (await _job(harness)).target == Address(platform="telegram", chat_id="42")
 
 
+@pytest.fixture
+def noon(monkeypatch: pytest.MonkeyPatch, clock: SteadyClock) -> None:
+    """It is Friday noon, so that the day is long enough."""
+    monkeypatch.setattr(services, "WallClock", lambda: clock)
+
+
+@pytest.mark.usefixtures("noon")
 async def test_brief_without_a_model_lists_the_day_and_what_waits(home: Path) -> None:
     async with open_gateway(home, OFFLINE) as harness:
         assert "is set for every day at 07:30" in (await harness.say("/cron brief")).text
@@ -117,6 +126,7 @@ async def test_checkin_without_a_model_asks_how_things_are_going(home: Path) -> 
         assert (await _run_without_model(harness, 1)).startswith("How are things going?")
 
 
+@pytest.mark.usefixtures("noon")
 async def test_brief_with_a_model_gives_it_the_facts_of_the_day(home: Path) -> None:
     model = ScriptedModel(says("Good morning!"))
     async with open_gateway(home, model) as harness:
