@@ -15,9 +15,10 @@ from core.memory.service import RemoteService, SyncItem
 from core.types import LOCAL_SCOPE
 from tests.end_to_end.test_provider_restart import chatting, say
 from tests.fixtures.command_line import good
-from tests.fixtures.provider_harness import harness
+from tests.fixtures.provider_harness import ProviderHarness, harness
 from tests.services.engines.conftest import EngineSubject
 
+MAX_RECALLS = 6
 SAID = ["The boat is called Molly.", "The dog is called Rex.", "The cat is called Tom."]
 
 
@@ -47,8 +48,16 @@ async def test_a_talk_of_three_turns_with_a_kill_between_is_known_to_it_once(
         await _left(process)
     async with harness(home, [subject.made(home)], 20) as one:
         for line in SAID:
-            assert sum(line in known for known in await one.recalled(line, LOCAL_SCOPE)) == 1
+            assert sum(line in known for known in await _recall(one, line)) == 1
             assert await one.recalled(line) == []
+
+
+async def _recall(one: ProviderHarness, line: str) -> Sequence[str]:
+    """Recall a line. An engine that gives no answer in time on a busy machine is asked again."""
+    for _ in range(MAX_RECALLS):
+        if known := await one.recalled(line, LOCAL_SCOPE):
+            return known
+    return ()
 
 
 async def test_what_waited_at_a_crash_is_told_by_the_next_once(
