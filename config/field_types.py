@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Mapping
 from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Literal
@@ -17,6 +18,21 @@ from pydantic import AfterValidator, BeforeValidator, Field
 VARIABLE = re.compile(r"[A-Z][A-Z0-9_]+")
 # A variable inside of a value: "Bearer ${LINEAR_KEY}".
 PLACEHOLDER = re.compile(r"\$\{([A-Z][A-Z0-9_]+)\}")
+
+
+def fill_placeholders(value: str, variables: Mapping[str, str]) -> str:
+    """Replace each ``${NAME}`` by the value of the variable, which is inserted as it is.
+
+    Raises ValueError, with a sentence that names the variable, if one isn't set.
+    """
+
+    def find_value(match: re.Match[str]) -> str:
+        name = match[1]
+        if name not in variables:
+            raise ValueError(f"{name} isn't set. Put it into secrets.env.")
+        return variables[name]
+
+    return PLACEHOLDER.sub(find_value, value)
 
 
 def _resolve_zone(name: str) -> str:

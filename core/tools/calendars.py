@@ -20,6 +20,7 @@ from zoneinfo import ZoneInfo
 
 import structlog
 
+from config.field_types import fill_placeholders
 from config.tool_options import CalendarSource
 from core.dates.schedule import resolve_wall_time
 from core.errors import MnemeError, Refused, ToolError
@@ -33,7 +34,6 @@ MAX_THREADS = 2
 MAX_DAYS = 400
 """A longer span isn't searched."""
 _TOO_FREQUENT = ("SECONDLY", "MINUTELY")
-_PLACEHOLDER = re.compile(r"\$\{(\w+)\}")
 _log = structlog.get_logger("calendars")
 
 
@@ -183,13 +183,11 @@ class Calendars:
         return download.body
 
     def _fill(self, value: str) -> str:
-        """Replace ``${NAME}`` by the value of the variable. Raises ToolError if it isn't set."""
-        match = _PLACEHOLDER.search(value)
-        if match is None:
-            return value
-        if match[1] not in self.variables:
-            raise ToolError(f"{match[1]} isn't set. Put it into secrets.env.")
-        return self._fill(value.replace(match[0], self.variables[match[1]]))
+        """Replace each ``${NAME}`` by its variable. Raises ToolError if one isn't set."""
+        try:
+            return fill_placeholders(value, self.variables)
+        except ValueError as error:
+            raise ToolError(str(error)) from error
 
     def _open_caldav(self, name: str) -> list[Any]:
         """Return the calendars of a CalDAV account."""

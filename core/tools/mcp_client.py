@@ -22,6 +22,7 @@ from mcp import Client, MCPError, StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.types import CONNECTION_CLOSED, CallToolResult, Implementation, TextContent, Tool
 
+from config.field_types import fill_placeholders
 from config.tool_options import McpServer
 from core.errors import ToolError
 
@@ -156,7 +157,7 @@ class McpConnection:
             async with self._open_client() as client:
                 ready.set_result(client)
                 await closing.wait()
-        except _ERRORS as error:
+        except (*_ERRORS, ToolError) as error:
             if not ready.done():
                 ready.set_exception(error)
 
@@ -164,9 +165,8 @@ class McpConnection:
     async def _open_client(self) -> AsyncIterator[Client]:
         async with AsyncExitStack() as stack:
             if self._options.url:
-                headers = {name: self._fill(value) for name, value in self._options.headers.items()}
                 http_client = httpx2.AsyncClient(
-                    headers=headers,
+                    headers=self._fill(self._options.headers),
                     timeout=httpx2.Timeout(CONNECT_TIMEOUT_S, read=self._options.timeout_s),
                 )
                 await stack.enter_async_context(http_client)
@@ -175,7 +175,7 @@ class McpConnection:
                 parameters = StdioServerParameters(
                     command=self._options.command,
                     args=list(self._options.args),
-                    env={name: self._fill(value) for name, value in self._options.env.items()},
+                    env=self._fill(self._options.env),
                 )
                 # What a server writes to its standard error isn't for the person at the terminal.
                 null_device = await asyncio.to_thread(open, os.devnull, "w", encoding="utf-8")
@@ -184,11 +184,14 @@ class McpConnection:
             client_info = Implementation(name="mneme", version="1")
             yield await stack.enter_async_context(Client(transport, client_info=client_info))
 
-    def _fill(self, value: str) -> str:
-        """Replace each ``${NAME}`` by the value of the variable."""
-        for name, secret in self._variables.items():
-            value = value.replace(f"${{{name}}}", secret)
-        return value
+    def _fill(self, values: Mapping[str, str]) -> dict[str, str]:
+        """Replace each ``${NAME}`` by its variable. Raises ToolError if one isn't set."""
+        try:
+            return {
+                name: fill_placeholders(value, self._variables) for name, value in values.items()
+            }
+        except ValueError as error:
+            raise ToolError(f"The MCP server {self.name} isn't started: {error}") from error
 
     async def _disconnect(self) -> None:
         self._client = None

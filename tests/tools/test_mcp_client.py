@@ -123,6 +123,17 @@ async def test_call_that_takes_too_long_ends_with_a_sentence(tmp_path: Path) -> 
             await diary.call("wait", {"seconds": 1})
 
 
+async def test_server_whose_variable_is_not_set_is_not_started_and_names_it(tmp_path: Path) -> None:
+    options = stdio_options(tmp_path / "diary", env={"DIARY_KEY": "${NOT_SET}"})
+    async with connect(options) as diary:
+        for _ in range(2):
+            with pytest.raises(ToolError, match=r"diary isn't started: NOT_SET isn't set\. Put it"):
+                await diary.list_tools()
+    async with connect(McpServer(url="http://127.0.0.1:9", headers={"Key": "${NOT_SET}"})) as web:
+        with pytest.raises(ToolError, match="NOT_SET isn't set"):
+            await web.list_tools()
+
+
 async def test_program_that_does_not_start_is_not_tried_again_at_once() -> None:
     async with connect(McpServer(command="/does/not/exist")) as missing:
         with pytest.raises(ToolError, match="can't be started or reached"):
