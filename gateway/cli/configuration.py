@@ -32,7 +32,7 @@ from config.settings import (
 )
 from config.variables import list_named_variables
 from gateway.cli import shell
-from gateway.cli.shell import AsJson, DefaultCommandGroup, print_json, print_text
+from gateway.cli.shell import AsJson, print_json, print_text
 from gateway.local.control import ask_gateway
 from gateway.services import is_running
 
@@ -48,16 +48,19 @@ ValueWords = Annotated[
 
 def add_commands(root: typer.Typer) -> None:
     """Add the commands of this module to the command line."""
-    config = typer.Typer(
-        cls=DefaultCommandGroup,
-        help=f"Show and change the settings in {SETTINGS_FILE} and {SECRETS_FILE}.",
+    help_text = f"Show and change the settings in {SETTINGS_FILE} and {SECRETS_FILE}."
+    shell.add_group(
+        root,
+        "config",
+        help_text,
+        {
+            "list": list_command,
+            "get": get_command,
+            "set": set_command,
+            "unset": unset_command,
+            "edit": edit_command,
+        },
     )
-    config.command("list")(list_command)
-    config.command("get")(get_command)
-    config.command("set")(set_command)
-    config.command("unset")(unset_command)
-    config.command("edit")(edit_command)
-    root.add_typer(config, name="config")
 
 
 def list_command(

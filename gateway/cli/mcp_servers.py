@@ -22,7 +22,7 @@ from config.settings import SETTINGS_FILE, Settings
 from config.tool_options import McpServer
 from core.errors import ToolError
 from gateway.cli import shell
-from gateway.cli.shell import AsJson, DefaultCommandGroup, print_json, print_text
+from gateway.cli.shell import AsJson, print_json, print_text
 from gateway.services import is_running
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="Your name for the server.")]
@@ -32,16 +32,19 @@ _SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|AUTHORIZATION", re.IGNOREC
 
 def add_commands(root: typer.Typer) -> None:
     """Add the commands of this module to the command line."""
-    mcp = typer.Typer(
-        cls=DefaultCommandGroup,
-        help="Connect programs and services whose tools the model may use (MCP servers).",
+    help_text = "Connect programs and services whose tools the model may use (MCP servers)."
+    shell.add_group(
+        root,
+        "mcp",
+        help_text,
+        {
+            "list": list_command,
+            "add": add_command,
+            "test": check_command,
+            "remove": remove_command,
+            "import": import_command,
+        },
     )
-    mcp.command("list")(list_command)
-    mcp.command("add")(add_command)
-    mcp.command("test")(check_command)
-    mcp.command("remove")(remove_command)
-    mcp.command("import")(import_command)
-    root.add_typer(mcp, name="mcp")
 
 
 def list_command(as_json: AsJson = False) -> None:

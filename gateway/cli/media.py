@@ -21,16 +21,19 @@ Number = Annotated[int, typer.Argument(help='The number that "list" shows.', sho
 
 def add_commands(root: typer.Typer) -> None:
     """Add the commands of this module to the command line."""
-    media = typer.Typer(
-        cls=shell.DefaultCommandGroup,
-        help="Show the files that people sent, and remove them.",
+    help_text = "Show the files that people sent, and remove them."
+    shell.add_group(
+        root,
+        "media",
+        help_text,
+        {
+            "list": list_command,
+            "show": show_command,
+            "remove": remove_command,
+            "usage": usage_command,
+            "transcribe": transcribe_command,
+        },
     )
-    media.command("list")(list_command)
-    media.command("show")(show_command)
-    media.command("remove")(remove_command)
-    media.command("usage")(usage_command)
-    media.command("transcribe")(transcribe_command)
-    root.add_typer(media, name="media")
 
 
 def list_command(

@@ -7,6 +7,7 @@ They show and change notes, facts and skills, by running the chat commands with 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import asdict
 from typing import Annotated
 
 import typer
@@ -14,14 +15,17 @@ import typer
 from core.notes.notebook import FILES
 from core.review.pending import ANYWAY
 from core.store.facts.rows import Fact
+from core.store.notes import NoteChange, PendingNote
 from core.types import Scope
 from gateway import texts
 from gateway.cli import shell
 from gateway.cli.memory_services import add_service_commands
-from gateway.cli.shell import AsJson, InScope, Limit, Words, Yes
+from gateway.cli.shell import AsJson, InScope, JsonLoader, Limit, Words, Yes
 from gateway.commands.registry import CommandContext
 from gateway.services import Services
 
+# A page of the history, in JSON.
+CHANGES_PER_PAGE = 20
 _MEMORY_COMMANDS = "memory.MemoryCommands"
 _SKILL_COMMANDS = "skills.SkillCommands"
 # The attributes of skills and facts that are printed as JSON.
@@ -43,22 +47,17 @@ Anyway = Annotated[
 
 def add_commands(app: typer.Typer) -> None:
     """Add the commands of this module to the command line."""
-    memory = typer.Typer(
-        cls=shell.DefaultCommandGroup,
-        help="Show and change notes and facts, and set up memory services.",
-    )
-    memory.command("list")(list_notes_command)
+    memory_help = "Show and change notes and facts, and set up memory services."
+    memory = shell.add_group(app, "memory", memory_help, {"list": list_notes_command})
     _add_chat_actions(memory, _MEMORY_COMMANDS, "memory", texts.table("MEMORY_ACTIONS"))
+    memory.command("history")(list_changes_command)
+    memory.command("pending")(list_pending_command)
+    memory.command("facts")(list_known_command)
     add_service_commands(memory)
-    app.add_typer(memory, name="memory")
 
-    skills = typer.Typer(
-        cls=shell.DefaultCommandGroup,
-        help="Procedures that the assistant follows: folders with a SKILL.md.",
-    )
-    skills.command("list")(list_skills_command)
+    skills_help = "Procedures that the assistant follows: folders with a SKILL.md."
+    skills = shell.add_group(app, "skills", skills_help, {"list": list_skills_command})
     _add_chat_actions(skills, _SKILL_COMMANDS, "skills", texts.table("SKILLS_ACTIONS"))
-    app.add_typer(skills, name="skills")
 
     app.command("remember")(remember_command)
     app.command("facts")(list_facts_command)
@@ -111,6 +110,75 @@ def list_notes_command(words: Words = None, scope: InScope = None, as_json: AsJs
         scope,
         load_json=load_json if as_json else None,
     )
+
+
+def list_changes_command(
+    page: Annotated[int, typer.Argument(min=1, max=10_000, help="2 is the next page.")] = 1,
+    scope: InScope = None,
+    as_json: AsJson = False,
+) -> None:
+    """List changes to notes and skills, latest first."""
+
+    async def load_json(services: Services, scopes: frozenset[Scope]) -> object:
+        offset = CHANGES_PER_PAGE * (page - 1)
+        changes = await services.notebook.history(scopes, CHANGES_PER_PAGE, offset)
+        return [_change_to_json(change) for change in changes]
+
+    _run_list(["history", str(page)], scope, load_json if as_json else None)
+
+
+def list_pending_command(scope: InScope = None, as_json: AsJson = False) -> None:
+    """List what waits for your decision."""
+
+    async def load_json(services: Services, scopes: frozenset[Scope]) -> object:
+        pending_notes = await services.notebook.review.list_pending(scopes)
+        return [_pending_to_json(note) for note in pending_notes]
+
+    _run_list(["pending"], scope, load_json if as_json else None)
+
+
+def list_known_command(words: Words = None, scope: InScope = None, as_json: AsJson = False) -> None:
+    """List facts, or those that match some words."""
+    if as_json:
+        list_facts_command(words, scope=scope, as_json=True)
+    else:
+        _run_list(["facts", *(words or ())], scope, None)
+
+
+def _run_list(words: list[str], scope: str | None, load_json: JsonLoader | None) -> None:
+    shell.run_chat_command(_MEMORY_COMMANDS, "memory", words, scope, load_json=load_json)
+
+
+def _change_to_json(change: NoteChange) -> dict[str, object]:
+    folder, path = change.skill or (None, None)
+    return {
+        "id": change.id,
+        "at": change.at,
+        "action": change.action,
+        "target": change.target,
+        "skill": folder,
+        "path": path,
+        "before": change.before,
+        "after": change.after,
+        "undoes": change.undoes,
+        "scope": change.scope.key,
+        "account": change.account.key if change.account else None,
+        "message_id": change.message_id,
+    }
+
+
+def _pending_to_json(note: PendingNote) -> dict[str, object]:
+    return {
+        "id": note.id,
+        "at": note.at,
+        "target": note.target,
+        "reason": note.reason,
+        "is_draft": note.is_draft,
+        "operations": [asdict(operation) for operation in note.operations],
+        "scope": note.scope.key,
+        "account": note.account.key if note.account else None,
+        "message_id": note.message_id,
+    }
 
 
 def list_skills_command(

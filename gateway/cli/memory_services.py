@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -16,6 +17,7 @@ from core.dates.periods import read_period
 from core.errors import ConfigError
 from core.memory.plugins import BUILT_IN, Plugins
 from core.memory.provider import MemoryProvider, Mode, sync_hooks_of
+from core.store.mailbox import OutboxCounts
 from core.store.sync import PLATFORM as MEMORY
 from core.store.sync import SyncQueue
 from gateway import texts
@@ -54,40 +56,69 @@ def providers_command(as_json: AsJson = False) -> None:
         states = await _load_provider_states(services, providers)
         warnings = list(problems.values())
         if as_json:
-            return {"providers": states, "warnings": warnings}
-        lines = [f"{name}: {state}" for name, state in states.items()]
+            rows = [{"name": name} | asdict(state) for name, state in states.items()]
+            return {"providers": rows, "warnings": warnings}
+        lines = [f"{name}: {_describe_provider(name, state)}" for name, state in states.items()]
         shell.print_text("\n".join(lines + warnings))
         return None
 
     shell.run_as_owner(work)
 
 
+@dataclass(frozen=True, slots=True)
+class _ProviderState:
+    """The state of a memory, built in or not."""
+
+    state: Literal["on", "off", "not set up", "broken"]
+    is_built_in: bool = False
+    mode: str = ""
+    # Messages that wait to be sent to a service, and those that couldn't be sent.
+    waiting: int = 0
+    undelivered: int = 0
+    error: str = ""
+
+
 async def _load_provider_states(
     services: Services, providers: Sequence[MemoryProvider]
-) -> dict[str, str]:
-    """Return the state of each memory, such as "on, hybrid" or "off", by its name.
+) -> dict[str, _ProviderState]:
+    """Return the state of each memory by its name.
 
     `providers` are the services that are switched on.
     """
     settings = services.settings
-    states = dict.fromkeys(BUILT_IN, "built in, always on")
+    states = dict.fromkeys(BUILT_IN, _ProviderState("on", is_built_in=True))
     plugins = Plugins(settings.home)
     for name in plugins.names():
-        is_set_up = name in settings.memory.providers
-        states[name] = "off" if is_set_up else f"not set up; run mneme memory setup {name}"
+        states[name] = _ProviderState("off" if name in settings.memory.providers else "not set up")
         try:
             plugins.load_form(name)
         except ConfigError as error:
-            states[name] = f"broken: {error}"
+            states[name] = _ProviderState("broken", error=str(error))
     for provider in providers:
         counts = await services.outbox.count_items(f"{MEMORY}:{provider.name}:")
-        sync_state = texts.describe_sync_state(counts)
-        states[provider.name] = f"on, {provider.mode}"
-        if sync_state:
-            states[provider.name] += f"; {sync_state}"
+        states[provider.name] = _ProviderState(
+            "on",
+            mode=provider.mode,
+            waiting=counts.held + counts.due,
+            undelivered=counts.dead,
+            error=counts.error,
+        )
     if not settings.memory.facts:
-        states["facts"] = "built in, switched off by memory.facts"
+        states["facts"] = _ProviderState("off", is_built_in=True)
     return states
+
+
+def _describe_provider(name: str, state: _ProviderState) -> str:
+    """Describe a memory, such as "on, hybrid" or "off"."""
+    if state.is_built_in:
+        key = "built_in" if state.state == "on" else "built_in_off"
+        return texts.table("PROVIDER_STATES")[key]
+    text = texts.table("PROVIDER_STATES")[state.state].format(
+        name=name, mode=state.mode, error=state.error
+    )
+    counts = OutboxCounts(held=0, due=state.waiting, dead=state.undelivered, error=state.error)
+    sync_state = texts.describe_sync_state(counts)
+    return f"{text}; {sync_state}" if sync_state else text
 
 
 def sync_command(

@@ -31,14 +31,13 @@ Numbers = Annotated[
 
 def add_commands(root: typer.Typer) -> None:
     """Add the commands of this module to the command line."""
-    outbox = typer.Typer(
-        cls=shell.DefaultCommandGroup,
-        help="Show messages that couldn't be delivered, and send them again or delete them.",
+    help_text = "Show messages that couldn't be delivered, and send them again or delete them."
+    shell.add_group(
+        root,
+        "outbox",
+        help_text,
+        {"list": list_command, "retry": retry_command, "drop": drop_command},
     )
-    outbox.command("list")(list_command)
-    outbox.command("retry")(retry_command)
-    outbox.command("drop")(drop_command)
-    root.add_typer(outbox, name="outbox")
 
 
 def list_command(as_json: AsJson = False) -> None:

@@ -162,6 +162,7 @@ async def _load_jobs(services: Services, scopes: frozenset[Scope]) -> object:
         {
             "job_id": job.id,
             "when": services.appointments.describe_time(job, is_full=False),
+            "schedule": asdict(job.schedule),
             "text": job.text,
             "is_prompt": job.is_prompt,
             "target": job.target.key,
@@ -169,6 +170,10 @@ async def _load_jobs(services: Services, scopes: frozenset[Scope]) -> object:
             "next_at": job.next_at.isoformat() if job.next_at else None,
             "next": [moment.isoformat() for moment in services.appointments.list_next_moments(job)],
             "is_paused": job.paused_at is not None,
+            "pause_reason": job.pause_reason,
+            "is_urgent": job.is_urgent,
+            "is_watch": job.is_watch,
+            "account": job.account.key if job.account else None,
         }
         for job in jobs
     ]
@@ -270,11 +275,13 @@ def status_command(
         """Print the status, one line for each subject."""
         if watch:
             await _watch_status(services)
-        lines = await _render_status(services)
         if as_json:
-            shell.print_json(dict(line.split(": ", 1) for line in lines))
+            from gateway.commands.status import load_state
+
+            live = ask_gateway(services.settings.home, "state")
+            shell.print_json(await load_state(services, live))
         else:
-            shell.print_text("\n".join(lines))
+            shell.print_text("\n".join(await _render_status(services)))
 
     shell.run_as_owner(work)
 

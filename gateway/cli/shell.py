@@ -13,8 +13,9 @@ import os
 import re
 import sys
 import uuid
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import date
 from importlib import import_module
 from typing import Annotated, Any, NoReturn
 
@@ -71,6 +72,17 @@ class DefaultCommandGroup(TyperGroup):
         if starts_with_option and not names_command_or_help and not ctx.resilient_parsing:
             args = [next(iter(self.commands)), *args]
         return super().parse_args(ctx, args)
+
+
+def add_group(
+    root: typer.Typer, name: str, help_text: str, commands: Mapping[str, Callable[..., None]]
+) -> typer.Typer:
+    """Add a group of commands, such as `mneme outbox`. The first command is the default."""
+    group = typer.Typer(cls=DefaultCommandGroup, help=help_text)
+    for command_name, function in commands.items():
+        group.command(command_name)(function)
+    root.add_typer(group, name=name)
+    return group
 
 
 def run_as_owner(work: Work, scope: str | None = None) -> None:
@@ -268,4 +280,8 @@ def print_text(text: str) -> None:
 
 def print_json(value: object) -> None:
     """Print a value as one line of JSON."""
-    typer.echo(json.dumps(value, ensure_ascii=False, default=str))
+    typer.echo(json.dumps(value, ensure_ascii=False, default=_to_json))
+
+
+def _to_json(value: object) -> str:
+    return value.isoformat() if isinstance(value, date) else str(value)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import date, timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from core.errors import Refused
@@ -14,7 +15,7 @@ from core.store.usage_and_limits import Spending
 from core.types import Answer, BillingScope, Command
 from gateway import texts
 from gateway.commands.registry import CommandContext, load_specs, make_button
-from gateway.services import STATE_FILE, Services
+from gateway.services import STATE_FILE, Services, is_running
 from gateway.upkeep.growth import SizeLog
 
 if TYPE_CHECKING:
@@ -123,17 +124,56 @@ class StatusCommands:
         return ", ".join(parts) or "empty"
 
     def _describe_store(self) -> str:
-        """Return the size of state.db with its write-ahead log, which has the latest changes."""
+        """Return the size of state.db, and whether it's damaged."""
         home = self._services.settings.home
-        size = 0
-        for file in (home / STATE_FILE, home / f"{STATE_FILE}-wal"):
-            if file.exists():
-                size += file.stat().st_size
-        text = f"{size / 1e6:.1f} MB in {home}"
+        text = f"{_measure_store(home) / 1e6:.1f} MB in {home}"
         damage = self._services.database.damage
         if damage:
             text = f"{text}; **damaged** ({escape(damage)}). `mneme check --repair` saves the rest"
         return text
+
+
+async def load_state(services: Services, live: Mapping[str, Any] | None) -> dict[str, object]:
+    """Return the status as fields, for programs.
+
+    `live` is what the running process says about itself. Without it, the states of the platforms
+    are the last ones that a process has stored.
+    """
+    settings = services.settings
+    state = "stopped"
+    if live:
+        state = "running"
+    elif is_running(settings.home):
+        state = "unreached"
+    platforms = live["platforms"] if live else await services.load_platform_states()
+    counts = await services.outbox.count_items()
+    size_log = SizeLog(settings, services.database, services.clock)
+    sizes, growth = await size_log.measure()
+    return {
+        "state": state,
+        "process": live["process"] if live else None,
+        "version": live["version"] if live else None,
+        "started_at": live["started_at"] if live else None,
+        "unanswered": live["unanswered"] if live else None,
+        "home": str(settings.home),
+        "platforms": dict(platforms),
+        "models": list(settings.model.chat_models) if settings.has_model else [],
+        "helper_model": settings.model.helper if settings.has_model else None,
+        "embeddings": await services.embeddings.describe_state() if services.embeddings else None,
+        "active_jobs": len(await services.jobs.list_active()),
+        "outbox": {"due": counts.due, "undelivered": counts.dead},
+        "state_db_bytes": _measure_store(settings.home),
+        "damage": services.database.damage or None,
+        "bytes": dict(sizes),
+        "bytes_per_month": None if growth is None else {k: round(v) for k, v in growth.items()},
+        "waiting_for_approval": len(await services.people.list_pending(services.clock.now())),
+    }
+
+
+def _measure_store(home: Path) -> int:
+    """Return the size of state.db with its write-ahead log, which has the latest changes."""
+    files = (home / STATE_FILE, home / f"{STATE_FILE}-wal")
+    return sum(file.stat().st_size for file in files if file.exists())
 
 
 class UsageCommands:

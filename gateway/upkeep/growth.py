@@ -63,9 +63,7 @@ class SizeLog:
 
         For example: ``database 12.3 MB (+1.2 a month), files 0.4 MB (+0.0)``.
         """
-        sizes = await asyncio.to_thread(measure_sizes, self._settings)
-        days = await self._load()
-        growth = compute_growth(sizes, self._clock.now().date(), days)
+        sizes, growth = await self.measure()
         parts = []
         for name in NAMES:
             part = f"{name} {sizes[name] / 1e6:.1f} MB"
@@ -74,6 +72,12 @@ class SizeLog:
             parts.append(part)
         text = ", ".join(parts)
         return text if growth is None else f"{text}; {texts.GROWTH_UNIT}"
+
+    async def measure(self) -> tuple[Sizes, Mapping[str, float] | None]:
+        """Return the sizes in bytes, and their growth in a month if it's known."""
+        sizes = await asyncio.to_thread(measure_sizes, self._settings)
+        days = await self._load()
+        return sizes, compute_growth(sizes, self._clock.now().date(), days)
 
     async def _load(self) -> dict[date, Sizes]:
         text = await self._database.read(lambda connection: get_meta(connection, SIZES_KEY))

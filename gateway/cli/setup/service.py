@@ -12,7 +12,7 @@ from config.settings import Settings
 from core.errors import ConfigError
 from core.text.normalize import language_data
 from gateway.cli import shell
-from gateway.cli.shell import DefaultCommandGroup
+from gateway.cli.shell import AsJson
 from gateway.local import launchd, systemd
 from gateway.local.service_manager import ServiceManager
 from gateway.services import is_running
@@ -23,17 +23,20 @@ Lines = Annotated[int, typer.Option("--lines", min=1, max=10_000, help="How many
 
 def add_commands(root: typer.Typer) -> None:
     """Add the commands of this module to the command line."""
-    service = typer.Typer(
-        cls=DefaultCommandGroup,
-        help="Run Mneme in the background, also after you log out or restart the machine.",
+    help_text = "Run Mneme in the background, also after you log out or restart the machine."
+    shell.add_group(
+        root,
+        "service",
+        help_text,
+        {
+            "status": status_command,
+            "install": install_command,
+            "uninstall": uninstall_command,
+            "start": start_command,
+            "stop": stop_command,
+            "logs": logs_command,
+        },
     )
-    service.command("status")(status_command)
-    service.command("install")(install_command)
-    service.command("uninstall")(uninstall_command)
-    service.command("start")(start_command)
-    service.command("stop")(stop_command)
-    service.command("logs")(logs_command)
-    root.add_typer(service, name="service")
 
 
 def find_manager(home: Path) -> ServiceManager:
@@ -89,11 +92,17 @@ def stop_command() -> None:
         typer.echo(_WORDS["stopped"])
 
 
-def status_command() -> None:
+def status_command(as_json: AsJson = False) -> None:
     """Show whether the service is installed and runs."""
     with shell.exit_on_error():
         manager = find_manager(_load_home())
-        if not manager.path.exists():
+        is_installed = manager.path.exists()
+        if as_json:
+            is_active = is_installed and manager.is_active()
+            path = str(manager.path)
+            shell.print_json({"is_installed": is_installed, "is_active": is_active, "path": path})
+            return
+        if not is_installed:
             typer.echo(_WORDS["not_installed"])
             return
         state = "running" if manager.is_active() else "not running"

@@ -46,14 +46,13 @@ def test_a_service_is_set_up_listed_and_switched_off(home: Path) -> None:
     listed = mneme(home, "memory", "providers", "--json", JOT_KEY="k")
     shown = json.loads(listed.stdout)
     assert shown["warnings"] == []
-    assert shown["providers"].pop("mem0") == "not set up; run mneme memory setup mem0"
+    rows = {row.pop("name"): row for row in shown["providers"]}
+    assert rows["mem0"]["state"] == "not set up"
     packaged = {path.stem for path in SERVICES_FOLDER.glob("*.py")}
-    assert {name: state for name, state in shown["providers"].items() if name not in packaged} == {
-        "notes": "built in, always on",
-        "history": "built in, always on",
-        "facts": "built in, always on",
-        "jotter": "on, context",
-    }
+    states = {name: row["state"] for name, row in rows.items() if name not in packaged}
+    assert states == {"notes": "on", "history": "on", "facts": "on", "jotter": "on"}
+    assert [rows["notes"]["is_built_in"], rows["jotter"]["is_built_in"]] == [True, False]
+    assert rows["jotter"]["mode"] == "context"
     on = mneme(home, "memory", "setup", "jotter", "--set", "url=http://y", JOT_KEY="k")
     assert (
         "The memory service jotter will be on after the next start. It then gets the conversations of the last day"
