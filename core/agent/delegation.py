@@ -19,8 +19,8 @@ from core.agent.prompt_and_memory import PromptWriter, build_request, is_tool_av
 from core.agent.tool_runner import ToolRunner
 from core.agent.turn import build_assistant_row, build_last_row, extract_tool_calls
 from core.errors import LimitReached, ModelError, StoreError, ToolError, TurnBudgetSpent
-from core.guard.guard import ToolArguments, build_tool
 from core.guard.origin_and_fence import neutralise
+from core.guard.tool_definitions import ToolArguments, build_tool
 from core.memory.manager import MemoryManager
 from core.models.wrappers import take_call
 from core.ports import Clock, Model

@@ -20,19 +20,15 @@ from zoneinfo import ZoneInfo
 from pydantic import Field
 
 from core.errors import ToolError
-from core.facts.claims import (
-    MAX_FACT_CHARS,
-    TRUST_BY_ORIGIN,
-    fact_from_claim,
-    mentions_change,
-)
+from core.facts.claims import MAX_FACT_CHARS, TRUST_BY_ORIGIN, fact_from_claim, mentions_change
 from core.facts.closeness import Support as Closeness
 from core.facts.evidence import EvidenceSearch
 from core.facts.extraction import FactReader
 from core.facts.patterns import claim_pattern
 from core.facts.reading.reports import ReportedFact, Support
-from core.guard.guard import build_tool, find_suspicion, parse_arguments
+from core.guard.guard import find_suspicion
 from core.guard.origin_and_fence import typed_text
+from core.guard.tool_definitions import build_tool, parse_arguments
 from core.memory.provider import MemoryProvider
 from core.review.pending import find_foreign_source
 from core.review.transcript import OWN_TOOLS

@@ -1,4 +1,4 @@
-"""The guard: checks of text that is about to be stored, and of tools from outside.
+"""The guard: checks of text that is about to be stored.
 
 The guard finds things that honest text doesn't contain: hidden characters, forged words, imitations
 of our own markup, and the patterns in `data/patterns.toml`, such as secrets. It doesn't look for
@@ -12,24 +12,18 @@ allowed. Every check takes linear time.
 
 from __future__ import annotations
 
-import json
 import re
 import unicodedata
 import zlib
-from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
-from copy import deepcopy
+from collections.abc import Iterator, Mapping
 from functools import cache
 from itertools import groupby
-from typing import Any, TypeVar
+from typing import Any
 
 import structlog
-from pydantic import BaseModel, ConfigDict, ValidationError
 
-from config.masking import mask_secrets
-from core.errors import ToolError
 from core.guard.origin_and_fence import neutralise
-from core.text.normalize import language_data, to_normal_form, to_single_line
-from core.types import Effect, Json, Tool, ToolContext
+from core.text.normalize import language_data, to_normal_form
 
 _DATA = language_data("patterns", "core.guard")
 # A longer text is suspicious because of its length alone.
@@ -389,102 +383,3 @@ def clean_service_text(name: str, value: Any, limit_chars: int = SERVICE_TEXT_CH
         _log.warning("text of a memory service left out", provider=name, reason=reason)
         return ""
     return neutralise(text.strip())
-
-
-# Every request contains the definition of each tool.
-TOOL_BYTES = 20_000
-_TOOL_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
-
-
-def find_tool_fault(tool: object, other_names: Collection[str] = ()) -> str | None:
-    """Return why an object can't be offered to a model as a tool, as a clause, or None if it can.
-
-    `other_names` are the names of the tools that are already offered.
-    """
-    if not isinstance(tool, Tool):
-        return "it isn't a Tool"
-    schema = tool.schema if isinstance(tool.schema, dict) else {}
-    if not isinstance(tool.name, str) or _TOOL_NAME.fullmatch(tool.name) is None:
-        return "its name must consist of 1 to 64 letters, digits, _ and -"
-    if tool.name in other_names:
-        return "the name is taken"
-    if not isinstance(tool.description, str) or schema.get("type") != "object":
-        return "it must have a description, and a schema of the type object"
-    try:
-        size = len(json.dumps([tool.description, tool.schema], ensure_ascii=False).encode())
-    except (TypeError, ValueError) as error:
-        reason = to_single_line(mask_secrets(str(error)))[:200]
-        return f"its description or schema cannot be sent: {reason}"
-    if size > TOOL_BYTES:
-        return f"it takes {size:,} bytes, more than {TOOL_BYTES:,}"
-    return None
-
-
-class ToolArguments(BaseModel):
-    """The base of all models of tool arguments. Unknown arguments are errors."""
-
-    model_config = ConfigDict(extra="forbid")
-
-
-M = TypeVar("M", bound=ToolArguments)
-
-
-def parse_arguments(model: type[M], arguments: Json) -> M:
-    """Validate the arguments of a tool and return them as its model.
-
-    An argument that is null counts as missing. Raises a ToolError that names an invalid argument.
-    """
-    values = {name: value for name, value in arguments.items() if value is not None}
-    try:
-        return model.model_validate(values)
-    except ValidationError as error:
-        first = error.errors()[0]
-        field = ".".join(map(str, first["loc"])) or "arguments"
-        raise ToolError(f"{field}: {first['msg']}") from error
-
-
-def build_tool(
-    name: str,
-    arguments: type[M],
-    run: Callable[[M, ToolContext], Awaitable[str]],
-    package: str,
-    effects: Effect | Mapping[str, Effect],
-    **marks: Any,
-) -> Tool:
-    """Build a tool that calls `run` with validated arguments.
-
-    `effects` is the effect of each action, or the only effect of a tool without actions.
-    `data/prompts.toml` in `package` describes the tool and its arguments. `marks` are further
-    fields of Tool.
-    """
-    description, schema = _describe_tool(name, arguments, package)
-
-    async def run_validated(values: Json, context: ToolContext) -> str:
-        return await run(parse_arguments(arguments, values), context)
-
-    # The schema is copied, because callers may change it.
-    return Tool(
-        name=name,
-        description=description,
-        schema=deepcopy(schema),
-        effects={"": effects} if isinstance(effects, Effect) else effects,
-        run=run_validated,
-        **marks,
-    )
-
-
-@cache
-def _describe_tool(name: str, arguments: type[BaseModel], package: str) -> tuple[str, Json]:
-    """Return the description of a tool and the JSON schema of its arguments.
-
-    In `data/prompts.toml`, ``[arguments]`` describes arguments of all tools of the package, and
-    ``[arguments.<tool>]`` the arguments of one tool.
-    """
-    texts = language_data("prompts", package)
-    schema = arguments.model_json_schema()
-    shared_texts = texts.get("arguments", {})
-    for argument, text in {**shared_texts, **shared_texts.get(name, {})}.items():
-        if argument in schema["properties"]:
-            description = {**schema["properties"][argument], "description": text}
-            schema["properties"][argument] = dict(sorted(description.items()))
-    return texts[name], schema

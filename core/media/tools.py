@@ -13,7 +13,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from core.errors import ToolError
-from core.guard.guard import ToolArguments, build_tool
+from core.guard.tool_definitions import ToolArguments, build_tool
 from core.media.blocks import OUTLINE_CHARS, clean_name, describe_details
 from core.store.media.files import (
     AttachedFile,

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Literal, TypeVar
 from config.files import Secret as Secret
 from config.masking import mask_secrets
 from core.errors import ToolError
-from core.guard.guard import parse_arguments as parse_arguments
+from core.guard.tool_definitions import parse_arguments as parse_arguments
 from core.store.notes import NoteChange
 from core.store.sync import HOOKS, Hook
 from core.store.sync import Forgotten as Forgotten

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
-from core.guard.guard import find_tool_fault
+from core.guard.tool_definitions import find_tool_fault
 from core.review.effects import find_effect_fault
 from core.text.normalize import to_single_line
 from core.types import Tool

@@ -32,14 +32,9 @@ from pydantic import Field
 from config.files import Secret
 from config.masking import mask_secrets
 from core.errors import ConfigError, DeliveryError, Refused, ToolError
-from core.guard.guard import (
-    SERVICE_LINES,
-    ToolArguments,
-    build_tool,
-    clean_service_lines,
-    clean_service_text,
-)
+from core.guard.guard import SERVICE_LINES, clean_service_lines, clean_service_text
 from core.guard.origin_and_fence import typed_text
+from core.guard.tool_definitions import ToolArguments, build_tool
 from core.memory.http import JsonService
 from core.memory.provider import Forgotten, MemoryProvider
 from core.memory.record import Entry as Entry

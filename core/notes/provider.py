@@ -18,13 +18,8 @@ from pydantic import BaseModel, Field
 
 from core.errors import Refused, ToolError
 from core.facts.evidence import EvidenceSearch
-from core.guard.guard import (
-    ToolArguments,
-    build_tool,
-    clean_text,
-    find_suspicion,
-    parse_arguments,
-)
+from core.guard.guard import clean_text, find_suspicion
+from core.guard.tool_definitions import ToolArguments, build_tool, parse_arguments
 from core.memory.provider import MemoryProvider
 from core.notes.approval import NoteApproval
 from core.notes.curator import Curator

@@ -20,7 +20,7 @@ from pydantic import Field
 from core.dates.recurrence import next_recurrence
 from core.dates.schedule import ParsedSchedule, Schedule, load_zone, resolve_wall_time
 from core.errors import Refused, ToolError
-from core.guard.guard import ToolArguments, build_tool, parse_arguments
+from core.guard.tool_definitions import ToolArguments, build_tool, parse_arguments
 from core.review.pending import Review
 from core.review.transcript import Transcript, TranscriptReader
 from core.scheduling.appointments import HELD_ACTIONS, Action, Appointments, Requester

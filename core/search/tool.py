@@ -7,7 +7,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from core.errors import StoreError, ToolError
-from core.guard.guard import ToolArguments, build_tool
+from core.guard.tool_definitions import ToolArguments, build_tool
 from core.search.query import filter_by_speaker, filter_by_time
 from core.search.recall import HistorySearch
 from core.search.rendering import describe_no_results, to_json

@@ -16,7 +16,8 @@ from typing import Literal
 from pydantic import Field
 
 from core.errors import ToolError
-from core.guard.guard import ToolArguments, build_tool, clean_text, parse_arguments
+from core.guard.guard import clean_text
+from core.guard.tool_definitions import ToolArguments, build_tool, parse_arguments
 from core.review.pending import explain_suspicion, find_foreign_source
 from core.skills.format import DESCRIPTION_CHARS, SKILL_FILE, Skill
 from core.skills.library import NO_SHELL, Skills

@@ -12,8 +12,8 @@ from pydantic import Field
 from core.dates import periods
 from core.dates.schedule import resolve_wall_time
 from core.errors import Refused, ToolError
-from core.guard.guard import ToolArguments, build_tool
 from core.guard.origin_and_fence import neutralise
+from core.guard.tool_definitions import ToolArguments, build_tool
 from core.text.normalize import make_well_formed
 from core.types import Effect, Tool, ToolContext
 

@@ -2,7 +2,7 @@
 
 The definitions of the tools are kept in the home (`TOOLS_FILE`), so that a start needs no server.
 They are sorted by name, because the beginning of a request must stay the same for the provider's
-cache. If there are more than `MAX_DIRECT_TOOLS`, the model gets two tools instead, whose
+cache. If they have more than `MAX_DIRECT_CHARS`, the model gets two tools instead, whose
 definitions never change: `find_tools` and `call_tool`.
 
 The effect of a tool comes from the settings, otherwise from the hints of its server. A tool without
@@ -26,8 +26,8 @@ from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 from config.files import replace_file
 from config.tool_options import McpServer
 from core.errors import Refused, ToolError
-from core.guard.guard import ToolArguments, build_tool, find_tool_fault
 from core.guard.origin_and_fence import neutralise
+from core.guard.tool_definitions import ToolArguments, build_tool, find_tool_fault
 from core.text.normalize import make_well_formed, to_single_line
 from core.text.terms import word_terms
 from core.types import Effect, Json, Tool, ToolContext
@@ -36,7 +36,8 @@ if TYPE_CHECKING:
     from core.tools.mcp_client import McpConnection, ToolDescription
 
 TOOLS_FILE = "mcp-tools.json"
-MAX_DIRECT_TOOLS = 12
+# Every request contains the definitions, so many of them would cost more than the conversation.
+MAX_DIRECT_CHARS = 1_800
 MAX_DESCRIPTION_CHARS = 600
 MAX_FOUND_TOOLS = 5
 FIND_TOOLS = "find_tools"
@@ -47,7 +48,7 @@ _ODD_CHARACTER = re.compile(r"[^A-Za-z0-9_-]")
 _log = structlog.get_logger("mcp")
 
 
-class _StoredTool(BaseModel):
+class StoredTool(BaseModel):
     """A tool in `TOOLS_FILE`."""
 
     name: str
@@ -60,7 +61,7 @@ class _StoredTool(BaseModel):
 
 class _StoredServer(BaseModel):
     fingerprint: str
-    tools: list[_StoredTool]
+    tools: list[StoredTool]
 
 
 _STORED = TypeAdapter(dict[str, _StoredServer])
@@ -77,12 +78,12 @@ class _CallArguments(ToolArguments):
 
 
 @dataclass(frozen=True, slots=True)
-class _Offer:
+class Offer:
     """A tool of a server, as the model sees it."""
 
     full_name: str
     server: str
-    tool: _StoredTool
+    tool: StoredTool
     effect: Effect
 
     @property
@@ -171,18 +172,18 @@ class McpServers:
         except (OSError, ValidationError):
             return {}
 
-    def _list_offers(self, name: str, server: _StoredServer) -> list[_Offer]:
+    def _list_offers(self, name: str, server: _StoredServer) -> list[Offer]:
         options = self._servers[name]
         offers = []
         for tool in server.tools:
             if not options.tools or tool.name in options.tools:
                 full_name = _ODD_CHARACTER.sub("_", f"{name}{_SEPARATOR}{tool.name}")[:64]
-                offers.append(_Offer(full_name, name, tool, find_effect(tool, options)))
+                offers.append(Offer(full_name, name, tool, find_effect(tool, options)))
         return offers
 
-    def _build_tools(self, offers: Sequence[_Offer], taken_names: Sequence[str]) -> list[Tool]:
+    def _build_tools(self, offers: Sequence[Offer], taken_names: Sequence[str]) -> list[Tool]:
         tools: list[Tool] = []
-        usable: list[_Offer] = []
+        usable: list[Offer] = []
         for offer in offers:
             tool = self._build_tool(offer)
             fault = find_tool_fault(tool, [*taken_names, *(each.name for each in tools)])
@@ -191,11 +192,12 @@ class McpServers:
                 continue
             tools.append(tool)
             usable.append(offer)
-        if len(tools) <= MAX_DIRECT_TOOLS:
-            return tools
-        return self._build_finder(usable)
+        weight = sum(
+            len(tool.name) + len(tool.description) + len(json.dumps(tool.schema)) for tool in tools
+        )
+        return tools if weight <= MAX_DIRECT_CHARS else self._build_finder(usable)
 
-    def _build_tool(self, offer: _Offer) -> Tool:
+    def _build_tool(self, offer: Offer) -> Tool:
         async def run(arguments: Json, context: ToolContext) -> str:
             return await self._call(offer, arguments, context)
 
@@ -210,7 +212,7 @@ class McpServers:
             timeout_s=self._servers[offer.server].timeout_s + 1,
         )
 
-    def _build_finder(self, offers: Sequence[_Offer]) -> list[Tool]:
+    def _build_finder(self, offers: Sequence[Offer]) -> list[Tool]:
         """Return the two tools that stand for all tools of the servers."""
         by_name = {offer.full_name: offer for offer in offers}
 
@@ -255,7 +257,7 @@ class McpServers:
             ),
         ]
 
-    async def _call(self, offer: _Offer, arguments: Json, context: ToolContext) -> str:
+    async def _call(self, offer: Offer, arguments: Json, context: ToolContext) -> str:
         """Call a tool. Raises Refused for everyone but the owner, unless the settings allow all."""
         options = self._servers[offer.server]
         if options.people == "owner" and not await self._is_owner(context):
@@ -271,7 +273,7 @@ class McpServers:
         return _frame(offer.server, result or "Done.", options)
 
 
-def find_effect(tool: _StoredTool, options: McpServer) -> Effect:
+def find_effect(tool: StoredTool, options: McpServer) -> Effect:
     """Return the effect of a tool: the one of the settings, or one that its server's hints imply.
 
     A program on this machine that only reads what is its own is `READ`. What may delete or
@@ -286,11 +288,11 @@ def find_effect(tool: _StoredTool, options: McpServer) -> Effect:
     return Effect.SEND
 
 
-def rank_offers(query: str, offers: Sequence[_Offer]) -> list[_Offer]:
+def rank_offers(query: str, offers: Sequence[Offer]) -> list[Offer]:
     """Return the tools that share a word with a query, best first.
 
-    Rare words count more: a word in n of N tools weighs 1 + ln(N / n), and one in the name of the
-    tool counts twice.
+    Rare words count more: a word in n of N tools weighs 1 + ln(N / n), and a quarter as much
+    again if it's in the name of the tool.
     """
     from math import log
 
@@ -304,7 +306,7 @@ def rank_offers(query: str, offers: Sequence[_Offer]) -> list[_Offer]:
     }
     for index, text in enumerate(texts):
         score = sum(weight for term, weight in weights.items() if term in text)
-        score += sum(weight for term, weight in weights.items() if term in names[index])
+        score += sum(weight for term, weight in weights.items() if term in names[index]) / 4
         if score:
             scores.append((-score, index))
     return [offers[index] for _, index in sorted(scores)]
@@ -316,15 +318,15 @@ def _frame(server: str, text: str, options: McpServer) -> str:
     return f"{_HEAD.format(server=server)}\n{safe_text}"
 
 
-def _describe(offer: _Offer) -> str:
+def _describe(offer: Offer) -> str:
     description = neutralise(to_single_line(make_well_formed(offer.tool.description)))
     return f"({offer.server}) {description}"[:MAX_DESCRIPTION_CHARS]
 
 
-def _store(tool: ToolDescription) -> _StoredTool:
+def _store(tool: ToolDescription) -> StoredTool:
     fields = asdict(tool)
     fields["schema_"] = fields.pop("schema")
-    return _StoredTool(**fields)
+    return StoredTool(**fields)
 
 
 def _fingerprint(options: McpServer) -> str:

@@ -18,8 +18,8 @@ from pydantic import Field
 
 from config.tool_options import WebOptions
 from core.errors import Refused, ToolError
-from core.guard.guard import ToolArguments, build_tool
 from core.guard.origin_and_fence import neutralise
+from core.guard.tool_definitions import ToolArguments, build_tool
 from core.text.normalize import make_well_formed, to_single_line
 from core.types import Account, Effect, Tool, ToolContext
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from core.agent.prompt_and_memory import estimate_text_tokens
 from core.tools.mcp_tools import CALL_TOOL, FIND_TOOLS, TOOLS_FILE
 from core.types import Completion, Request, Scope
 from tests.fixtures.gateway_harness import GatewayHarness, open_gateway
@@ -145,6 +146,30 @@ async def test_many_tools_are_found_and_called_through_two(home: Path) -> None:
         clear = calls((CALL_TOOL, {"tool_name": "diary__clear"}))
         await ask(harness, model, "What does it say?", clear, says("It is odd."))
         assert diary.read_text() == "Met Bo at the pier\n"
+
+
+async def test_fresh_prompt_with_every_tool_weighs_less_than_6500_tokens(home: Path) -> None:
+    options = """
+[web]
+search = "searxng"
+searxng_url = "http://127.0.0.1:1"
+[calendar.work]
+kind = "caldav"
+url = "http://127.0.0.1:1/"
+user = "ana"
+key = "PASSWORD"
+"""
+    for name in ("diary", "journal", "logbook"):
+        server = server_options(home.parent / f"{name}.txt")
+        options += server.replace("[mcp.diary]", f"[mcp.{name}]")
+    model = ScriptedModel(says("Hi."))
+    async with open_gateway(home, model, options, variables={"PASSWORD": "secret"}) as harness:
+        await harness.say("Hello")
+    request = model.requests[-1]
+    names = {tool["name"] for tool in request.tools}
+    assert {"web_search", "web_fetch", "calendar", FIND_TOOLS, CALL_TOOL} <= names
+    definitions = json.dumps(request.tools, ensure_ascii=False)
+    assert estimate_text_tokens(json.dumps(request.system) + definitions) < 6_500
 
 
 async def test_effects_and_allowed_tools_come_from_the_settings(home: Path) -> None:

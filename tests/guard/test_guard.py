@@ -17,7 +17,9 @@ from core.guard.origin_and_fence import fence
 
 HERE = Path(__file__).resolve().parent
 PACKAGE = HERE.parents[1] / "core" / "guard"
-LINES = 600
+LINES = 490
+# Modules of the room that don't check texts.
+OTHER_SUBJECTS = ("origin_and_fence.py", "tool_definitions.py")
 """The budget of the guard with its patterns: more means that wordings are being chased again."""
 SLOWEST_S = 0.5  # a scan that is not linear takes minutes
 """Far above what a look takes (some milliseconds), far below what a pattern takes that is not
@@ -211,7 +213,7 @@ def test_no_text_takes_long(piece: str) -> None:
 def test_the_guard_stays_within_its_budget() -> None:
     counted = [path for path in PACKAGE.iterdir() if path.suffix in (".py", ".toml")]
     lines = {path.name: len(path.read_text("utf-8").splitlines()) for path in counted}
-    own = {name: count for name, count in lines.items() if name not in ("origin_and_fence.py",)}
+    own = {name: count for name, count in lines.items() if name not in OTHER_SUBJECTS}
     assert sum(own.values()) <= LINES, own
 
 

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from core.guard import guard
-from core.guard.guard import clean_service_lines, clean_service_text, find_tool_fault
+from core.guard.guard import clean_service_lines, clean_service_text
+from core.guard.tool_definitions import find_tool_fault
 from core.review.effects import find_effect_fault
 from core.types import Effect, Json, Tool, ToolContext
 

@@ -18,7 +18,7 @@ import pytest
 from config.tool_options import McpServer
 from core.errors import ToolError
 from core.tools.mcp_client import McpConnection
-from core.tools.mcp_tools import _StoredTool, find_effect
+from core.tools.mcp_tools import StoredTool, find_effect
 from core.types import Effect
 
 pytestmark = pytest.mark.slow
@@ -156,7 +156,7 @@ async def test_closing_ends_the_program(tmp_path: Path) -> None:
 
 
 def test_reading_service_on_the_web_sends_because_its_arguments_leave_the_machine() -> None:
-    tool = _StoredTool(
+    tool = StoredTool(
         name="find",
         description="Finds.",
         schema_={"type": "object"},

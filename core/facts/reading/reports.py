@@ -20,7 +20,7 @@ from core.facts.claims import (
 )
 from core.facts.evidence import Evidence
 from core.facts.wording import extract_own_words
-from core.guard.guard import ToolArguments
+from core.guard.tool_definitions import ToolArguments
 from core.store.facts.rows import Fact, FactKind, FactOrigin
 from core.text.terms import ME, attribute_key, names_in
 from core.types import Message

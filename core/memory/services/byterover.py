@@ -26,7 +26,8 @@ from typing import Any
 from config.files import Secret
 from config.settings import select_variables
 from core.errors import ConfigError, DeliveryError, Refused
-from core.guard.guard import ToolArguments, build_tool, clean_service_text
+from core.guard.guard import clean_service_text
+from core.guard.tool_definitions import ToolArguments, build_tool
 from core.memory import http
 from core.memory.http import ANSWER_BYTES, SEARCH, objects, text_of
 from core.memory.service import (

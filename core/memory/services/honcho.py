@@ -22,7 +22,7 @@ from typing import Any
 from pydantic import Field
 
 from core.errors import ConfigError, DeliveryError, ToolError
-from core.guard.guard import ToolArguments, build_tool
+from core.guard.tool_definitions import ToolArguments, build_tool
 from core.memory.http import SEARCH, objects, segment, text_of
 from core.memory.service import (
     PROMPT_PACKAGE,

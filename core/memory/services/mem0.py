@@ -20,7 +20,7 @@ from pydantic import Field
 from config.files import Secret
 from config.settings import export_variables
 from core.errors import ConfigError, DeliveryError
-from core.guard.guard import ToolArguments, build_tool
+from core.guard.tool_definitions import ToolArguments, build_tool
 from core.memory.http import SEARCH, JsonService, number_of, objects, segment, text_of
 from core.memory.service import (
     PROMPT_PACKAGE,

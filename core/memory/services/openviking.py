@@ -14,7 +14,8 @@ from typing import Any
 
 from config.files import Secret
 from core.errors import ConfigError, DeliveryError, Refused, ToolError
-from core.guard.guard import ToolArguments, build_tool, clean_service_text
+from core.guard.guard import clean_service_text
+from core.guard.tool_definitions import ToolArguments, build_tool
 from core.memory.http import SEARCH, CallTimeout, JsonService, number_of, objects, segment, text_of
 from core.memory.service import (
     PROMPT_PACKAGE,

@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from core.errors import ConfigError, DeliveryError
-from core.guard.guard import ToolArguments, build_tool, clean_service_lines
+from core.guard.guard import clean_service_lines
+from core.guard.tool_definitions import ToolArguments, build_tool
 from core.memory.http import SEARCH, number_of, objects, segment, text_of
 from core.memory.service import (
     PROMPT_PACKAGE,

@@ -17,7 +17,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from core.errors import ConfigError, DeliveryError
-from core.guard.guard import ToolArguments, build_tool, clean_service_text
+from core.guard.guard import clean_service_text
+from core.guard.tool_definitions import ToolArguments, build_tool
 from core.memory.http import SEARCH, JsonService, number_of, objects, segment, text_of
 from core.memory.service import (
     PROMPT_PACKAGE,
