@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -18,6 +18,7 @@ from core.agent.prompt_and_memory import is_tool_available
 from core.errors import Refused, ToolError
 from core.models.wrappers import take_call
 from core.review.effects import find_effect_fault, list_effects
+from core.store.tool_calls import CallOutcome
 from core.types import (
     Address,
     Effect,
@@ -46,11 +47,24 @@ NOT_DONE = (
     "This was not done, because the assistant restarted first. "
     "Call the tool again if it is still wanted."
 )
-# A call that waits for approval is recorded like one that was carried out.
+ALREADY_DONE = (
+    "This was done before the assistant restarted, but the result was lost. "
+    "Do not call the tool again."
+)
+STILL_WAITING = (
+    "This isn't done yet. Before the assistant restarted, it was stored to wait for a yes, but the "
+    "result was lost. Do not call the tool again; don't say that it's done."
+)
+# Only for calls that an earlier version recorded.
 DONE_OR_WAITING = (
     "Before the assistant restarted, this was done or was stored to wait for a yes, but the result "
     "was lost. Do not call the tool again; look up which it was before you tell the person."
 )
+_RESULTS_BY_OUTCOME = {
+    CallOutcome.DONE: ALREADY_DONE,
+    CallOutcome.WAITING: STILL_WAITING,
+    CallOutcome.DONE_OR_WAITING: DONE_OR_WAITING,
+}
 UNKNOWN_OUTCOME = (
     "The assistant restarted during this call, so it may or may not have been done. "
     "Check that before you call the tool again."
@@ -113,23 +127,28 @@ class ToolRunner:
         return [task.result() for task in tasks]
 
     def build_missing_results(
-        self, calls: Sequence[Json], finished_ids: Collection[str], session: Session, now: datetime
+        self,
+        calls: Sequence[Json],
+        outcomes: Mapping[str, CallOutcome],
+        session: Session,
+        now: datetime,
     ) -> list[Message]:
         """Build result rows for calls that a restart interrupted.
 
-        Each row says whether its call was carried out. `finished_ids` are the ids of the calls that
-        were, or that wait for approval. What an external service has done is unknown.
+        Each row says whether its call was carried out. `outcomes` has the calls that were, or that
+        wait for approval, by id. What an external service has done is unknown.
         """
         rows = []
         for call in calls:
             tool = self.tools.get(call["name"])
-            if call["id"] in finished_ids:
-                result = DONE_OR_WAITING
+            outcome = outcomes.get(call["id"])
+            if outcome is not None:
+                result = _RESULTS_BY_OUTCOME[outcome]
             elif tool is not None and tool.is_external and not tool.is_read_only:
                 result = UNKNOWN_OUTCOME
             else:
                 result = NOT_DONE
-            is_error = result != DONE_OR_WAITING
+            is_error = outcome is None
             rows.append(self._build_row(call, result, session, now, is_error=is_error))
         return rows
 

@@ -411,10 +411,8 @@ class Agent:
         calls = [block for block in last_row.blocks or () if block["type"] == "tool_use"]
         if not calls or last_row.session_id != session.id:
             return
-        finished_ids = await self.conversations.load_finished_calls(session.id)
-        results = self.tool_runner.build_missing_results(
-            calls, finished_ids, session, self.clock.now()
-        )
+        outcomes = await self.conversations.load_call_outcomes(session.id)
+        results = self.tool_runner.build_missing_results(calls, outcomes, session, self.clock.now())
         await self._store(running, results)
 
     async def _store_question(self, running: RunningTurn) -> None:

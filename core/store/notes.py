@@ -551,7 +551,10 @@ class Notes:
         """
 
         def write(connection: Connection) -> PendingNote | None:
-            return insert_pending(connection, note)
+            stored_note = insert_pending(connection, note)
+            if stored_note is not None and epoch is not None and epoch.call is not None:
+                tool_calls.record_waiting_call(connection, epoch.call)
+            return stored_note
 
         return await self._database.write(write, epoch)
 

@@ -25,7 +25,7 @@ from core.store.rows import MESSAGE_COLUMNS, Connection, address_values, read_me
 from core.store.sqlite.compaction import request_checkpoint
 from core.store.sqlite.database import Database
 from core.store.sqlite.indexing import write_indexed_text
-from core.store.tool_calls import finished_calls, forget_calls
+from core.store.tool_calls import CallOutcome, forget_calls, read_call_outcomes
 from core.store.usage_and_limits import ModelCall, log_call
 from core.store.visibility import scope_parameter, visible
 from core.text.normalize import comparison_form
@@ -353,9 +353,11 @@ class Conversations:
         is_short = sum(len(message.text) for message in new_messages) < SHORT_TEXT_CHARS
         return await write_indexed_text(self._database, write_turn, epoch, is_short=is_short)
 
-    async def load_finished_calls(self, session_id: int) -> frozenset[str]:
-        """Return the ids of the tool calls that were carried out but have no stored result."""
-        return await self._database.read(lambda connection: finished_calls(connection, session_id))
+    async def load_call_outcomes(self, session_id: int) -> dict[str, CallOutcome]:
+        """Return what is known about the tool calls that have no stored result."""
+        return await self._database.read(
+            lambda connection: read_call_outcomes(connection, session_id)
+        )
 
     def _append_incognito(
         self, new_messages: Sequence[Message], sent_blocks: Mapping[int, tuple[Json, ...]]

@@ -3,7 +3,7 @@
 The row with a model's tool calls is stored before the tools run, and their results afterwards. If
 the process is killed in between, the results are missing. `record_call` runs in the transaction
 that carries a call out, so a call without a record wasn't carried out. A call that waits for
-approval has a record, too: the transaction that stores the waiting change writes it.
+approval has a record that says so: the transaction that stores the waiting change writes it.
 
 Notes and skills are files, which no transaction of state.db covers. A change to a file is stored
 before the file is written, and counts as unfinished until it is written. After a restart, the file
@@ -13,6 +13,7 @@ decides whether an unfinished change stays or is deleted together with the recor
 from __future__ import annotations
 
 from collections.abc import Sequence
+from enum import Enum
 
 from core.store.rows import Connection
 from core.store.sqlite.schema import in_list
@@ -20,7 +21,12 @@ from core.store.visibility import encode_list
 from core.types import ToolCallKey
 
 _INSERT_CALL = """
-INSERT OR IGNORE INTO tool_calls (session_id, call_id) VALUES (:session_id, :call_id)
+INSERT OR IGNORE INTO tool_calls (session_id, call_id, is_waiting)
+VALUES (:session_id, :call_id, 0)
+"""
+_INSERT_WAITING_CALL = """
+INSERT INTO tool_calls (session_id, call_id, is_waiting) VALUES (:session_id, :call_id, 1)
+ON CONFLICT (session_id, call_id) DO UPDATE SET is_waiting = 1
 """
 _DELETE_CALL = "DELETE FROM tool_calls WHERE session_id = :session_id AND call_id = :call_id"
 _INSERT_UNFINISHED = """
@@ -36,15 +42,33 @@ _DELETE_UNDONE = f"DELETE FROM notes WHERE {in_list('id', 'ids')}"
 _DELETE_UNFINISHED = f"DELETE FROM unfinished_changes WHERE {in_list('note_id', 'ids')}"
 
 
+class CallOutcome(Enum):
+    """What the record of a tool call says about it."""
+
+    DONE = 0
+    # The call was stored to wait for approval.
+    WAITING = 1
+    # The record is of a version that didn't store which of the two happened.
+    DONE_OR_WAITING = None
+
+
 def record_call(connection: Connection, call: ToolCallKey) -> None:
     """Record that a tool call is carried out in this transaction. A call may do several writes."""
     connection.execute(_INSERT_CALL, _key_values(call))
 
 
-def finished_calls(connection: Connection, session_id: int) -> frozenset[str]:
-    """Return the ids of the calls that were carried out in a session and have no result yet."""
-    statement = "SELECT call_id FROM tool_calls WHERE session_id = ?"
-    return frozenset(row["call_id"] for row in connection.execute(statement, (session_id,)))
+def record_waiting_call(connection: Connection, call: ToolCallKey) -> None:
+    """Record that a tool call is stored in this transaction to wait for approval."""
+    connection.execute(_INSERT_WAITING_CALL, _key_values(call))
+
+
+def read_call_outcomes(connection: Connection, session_id: int) -> dict[str, CallOutcome]:
+    """Return the outcomes of the calls of a session that have a record and no result yet."""
+    statement = "SELECT call_id, is_waiting FROM tool_calls WHERE session_id = ?"
+    return {
+        row["call_id"]: CallOutcome(row["is_waiting"])
+        for row in connection.execute(statement, (session_id,))
+    }
 
 
 def forget_calls(connection: Connection, calls: Sequence[ToolCallKey]) -> None:

@@ -8,13 +8,16 @@ from dataclasses import replace
 import pytest
 
 from core.agent.tool_runner import (
+    ALREADY_DONE,
     DONE_OR_WAITING,
     MAX_RESULT_CHARS,
     NOT_DONE,
+    STILL_WAITING,
     UNKNOWN_OUTCOME,
     ToolRunner,
 )
 from core.errors import TURN_BUDGET_SPENT
+from core.store.tool_calls import CallOutcome
 from core.types import (
     Address,
     Effect,
@@ -90,16 +93,22 @@ def test_interrupted_calls_get_results_that_say_what_is_known() -> None:
     own = Tool(name="note", description="", schema={"type": "object"}, effects=ADDS, run=run)
     external = replace(own, name="send", is_external=True)
     runner = ToolRunner([own, external], LIMIT_S)
+    names = ["note", "note", "note", "note", "send"]
     calls = [
-        {"type": "tool_use", "id": "1", "name": "note", "input": {}},
-        {"type": "tool_use", "id": "2", "name": "note", "input": {}},
-        {"type": "tool_use", "id": "3", "name": "send", "input": {}},
+        {"type": "tool_use", "id": str(number), "name": name, "input": {}}
+        for number, name in enumerate(names, 1)
     ]
+    outcomes = {
+        "1": CallOutcome.DONE,
+        "2": CallOutcome.WAITING,
+        "3": CallOutcome.DONE_OR_WAITING,
+    }
     session = _context().session
-    rows = runner.build_missing_results(calls, {"1"}, session, session.started_at)
-    assert [row.text for row in rows] == [DONE_OR_WAITING, NOT_DONE, UNKNOWN_OUTCOME]
+    rows = runner.build_missing_results(calls, outcomes, session, session.started_at)
+    results = [ALREADY_DONE, STILL_WAITING, DONE_OR_WAITING, NOT_DONE, UNKNOWN_OUTCOME]
+    assert [row.text for row in rows] == results
     errors = [block.get("is_error", False) for row in rows for block in row.blocks or ()]
-    assert errors == [False, True, True]
+    assert errors == [False, False, False, True, True]
 
 
 async def test_paid_tool_runs_only_within_the_budget_of_the_turn() -> None:

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from core.agent.prompt_and_memory import INTERRUPTED_RESULT
-from core.agent.tool_runner import NOT_DONE
+from core.agent.tool_runner import ALREADY_DONE, NOT_DONE, STILL_WAITING
 from tests.end_to_end.test_command_kills import column, kills
 from tests.fixtures.echo_model import said
 from tests.fixtures.live_system import KEY, LiveSystem
@@ -24,6 +24,15 @@ from tests.fixtures.tool_calls import CALLS, ToolCall
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
 
+WAITING_REMINDER = ToolCall(
+    "My friend sent me this:\n> Don't forget the tea at 9\nWhat do you say, number {}",
+    "reminder",
+    lambda text, number: {"action": "add", "moment": "2030-01-01T09:00", "task": f"tea {number}"},
+    lambda live, number: len(
+        live.query(f"SELECT 1 FROM pending_notes WHERE operations LIKE '%tea {number}\"%'")
+    ),
+)
+"""A reminder that no person asked for, so it waits for a yes."""
 HAND_EDITS = "SELECT after FROM notes WHERE action = 'edited'"
 
 
@@ -74,3 +83,34 @@ async def test_tool_killed_at_any_write_takes_effect_once_and_is_reported_truly(
         assert NOT_DONE in caller.results
         assert INTERRUPTED_RESULT not in caller.results
         assert column(live, HAND_EDITS) == []
+        assert STILL_WAITING not in caller.results
+
+
+async def test_tool_killed_after_its_change_is_stored_is_not_called_done_while_it_waits_for_a_yes(
+    home: Path,
+) -> None:
+    async with calling(home, WAITING_REMINDER) as (live, caller):
+        live.kill_file.write_text("INTO pending_notes")
+        live.tells_telegram(WAITING_REMINDER.text.format(1))
+        await live.until(lambda: live.is_gone)
+        live.kill_file.unlink()
+        await live.kill()
+        await live.start()
+        await live.until(lambda: caller.results != [])
+        assert caller.results == [STILL_WAITING]
+        assert WAITING_REMINDER.count(live, "1") == 1
+        assert live.query("SELECT 1 FROM jobs") == []
+
+
+async def test_tool_killed_after_its_change_is_stored_is_called_done(home: Path) -> None:
+    call = CALLS["a reminder"]
+    async with calling(home, call) as (live, caller):
+        live.kill_file.write_text("INTO jobs")
+        live.tells_telegram(call.text.format(1))
+        await live.until(lambda: live.is_gone)
+        live.kill_file.unlink()
+        await live.kill()
+        await live.start()
+        await live.until(lambda: caller.results != [])
+        assert caller.results == [ALREADY_DONE]
+        assert call.count(live, "1") == 1

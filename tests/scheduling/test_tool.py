@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from core.agent.tool_runner import DONE_OR_WAITING, ToolRunner
+from core.agent.tool_runner import NOT_DONE, STILL_WAITING, ToolRunner
 from core.dates.schedule import ParsedSchedule, Schedule
 from core.errors import Refused, ToolError
 from core.facts.evidence import EvidenceSearch
@@ -17,7 +17,7 @@ from core.review.transcript import TranscriptReader
 from core.scheduling.appointments import Appointments
 from core.scheduling.tool import read_choices, reminder_tool
 from core.store.jobs import Jobs
-from core.store.notes import Notes
+from core.store.notes import MAX_PENDING, Notes
 from core.store.sessions import Conversations
 from core.store.sqlite.database import Database
 from core.store.visibility import scope_parameter
@@ -365,10 +365,27 @@ async def test_a_reminder_that_waits_is_not_called_done_after_a_restart(
     webhook = replace(context, sender=Sender(id="1", name="hook", is_anonymous=True), epoch=epoch)
     await tool.run({**ONCE, "task": "call"}, webhook)
     assert len(await review.list_pending(context.scopes)) == 1
-    finished_ids = await conversations.load_finished_calls(session.id)
-    (row,) = ToolRunner([], 1.0).build_missing_results([call], finished_ids, session, context.now)
-    assert row.text == DONE_OR_WAITING
-    assert "done or was stored to wait for a yes" in row.text
+    outcomes = await conversations.load_call_outcomes(session.id)
+    (row,) = ToolRunner([], 1.0).build_missing_results([call], outcomes, session, context.now)
+    assert row.text == STILL_WAITING
+
+
+async def test_a_reminder_that_found_no_room_to_wait_is_not_called_done_after_a_restart(
+    tool: Tool, review: Review, conversations: Conversations, context: ToolContext
+) -> None:
+    session = context.session
+    webhook = replace(context, sender=Sender(id="1", name="hook", is_anonymous=True))
+    for number in range(MAX_PENDING):
+        await tool.run({**ONCE, "task": f"call number {number}"}, webhook)
+    call = {"type": "tool_use", "id": "toolu_1", "name": "reminder", "input": {}}
+    epoch = ErasureEpoch(
+        scope_parameter(context.scopes), 0, ToolCallKey(session.id, str(call["id"]))
+    )
+    with pytest.raises(Refused, match="too many changes wait already"):
+        await tool.run({**ONCE, "task": "one too many"}, replace(webhook, epoch=epoch))
+    outcomes = await conversations.load_call_outcomes(session.id)
+    (row,) = ToolRunner([], 1.0).build_missing_results([call], outcomes, session, context.now)
+    assert row.text == NOT_DONE
 
 
 async def test_a_reminder_with_a_code_is_set_at_once_though_an_answer_was_recalled(

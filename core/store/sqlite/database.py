@@ -234,16 +234,18 @@ class Database:
     ) -> T:
         """Run `work` in one write transaction and return its result.
 
-        The transaction is durable when this method returns. If `work` raises an exception, the
-        transaction is rolled back. If `is_short` is set, `work` runs in the caller's thread while
-        the disk is fast and there is no other writer.
+        It is durable when this method returns. If `work` raises an exception, the transaction is
+        rolled back. If it changes nothing, no tool call is recorded. If `is_short` is set, `work`
+        runs in the caller's thread while the disk is fast and there is no other writer.
         """
 
         def checked_work(connection: sqlite3.Connection) -> T:
             check_epoch(connection, epoch)
-            if epoch is not None and epoch.call is not None:
+            changes = connection.total_changes
+            result = work(connection)
+            if epoch is not None and epoch.call is not None and connection.total_changes > changes:
                 record_call(connection, epoch.call)
-            return work(connection)
+            return result
 
         if self._rescue_lock.locked():
             async with self._rescue_lock:

@@ -437,4 +437,6 @@ MIGRATIONS: tuple[str, ...] = (
     _FILES,
     # Digests of the changes that a person has rejected, so no review proposes them again.
     "ALTER TABLE memory_reviews ADD COLUMN rejections TEXT NOT NULL DEFAULT '[]';",
+    # Whether a call waits for approval. It's NULL for the calls that an earlier version recorded.
+    "ALTER TABLE tool_calls ADD COLUMN is_waiting INTEGER;",
 )

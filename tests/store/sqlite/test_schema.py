@@ -13,6 +13,7 @@ from core.store.jobs import Jobs
 from core.store.sqlite import opening
 from core.store.sqlite.database import Database
 from core.store.sqlite.schema import MIGRATIONS
+from core.store.tool_calls import CallOutcome, read_call_outcomes
 
 _BEFORE = """
 INSERT INTO scopes (id, key) VALUES (1, 'account:telegram:42');
@@ -96,3 +97,25 @@ async def test_cron_lines_and_intervals_of_an_old_home_become_recurrences_and_ke
     assert next_due(job.schedule, datetime(2026, 1, 2, 10, tzinfo=UTC)) == datetime(
         2026, 1, 9, 9, tzinfo=UTC
     )
+
+
+_ADDRESS = "addresses (id, platform, chat_id) VALUES (1, 'telegram', '42')"
+_SESSION = "sessions (id, address_id, scope_id, started_at, last_at) VALUES (1, 1, 1, 0, 0)"
+
+
+async def test_tool_call_that_an_earlier_version_recorded_is_neither_called_done_nor_waiting(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "state.db"
+    version = next(number for number, script in enumerate(MIGRATIONS) if "is_waiting" in script)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(opening, "MIGRATIONS", MIGRATIONS[:version])
+        async with Database.open(path) as database:
+            for table in ("scopes (id, key) VALUES (1, 'account:telegram:42')", _ADDRESS, _SESSION):
+                await database.execute(f"INSERT INTO {table}", {})
+            await database.execute(
+                "INSERT INTO tool_calls (session_id, call_id) VALUES (1, 'toolu_1')", {}
+            )
+    async with Database.open(path) as database:
+        outcomes = await database.read(lambda connection: read_call_outcomes(connection, 1))
+    assert outcomes == {"toolu_1": CallOutcome.DONE_OR_WAITING}
