@@ -17,6 +17,7 @@ from typing import Protocol
 
 import structlog
 
+from adapters.reactions import WorkingMark
 from core.errors import DeliveryError, MnemeError
 from core.markup.markdown import StyledText, render, run_off_loop, split
 from core.ports import DeliveryRecord
@@ -165,9 +166,16 @@ class StreamedReply:
     """
 
     def __init__(
-        self, api: MessageApi, *, typing_every_s: float = 4.0, first_words_s: float = _FIRST_WORDS_S
+        self,
+        api: MessageApi,
+        *,
+        typing_every_s: float = 4.0,
+        first_words_s: float = _FIRST_WORDS_S,
+        mark: WorkingMark | None = None,
     ) -> None:
         self._api = api
+        # The mark on the person's message. None if the settings want none.
+        self._mark = mark
         self._first_words_s = first_words_s
         self._typing_every_s = typing_every_s
         self._record: DeliveryRecord
@@ -207,6 +215,13 @@ class StreamedReply:
         Raises DeliveryError if a call fails, or if the platform asks for delays of more than 30
         seconds in total. A further call then continues where this one stopped.
         """
+        try:
+            await self._finish(answer)
+        finally:
+            if self._mark is not None:
+                await self._mark.remove()
+
+    async def _finish(self, answer: Answer) -> None:
         await self._stop()
         await self._api.prepare(answer)
         parts = await run_off_loop(self._split, answer.text)
@@ -229,6 +244,8 @@ class StreamedReply:
         """Stop typing and drafts. Posted messages stay for the process that resumes the answer."""
         try:
             await self._stop()
+            if self._mark is not None:
+                await self._mark.remove()
         except MnemeError as error:
             _log.warning("abandoned", error=str(error))
 
@@ -308,6 +325,8 @@ class StreamedReply:
                     await self._text_changed.wait()
             except TimeoutError:
                 typing_delay_s = self._typing_every_s
+                if self._mark is not None:
+                    await self._mark.show()
                 await self._try(self._api.show_typing)
                 continue
             await self._pause(draft_delay_s)

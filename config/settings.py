@@ -166,6 +166,7 @@ class GroupOptions(_Section):
 
 class TurnOptions(_Section):
     answer_after_restart_s: Seconds
+    working_reaction: bool
 
 
 class ProviderOptions(BaseModel):

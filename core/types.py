@@ -33,7 +33,7 @@ MessageKind = Literal[
     "undone",
 ]
 
-InboundKind = Literal["message", "edit", "delete", "action"]
+InboundKind = Literal["message", "edit", "delete", "action", "reaction"]
 
 Origin = Literal[
     # Written by the sender, but parts may be pasted; see `core.guard.origin_and_fence`.
@@ -267,10 +267,10 @@ class Inbound:
     # Set by the adapter, because only the adapter knows the kind of chat.
     scope: Scope
     sender: Sender
-    # The new text of an edit; empty for a deletion; for an action, the id of a row in `actions`.
+    # For an edit, the new text; for an action, the id of a row in `actions`; for a reaction, "up",
+    # "down" or "".
     text: str
-    # The id of the message; for an edit or deletion, of the message that changed; for an action, of
-    # the button press.
+    # The id of the message; for an action, of the button press; else of the message it is about.
     message_id: str
     sent_at: datetime
     is_direct: bool

@@ -74,8 +74,8 @@ class Admission:
             await self._answer_stranger(inbound, reply, judgement.scope)
         if not judgement.verdict.is_accepted:
             return None
-        if inbound.kind in ("edit", "delete"):
-            await self._turns.amend(inbound)
+        if inbound.kind in ("edit", "delete", "reaction"):
+            await self._apply(inbound, judgement)
             return None
 
         named_inbound = inbound
@@ -104,6 +104,16 @@ class Admission:
             # The sender may have lost access since `judge`.
             await self._turns.revoke_unserved([event])
         return event.entry.id
+
+    async def _apply(self, inbound: Inbound, judgement: Judgement) -> None:
+        """Apply an edit or deletion, or record a thumb, at once. It needs no answer."""
+        if inbound.kind != "reaction":
+            await self._turns.amend(inbound)
+            return
+        if self._commands.thumbs is None:
+            return
+        view = await self._access.load_view(judgement.scope, inbound.account)
+        await self._commands.thumbs.record(inbound, view.scope, view.scopes, view.is_owner)
 
     async def answer_unstored(self, inbound: Inbound, reply: Reply) -> bool:
         """Answer a command that only reads: see `core.ports.UnstoredAnswerer`."""

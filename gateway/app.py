@@ -82,6 +82,7 @@ from gateway.delivery import Delivery, ReplyFactory, memory_reply
 from gateway.failures import Failures
 from gateway.local.greeting import Greeting
 from gateway.local.sockets import find_socket
+from gateway.media.thumbs import ThumbReader
 from gateway.process import (
     GatewayProcess,
     MessagePath,
@@ -259,8 +260,18 @@ async def build_message_path(
     ]
     # Without a model, rules answer messages about reminders.
     talk = reminders.talk if isinstance(model, OfflineModel) else None
-    commands = CommandRegistry(groups, services.actions, services.clock, skills.is_skill_call, talk)
     delivery = _build_delivery(services, memory, delivery_wakeup)
+    thumbs = ThumbReader(
+        services.feedback,
+        services.facts,
+        services.actions,
+        services.outbox,
+        services.clock,
+        delivery.wake,
+    )
+    commands = CommandRegistry(
+        groups, services.actions, services.clock, skills.is_skill_call, talk, thumbs
+    )
     has_model = not isinstance(model, OfflineModel)
     scheduler = _create_scheduler(services, access, delivery, platforms, has_model=has_model)
     adapters = {**platforms, scheduler.platform: scheduler}
@@ -614,6 +625,7 @@ def _create_platforms(
                 api_url=settings.telegram_api_url,
                 inbox=services.inbox,
                 clock=clock,
+                marks_working=settings.turn.working_reaction,
             )
         )
     if "discord" in tokens:
@@ -627,6 +639,7 @@ def _create_platforms(
                 services.inbox,
                 clock,
                 settings.discord.message_content,
+                settings.turn.working_reaction,
             )
         )
     greet = Greeting(services).write

@@ -36,6 +36,7 @@ from core.skills.library import Skills
 from core.store.actions import Actions
 from core.store.archive import Archive
 from core.store.facts.facts import Facts
+from core.store.facts.feedback import AnswerFeedback
 from core.store.incognito import IncognitoRegistry
 from core.store.jobs import Job, JobMessages, Jobs
 from core.store.mailbox import Inbox, Outbox
@@ -142,6 +143,7 @@ class Services:
             settings.limits.planned_question_every_s,
         )
         self.facts = Facts(database, clock)
+        self.feedback = AnswerFeedback(database, self.facts, clock)
         self.notes = Notes(database)
         review = Review(self.notes, clock, callbacks.on_pending, callbacks.on_warning)
         limits = {"memory": settings.memory.memory_chars, "user": settings.memory.user_chars}

@@ -69,10 +69,14 @@ class Discord:
     # Whether to use the privileged intent with which the bot reads guild messages without a
     # mention.
     has_message_content: bool = False
+    # Whether a message has a reaction while its answer is being prepared.
+    marks_working: bool = False
 
     def __post_init__(self, inbox: Inbox, clock: Clock) -> None:
         self._lock = PollLock(PLATFORM, self.api_url or API_URL, self.token)
-        self.events = DiscordEvents(self._get_client, inbox, clock)
+        self.events = DiscordEvents(
+            self._get_client, inbox, clock, marks_working=self.marks_working
+        )
         self._login_lock = asyncio.Lock()
         self._client: DiscordClient | None = None
         self._is_closed = False

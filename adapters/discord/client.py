@@ -51,7 +51,9 @@ class DiscordClient(discord.Client):
     """
 
     def __init__(self, events: DiscordEvents, *, has_message_content: bool, pause_s: float) -> None:
-        intents = discord.Intents(guilds=True, guild_messages=True, dm_messages=True)
+        intents = discord.Intents(
+            guilds=True, guild_messages=True, dm_messages=True, reactions=True
+        )
         intents.message_content = has_message_content
         # Voice isn't used, so warnings about missing voice libraries are useless.
         discord.VoiceClient.warn_nacl = False

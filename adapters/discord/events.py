@@ -23,6 +23,7 @@ from adapters.discord.channels import PAGE_MESSAGES, ClientSource, DiscordChanne
 from adapters.discord.errors import CALL_ERRORS, translate_errors
 from adapters.discord.messages import DiscordInteraction, DiscordMessages
 from adapters.discord.normalize import PLATFORM, DiscordChannel
+from adapters.reactions import WORKING, WorkingMark
 from adapters.streaming import StreamedReply
 from core.errors import PAYLOAD_ERRORS, DeliveryError, MnemeError, StoreError
 from core.ports import Autocompleter, Clock, InboundSink, MissedReporter, Reply
@@ -72,7 +73,16 @@ class DiscordEvents:
     # An interaction without an answer is acknowledged after this time. Discord waits 3 seconds.
     defer_after_s = 2.0
 
-    def __init__(self, get_client: ClientSource, inbox: Inbox, clock: Clock) -> None:
+    def __init__(
+        self,
+        get_client: ClientSource,
+        inbox: Inbox,
+        clock: Clock,
+        *,
+        marks_working: bool = False,
+    ) -> None:
+        # Whether a message has a reaction while its answer is being prepared.
+        self._marks_working = marks_working
         self._channels = DiscordChannels(get_client, clock)
         self._inbox = inbox
         self._clock = clock
@@ -140,6 +150,8 @@ class DiscordEvents:
                     )
             case "interaction":
                 self._start_interaction_task(payload, raw)
+            case "raw_reaction_add" | "raw_reaction_remove":
+                self._start_reaction_task(payload, raw)
             case _:
                 return False
         return True
@@ -352,6 +364,15 @@ class DiscordEvents:
 
         self._start_message_task(channel_id, before, raw, read_inbound)
 
+    def _start_reaction_task(self, change: discord.RawReactionActionEvent, raw: Any) -> None:
+        """Start a task for a reaction to a message, or for its removal."""
+        now = self._clock.now()
+
+        def read_inbound(channel: DiscordChannel) -> Inbound | None:
+            return normalize.from_reaction(change, channel, now)
+
+        self._start_message_task(change.channel_id, None, raw, read_inbound)
+
     def _start_message_task(
         self, channel_id: int, message: discord.Message | None, raw: Any, read_inbound: _ReadInbound
     ) -> None:
@@ -468,10 +489,29 @@ class DiscordEvents:
         inbound = read_inbound(channel)
         if inbound is None:
             return None
+        return await sink.admit(inbound, self._reply_to_message(inbound))
+
+    def _reply_to_message(self, inbound: Inbound) -> Reply:
+        """Create the reply to an event. In a group, the answer replies to the message."""
         reply_to = None
         if inbound.kind == "message" and not inbound.is_direct:
             reply_to = inbound.message_id
-        return await sink.admit(inbound, self.reply(inbound.address, reply_to))
+        if not self._marks_working or inbound.kind != "message":
+            return self.reply(inbound.address, reply_to)
+
+        async def change(is_shown: bool) -> None:
+            client = await self._channels.get_client()
+            channel_id = int(inbound.address.thread_id or inbound.address.chat_id)
+            channel = client.get_partial_messageable(channel_id)
+            message = channel.get_partial_message(int(inbound.message_id))
+            with translate_errors():
+                if is_shown:
+                    await message.add_reaction(WORKING)
+                elif client.user is not None:
+                    await message.remove_reaction(WORKING, client.user)
+
+        messages = DiscordMessages(self._channels, self.start_task, inbound.address, reply_to)
+        return StreamedReply(messages, mark=WorkingMark(change))
 
     async def _try_admit(self, raw: Any, admit: _Admit) -> int | None:
         """Admit an event. If all attempts fail, set it aside, so that later events continue.

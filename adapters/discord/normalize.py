@@ -15,6 +15,7 @@ from typing import Any
 
 import discord
 
+from adapters.reactions import read_thumb
 from core.guard.origin_and_fence import insertion
 from core.types import (
     Address,
@@ -151,6 +152,29 @@ def from_delete(
         sender = Sender(id=str(channel.user_id or ""), name="", is_anonymous=not channel.is_direct)
     return _make_inbound(
         channel, kind="delete", sender=sender, text="", message_id=str(message_id), sent_at=now
+    )
+
+
+def from_reaction(
+    change: discord.RawReactionActionEvent, channel: DiscordChannel, now: datetime
+) -> Inbound | None:
+    """Convert a thumb that a person has put or removed. Returns None for other reactions."""
+    thumb = read_thumb([change.emoji.name or ""] if change.emoji.is_unicode_emoji() else [])
+    if not thumb:
+        return None
+    member = change.member
+    is_removal = change.event_type == "REACTION_REMOVE"
+    return _make_inbound(
+        channel,
+        kind="reaction",
+        sender=Sender(
+            id=str(change.user_id),
+            name=member.display_name if member is not None else "",
+            is_anonymous=member is not None and member.bot,
+        ),
+        text="" if is_removal else thumb,
+        message_id=str(change.message_id),
+        sent_at=now,
     )
 
 

@@ -17,6 +17,7 @@ from telegram import Bot, BotCommand, Update, User
 from telegram.error import Conflict, EndPointNotFound, InvalidToken, NetworkError, TelegramError
 
 from adapters.poll_lock import PollLock
+from adapters.reactions import WORKING, WorkingMark
 from adapters.streaming import StreamedReply
 from adapters.telegram.messages import (
     CONFLICT,
@@ -38,13 +39,13 @@ from core.errors import (
 )
 from core.ports import Clock, InboundSink, Reply, UnstoredAnswerer
 from core.text.normalize import language_data
-from core.types import Address, Attachment, CommandSpec, Json
+from core.types import Address, Attachment, CommandSpec, Inbound, Json
 
 if TYPE_CHECKING:
     from core.store.mailbox import Inbox
 
 API_URL = "https://api.telegram.org"
-UPDATE_KINDS = ("message", "edited_message", "callback_query")
+UPDATE_KINDS = ("message", "edited_message", "callback_query", "message_reaction")
 # How long the answer to a poll may take after the time that Telegram holds the poll open.
 POLL_GRACE_S = 10
 # An update that fails this often is set aside.
@@ -75,7 +76,17 @@ class Telegram:
     # doubles the pause, up to MAX_PAUSE_S.
     pause_s = 1.0
 
-    def __init__(self, *, token: str, api_url: str | None, inbox: Inbox, clock: Clock) -> None:
+    def __init__(
+        self,
+        *,
+        token: str,
+        api_url: str | None,
+        inbox: Inbox,
+        clock: Clock,
+        marks_working: bool = False,
+    ) -> None:
+        # Whether a message has a reaction while its answer is being prepared.
+        self._marks_working = marks_working
         self._root = (api_url or API_URL).rstrip("/")
         self._lock = PollLock(PLATFORM, self._root, token)
         self._inbox = inbox
@@ -181,6 +192,26 @@ class Telegram:
 
     def reply(self, address: Address, reply_to: str | None = None) -> Reply:
         return StreamedReply(TelegramMessages(self._bot, address, reply_to, self._history))
+
+    def _reply_to_message(self, inbound: Inbound) -> Reply:
+        """Create the reply to an event. The answer to a button press replies to its message."""
+        is_press = inbound.kind == "action"
+        reply_to = inbound.reply_to if is_press else inbound.message_id
+        if not self._marks_working or inbound.kind != "message":
+            return self.reply(inbound.address, reply_to)
+
+        async def change(is_shown: bool) -> None:
+            try:
+                await self._bot.set_message_reaction(
+                    int(inbound.address.chat_id),
+                    int(inbound.message_id),
+                    WORKING if is_shown else (),
+                )
+            except TelegramError as error:
+                raise DeliveryError(describe_error(error)) from error
+
+        messages = TelegramMessages(self._bot, inbound.address, reply_to, self._history)
+        return StreamedReply(messages, mark=WorkingMark(change))
 
     async def fetch_file(
         self, attachment: Attachment, address: Address, message_id: str, limit_bytes: int
@@ -296,10 +327,7 @@ class Telegram:
         inbound = normalize(update, self._me, self._clock.now())
         if inbound is None:
             return None
-        # The answer to a button press replies to the message with the button.
-        is_press = inbound.kind == "action"
-        reply_to = inbound.reply_to if is_press else inbound.message_id
-        reply = self.reply(inbound.address, reply_to)
+        reply = self._reply_to_message(inbound)
         if inbound.address.key in blocked_addresses:
             if isinstance(sink, UnstoredAnswerer) and await sink.answer_unstored(inbound, reply):
                 return None

@@ -21,10 +21,12 @@ from telegram import (
     MessageEntity,
     MessageOrigin,
     MessageOriginUser,
+    MessageReactionUpdated,
     Update,
     User,
 )
 
+from adapters.reactions import read_thumb
 from core.guard.origin_and_fence import insertion
 from core.markup.markdown import utf16_length
 from core.types import Address, Attachment, Command, Inbound, Origin, Quote, Scope, Sender
@@ -79,16 +81,22 @@ def normalize(update: Update, me: User, now: datetime) -> Inbound | None:
     """
     if update.callback_query:
         return _convert_press(update.callback_query, now)
+    if update.message_reaction:
+        return _convert_reaction(update.message_reaction)
     message = update.message or update.edited_message
     if message is None or message.chat.type not in (Chat.PRIVATE, Chat.GROUP, Chat.SUPERGROUP):
         return None
+    return _convert_message(message, me, is_edit=update.edited_message is not None)
+
+
+def _convert_message(message: Message, me: User, *, is_edit: bool) -> Inbound | None:
+    """Convert a message. Returns None if it has neither text nor a file."""
     text, entities = _text_of(message)
     attachments = _attachments_of(message)
     if not text and not attachments:
         return None
 
     is_direct = message.chat.type == Chat.PRIVATE
-    is_edit = update.edited_message is not None
     target = _replied_message(message)
     start = _start_after_mention(text, entities, me)
     is_for_other_bot, command = _find_command(text, entities, me, start)
@@ -176,6 +184,32 @@ def _convert_press(query: CallbackQuery, now: datetime) -> Inbound | None:
         sent_at=sent_at,
         is_direct=message.chat.type == Chat.PRIVATE,
         reply_to=str(message.message_id),
+    )
+
+
+def _convert_reaction(change: MessageReactionUpdated) -> Inbound | None:
+    """Convert a change of a person's reactions to one message.
+
+    Returns None for reactions in the name of a chat. The update doesn't name the topic, so the
+    address is that of the chat.
+    """
+    if change.user is None or change.chat.type == Chat.CHANNEL:
+        return None
+    sender = _sender_of_user(change.user)
+    emojis = [
+        reaction.emoji
+        for reaction in change.new_reaction
+        if isinstance(reaction, telegram.ReactionTypeEmoji)
+    ]
+    return Inbound(
+        kind="reaction",
+        address=Address(platform=PLATFORM, chat_id=str(change.chat.id)),
+        scope=_scope_of(change.chat, sender),
+        sender=sender,
+        text=read_thumb(emojis),
+        message_id=str(change.message_id),
+        sent_at=change.date,
+        is_direct=change.chat.type == Chat.PRIVATE,
     )
 
 

@@ -42,6 +42,7 @@ from core.types import (
     Inbound,
     Option,
     Scope,
+    Scopes,
     Session,
 )
 from gateway import texts
@@ -171,6 +172,13 @@ class ReminderTalk(Protocol):
         """Answer a message, or return None if it doesn't concern reminders."""
 
 
+class ThumbRecorder(Protocol):
+    """Records the thumbs that people put on answers."""
+
+    async def record(self, inbound: Inbound, scope: Scope, scopes: Scopes, is_owner: bool) -> None:
+        """Record a thumb of someone who sees `scopes`, or its removal."""
+
+
 @dataclass(frozen=True, slots=True)
 class TalkAnswer:
     """An answer, with the rows of its buttons and of the question for the next message."""
@@ -231,8 +239,11 @@ class CommandRegistry:
         clock: Clock,
         is_skill_call: SkillCallCheck | None = None,
         talk: ReminderTalk | None = None,
+        thumbs: ThumbRecorder | None = None,
     ) -> None:
         self.actions = actions
+        # Records thumbs on answers. None if nothing does.
+        self.thumbs = thumbs
         # None if a model answers messages about reminders.
         self.talk = talk
         self._clock = clock

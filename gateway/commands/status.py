@@ -263,6 +263,10 @@ class UsageCommands:
         )
         parts.append(_render_spending("The last 30 days", month_spending))
         parts += await self._render_month(context)
+        since = now - OVERVIEW_PERIOD
+        thumbs = await self._services.feedback.count(context.scopes, since)
+        if thumbs.up or thumbs.down:
+            parts.append(texts.THUMBS.format(up=thumbs.up, down=thumbs.down))
 
         billing = BillingScope(scope=context.scope, user_id=context.inbound.sender.id)
         for budget in await self._usage_log.load_budgets(billing, now):

@@ -114,6 +114,7 @@ EXPORT_STATEMENTS: Mapping[str, str] = {
         FROM file_parts JOIN message_files ON file_parts.hash = message_files.hash
         WHERE {visible("message_files.scope_id")} OR {_is_own("account")}
     """,
+    "thumb on an answer": f"SELECT message_id, verdict, at FROM thumbs WHERE {_is_own('account')}",
     "preference": f"SELECT * FROM preferences WHERE {_is_own('account')}",
     "waiting": f"""
         SELECT inbound, received_at FROM inbox

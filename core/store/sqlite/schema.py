@@ -384,6 +384,28 @@ stays."""
 _FILES = _read_script("files")
 """Stores the files that people send. See `core/store/media/files.py`."""
 
+_THUMBS = """
+CREATE TABLE thumbs (
+    message_id INTEGER NOT NULL,
+    account TEXT NOT NULL,
+    -- 1: up, -1: down, 0: removed.
+    verdict INTEGER NOT NULL,
+    -- The ids of the facts that the person has judged with it.
+    facts TEXT NOT NULL DEFAULT '[]',
+    at REAL NOT NULL,
+    PRIMARY KEY (message_id, account)
+) WITHOUT ROWID;
+CREATE TRIGGER thumb_of_message_erased AFTER UPDATE OF text ON messages WHEN NEW.text = '' AND OLD.text <> ''
+BEGIN
+    DELETE FROM thumbs WHERE message_id = OLD.id;
+END;
+CREATE TRIGGER thumb_of_message_gone AFTER DELETE ON messages
+BEGIN
+    DELETE FROM thumbs WHERE message_id = OLD.id;
+END;
+"""
+"""Stores thumbs on answers. See `core/store/facts/feedback.py`."""
+
 MIGRATIONS: tuple[str, ...] = (
     _read_script("tables")
     + CREATE_INDEXES
@@ -439,4 +461,5 @@ MIGRATIONS: tuple[str, ...] = (
     "ALTER TABLE memory_reviews ADD COLUMN rejections TEXT NOT NULL DEFAULT '[]';",
     # Whether a call waits for approval. It's NULL for the calls that an earlier version recorded.
     "ALTER TABLE tool_calls ADD COLUMN is_waiting INTEGER;",
+    _THUMBS,
 )

@@ -291,3 +291,38 @@ async def test_each_channel_keeps_its_order(
         for person, letter in ((ana, "a"), (bo, "b")):
             texts = [inbound.text for inbound in router.seen if inbound.sender.id == person]
             assert texts == [f"{letter}{n}" for n in range(20)]
+
+
+async def test_a_thumb_and_its_removal_name_the_message_and_other_reactions_are_ignored(
+    api: DiscordApi, router: FakeRouter, inbox: Inbox
+) -> None:
+    ana = api.user("Ana")
+    channel = api.dm(ana)
+    async with listening(make(api, inbox), router, api):
+        message_id = await api.user_says(channel, "Good morning", ana)
+        await api.wait_for(lambda: router.seen)
+        await api.react(channel, message_id, "🎉", ana)
+        await api.react(channel, message_id, "👍🏽", ana)
+        await api.react(channel, message_id, "👍🏽", ana, is_removal=True)
+        await api.wait_for(lambda: len(router.seen) == 3)
+    changes = [(inbound.kind, inbound.text, inbound.message_id) for inbound in router.seen[1:]]
+    assert changes == [("reaction", "up", message_id), ("reaction", "", message_id)]
+    assert router.seen[1].scope == Scope.account("discord", ana)
+
+
+async def test_message_has_a_reaction_while_its_answer_is_prepared_if_the_settings_say_so(
+    api: DiscordApi, router: FakeRouter, inbox: Inbox
+) -> None:
+    ana = api.user("Ana")
+    channel = api.dm(ana)
+
+    async def handle(inbound: Inbound, reply: Reply) -> None:
+        router.begin(inbound, reply)
+        await api.wait_for(lambda: api.rest.reactions)
+        await reply.finish(Answer(text="Done."))
+
+    router.handler = handle
+    async with listening(make(api, inbox, marks_working=True), router, api):
+        message_id = await api.user_says(channel, "Work!", ana)
+        await api.wait_for(lambda: len(api.rest.reactions) == 2)
+    assert api.rest.reactions == [("+", channel, message_id), ("-", channel, message_id)]

@@ -45,10 +45,15 @@ class House:
         self.inbox = Inbox(database, clock)
         self.desk = EchoRouter(self.inbox, clock)
         self.pause_s = 0.01
+        self.marks_working = False
 
     def adapter(self, inbox: Inbox | None = None) -> Telegram:
         adapter = Telegram(
-            token=self.api.token, api_url=self.api.url, inbox=inbox or self.inbox, clock=self.clock
+            token=self.api.token,
+            api_url=self.api.url,
+            inbox=inbox or self.inbox,
+            clock=self.clock,
+            marks_working=self.marks_working,
         )
         adapter.poll_timeout_s, adapter.pause_s = 5, self.pause_s
         return adapter
@@ -98,6 +103,7 @@ async def test_a_message_is_answered(api: BotApi, house: House) -> None:
         "message",
         "edited_message",
         "callback_query",
+        "message_reaction",
     ]
     assert api.commands == [
         {"command": "help", "description": "What I can do"},
@@ -631,3 +637,38 @@ async def test_the_token_is_not_logged(
         api.user_says(42, "hi")
         await api.wait_for(lambda: api.messages(42))
     assert api.token not in caplog.text
+
+
+async def test_thumb_names_the_message_and_its_removal_is_empty(house: House) -> None:
+    async with house.running():
+        house.api.user_says(42, "Good morning")
+        await house.confirmed()
+        seen = house.desk.reactions
+        for emoji in ("👍", "", "👎"):
+            house.api.user_reacts(42, 1, emoji)
+        await house.api.wait_for(lambda: len(seen) == 3)
+    assert [(inbound.text, inbound.message_id) for inbound in seen] == [
+        ("up", "1"),
+        ("", "1"),
+        ("down", "1"),
+    ]
+
+
+async def test_message_has_a_reaction_while_its_answer_is_prepared_if_the_settings_say_so(
+    house: House,
+) -> None:
+    house.marks_working = True
+
+    def list_marks() -> list[object]:
+        return [call["reaction"] for call in house.api.called("setMessageReaction")]
+
+    async def answer(inbound: Inbound, reply: Reply) -> None:
+        reply.begin(ListRecord())
+        await house.api.wait_for(list_marks)
+        await reply.finish(Answer(text="Done."))
+
+    house.desk.answer = answer
+    async with house.running():
+        house.api.user_says(42, "Work!")
+        await house.api.wait_for(lambda: len(list_marks()) == 2)
+    assert list_marks() == [[{"type": "emoji", "emoji": "👀"}], []]

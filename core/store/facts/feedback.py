@@ -1,0 +1,123 @@
+"""Stores the thumbs that people put on answers, and finds the facts that such an answer repeats.
+
+A person has at most one thumb on an answer. Which facts a thumb has judged stays on record, so that
+a thumb that is removed and put again doesn't count twice.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+
+from core.ports import Clock
+from core.store import messages
+from core.store.facts.facts import Facts
+from core.store.facts.rows import SELECT_VISIBLE, Fact, read_fact
+from core.store.rows import Connection, address_values
+from core.store.sqlite.database import Database
+from core.store.sqlite.schema import sent_text_sql
+from core.store.visibility import encode_list, scope_parameter, visible
+from core.text.terms import terms_of
+from core.types import Account, Address, Scopes
+
+Thumb = Literal["up", "down", ""]
+"""The empty string means that the person has removed the thumb."""
+VERDICTS: dict[str, int] = {"up": 1, "down": -1, "": 0}
+# A fact counts as repeated if the answer contains at least this share of its words.
+MIN_COMMON_SHARE = 0.5
+_SELECT_MEMORY = f"""
+SELECT {sent_text_sql(of_memory=True)} AS memory FROM messages
+WHERE session_id = :session_id AND id < :id AND role = 'user' AND sent IS NOT NULL
+ORDER BY id DESC LIMIT 1
+"""
+"""Selects what memory added to the question before an answer."""
+_SELECT_MENTIONED = f"""
+{SELECT_VISIBLE} AND instr(:text, rtrim(content, ' .')) ORDER BY last_at DESC, id DESC LIMIT 50
+"""
+_SELECT_JUDGED = "SELECT facts FROM thumbs WHERE message_id = :id AND account = :account"
+_PUT_THUMB = """
+INSERT INTO thumbs (message_id, account, verdict, facts, at)
+VALUES (:id, :account, :verdict, :facts, :now)
+ON CONFLICT (message_id, account) DO UPDATE SET
+    verdict = excluded.verdict, facts = excluded.facts, at = excluded.at
+"""
+_COUNT_THUMBS = f"""
+SELECT COALESCE(SUM(verdict > 0), 0) AS up, COALESCE(SUM(verdict < 0), 0) AS down
+FROM thumbs JOIN messages ON messages.id = thumbs.message_id
+JOIN sessions ON sessions.id = messages.session_id
+WHERE {visible()} AND thumbs.at >= :since
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ThumbCount:
+    """How many answers have a thumb up, and how many a thumb down."""
+
+    up: int
+    down: int
+
+
+class AnswerFeedback:
+    """Records thumbs on answers."""
+
+    def __init__(self, database: Database, facts: Facts, clock: Clock) -> None:
+        self._database = database
+        self._facts = facts
+        self._clock = clock
+
+    async def record(
+        self, address: Address, external_id: str, account: Account, thumb: Thumb, scopes: Scopes
+    ) -> Sequence[Fact] | None:
+        """Store a thumb, and return the facts that the answer repeats.
+
+        Facts that this person has judged with an earlier thumb on the same answer are left out.
+        Returns None if the message isn't a stored answer that is visible in these scopes.
+        """
+        values = {
+            **address_values(address),
+            "external_id": external_id,
+            "scopes": scope_parameter(scopes),
+            "account": account.key,
+            "verdict": VERDICTS[thumb],
+            "now": self._clock.now(),
+        }
+
+        def write(connection: Connection) -> Sequence[Fact] | None:
+            row = connection.execute(messages.SELECT_QUOTED, values).fetchone()
+            if row is None or row["role"] != "assistant":
+                return None
+            bound = {**values, "id": row["id"], "session_id": row["session_id"]}
+            earlier = connection.execute(_SELECT_JUDGED, bound).fetchone()
+            judged = set(json.loads(earlier["facts"])) if earlier is not None else set()
+            new_facts: list[Fact] = []
+            if thumb:
+                repeated = _find_repeated(connection, row["text"], bound)
+                new_facts = [fact for fact in repeated if fact.id not in judged]
+            judged.update(fact.id for fact in new_facts)
+            connection.execute(_PUT_THUMB, {**bound, "facts": encode_list(sorted(judged))})
+            return new_facts
+
+        return await self._database.write(write)
+
+    async def count(self, scopes: Scopes, since: datetime) -> ThumbCount:
+        """Count the thumbs on the answers in these scopes."""
+        values = {"scopes": scope_parameter(scopes), "since": since}
+        row = await self._database.fetch_one(_COUNT_THUMBS, values)
+        return ThumbCount(up=row["up"] if row else 0, down=row["down"] if row else 0)
+
+
+def _find_repeated(connection: Connection, answer: str, values: dict[str, object]) -> list[Fact]:
+    """Return the facts that were shown to the model, or quoted, and that the answer repeats."""
+    shown = connection.execute(_SELECT_MEMORY, values).fetchone()
+    text = f"{answer}\n{(shown and shown['memory']) or ''}"
+    answer_terms = frozenset(terms_of(answer))
+    repeated = []
+    for row in connection.execute(_SELECT_MENTIONED, {**values, "text": text}):
+        fact = read_fact(row)
+        terms = frozenset(terms_of(fact.content))
+        if terms and len(terms & answer_terms) >= MIN_COMMON_SHARE * len(terms):
+            repeated.append(fact)
+    return repeated

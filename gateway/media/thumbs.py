@@ -1,0 +1,84 @@
+"""Takes a thumb on an answer as feedback about the facts that the answer repeats.
+
+A thumb up raises the trust in these facts at once: it's the person's own tap. A thumb down doesn't
+say which fact is wrong, and lowering trust weakens what is stored, so it waits for a tap on a
+button, like everything that weakens something.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from core.markup.markdown import escape
+from core.ports import Clock
+from core.store.actions import Actions
+from core.store.facts.facts import Facts
+from core.store.facts.feedback import VERDICTS, AnswerFeedback, Thumb
+from core.store.facts.rows import Fact
+from core.store.mailbox import Outbox, OutboxItem
+from core.store.notes import Author
+from core.types import Answer, Inbound, Scope, Scopes
+from gateway import texts
+from gateway.commands.registry import assign_button_ids, make_button, make_button_actions
+
+MAX_BUTTONS = 5
+
+
+@dataclass(eq=False)
+class ThumbReader:
+    """Records thumbs, and what follows from them."""
+
+    feedback: AnswerFeedback
+    facts: Facts
+    actions: Actions
+    outbox: Outbox
+    clock: Clock
+    # Called when something in the outbox is due.
+    on_change: Callable[[], None]
+
+    async def record(self, inbound: Inbound, scope: Scope, scopes: Scopes, is_owner: bool) -> None:
+        """Record the thumb that a person has put on an answer, or has removed.
+
+        In a group, only the owner and the person who stated a fact judge it.
+        """
+        thumb: Thumb = inbound.text if inbound.text in VERDICTS else ""  # type: ignore[assignment]
+        facts = await self.feedback.record(
+            inbound.address, inbound.message_id, inbound.account, thumb, scopes
+        )
+        own_facts = [
+            fact
+            for fact in facts or ()
+            if is_owner or not fact.scope.is_group or fact.account == inbound.account
+        ]
+        if thumb == "up":
+            author = Author(account=inbound.account, origin="typed")
+            for fact in own_facts:
+                if not fact.is_pinned:
+                    await self.facts.record_feedback(fact.id, scopes, is_right=True, by=author)
+        elif thumb == "down" and own_facts:
+            await self._ask(inbound, scope, own_facts[:MAX_BUTTONS])
+
+    async def _ask(self, inbound: Inbound, scope: Scope, facts: Sequence[Fact]) -> None:
+        """Ask which of the facts is wrong, with a button for each."""
+        lines = [f"- **f{fact.id}** {escape(fact.content)}" for fact in facts]
+        buttons = assign_button_ids(
+            [
+                make_button(
+                    texts.THUMB_WRONG.format(name=f"f{fact.id}"), "memory", f"wrong f{fact.id}"
+                )
+                for fact in facts
+            ]
+        )
+        now = self.clock.now()
+        await self.actions.add(make_button_actions(buttons, scope, inbound.account, now))
+        answer = Answer(text="\n".join([texts.THUMB_DOWN, "", *lines]), buttons=buttons)
+        item = OutboxItem(
+            key=f"thumb:{inbound.address.key}:{inbound.message_id}:{inbound.account.key}",
+            kind="notice",
+            address=inbound.address,
+            answer=answer,
+            next_at=now,
+        )
+        if await self.outbox.put(item):
+            self.on_change()
