@@ -237,6 +237,7 @@ async def build_message_path(
     agent = replace(
         _build_agent(services, chat_model, helper_model, windows, prompt, memory, tool_runner),
         media=intake,
+        add_receipts=ReceiptWriter(services, isinstance(model, OfflineModel)).add,
     )
     is_expanded = settings.recall.expand or settings.recall.rerank
     groups: list[CommandGroup] = [
@@ -539,7 +540,6 @@ def _build_agent(
         tool_runner,
         clock,
         settings.model,
-        ReceiptWriter(services).add,
     )
 
 

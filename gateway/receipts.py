@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from core.agent.offline import NO_MODEL
 from core.agent.sessions import Turn
 from core.errors import TURN_BUDGET_SPENT
 from core.markup.markdown import escape
@@ -33,6 +34,7 @@ from gateway.commands.registry import (
     make_button,
     make_button_actions,
     make_decision_buttons,
+    make_first_steps,
 )
 from gateway.commands.time_settings import hint_at_zone
 from gateway.services import Services
@@ -74,6 +76,8 @@ class ReceiptWriter:
     """Adds receipts to the answers of turns that changed something."""
 
     services: Services
+    # There is no model, so newcomers get buttons with things to try.
+    is_offline: bool = False
 
     async def add(
         self, answer: Answer, turn: Turn, rows: Sequence[Message]
@@ -90,7 +94,28 @@ class ReceiptWriter:
             is_direct=inbound.is_direct,
             is_owner=turn.is_owner,
         )
-        return await self._add_lines(answer, rows, reader)
+        first_steps = await self._list_first_steps(answer, reader) if self.is_offline else ()
+        answer, actions = await self._add_lines(answer, rows, reader)
+        if not first_steps:
+            return answer, actions
+        steps = assign_button_ids(first_steps)
+        now = self.services.clock.now()
+        text = f"{answer.text}\n\n{texts.THINGS_TO_TRY}"
+        answer = replace(answer, text=text, buttons=(*answer.buttons, *steps))
+        return answer, (*actions, *make_button_actions(steps, reader.scope, reader.account, now))
+
+    async def _list_first_steps(self, answer: Answer, reader: _Reader) -> Sequence[Button]:
+        """Return things to try for a newcomer, if the answer says that there is no model.
+
+        The greeting of a terminal lists them.
+        """
+        platform = reader.account.platform
+        if not reader.is_direct or platform == "terminal" or NO_MODEL not in answer.text:
+            return ()
+        sessions = await self.services.conversations.list_recent(reader.scopes, limit=2)
+        if len(sessions) > 1:
+            return ()
+        return make_first_steps()
 
     async def _add_lines(
         self, answer: Answer, rows: Sequence[Message], reader: _Reader, judged_id: int = 0

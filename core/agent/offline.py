@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from core.agent.answers import Quote
 
 OFFLINE_MODEL = "offline"
+NO_MODEL = "No model is configured"
 # A search returns at most this many conversations and facts.
 MAX_SESSIONS = 5
 MAX_FACTS = 10
@@ -85,12 +86,15 @@ class _File:
 
 
 class OfflineModel:
-    """A `Model` that answers by rules. `reason` is a clause that says why there is no model."""
+    """A `Model` that answers by rules. `reason` is a clause that says why there is no model.
+
+    The first answer of a conversation contains the reason.
+    """
 
     # Its answers cost nothing, so the owner's line for a day isn't checked.
     is_free = True
 
-    def __init__(self, zone: str, reason: str = "No model is configured") -> None:
+    def __init__(self, zone: str, reason: str = NO_MODEL) -> None:
         self._zone = ZoneInfo(zone)
         self._reason = reason
 
@@ -186,11 +190,7 @@ class OfflineModel:
 
     def _explain(self) -> str:
         """Return sentences that explain how to use Mneme without a model."""
-        return (
-            f"{self._reason}, so I can't hold a conversation. "
-            "Ask me a question or use `/recall`, and I'll find what you told me. "
-            "You can also say “remember that …” or “remind me tomorrow at 9 to …”."
-        )
+        return str(_WORDING["explanation"]).format(reason=self._reason)
 
     def _acknowledge(self, text: str, messages: Sequence[Json]) -> str:
         """Return a reply that says that a message was stored.

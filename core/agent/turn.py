@@ -546,9 +546,10 @@ class Agent:
         """Store the last row of a turn and the answer to deliver, and return the answered turn."""
         answer = Answer(text=running.render_answer(row.text))
         actions: Sequence[ButtonAction] = ()
-        turn_rows = (split_turns(running.rows) or ((),))[-1]
-        has_tools = any(row.role == "tool" for row in turn_rows)
-        if has_tools and self.add_receipts is not None:
+        turns = split_turns(running.rows) or [()]
+        turn_rows = turns[-1]
+        may_have_receipts = len(turns) == 1 or any(row.role == "tool" for row in turn_rows)
+        if may_have_receipts and self.add_receipts is not None:
             answer, actions = await self.add_receipts(answer, running.turn, turn_rows)
         session, windows = running.session, self.compressor.windows
         has_compressed = _is_first_after_compression(session, running.rows)

@@ -421,7 +421,8 @@ class CommandRegistry:
     async def _run(self, command: Command, context: CommandContext) -> Answer:
         """Run a command, and return its answer. Raises Refused if the command can't be run."""
         if command.name in ("help", "start"):
-            return self._answer_help(command.arguments, context)
+            is_start = command.name == "start"
+            return self._answer_help(command.arguments, context, is_start=is_start)
         if command == YES_COMMAND:
             return Answer(text=texts.NOTHING_WAITS_FOR_YES, is_private=True)
         if command == AMBIGUOUS_YES:
@@ -452,16 +453,21 @@ class CommandRegistry:
             suggestion = f" Did you mean {' or '.join(f'/{match}' for match in names)}?"
         return texts.UNKNOWN_COMMAND.format(name=name[:40], suggestion=suggestion)
 
-    def _answer_help(self, arguments: str, context: CommandContext) -> Answer:
+    def _answer_help(
+        self, arguments: str, context: CommandContext, *, is_start: bool = False
+    ) -> Answer:
         """Explain one command, list all commands ("all"), or give an introduction.
 
+        For /start, which Telegram sends first, the introduction has buttons with things to try.
         The list has the owner's commands only for the owner. Raises Refused if there is no
         such command.
         """
         name = arguments.strip().lstrip("/").lower()
         if not name:
-            button = make_button(texts.ALL_COMMANDS, "help", "all")
-            return Answer(text=texts.HELP, buttons=(button,))
+            buttons = [make_button(texts.ALL_COMMANDS, "help", "all")]
+            if is_start and context.inbound.is_direct:
+                buttons = [*make_first_steps(), *buttons]
+            return Answer(text=texts.HELP, buttons=tuple(buttons))
         if name == "all":
             specs = [spec for spec in self.specs if context.is_owner or not spec.is_for_owner]
             lines = [f"- `{_render_usage(spec)}`: {spec.description}" for spec in specs]
@@ -517,6 +523,15 @@ def _load_confirmation_words(kind: str) -> frozenset[str]:
 def make_button(label: str, name: str, arguments: str) -> Button:
     """Make a button that runs the command `name` with these arguments."""
     return Button(label=label, command=Command(name=name, arguments=arguments))
+
+
+def make_first_steps() -> list[Button]:
+    """Make buttons with three things that a newcomer can try."""
+    return [
+        make_button(texts.TRY_REMIND, "remind", texts.TRY_REMIND_TEXT),
+        make_button(texts.TRY_REMEMBER, "remember", texts.TRY_REMEMBER_TEXT),
+        make_button(texts.TRY_FACTS, "facts", ""),
+    ]
 
 
 def make_decision_buttons(note: PendingNote) -> tuple[Button, ...]:

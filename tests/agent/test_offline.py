@@ -133,9 +133,8 @@ async def called(*messages: Json) -> tuple[str, dict[str, Any]]:
 async def test_a_statement_is_kept_and_nothing_is_pretended(text: str) -> None:
     completion = await complete(turn(text))
     assert completion.stop_reason == "end_turn"
-    assert completion.text.startswith(
-        "I've saved that. No model is configured, so I can't hold a conversation."
-    )
+    assert completion.text.startswith("I've saved that. Ask me a question or use `/recall`")
+    assert "No model is configured, so I answer from memory" in completion.text
 
 
 async def test_what_can_be_done_is_told_once() -> None:
@@ -180,15 +179,14 @@ async def test_short_message_in_ten_languages_gets_its_answer(
 
 async def test_first_greeting_says_what_works_without_a_model() -> None:
     first = await complete(turn("hi"))
-    assert first.text.startswith("Hello! No model is configured, so I can't hold a conversation.")
+    assert first.text.startswith("Hello! Ask me a question or use `/recall`")
+    assert "No model is configured, so I answer from memory" in first.text
 
 
 @pytest.mark.parametrize("text", ["ok", "no", "👍"])
 async def test_of_small_talk_it_is_not_said_that_it_was_kept(text: str) -> None:
     first = await complete(turn(text))
-    assert first.text.startswith(
-        "All right. No model is configured, so I can't hold a conversation. Ask me a question"
-    )
+    assert first.text.startswith("All right. Ask me a question or use `/recall`")
     assert (await complete(turn("x"), answer(first.text), turn(text))).text == "All right."
 
 

@@ -23,7 +23,8 @@ async def test_help_shows_six_lines_and_a_button_for_the_rest(home: Path, comman
         assert "just write to me" in reply.text.lower()
         assert reply.text.count("\n- ") == 6
         assert reply.answer is not None
-        (button,) = reply.answer.buttons
+        *steps, button = reply.answer.buttons
+        assert len(steps) == (3 if command == "/start" else 0)
         assert button.label == "All commands"
         every = (await harness.say(button.id, kind="action")).text
         assert "`/recall [query]`: Find earlier messages" in every
