@@ -438,10 +438,7 @@ class Session:
 
     @property
     def is_remembered(self) -> bool:
-        """True if facts and notes may be learned from the session.
-
-        This is False for scheduled and incognito sessions.
-        """
+        """False for scheduled and incognito sessions: no facts or notes are learned from them."""
         return self.address.platform != "cron" and not self.is_incognito
 
 
@@ -568,9 +565,10 @@ class Tool:
     is_quote: bool = False
     # The tool stores nothing and sends no data to others, so an incognito session may use it.
     is_read_only: bool = False
-    # An external service may store the arguments, so scheduled and incognito sessions can't use the
-    # tool.
+    # An external service may store the arguments. Incognito and scheduled sessions can't use it.
     is_external: bool = False
+    # Scheduled sessions may use the tool all the same, to read and to look things up.
+    is_schedulable: bool = False
     # The tool looks something up outside: its arguments are an address or search words.
     is_lookup: bool = False
     # Used instead of the general timeout if it's longer.

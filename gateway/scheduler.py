@@ -395,7 +395,7 @@ def _build_question(
         address=Address(platform=PLATFORM, chat_id=str(job.id)),
         scope=job.scope,
         sender=Sender(id=job.account.user_id if job.account else PLATFORM, name="schedule"),
-        text=f"{job.text}\n\n{texts.WATCH_INSTRUCTION}" if job.is_watch else job.text,
+        text=f"{job.text} ({texts.WATCH_INSTRUCTION})" if job.is_watch else job.text,
         message_id=f"{job.id}@{due_at.isoformat()}",
         sent_at=now,
         is_direct=not job.scope.is_group,

@@ -498,12 +498,12 @@ def describe_tools(tools: Iterable[Tool], session: Session) -> tuple[Json, ...]:
 def is_tool_available(tool: Tool, session: Session) -> bool:
     """Return True if the model may see and call a tool in a session.
 
-    An incognito session has only read-only tools. Other sessions have all tools, but a session that
-    isn't remembered, such as a scheduled one, has no tools of external services.
+    An incognito session has only read-only tools. A scheduled session has no tools of external
+    services, except those that are meant for it.
     """
     if session.is_incognito:
         return tool.is_read_only
-    return not tool.is_external or session.is_remembered
+    return session.is_remembered or not tool.is_external or tool.is_schedulable
 
 
 def build_request(

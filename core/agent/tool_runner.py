@@ -65,6 +65,7 @@ _RESULTS_BY_OUTCOME = {
     CallOutcome.WAITING: STILL_WAITING,
     CallOutcome.DONE_OR_WAITING: DONE_OR_WAITING,
 }
+_SCHEDULABLE_EFFECTS = frozenset({Effect.READ, Effect.SPEND, Effect.SEND})
 UNKNOWN_OUTCOME = (
     "The assistant restarted during this call, so it may or may not have been done. "
     "Check that before you call the tool again."
@@ -223,22 +224,15 @@ class ToolRunner:
                 if is_tool_available(other, context.session)
             ]
             raise ToolError(f"There is no tool {call['name']}. The tools are {', '.join(names)}.")
-        if not context.session.is_remembered and tool.is_external:
-            raise ToolError(
-                f"{tool.name} calls an external service, which this conversation may not do. "
-                "Continue without it."
-            )
-        if context.session.is_incognito and not tool.is_read_only:
-            raise ToolError(
-                f"This conversation is incognito, so {tool.name} does nothing here. "
-                "Tell the person."
-            )
+        _check_session(tool, context.session)
         arguments = call.get("input") or {}
         context = _mark_writes(context, call)
         if context.budget is not None and not tool.counts_own_calls:
             _charge_call(tool, arguments, context.budget)
         if self._gate is not None and not tool.is_read_only:
             context = await self._gate.check(tool, arguments, context)
+            if tool.is_external and not context.session.is_remembered:
+                _check_scheduled(tool, arguments, context)
             if context.hold_reason and not tool.can_hold:
                 return await self._gate.hold(tool, arguments, context)
         return await self._run_tool(tool, arguments, context)
@@ -265,6 +259,19 @@ class ToolRunner:
             ) from error
 
 
+def _check_session(tool: Tool, session: Session) -> None:
+    """Raise ToolError if a session may not use a tool."""
+    if tool.is_external and not is_tool_available(tool, session):
+        raise ToolError(
+            f"{tool.name} calls an external service, which this conversation may not do. "
+            "Continue without it."
+        )
+    if session.is_incognito and not tool.is_read_only:
+        raise ToolError(
+            f"This conversation is incognito, so {tool.name} does nothing here. Tell the person."
+        )
+
+
 def _charge_call(tool: Tool, arguments: Json, budget: TurnBudget) -> None:
     """Count a call of a tool that costs money or looks something up outside.
 
@@ -273,6 +280,24 @@ def _charge_call(tool: Tool, arguments: Json, budget: TurnBudget) -> None:
     is_spending = Effect.SPEND in tool.effects.values()
     if tool.is_lookup or (is_spending and Effect.SPEND in list_effects(tool, arguments)):
         take_call(budget)
+
+
+def _check_scheduled(tool: Tool, arguments: Json, context: ToolContext) -> None:
+    """Raise ToolError if a scheduled session may not make a call to the outside.
+
+    It may read, and look up what the gate lets through.
+    """
+    if list_effects(tool, arguments) - _SCHEDULABLE_EFFECTS:
+        raise ToolError(
+            "A scheduled question only reads and looks things up. "
+            "Tell the person to ask for this in their chat."
+        )
+    if context.hold_reason:
+        raise ToolError(
+            f"This needs the approval of the person, because {context.hold_reason}. Nobody is here "
+            "to approve it. Use only words and addresses of the question, or addresses that a "
+            "search has returned."
+        )
 
 
 def _mark_writes(context: ToolContext, call: Json) -> ToolContext:

@@ -70,6 +70,7 @@ def calendar_tool(
         "core.tools",
         {"list": Effect.READ, "add": Effect.ADD},
         is_external=True,
+        is_schedulable=True,
         timeout_s=TIMEOUT_S,
     )
 

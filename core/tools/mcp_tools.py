@@ -209,6 +209,7 @@ class McpServers:
             action_argument="",
             run=run,
             is_external=True,
+            is_schedulable=True,
             timeout_s=self._servers[offer.server].timeout_s + 1,
         )
 
@@ -241,7 +242,13 @@ class McpServers:
         longest = max(self._servers[offer.server].timeout_s for offer in offers)
         return [
             build_tool(
-                FIND_TOOLS, _FindArguments, find, "core.tools", Effect.READ, is_external=True
+                FIND_TOOLS,
+                _FindArguments,
+                find,
+                "core.tools",
+                Effect.READ,
+                is_external=True,
+                is_schedulable=True,
             ),
             build_tool(
                 CALL_TOOL,
@@ -253,6 +260,7 @@ class McpServers:
                 action_argument="tool_name",
                 inner_argument="arguments",
                 is_external=True,
+                is_schedulable=True,
                 timeout_s=longest + 1,
             ),
         ]

@@ -176,6 +176,7 @@ class WebAccess:
             Effect.SEND,
             is_lookup=True,
             is_external=True,
+            is_schedulable=True,
             timeout_s=TIMEOUT_S,
         )
 

@@ -50,7 +50,7 @@ async def test_model_is_told_how_to_say_that_there_is_nothing(tmp_path: Path) ->
         async with life.listening():
             await life.watch.until(lambda: life.sink.served == 1)
         ((inbound, _),) = life.sink.admitted
-        assert inbound.text.startswith("tell me only if it rains\n\nIf there is nothing to tell")
+        assert inbound.text.startswith("tell me only if it rains (If there is nothing to tell")
 
 
 @pytest.mark.parametrize(
