@@ -14,7 +14,8 @@ import signal
 import sys
 import threading
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
@@ -114,10 +115,35 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(encoding="utf-8", errors="replace")
+    words = sys.argv[1:]
     from typer.main import get_command
 
-    # Calling the typer app directly would replace our `sys.excepthook` with typer's.
-    get_command(app(sys.argv[1:]))(prog_name="mneme")
+    with _hide_early_typing(words):
+        # Calling the typer app directly would replace our `sys.excepthook` with typer's.
+        get_command(app(words))(prog_name="mneme")
+
+
+@contextmanager
+def _hide_early_typing(words: Sequence[str]) -> Iterator[None]:
+    """While a chat starts, leave what is typed to its prompt, which then shows it once.
+
+    Otherwise, the terminal would echo it above the greeting, and the prompt would show it again.
+    """
+    is_chat = words[:1] == ["chat"] or (words[:1] == ["run"] and "--terminal" in words)
+    if not (is_chat and sys.stdin.isatty() and sys.stdout.isatty()):
+        yield
+        return
+    import termios
+
+    descriptor = sys.stdin.fileno()
+    attributes = termios.tcgetattr(descriptor)
+    silent = [*attributes]
+    silent[3] &= ~termios.ECHO
+    termios.tcsetattr(descriptor, termios.TCSANOW, silent)
+    try:
+        yield
+    finally:
+        termios.tcsetattr(descriptor, termios.TCSANOW, attributes)
 
 
 def app(words: Sequence[str] = ()) -> typer.Typer:

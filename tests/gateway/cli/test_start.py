@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import os
 import pty
@@ -13,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.fixtures.forked import ROOT
+from tests.fixtures.scripted_terminal import open_terminal
 
 LATER = ("dateparser", "discord", "ijson", "markdown_it", "openai", "telegram")
 """Packages, and below modules of ours, that a command loads when it comes to need them."""
@@ -97,3 +99,32 @@ def test_list_of_commands_loads_no_command_and_says_what_each_one_says_itself() 
     is_small, count = out.split()
     assert is_small == "True"
     assert int(count) >= 25
+
+
+@pytest.mark.slow
+async def test_typing_while_a_chat_starts_is_shown_once_by_its_prompt(home: Path) -> None:
+    async with open_terminal(home, "chat") as terminal:
+        while terminal.is_echoing:  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+        terminal.type("My bicycle is green.")
+        terminal.press("Where is")
+        assert "bicycle" not in await terminal.expect("/quit leaves")
+        await terminal.expect("> My bicycle is green.")
+        await terminal.expect("I've saved that.")
+        await terminal.expect("> Where is")
+        terminal.type(" my bicycle?")
+        await terminal.expect("> Where is my bicycle?")
+        await terminal.expect("My bicycle is green.")
+        await terminal.expect(">")
+        terminal.type("/quit")
+        assert await terminal.end() == 0
+        assert terminal.is_echoing
+
+
+@pytest.mark.slow
+async def test_chat_that_does_not_start_leaves_the_terminal_echoing(home: Path) -> None:
+    (home / "mneme.toml").write_text("[general]\nzone = 'Nowhere'\n")
+    async with open_terminal(home, "chat") as terminal:
+        await terminal.expect("isn't a time zone")
+        assert await terminal.end() != 0
+        assert terminal.is_echoing
