@@ -20,7 +20,7 @@ import structlog
 from adapters.reactions import WorkingMark
 from core.errors import DeliveryError, MnemeError
 from core.markup.markdown import StyledText, render, run_off_loop, split
-from core.ports import DeliveryRecord
+from core.ports import DeliveryRecord, LostPost
 from core.types import Answer
 
 # `finish` waits at most this long in total if the platform asks for delays.
@@ -140,9 +140,13 @@ class MessageApi(Protocol):
         """The id of the newest known message of the chat, or "" if none is known."""
 
     async def find_lost(
-        self, after_id: str, part: StyledText, answer: Answer | None, known_ids: Collection[str]
+        self,
+        lost_post: LostPost,
+        part: StyledText,
+        answer: Answer | None,
+        known_ids: Collection[str],
     ) -> LostMessage | None:
-        """Look for a message that the bot posted after `after_id`, a value of `newest_id`.
+        """Look for the message of a lost post. Its `after_id` is a value of `newest_id`.
 
         `known_ids` are the ids of other messages of the bot. A platform without a history finds
         the message by replacing its text with `part`, and its buttons with those of `answer`.
@@ -225,17 +229,14 @@ class StreamedReply:
         await self._stop()
         await self._api.prepare(answer)
         parts = await run_off_loop(self._split, answer.text)
+        self._remaining_delay_s = _MAX_DELAY_S
         if self._record.lost_posts and parts:
             await self._find_lost_messages(parts, answer)
-            parts = await self._add_duplicate_notices(parts, answer.text)
+        if self._record.lost_posts and parts:
+            parts = await self._finish_marked(parts, answer)
         if not parts:
             parts = [StyledText("") if answer.files else _NO_TEXT]
-
-        self._remaining_delay_s = _MAX_DELAY_S
-        last_index = len(parts) - 1
-        for index, part in enumerate(parts):
-            is_last = index == last_index
-            await self._retry(partial(self._finish_part, index, part, answer if is_last else None))
+        await self._finish_parts(parts, answer)
         while len(self._messages) > len(parts):
             await self._delete(self._messages[-1].id)
             del self._messages[-1]
@@ -262,9 +263,7 @@ class StreamedReply:
             part_answer = answer if part is parts[-1] else None
             async with self._api.post_lock.hold_for_search():
                 known_ids = await self._record.load_known_ids()
-                message = await self._api.find_lost(
-                    lost_post.after_id, part, part_answer, known_ids
-                )
+                message = await self._api.find_lost(lost_post, part, part_answer, known_ids)
             if message is None:
                 remaining += 1
             elif message == ABSENT:
@@ -276,6 +275,32 @@ class StreamedReply:
                     lost_post, message.id, is_certain=not message.may_be_other
                 )
                 remaining += message.may_be_other
+
+    async def _finish_marked(self, parts: list[StyledText], answer: Answer) -> list[StyledText]:
+        """Post the answer with notices, because some lost messages weren't found.
+
+        The new messages bound the search for the lost ones, so it is repeated. Returns the parts
+        that the messages have to show in the end, without the notices that turned out needless.
+        """
+        unbounded = sum(not lost_post.before_id for lost_post in self._record.lost_posts)
+        marked_parts = await self._add_duplicate_notices(parts, answer.text)
+        await self._finish_parts(marked_parts, answer, is_final=False)
+        lost_count = len(self._record.lost_posts)
+        if unbounded:
+            await self._find_lost_messages(parts, answer)
+        if len(self._record.lost_posts) == lost_count:
+            return marked_parts
+        return await self._add_duplicate_notices(parts, answer.text)
+
+    async def _finish_parts(
+        self, parts: Sequence[StyledText], answer: Answer, *, is_final: bool = True
+    ) -> None:
+        """Make the messages show these parts. If not `is_final`, they'll be changed once more."""
+        for index, part in enumerate(parts):
+            part_answer = answer if index == len(parts) - 1 else None
+            await self._retry(
+                partial(self._finish_part, index, part, part_answer, is_final=is_final)
+            )
 
     async def _add_duplicate_notices(self, parts: list[StyledText], text: str) -> list[StyledText]:
         """Return the parts with a notice before each part that may appear twice.
@@ -391,7 +416,7 @@ class StreamedReply:
                 await self._try_edit(index, part, None)
 
     async def _finish_part(
-        self, index: int, part: StyledText, answer: Answer | None, *, is_replacing: bool = False
+        self, index: int, part: StyledText, answer: Answer | None, *, is_final: bool = True
     ) -> None:
         """Make the message at `index` show its final part.
 
@@ -400,14 +425,14 @@ class StreamedReply:
         used instead.
         """
         if index == len(self._messages):
-            await self._post(part, answer, is_last=answer is not None and not is_replacing)
+            await self._post(part, answer, is_last=answer is not None and is_final)
             return
         if part.text and await self._try_edit(index, part, answer):
             return
 
         unusable = self._messages.pop(index)
         try:
-            await self._finish_part(index, part, answer, is_replacing=True)
+            await self._finish_part(index, part, answer, is_final=False)
         except DeliveryError:
             self._messages.insert(index, unusable)
             raise

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol, runtime_checkable
 
@@ -13,7 +14,6 @@ from core.types import (
     CommandSpec,
     Completion,
     Inbound,
-    LostPost,
     Request,
 )
 
@@ -26,6 +26,23 @@ class Clock(Protocol):
 
     def now(self) -> datetime:
         """Return the current time, as an aware datetime in UTC."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LostPost:
+    """A platform call that may have created a message, because its response was lost.
+
+    The process was killed, or the connection broke, before the message's id was known.
+    """
+
+    # How many messages of the reply with a known id come before it.
+    position: int
+    # The newest message of the chat before the call, as far as the adapter knows, as text that only
+    # the adapter reads. Empty if unknown.
+    after_id: str = ""
+    # The first message with a known id that the reply has posted after the call. Empty if there is
+    # none.
+    before_id: str = ""
 
 
 class DeliveryRecord(Protocol):

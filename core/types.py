@@ -321,20 +321,6 @@ class File:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LostPost:
-    """A platform call that may have created a message, because its response was lost.
-
-    The process was killed, or the connection broke, before the message's id was known.
-    """
-
-    # How many messages of the reply with a known id come before it.
-    position: int
-    # The newest message of the chat before the call, as far as the adapter knows, as text that only
-    # the adapter reads. Empty if unknown.
-    after_id: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
     """The reply to an inbound."""
 

@@ -28,10 +28,10 @@ from adapters.streaming import QuietReply
 from core.dates.schedule import format_duration
 from core.errors import DeliveryError, MnemeError, StoreError
 from core.memory.manager import MemoryManager
-from core.ports import Clock, DeliveryRecord, Reply
+from core.ports import Clock, DeliveryRecord, LostPost, Reply
 from core.store.mailbox import INTENT_MARK, Inbox, Outbox, OutboxItem
 from core.store.sync import SyncTask
-from core.types import Address, Answer, Inbound, LostPost
+from core.types import Address, Answer, Inbound
 from gateway import texts
 from gateway.supervisor import contain_adapter_errors
 
@@ -93,14 +93,16 @@ class PostedRecord:
 
     @property
     def lost_posts(self) -> Sequence[LostPost]:
+        message_ids = self.message_ids
         lost_posts = []
         position = 0
         for entry in self._entries:
-            if entry.startswith(INTENT_MARK):
-                after_id = entry.removeprefix(INTENT_MARK)
-                lost_posts.append(LostPost(position=position, after_id=after_id))
-            else:
+            if not entry.startswith(INTENT_MARK):
                 position += 1
+                continue
+            after_id = entry.removeprefix(INTENT_MARK)
+            before_id = message_ids[position] if position < len(message_ids) else ""
+            lost_posts.append(LostPost(position=position, after_id=after_id, before_id=before_id))
         return lost_posts
 
     async def intend(self, after_id: str = "") -> None:

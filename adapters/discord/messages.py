@@ -22,6 +22,7 @@ from adapters.streaming import ABSENT, LostMessage, PostLock
 from core.errors import DeliveryError
 from core.markup.discord import to_discord
 from core.markup.markdown import StyledText
+from core.ports import LostPost
 from core.types import Address, Answer
 
 MAX_NONCE_CHARS = 25
@@ -170,13 +171,18 @@ class DiscordMessages(_Messages):
         return f"{newest_id}/{self._reply_to}" if self._reply_to else str(newest_id)
 
     async def find_lost(
-        self, after_id: str, part: StyledText, answer: Answer | None, known_ids: Collection[str]
+        self,
+        lost_post: LostPost,
+        part: StyledText,
+        answer: Answer | None,
+        known_ids: Collection[str],
     ) -> LostMessage | None:
-        """Look for a lost message among the messages of the channel after `after_id`.
+        """Look for a lost message among the messages of the channel after its `after_id`.
 
         If `after_id` begins with "@", the lost message answers an interaction. Such a message may
         be ephemeral, so it may exist even if it isn't found.
         """
+        after_id = lost_post.after_id
         interaction_id = after_id.removeprefix("@") if after_id.startswith("@") else None
         newest_id, _, replied_id = after_id.partition("/")
         first_id = interaction_id or newest_id
@@ -269,7 +275,11 @@ class DiscordInteraction(_Messages):
         return f"@{self._interaction.id}"
 
     async def find_lost(
-        self, after_id: str, part: StyledText, answer: Answer | None, known_ids: Collection[str]
+        self,
+        lost_post: LostPost,
+        part: StyledText,
+        answer: Answer | None,
+        known_ids: Collection[str],
     ) -> LostMessage | None:
         """Return ABSENT if only the first message can be lost, because `post` then replaces it.
 

@@ -19,13 +19,11 @@ from telegram.error import Conflict, EndPointNotFound, InvalidToken, NetworkErro
 from adapters.poll_lock import PollLock
 from adapters.reactions import WORKING, WorkingMark
 from adapters.streaming import StreamedReply
+from adapters.telegram.errors import CONFLICT, FloodError, describe_error
 from adapters.telegram.messages import (
-    CONFLICT,
     ChatHistory,
-    FloodError,
     TelegramMessages,
     TelegramRequest,
-    describe_error,
 )
 from adapters.telegram.normalize import PLATFORM, group_migration, normalize
 from config.open_files import bound_connections

@@ -11,7 +11,8 @@ from http import HTTPStatus
 from telegram import Bot
 from telegram.error import BadRequest, Forbidden, TelegramError
 
-from adapters.telegram.messages import TelegramRequest, describe_error
+from adapters.telegram.errors import describe_error
+from adapters.telegram.messages import TelegramRequest
 from core.errors import FileError
 from core.types import Attachment
 

@@ -15,7 +15,8 @@ from telegram.error import Conflict, InvalidToken, TelegramError
 
 from adapters.poll_lock import PollLock
 from adapters.telegram.adapter import API_URL
-from adapters.telegram.messages import TelegramRequest, describe_error
+from adapters.telegram.errors import describe_error
+from adapters.telegram.messages import TelegramRequest
 from adapters.telegram.normalize import PLATFORM
 from core.errors import AccessRefused, DeliveryError
 from core.text.normalize import language_data

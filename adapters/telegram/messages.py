@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import re
 import time
 import zlib
 from collections import defaultdict, deque
@@ -29,20 +28,23 @@ import httpx
 import structlog
 import telegram
 from telegram.error import (
-    BadRequest,
     ChatMigrated,
-    Conflict,
-    Forbidden,
-    InvalidToken,
     NetworkError,
     TelegramError,
 )
 from telegram.request import BaseRequest, RequestData
 
-from adapters.streaming import LostMessage, PostLock
-from config.masking import mask_secrets
+from adapters.streaming import ABSENT, LostMessage, PostLock
+from adapters.telegram.errors import (
+    FloodError,
+    LostReplyError,
+    describe_network_error,
+    is_refusal,
+    to_delivery_error,
+)
 from core.errors import DeliveryError
 from core.markup.markdown import StyledText, utf16_length
+from core.ports import LostPost
 from core.types import Address, Answer
 
 CONNECT_TIMEOUT_S = 10.0
@@ -60,16 +62,9 @@ GROUP_PERIOD_S = 60.0
 # A call that would have to wait longer than this fails, and its caller decides when to try again.
 MAX_WAIT_S = 5.0
 POLL_METHOD = "getUpdates"
-CONFLICT = "another process polls with this token (409)"
 _MESSAGE_METHODS = frozenset({"sendMessage", "sendDocument", "editMessageText"})
 # Methods that only show progress. They are dropped rather than delayed.
 _COSMETIC_METHODS = frozenset({"sendChatAction", "sendMessageDraft"})
-# A pattern for error messages, in lower case, if the bot can't write to the chat at all.
-_CHAT_GONE = (
-    "chat not found|user is deactivated|group chat was deactivated|peer_id_invalid|user_is_blocked"
-    "|not enough rights|have no rights|chat_write_forbidden|bot is not a member"
-    "|need administrator rights|chat_restricted|topic_closed"
-)
 # A pattern for error messages, in lower case, if Telegram rejects the formatting.
 _BAD_FORMATTING = "entit|can't parse|can't find end|url"
 # Errors that occur before the first byte of a call is sent.
@@ -79,8 +74,6 @@ _UNSENT_ERRORS = (
     aiohttp.ConnectionTimeoutError,
     aiohttp.InvalidURL,
 )
-# Errors that the library raises if Telegram refuses the token, and also for unknown methods.
-_TOKEN_REFUSALS = (InvalidToken, telegram.error.EndPointNotFound)
 # A proxy answers with these after it has forwarded a call, so Telegram may have executed the call.
 _GATEWAY_STATUSES = (HTTPStatus.BAD_GATEWAY, HTTPStatus.GATEWAY_TIMEOUT)
 
@@ -102,21 +95,6 @@ _UNSUPPORTED_ENTITIES = frozenset({"heading", "list_marker"})
 _NO_PREVIEW = telegram.LinkPreviewOptions(is_disabled=True)
 
 _log = structlog.get_logger(__name__)
-
-
-class FloodError(TelegramError):
-    """Telegram asks for a delay (status 429).
-
-    The library's RetryAfter isn't used, because it emits a deprecation warning.
-    """
-
-    def __init__(self, retry_after_s: float) -> None:
-        super().__init__(f"Flood control exceeded. Retry in {retry_after_s:g} seconds")
-        self.retry_after_s = retry_after_s
-
-
-class LostReplyError(NetworkError):
-    """A call was sent but its response was lost, so Telegram may have executed the call."""
 
 
 class _RateLimits:
@@ -234,7 +212,7 @@ class TelegramRequest(BaseRequest):
                     status, body = await self._send(url, method, request_data, read_timeout_s)
         except (aiohttp.ClientError, OSError) as error:
             error_type = NetworkError if isinstance(error, _UNSENT_ERRORS) else LostReplyError
-            message = _describe_network_error(error, url).replace(self._token, "<token>")
+            message = describe_network_error(error, url).replace(self._token, "<token>")
             # `from None`, because a traceback of the cause would show the token.
             raise error_type(message) from None
         if status in _GATEWAY_STATUSES:
@@ -292,7 +270,7 @@ class TelegramRequest(BaseRequest):
                     if len(content) > limit_bytes:
                         break
         except (aiohttp.ClientError, OSError) as error:
-            message = _describe_network_error(error, url).replace(self._token, "<token>")
+            message = describe_network_error(error, url).replace(self._token, "<token>")
             raise NetworkError(message) from None
         return response.status, bytes(content[: limit_bytes + 1])
 
@@ -346,60 +324,6 @@ def _find_proxy(root: str) -> str | None:
     proxies = getproxies()
     proxy = proxies.get(parts.scheme) or proxies.get("all")
     return f"http://{proxy}" if proxy and "://" not in proxy else proxy
-
-
-def _describe_network_error(error: Exception, url: str) -> str:
-    """Describe why a call failed, as a clause: ``the proxy refuses the connection``."""
-    if isinstance(error, aiohttp.ClientConnectorDNSError):
-        return f"the name {urlsplit(url).hostname} cannot be resolved"
-    if isinstance(error, aiohttp.ClientConnectorError) and isinstance(
-        error.os_error, ConnectionRefusedError
-    ):
-        is_proxy = isinstance(error, aiohttp.ClientProxyConnectionError)
-        host = "the proxy" if is_proxy else urlsplit(url).hostname
-        return f"{host} refuses the connection"
-    if isinstance(error, TimeoutError):
-        return "no answer in time"
-    return str(error) or type(error).__name__
-
-
-def describe_error(error: TelegramError) -> str:
-    """Describe why Telegram can't be used, as a clause: ``the token is refused (401)``."""
-    if isinstance(error, _TOKEN_REFUSALS):
-        return "the token is refused (401)"
-    if isinstance(error, Conflict):
-        is_webhook = "webhook" in error.message.lower()
-        return "a webhook takes the updates (409)" if is_webhook else CONFLICT
-    return mask_secrets(error.message)
-
-
-def _is_refusal(error: TelegramError, pattern: str) -> bool:
-    """Return whether Telegram refused a call with an error message that matches the pattern.
-
-    The pattern is matched against the message in lower case.
-    """
-    return isinstance(error, BadRequest) and re.search(pattern, error.message.lower()) is not None
-
-
-def _delivery_error(error: TelegramError) -> DeliveryError:
-    """Convert an error of Telegram to a DeliveryError."""
-    message = error.message
-    if isinstance(error, Forbidden):
-        return DeliveryError(
-            f"Telegram does not let the bot write there: {message}", is_permanent=True
-        )
-    if _is_refusal(error, _CHAT_GONE):
-        return DeliveryError(f"Telegram has no such chat for the bot: {message}", is_permanent=True)
-    # The library makes BadRequest a subclass of NetworkError, although Telegram answered.
-    is_network_error = isinstance(error, NetworkError) and not isinstance(error, BadRequest)
-    return DeliveryError(
-        f"Telegram did not take the message: {message}",
-        retry_after_s=error.retry_after_s if isinstance(error, FloodError) else None,
-        # If an edit was refused, it would fail again, so a new message must be posted instead.
-        is_missing=isinstance(error, BadRequest),
-        is_uncertain=isinstance(error, LostReplyError),
-        is_unreachable=is_network_error or isinstance(error, _TOKEN_REFUSALS),
-    )
 
 
 class ChatHistory:
@@ -569,21 +493,24 @@ class TelegramMessages:
         return str(newest_id) if newest_id else ""
 
     async def find_lost(
-        self, after_id: str, part: StyledText, answer: Answer | None, known_ids: Collection[str]
+        self,
+        lost_post: LostPost,
+        part: StyledText,
+        answer: Answer | None,
+        known_ids: Collection[str],
     ) -> LostMessage | None:
-        """Look for a lost message by editing the messages that follow `after_id`.
+        """Look for a lost message by editing the messages between `after_id` and `before_id`.
 
         This changes no other person's message, because Telegram lets the bot edit only its own. At
         most `MAX_LOST_TRIES` messages are tried. In a direct chat, where messages don't grow, a
         message with another text may be the lost message of another answer.
         """
-        if not after_id:
+        if not lost_post.after_id:
             return None
-        candidate = int(after_id)
-        for _ in range(MAX_LOST_TRIES):
-            candidate += 1
-            while str(candidate) in known_ids or self._history.is_posted(self._chat_id, candidate):
-                candidate += 1
+        candidates, are_all = self._list_candidates(lost_post, known_ids)
+        if lost_post.before_id and not are_all:
+            return None  # the first of them were tried before the message `before_id` was posted
+        for candidate in candidates:
             # Another answer that looks for its message at the same time must not find this one.
             with self._history.claim(self._chat_id, candidate):
                 try:
@@ -596,7 +523,25 @@ class TelegramMessages:
                 _log.info("telegram.lost_message_found", message_id=candidate)
                 may_be_other = is_different and self._has_drafts
                 return LostMessage(str(candidate), may_be_other=may_be_other)
-        return None
+        return ABSENT if are_all else None
+
+    def _list_candidates(
+        self, lost_post: LostPost, known_ids: Collection[str]
+    ) -> tuple[list[int], bool]:
+        """Return the ids that a lost message may have, and whether it can have no other one."""
+        candidates: list[int] = []
+        candidate = int(lost_post.after_id)
+        # A group that becomes a supergroup counts from 1 again, so its ids aren't compared.
+        end = max(int(lost_post.before_id or 0), candidate)
+        while len(candidates) <= MAX_LOST_TRIES:
+            candidate += 1
+            if candidate == end:
+                return candidates, True
+            if not (
+                str(candidate) in known_ids or self._history.is_posted(self._chat_id, candidate)
+            ):
+                candidates.append(candidate)
+        return candidates[:MAX_LOST_TRIES], False
 
     async def delete(self, message_id: str) -> None:
         """Delete a message. Raises DeliveryError if it is more than two days old."""
@@ -637,18 +582,18 @@ class TelegramMessages:
                 if isinstance(error, ChatMigrated) and not has_moved:
                     self._chat_id = error.new_chat_id
                     has_moved = True
-                elif arguments.get("message_thread_id") and _is_refusal(
+                elif arguments.get("message_thread_id") and is_refusal(
                     error, "message thread not found"
                 ):
                     self._thread_id = None
                     arguments["message_thread_id"] = None
-                elif arguments.get("entities") and _is_refusal(error, _BAD_FORMATTING):
+                elif arguments.get("entities") and is_refusal(error, _BAD_FORMATTING):
                     _log.warning("telegram.sent_plain", error=error.message)
                     arguments["entities"] = ()
-                elif _is_refusal(error, "message is not modified"):
+                elif is_refusal(error, "message is not modified"):
                     return None
                 else:
-                    raise _delivery_error(error) from error
+                    raise to_delivery_error(error) from error
 
 
 def _text_arguments(part: StyledText, answer: Answer | None) -> dict[str, Any]:

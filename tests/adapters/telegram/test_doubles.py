@@ -11,7 +11,8 @@ import pytest
 
 from adapters.streaming import StreamedReply
 from adapters.telegram.adapter import Telegram
-from adapters.telegram.messages import ChatHistory
+from adapters.telegram.messages import MAX_LOST_TRIES, ChatHistory
+from core.markup.markdown import StyledText
 from core.store.mailbox import Inbox
 from core.store.sqlite.database import Database
 from core.types import Address, Answer
@@ -117,7 +118,7 @@ async def test_other_answers_in_the_group_are_not_taken_for_the_lost_one(
     await begin_reply(telegram, ask(api, "Another question"), other).finish(Answer(text="Another"))
     reply = begin_reply(telegram, trigger, ListRecord(posted=record.stored, known_ids=other.stored))
     await reply.finish(Answer(text=TEXT))
-    assert api.texts(GROUP) == ["Another", f"{MARK}\n\n{TEXT}"]
+    assert api.texts(GROUP) == ["Another", TEXT]
 
 
 async def test_two_lost_messages_become_the_two_answers_that_look_for_them_at_once(
@@ -151,22 +152,81 @@ async def test_message_that_is_being_posted_is_not_taken_for_a_lost_one(
     reply = begin_reply(telegram, trigger, ListRecord(posted=[f"?{trigger}"]))
     await reply.finish(Answer(text=TEXT))
     await posting
-    assert api.texts(GROUP) == ["Another", f"{MARK}\n\n{TEXT}"]
+    assert api.texts(GROUP) == ["Another", TEXT]
 
 
-async def test_answer_stays_marked_if_a_later_process_finishes_it_once_more(
+async def test_answer_in_a_busy_group_stays_marked_if_a_later_process_finishes_it_once_more(
     api: BotApi, telegram: Telegram
 ) -> None:
+    """The lost message might be any of the many messages since."""
     trigger, record = ask(api), ListRecord()
     api.drop(method="sendMessage")
     reply = begin_reply(telegram, trigger, record)
     reply.show("Half")
     await api.wait_for(lambda: len(api.called("sendMessage")) == 1)
+    for number in range(MAX_LOST_TRIES + 1):
+        ask(api, f"Bystander {number}")
     await reply.finish(Answer(text=TEXT))
     assert api.texts(GROUP) == [f"{MARK}\n\n{TEXT}"]
     again = begin_reply(telegram, trigger, ListRecord(posted=record.stored))
     await again.finish(Answer(text=TEXT))
     assert api.texts(GROUP) == [f"{MARK}\n\n{TEXT}"]
+
+
+@pytest.mark.parametrize("chat", [GROUP, 7])
+@pytest.mark.parametrize("bystanders", [0, 1])
+async def test_answer_whose_lost_message_was_never_created_has_no_mark_in_the_end(
+    api: BotApi, telegram: Telegram, chat: int, bystanders: int
+) -> None:
+    """The new message shows that none can lie between it and the newest message before."""
+    seen_id = api.user_says(chat, "How long?", user_id=7)["message"]["message_id"]
+    for number in range(bystanders):
+        api.user_says(chat, f"And another question {number}", user_id=7)
+    record = ListRecord(posted=[f"?{seen_id}"])
+    reply = telegram.reply(Address(platform="telegram", chat_id=str(chat)))
+    reply.begin(record)
+    await reply.finish(Answer(text=TEXT))
+    assert api.texts(chat) == [TEXT]
+    assert [call["text"] for call in api.called("sendMessage")] == [f"{MARK}\n\n{TEXT}"]
+    assert record.lost_posts == []
+
+
+async def test_mark_is_removed_by_the_next_process_if_the_one_that_posted_it_was_killed(
+    api: BotApi, telegram: Telegram
+) -> None:
+    person = Address(platform="telegram", chat_id="7")
+    seen_id = api.user_says(7, "How long?")["message"]["message_id"]
+    earlier = ListRecord()
+    reply = telegram.reply(person)
+    reply.begin(earlier)
+    await reply.finish(Answer(text=f"{MARK}\n\n{TEXT}"))
+    record = ListRecord(posted=[f"?{seen_id}", *earlier.message_ids])
+    reply = telegram.reply(person)
+    reply.begin(record)
+    await reply.finish(Answer(text=TEXT))
+    assert api.texts(7) == [TEXT]
+    assert record.stored == list(earlier.message_ids)
+
+
+async def test_message_that_arrives_while_its_mark_is_posted_is_found_and_the_other_deleted(
+    api: BotApi, telegram: Telegram
+) -> None:
+    """Telegram takes the lost message only after Mneme has looked for it."""
+    trigger = ask(api)
+    record = ListRecord(posted=[f"?{trigger}"])
+    reply = begin_reply(telegram, trigger, record)
+    post = reply._api.post
+
+    async def post_after_late_arrival(part: StyledText, answer: Answer | None, nonce: str) -> str:
+        late = telegram.reply(ADDRESS, str(trigger))
+        assert isinstance(late, StreamedReply)
+        late_id = await late._api.post(StyledText("Half"), None, "late")
+        telegram._history._posted.remove((GROUP, int(late_id)))
+        return await post(part, answer, nonce)
+
+    reply._api.post = post_after_late_arrival  # type: ignore[method-assign]
+    await reply.finish(Answer(text=TEXT))
+    assert api.texts(GROUP) == [TEXT]
 
 
 async def test_answer_that_takes_the_lost_message_of_another_one_is_marked(
