@@ -34,6 +34,7 @@ from core.review.transcript import (
 )
 from core.store.sessions import Conversations
 from core.text.normalize import is_unspaced, words_of
+from core.text.pastes import has_style_of
 from core.text.terms import ME, names_in, word_terms
 from core.types import Message, Scope, Sender, Session, ToolContext
 
@@ -147,20 +148,24 @@ class Evidence:
             self.find_support(sentence, is_about_speaker=is_about_speaker) for sentence in sentences
         )
 
-    def judge_note(self, content: str, sender: Sender | None = None) -> Judgement:
+    def judge_note(
+        self, content: str, sender: Sender | None = None, *, with_doubtful: bool = False
+    ) -> Judgement:
         """Judge how close a note is to the typed messages. See `core/facts/closeness.py`.
 
         With `sender`, only this person's messages count, and notes that were accepted before. The
-        sender's name in the note means the sender.
+        sender's name in the note means the sender. Lines that may be pasted count only
+        `with_doubtful`.
         """
         if sender is not None and sender.name.strip():
             content = re.sub(rf"\b{re.escape(sender.name.strip())}\b", "User", content)
-        return judge(content, self.list_typed(sender))
+        return judge(content, self.list_typed(sender, with_doubtful=with_doubtful))
 
-    def list_typed(self, sender: Sender | None) -> list[TypedText]:
+    def list_typed(self, sender: Sender | None, *, with_doubtful: bool = False) -> list[TypedText]:
         """Return the typed messages, oldest first. A "yes" is replaced by the question before it.
 
-        With `sender`, messages of other people are left out.
+        With `sender`, messages of other people are left out. Lines that may be pasted remain only
+        `with_doubtful`.
         """
         texts = []
         for index in self._typed_indexes:
@@ -168,6 +173,8 @@ class Evidence:
             if sender is not None and message.sender is not None and message.sender.id != sender.id:
                 continue
             own = extract_own_words(message.text)
+            if with_doubtful:
+                own = self._add_doubtful(own, index)
             question = self._question_before(index)
             is_short = len(own.split()) <= MAX_YES_WORDS
             if is_short and question and evidence_pattern("yes").match(own):
@@ -175,6 +182,23 @@ class Evidence:
                 own = question.rstrip("?？ ") if is_single else own
             texts.append(TypedText(own, message.created_at.date(), question))
         return texts
+
+    def _add_doubtful(self, own: str, index: int) -> str:
+        """Return the own words of a message with the lines of it that may be pasted.
+
+        These lines are left out unless the person's other messages are written in the same way.
+        """
+        message = self.messages[index]
+        whole = extract_own_words(message.text, with_doubtful=True)
+        doubtful_text = whole.removeprefix(own).strip()
+        if not doubtful_text:
+            return own
+        others = [
+            extract_own_words(self.messages[other].text)
+            for other in self._typed_indexes
+            if other != index and self.messages[other].sender == message.sender
+        ]
+        return whole if has_style_of(doubtful_text, others) else own
 
     def describe_missing(self, content: str, names: Sequence[str] = ()) -> str:
         """Return a clause about the names and numbers that no message contains.

@@ -16,11 +16,12 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Mapping, Sequence
-from functools import cache, lru_cache
+from functools import lru_cache
 from hashlib import sha256
 from typing import Any
 
-from core.text.normalize import language_data
+from core.text import pastes
+from core.text.pastes import TYPED_CHARS
 from core.types import MEMORY_TAG, Account, Json, Message
 
 OPENING = MEMORY_TAG
@@ -358,15 +359,7 @@ def _scrub_values(value: Any) -> Any:
     return value
 
 
-# A longer first paragraph counts as pasted.
-TYPED_CHARS = 600
-# A text is searched for the begin of a paste only as far as it could be typed.
-_MAX_SEARCHED_CHARS = TYPED_CHARS + 100
-_MAX_SEARCHED_LINES = 100
-_MAX_SEARCHED_COLONS = 50
 MARK_LETTERS = 4
-# A blank line, or the line that opens a code block.
-_PASTE_START = re.compile(r"\n[^\S\n]*\n|^[^\S\n]{0,3}(?:```|~~~)", re.MULTILINE)
 # Origins whose label differs from their name.
 _ORIGIN_LABELS = {
     "via_bot": "sent through a bot",
@@ -383,8 +376,8 @@ _INSERTION = re.compile(
     re.MULTILINE,
 )
 _SPACES = re.compile(r"[^\S\n]{2,}")
-_QUOTED_LINE = re.compile(r"^[^\S\n]*[>»|][^\n]*$", re.MULTILINE)
-_LINE_BREAK = re.compile(r"\n\s*")
+# A text with none of these signs has no pasted part.
+_PASTE_SIGN = re.compile(r"[\n:\uff1a`~]")
 
 
 def insertion(text: str, sign: str = "") -> str:
@@ -398,138 +391,47 @@ def insertion(text: str, sign: str = "") -> str:
     return f"{sign}{{{line.replace('{', '(').replace('}', ')')}}}"
 
 
-def typed_part(text: str) -> str:
+def typed_part(text: str, *, with_doubtful: bool = False) -> str:
     """Return the typed part of a message with the origin "typed", without insertions.
 
     It ends before what looks pasted: a blank line or a code block, the text after a lead such as
     "look at this:", and the lines below a question about them. Quoted lines are left out. The
-    result is empty if the part is so long that it counts as pasted.
+    result is empty if the part is so long that it counts as pasted. Lines that may be pasted, such
+    as a claim below a heading, belong to the part only `with_doubtful`.
     """
     text = text.strip()
-    unquoted_text = _QUOTED_LINE.sub("", text[: find_paste(text)]).strip()
+    has_paste_sign = _PASTE_SIGN.search(text) is not None
+    if has_paste_sign:
+        text = text[: pastes.find_paste(text)]
+    unquoted_text = pastes.QUOTED_LINE.sub("", text).strip()
     if len(unquoted_text) > TYPED_CHARS:
         return ""
+    if has_paste_sign and not with_doubtful:
+        unquoted_text = unquoted_text[: pastes.find_doubt(unquoted_text)].strip()
     return _SPACES.sub(" ", _INSERTION.sub(" ", unquoted_text)).strip()
 
 
 def list_insertions(text: str) -> list[str]:
     """Return the quoted lines of a message and the texts in it that a platform inserted."""
-    matches = [*_QUOTED_LINE.finditer(text), *_INSERTION.finditer(text)]
+    matches = [*pastes.QUOTED_LINE.finditer(text), *_INSERTION.finditer(text)]
     return [match[0] for match in matches]
 
 
 def is_partly_pasted(text: str) -> bool:
     """Return True if a part of a message looks pasted."""
     text = text.strip()
-    if len(text) > TYPED_CHARS or find_paste(text) < len(text):
+    if len(text) > TYPED_CHARS:
         return True
-    return _QUOTED_LINE.search(text) is not None
-
-
-def find_paste(text: str) -> int:
-    """Return the position at which the pasted part of a message begins, or its length.
-
-    A text that is too long to count as typed is searched only as far as it could be typed. A text
-    with more quoted lines or colons than typed messages have counts as pasted as a whole.
-    """
-    paste = _PASTE_START.search(text)
-    searched = text if paste is None else text[: paste.start()]
-    end = len(searched)
-    if end > _MAX_SEARCHED_CHARS:
-        searched, end = _limit_search(searched)
-    # The leads of pastes are searched for only where there may be one.
-    if ":" in searched or "\uff1a" in searched:
-        end = _find_end_of_lead(searched, end)
-    if "\n" in searched:
-        end = _find_pasted_lines(searched, text, end)
-    return end
-
-
-def _limit_search(text: str) -> tuple[str, int]:
-    """Return the part of a long text to search, and where a paste begins if none is found there.
-
-    Quoted lines never count as typed, so their number is limited instead of their length.
-    """
-    typed_chars = start = 0
-    for _ in range(_MAX_SEARCHED_LINES):
-        line_end = text.find("\n", start)
-        line = text[start:] if line_end < 0 else text[start:line_end]
-        if _QUOTED_LINE.match(line) is None:
-            content = line.strip()
-            searched_chars = _MAX_SEARCHED_CHARS - typed_chars
-            if len(content) > searched_chars:
-                return text[: start + line.index(content) + searched_chars], len(text)
-            typed_chars += len(content)
-        if line_end < 0:
-            return text, len(text)
-        start = line_end + 1
-    return "", 0
-
-
-def _find_end_of_lead(text: str, end: int) -> int:
-    """Return the position after a lead such as "my friend sent me:", or `end` without one."""
-    for number, colon in enumerate(_COLON.finditer(text)):
-        line = _read_line_end(text, colon.start())
-        sentence = _SENTENCE.split(_fold_apostrophes(line))[-1]
-        if _matches("leads", sentence) and not _matches("requests", sentence):
-            return colon.end()
-        if number == _MAX_SEARCHED_COLONS:
-            return 0
-    return end
-
-
-def _find_pasted_lines(searched: str, text: str, end: int) -> int:
-    """Return the position before the first line that looks pasted, or `end` without one.
-
-    `text` begins with `searched`. Below a line, it is read up to `end`, but not much further than
-    a typed text is long.
-    """
-    for line_break in _LINE_BREAK.finditer(searched[:end]):
-        above = _read_line_end(text, line_break.start()).strip()
-        below = text[line_break.end() : min(line_break.end() + _MAX_SEARCHED_CHARS, end)]
-        if below.startswith(("[attached ", ">")) or above.startswith((">", "[attached ")):
-            continue
-        if _is_pasted_below(_fold_apostrophes(above), _fold_apostrophes(below)):
-            return line_break.start()
-    return end
-
-
-def _read_line_end(text: str, end: int) -> str:
-    """Return the part of a line before a position, without the begin of a very long line."""
-    return text[max(text.rfind("\n", 0, end) + 1, end - _MAX_SEARCHED_CHARS) : end]
-
-
-def _is_pasted_below(above: str, below: str) -> bool:
-    """Return True if the text below a line doesn't look typed together with it."""
-    if re.match(r"https?://|[\"“„«「『]", below) or _matches("openings", below, is_start=True):
+    if _PASTE_SIGN.search(text) is not None and pastes.find_paste(text) < len(text):
         return True
-    if _matches("requests", above):
-        return False
-    has_lead = above.endswith((":", "\uff1a")) and _matches("leads", above)
-    if has_lead or _matches("abouts", above):
-        return True
-    return above.endswith(("?", "\uff1f")) and not _matches("first_person", below)
+    return pastes.QUOTED_LINE.search(text) is not None
 
 
-_COLON = re.compile(r"[:\uff1a](?=\s*\S)(?!//)(?!\d\d)")
-_SENTENCE = re.compile(r"[.!?;\n\u3002\uff01\uff1f]\s*")
-
-
-def _fold_apostrophes(text: str) -> str:
-    return text.casefold().replace("\N{RIGHT SINGLE QUOTATION MARK}", "'")
-
-
-def _matches(table: str, text: str, *, is_start: bool = False) -> bool:
-    """Return True if a text in lower case contains, or begins with, a pattern of pastes.toml."""
-    pattern = _paste_pattern(table)
-    match = pattern.match(text) if is_start else pattern.search(text)
-    return match is not None
-
-
-@cache
-def _paste_pattern(table: str) -> re.Pattern[str]:
-    patterns = language_data("pastes")[table].values()
-    return re.compile("|".join(f"(?:{pattern})" for pattern in patterns), re.MULTILINE)
+def find_foreign_start(text: str) -> int:
+    """Return where the part of a message begins that is pasted or may be, or its length."""
+    if _PASTE_SIGN.search(text) is None:
+        return len(text)
+    return pastes.find_doubt(text[: pastes.find_paste(text)])
 
 
 def typed_text(message: Message, *, with_speech: bool = False) -> str:
@@ -553,7 +455,10 @@ def origin_label(message: Message) -> str:
     """
     if message.origin != "typed":
         return _ORIGIN_LABELS.get(message.origin, message.origin)
-    return "partly pasted" if is_partly_pasted(message.text) else ""
+    if is_partly_pasted(message.text):
+        return "partly pasted"
+    text = message.text.strip()
+    return "" if find_foreign_start(text) == len(text) else "may be partly pasted"
 
 
 def account_mark(account: Account) -> str:

@@ -22,6 +22,7 @@ from dataclasses import dataclass, replace
 from core.errors import ToolError
 from core.facts.closeness import Support
 from core.facts.evidence import Evidence, EvidenceSearch
+from core.guard.guard import REASONS
 from core.notes.notebook import Notebook
 from core.review.pending import explain_suspicion, quote_operations
 from core.store.notes import Author, Operation
@@ -105,7 +106,8 @@ def _explain_unsupported(
 ) -> tuple[str | None, bool]:
     """Return a clause about the first content that isn't close to the typed messages, or None.
 
-    The second result is True if no content contradicts the messages or adds to them.
+    The second result is True if no content contradicts the messages or adds to them. Lines that may
+    be pasted count for this.
     """
     reason = None
     is_unclear = True
@@ -113,7 +115,10 @@ def _explain_unsupported(
         judgement = evidence.judge_note(content, sender)
         if judgement.support is Support.CLOSE:
             continue
-        is_unclear = is_unclear and judgement.support is Support.UNCLEAR
+        with_doubtful = evidence.judge_note(content, sender, with_doubtful=True)
+        is_unclear = is_unclear and with_doubtful.support is not Support.REFUSED
+        if with_doubtful.support is Support.CLOSE:
+            reason = reason or f"it contains {REASONS['doubtful']}"
         if judgement.reasons & {"name", "figure", "nothing typed"}:
             reason = reason or evidence.describe_missing(content)
         reason = reason or "its wording differs from what was typed here"

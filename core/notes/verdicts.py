@@ -133,10 +133,7 @@ class Verifier:
         possible = await asyncio.to_thread(_find_possible, evidence, proposals, sender)
         if not possible:
             return set()
-        lines = [
-            json.dumps({"typed": line.text, "on": f"{line.day:%A %d %B %Y}"}, ensure_ascii=False)
-            for line in evidence.list_typed(sender)[-MAX_LINES:]
-        ]
+        lines = _render_lines(evidence, sender)
         questions = [
             json.dumps({"note": number, "text": proposals[index].text}, ensure_ascii=False)
             for number, index in enumerate(possible, 1)
@@ -194,8 +191,23 @@ def _find_possible(
     return [
         index
         for index, proposal in enumerate(proposals)
-        if evidence.judge_note(proposal.text, sender).support is not Support.REFUSED
+        if evidence.judge_note(proposal.text, sender, with_doubtful=True).support
+        is not Support.REFUSED
     ]
+
+
+def _render_lines(evidence: Evidence, sender: Sender | None) -> list[str]:
+    """Return the latest typed messages as JSON, with the parts of them that may be pasted."""
+    typed = evidence.list_typed(sender)
+    whole = evidence.list_typed(sender, with_doubtful=True)
+    lines = []
+    for line, whole_line in list(zip(typed, whole, strict=True))[-MAX_LINES:]:
+        fields = {"typed": line.text, "on": f"{line.day:%A %d %B %Y}"}
+        doubtful_text = whole_line.text.removeprefix(line.text).strip()
+        if doubtful_text:
+            fields["may be pasted"] = doubtful_text
+        lines.append(json.dumps(fields, ensure_ascii=False))
+    return lines
 
 
 def _read_verdicts(answer: str, possible: Sequence[int]) -> set[int]:

@@ -17,9 +17,10 @@ from core.guard.origin_and_fence import (
     JOB_RESULTS_LEAD,
     RULES_LEAD,
     SKILL_LEAD,
-    find_paste,
+    find_foreign_start,
     is_partly_pasted,
     list_insertions,
+    typed_part,
     typed_text,
 )
 from core.review.repetition import repeats, shares_words
@@ -270,14 +271,19 @@ def _list_result(row: Message, *, is_group: bool) -> list[ForeignText]:
 def mark_repeats(rows: Sequence[Message], earlier_foreign: Sequence[str]) -> list[Message]:
     """Return the rows. Rows that repeat a foreign text have the origin "pasted".
 
-    `earlier_foreign` are foreign texts of earlier conversations. Foreign texts of these rows count
-    from the row on in which they appear.
+    Lines that may be pasted are left out if they repeat a foreign text. `earlier_foreign` are
+    foreign texts of earlier conversations. Foreign texts of these rows count from the row on in
+    which they appear.
     """
     texts = list(earlier_foreign)
     marked: list[Message] = []
     for row in rows:
         if row.role == "user" and row.sender is not None:
-            texts += [item.text for item in _list_message_parts(row)]
+            parts = [item.text for item in _list_message_parts(row)]
+            doubtful_text = row.text.strip()[find_foreign_start(row.text.strip()) :].strip()
+            if texts and doubtful_text and repeats(doubtful_text, texts):
+                row = replace(row, text=typed_part(row.text))
+            texts += parts
         if texts and (part := typed_text(row)) and repeats(part, texts):
             row = replace(row, origin="pasted")
         marked.append(row)
@@ -340,10 +346,10 @@ def _list_message_parts(row: Message) -> list[ForeignText]:
         source = _ORIGIN_SOURCES.get(row.origin, "a text that nobody typed")
         return [*parts, ForeignText(source, row.text)]
     typed = row.text
-    if is_partly_pasted(row.text):
-        text = row.text.strip()
+    text = row.text.strip()
+    start = find_foreign_start(text)
+    if is_partly_pasted(text) or start < len(text):
         # A text that is too long counts as pasted as a whole.
-        start = find_paste(text)
         start = start if text[start:].strip() else 0
         parts.append(ForeignText(_ORIGIN_SOURCES["pasted"], text[start:].strip()))
         typed = text[:start]

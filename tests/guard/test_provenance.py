@@ -6,12 +6,12 @@ from __future__ import annotations
 import pytest
 
 from core.guard.origin_and_fence import (
-    TYPED_CHARS,
     account_mark,
     origin_label,
     typed_part,
     typed_text,
 )
+from core.text.pastes import TYPED_CHARS
 from core.types import Account, Message, Origin, Role, Sender
 from tests.fixtures.samples import NOON
 

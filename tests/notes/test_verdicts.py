@@ -130,6 +130,35 @@ async def test_a_note_that_is_not_confirmed_waits_for_a_tap(
     assert desk.told == [(TRANSLATED, False)]
 
 
+HEADING = "Boat stuff"
+BELOW = "the boat is moored in Porto"
+OTHERS = ("so tired today", "can you tell me when the ferry leaves", "ok cool")
+
+
+@pytest.mark.parametrize(
+    ("others", "answer", "is_kept"),
+    [
+        (OTHERS, YES, True),
+        (OTHERS, '[{"note": 1, "follows": "unclear"}]', False),
+        # Nothing shows how the person writes, so that the helper isn't asked.
+        ((), YES, False),
+    ],
+)
+async def test_a_note_from_lines_below_a_heading_needs_the_helper_and_the_style_of_the_person(
+    home: Path, database: Database, others: Sequence[str], answer: str, is_kept: bool
+) -> None:
+    model = ScriptedModel(says(answer))
+    desk = Desk(home, database, model)
+    context = await desk.say(*others, f"{HEADING}\n{BELOW}")
+    await desk.note("The boat is moored in Porto", context)
+    await desk.provider.catch_up()
+    await desk.provider.catch_up()
+
+    assert len(list(await desk.entries())) == is_kept
+    assert len(await desk.pending()) == 1 - is_kept
+    assert [BELOW in str(request.messages) for request in model.requests] == [True] * bool(others)
+
+
 async def test_notes_of_one_turn_are_judged_in_one_call(home: Path, database: Database) -> None:
     verdicts = '[{"note": 1, "follows": "yes"}, {"note": 2, "follows": "no"}]'
     model = ScriptedModel(says(verdicts))

@@ -1,0 +1,267 @@
+"""Finds the part of a person's message that they pasted, or that they may have pasted.
+
+The leads of pastes and the words by which people speak of themselves are in
+`core/text/data/pastes.toml`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import pairwise
+
+from core.text.normalize import is_unspaced, language_data
+
+# A longer first paragraph counts as pasted.
+TYPED_CHARS = 600
+# A text is searched for the begin of a paste only as far as it could be typed.
+_MAX_SEARCHED_CHARS = TYPED_CHARS + 100
+_MAX_SEARCHED_LINES = 100
+_MAX_SEARCHED_COLONS = 50
+# A blank line, or the line that opens a code block.
+_PASTE_START = re.compile(r"\n[^\S\n]*\n|^[^\S\n]{0,3}(?:```|~~~)", re.MULTILINE)
+QUOTED_LINE = re.compile(r"^[^\S\n]*[>»|][^\n]*$", re.MULTILINE)
+_LINE_BREAK = re.compile(r"\n\s*")
+_LINE = re.compile(r"[^\n]+")
+# Notes below a heading have lines of at most this length, and the items of a list are shorter.
+MAX_NOTE_CHARS = 90
+MAX_ITEM_CHARS = 50
+# So many messages show how a person writes. The shares of lines with a trait may differ this much.
+MIN_STYLE_MESSAGES = 3
+MAX_STYLE_DIFFERENCE = 0.35
+
+
+def find_paste(text: str) -> int:
+    """Return the position at which the pasted part of a message begins, or its length.
+
+    A text that is too long to count as typed is searched only as far as it could be typed. A text
+    with more quoted lines or colons than typed messages have counts as pasted as a whole.
+    """
+    paste = _PASTE_START.search(text)
+    searched = text if paste is None else text[: paste.start()]
+    end = len(searched)
+    if end > _MAX_SEARCHED_CHARS:
+        searched, end = _limit_search(searched)
+    # The leads of pastes are searched for only where there may be one.
+    if ":" in searched or "\uff1a" in searched:
+        end = _find_end_of_lead(searched, end)
+    if "\n" in searched:
+        end = _find_pasted_lines(searched, text, end)
+    return end
+
+
+def _limit_search(text: str) -> tuple[str, int]:
+    """Return the part of a long text to search, and where a paste begins if none is found there.
+
+    Quoted lines never count as typed, so their number is limited instead of their length.
+    """
+    typed_chars = start = 0
+    for _ in range(_MAX_SEARCHED_LINES):
+        line_end = text.find("\n", start)
+        line = text[start:] if line_end < 0 else text[start:line_end]
+        if QUOTED_LINE.match(line) is None:
+            content = line.strip()
+            searched_chars = _MAX_SEARCHED_CHARS - typed_chars
+            if len(content) > searched_chars:
+                return text[: start + line.index(content) + searched_chars], len(text)
+            typed_chars += len(content)
+        if line_end < 0:
+            return text, len(text)
+        start = line_end + 1
+    return "", 0
+
+
+def _find_end_of_lead(text: str, end: int) -> int:
+    """Return the position after a lead such as "my friend sent me:", or `end` without one."""
+    for number, colon in enumerate(_COLON.finditer(text)):
+        line = _read_line_end(text, colon.start())
+        sentence = _SENTENCE.split(_fold_apostrophes(line))[-1]
+        if _matches("leads", sentence) and not _matches("requests", sentence):
+            return colon.end()
+        if number == _MAX_SEARCHED_COLONS:
+            return 0
+    return end
+
+
+def _find_pasted_lines(searched: str, text: str, end: int) -> int:
+    """Return the position before the first line that looks pasted, or `end` without one.
+
+    `text` begins with `searched`. Below a line, it is read up to `end`, but not much further than
+    a typed text is long.
+    """
+    for line_break in _LINE_BREAK.finditer(searched[:end]):
+        above = _read_line_end(text, line_break.start()).strip()
+        below = text[line_break.end() : min(line_break.end() + _MAX_SEARCHED_CHARS, end)]
+        if below.startswith(("[attached ", ">")) or above.startswith((">", "[attached ")):
+            continue
+        if _is_pasted_below(_fold_apostrophes(above), _fold_apostrophes(below)):
+            return line_break.start()
+    return end
+
+
+def _read_line_end(text: str, end: int) -> str:
+    """Return the part of a line before a position, without the begin of a very long line."""
+    return text[max(text.rfind("\n", 0, end) + 1, end - _MAX_SEARCHED_CHARS) : end]
+
+
+def _is_pasted_below(above: str, below: str) -> bool:
+    """Return True if the text below a line doesn't look typed together with it."""
+    if re.match(r"https?://|[\"“„«「『]", below) or _matches("openings", below, is_start=True):
+        return True
+    if _matches("requests", above):
+        return False
+    has_lead = above.endswith((":", "\uff1a")) and _matches("leads", above)
+    if has_lead or _matches("abouts", above):
+        return True
+    return above.endswith(("?", "\uff1f")) and not _matches("first_person", below)
+
+
+def find_doubt(text: str) -> int:
+    """Return where the lines of a text begin that may be pasted, or its length.
+
+    `text` is a message up to its paste. Its lines are typed if the sender speaks of themselves or
+    asks for something in the first line, and goes on with it below. Below a heading, such as
+    "Ferry rules", they're typed only if they look like the sender's own notes or list. Lines that
+    address the reader like a letter may be pasted.
+    """
+    lines = _list_lines(text[: 2 * _MAX_SEARCHED_CHARS])
+    if len(lines) < 2:
+        return len(text)
+    if not _is_own_message(lines):
+        return lines[0].end
+    for above, line in pairwise(lines):
+        if _matches("addressed", line.text):
+            return above.end
+    return len(text)
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """A line in lower case, and where it ends in its text."""
+
+    text: str
+    end: int
+
+    @property
+    def is_own(self) -> bool:
+        """True if the sender speaks of themselves."""
+        return _matches("first_person", self.text) or _matches("elliptic", self.text, is_start=True)
+
+    @property
+    def is_sentence(self) -> bool:
+        return _ends_sentence(self.text)
+
+
+def has_style_of(text: str, samples: Sequence[str]) -> bool:
+    """Return True if a text is written in the way of a person's other messages.
+
+    Its lines begin with capitals and end with full stops about as often, and they aren't longer.
+    Too few messages show no way of writing.
+    """
+    if len(samples) < MIN_STYLE_MESSAGES:
+        return False
+    lines = _split_lines(text)
+    sample_lines = [line for sample in samples for line in _split_lines(sample)]
+    longest = max((_width(line) for line in sample_lines), default=0)
+    if any(_width(line) > longest for line in lines):
+        return False
+    for trait in (lambda line: line[0].isupper(), _ends_sentence):
+        share, sample_share = _share(lines, trait), _share(sample_lines, trait)
+        if abs(share - sample_share) > MAX_STYLE_DIFFERENCE:
+            return False
+    return True
+
+
+def _split_lines(text: str) -> list[str]:
+    return [line.strip() for line in text.splitlines() if line.strip()]
+
+
+def _share(lines: Sequence[str], trait: Callable[[str], bool]) -> float:
+    """Return the share of lines that have a trait."""
+    return sum(map(trait, lines)) / max(1, len(lines))
+
+
+def _ends_sentence(line: str) -> bool:
+    return line.endswith((".", "!", "?", "\u3002", "\uff01", "\uff1f"))
+
+
+def _list_lines(text: str) -> list[_Line]:
+    """Return the lines that are neither empty, nor quoted, nor names of attachments."""
+    lines: list[_Line] = []
+    for match in _LINE.finditer(text):
+        line = match[0].strip()
+        if line and QUOTED_LINE.match(line) is None and not line.startswith("[attached "):
+            lines.append(_Line(_fold_apostrophes(line), match.end()))
+    return lines
+
+
+def _is_own_message(lines: Sequence[_Line]) -> bool:
+    """Return True if the sender seems to have typed all lines of a message."""
+    head, *below = lines
+    if _matches("greetings", head.text):
+        head, *below = below
+        return bool(below) or head.is_own or _matches("asking", head.text)
+    if head.is_own or _matches("asking", head.text):
+        return _is_continued(head, below)
+    if head.is_sentence:
+        is_own_below = any(line.is_own for line in below)
+        return is_own_below and (len(below) > 1 or _continues(below[0]))
+    return _are_own_notes(head, below)
+
+
+def _is_continued(head: _Line, below: Sequence[_Line]) -> bool:
+    """Return True if the lines below a line of the sender's own go on in the same way."""
+    if len(below) > 1 or _continues(below[0]):
+        return True
+    return below[0].is_own and (head.is_sentence or not below[0].is_sentence)
+
+
+def _are_own_notes(head: _Line, below: Sequence[_Line]) -> bool:
+    """Return True if the lines below a heading look like the sender's own notes or list."""
+    if len(below) < 2 or any(_width(line.text) > MAX_NOTE_CHARS for line in below):
+        return False
+    if 2 * sum(line.is_sentence for line in below) > len(below):
+        return False
+    if any(line.is_own or _continues(line) for line in below):
+        return True
+    return _is_list(below) and (is_unspaced(head.text[-1]) or _matches("lists", head.text))
+
+
+def _continues(line: _Line) -> bool:
+    """Return True if a line goes on with the one above it, such as "He thinks so, too"."""
+    return _matches("continuations", line.text, is_start=True)
+
+
+def _is_list(lines: Sequence[_Line]) -> bool:
+    """Return True if lines are short items, and none of them states a rule."""
+    return len(lines) > 1 and not any(
+        _width(line.text) > MAX_ITEM_CHARS or _matches("rules", line.text) for line in lines
+    )
+
+
+def _width(text: str) -> int:
+    """Return the number of characters. Those of scripts without spaces count twice."""
+    return len(text) + sum(character >= "\u2e80" for character in text)
+
+
+_COLON = re.compile(r"[:\uff1a](?=\s*\S)(?!//)(?!\d\d)")
+_SENTENCE = re.compile(r"[.!?;\n\u3002\uff01\uff1f]\s*")
+
+
+def _fold_apostrophes(text: str) -> str:
+    return text.casefold().replace("\N{RIGHT SINGLE QUOTATION MARK}", "'")
+
+
+def _matches(table: str, text: str, *, is_start: bool = False) -> bool:
+    """Return True if a text in lower case contains, or begins with, a pattern of pastes.toml."""
+    pattern = _paste_pattern(table)
+    match = pattern.match(text) if is_start else pattern.search(text)
+    return match is not None
+
+
+@cache
+def _paste_pattern(table: str) -> re.Pattern[str]:
+    patterns = language_data("pastes")[table].values()
+    return re.compile("|".join(f"(?:{pattern})" for pattern in patterns), re.MULTILINE)
