@@ -474,9 +474,8 @@ class ToolContext:
     """Where and for whom a tool runs."""
 
     session: Session
-    # The tool writes to this scope.
+    # The tool writes to `scope`, and may read `scopes`, as of `epoch`.
     scope: Scope
-    # The tool may read these scopes, as of `epoch`.
     scopes: frozenset[Scope]
     sender: Sender
     now: datetime
@@ -484,9 +483,10 @@ class ToolContext:
     # Recall leaves these messages out, because they are already in the model's context.
     window: Window = ()
     epoch: ErasureEpoch | None = None
-    # A clause that says why the call waits for approval, or empty if it may run at once. Set by the
-    # gate (`core/review/gate.py`).
+    # Set by `core/review/gate.py`: why the call waits for approval, as a clause, and what others
+    # wrote in every request, as a noun phrase. Both may be empty.
     hold_reason: str = ""
+    foreign_source: str = ""
     # The budget of the turn to which the call belongs. None outside of a model's turn.
     budget: TurnBudget | None = None
 

@@ -207,7 +207,11 @@ async def build_message_path(
         services.owner_notices.warn_about_file,
     )
     skills = SkillCommands(services, context_files.read_rule)
-    transcripts = TranscriptReader(services.conversations, _list_foreign_headings(memory))
+    transcripts = TranscriptReader(
+        services.conversations,
+        _list_foreign_headings(memory),
+        services.mcp.list_descriptions if services.mcp is not None else tuple,
+    )
     reminders = ReminderCommands(services)
     core_tools = [
         session_search(recall, settings.general.zone),

@@ -656,7 +656,7 @@ class FactsProvider(MemoryProvider):
         )
         if judgement.support is Closeness.CLOSE:
             return support, ""
-        source = find_foreign_source(evidence.messages, context.sender, tuple(OWN_TOOLS))
+        source = find_foreign_source(evidence.messages, context, tuple(OWN_TOOLS))
         if judgement.support is Closeness.UNCLEAR and source is None:
             # Nobody else could have suggested it.
             return support, ""

@@ -69,7 +69,12 @@ def list_effects(tool: Tool, arguments: Json) -> frozenset[Effect]:
     """
     if set(tool.effects) == {""}:
         return frozenset(tool.effects.values())
-    actions = list(_list_named_actions(arguments, tool.action_argument))
+    if tool.inner_argument:
+        # The arguments of the inner tool may have the same names.
+        named_action = arguments.get(tool.action_argument)
+        actions = [named_action] if isinstance(named_action, str) else []
+    else:
+        actions = list(_list_named_actions(arguments, tool.action_argument))
     if not actions:
         schema = tool.schema.get("properties", {}).get(tool.action_argument, {})
         if schema.get("default"):

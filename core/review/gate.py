@@ -80,6 +80,7 @@ class Gate:
             if subject.is_pinned:
                 return replace(context, hold_reason=_PINNED.format(label=subject.label))
         transcript = await self.transcripts.load(context)
+        context = replace(context, foreign_source=transcript.tool_source)
         if transcript.is_spoken and effects - _SPOKEN_EFFECTS:
             return replace(context, hold_reason=_MISHEARD)
         if transcript.is_clean:
@@ -117,14 +118,16 @@ class Gate:
         context: ToolContext,
     ) -> str:
         """Return why a call with this effect has to wait, as a clause, or ""."""
+        action_argument = tool.action_argument
         if tool.inner_argument:
             inner = arguments.get(tool.inner_argument)
             arguments = inner if isinstance(inner, Mapping) else {}
-        texts = _list_texts(arguments, tool.action_argument)
+            action_argument = ""
+        texts = _list_texts(arguments, action_argument)
         if effect is Effect.SEND and tool.is_lookup:
             return _explain_lookup(arguments, transcript)
         if effect in (*_CONTENT_EFFECTS, Effect.SEND) and not tool.can_hold:
-            texts += _list_odd_texts(arguments, tool.action_argument)
+            texts += _list_odd_texts(arguments, action_argument)
             missing = await self.explain_untyped(texts, context)
             is_typed = bool(texts) and all(
                 shares_words(text, transcript.all_typed, _MIN_TYPED_SHARE) for text in texts

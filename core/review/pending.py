@@ -19,7 +19,7 @@ from core.guard import guard
 from core.guard.origin_and_fence import account_mark, origin_label
 from core.ports import Clock
 from core.store.notes import Author, Notes, Operation, PendingNote
-from core.types import Account, ErasureEpoch, Message, Scope, Sender
+from core.types import Account, ErasureEpoch, Message, Scope, Sender, ToolContext
 
 # A person writes this before a text to store the text even if it looks suspicious.
 ANYWAY = "--anyway"
@@ -184,20 +184,23 @@ def is_foreign(row: Message, asker: Sender, own_tools: Sequence[str]) -> bool:
 
 
 def find_foreign_source(
-    rows: Sequence[Message], asker: Sender, own_tools: Sequence[str]
+    rows: Sequence[Message], context: ToolContext, own_tools: Sequence[str]
 ) -> str | None:
     """Return why an idea of the model may not come from the asker, as a clause, or None.
 
-    The reason is the first message with foreign or recalled text in the conversation.
+    The reason is the first message with foreign or recalled text in the conversation, or a text
+    of others in every request.
     """
+    source = context.foreign_source
     for row in rows:
-        if not (_is_recalled(row) or is_foreign(row, asker, own_tools)):
-            continue
-        source = "text that nobody typed here"
-        if row.role == "tool":
-            source = f"a result of {row.tool_name}"
-        return f"this conversation contains {source}, and the idea may come from that"
-    return None
+        if _is_recalled(row) or is_foreign(row, context.sender, own_tools):
+            source = "text that nobody typed here"
+            if row.role == "tool":
+                source = f"a result of {row.tool_name}"
+            break
+    if not source:
+        return None
+    return f"this conversation contains {source}, and the idea may come from that"
 
 
 def quote_operations(

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from core.guard.origin_and_fence import (
+    EARLIER_ANSWERS_LEAD,
     FILE_LEAD,
     JOB_RESULTS_LEAD,
     RULES_LEAD,
@@ -34,6 +35,7 @@ OWN_TOOLS = frozenset({"facts", "remember_this", "memory", "reminder", "skill_ma
 LOOKUP_TOOLS = frozenset({"web_search", "web_fetch"})
 # This many of the latest messages are searched for foreign text that a person repeats.
 MAX_EARLIER = 300
+_TOOL_SOURCE = "the description of a tool of an MCP server"
 _PROMPT_SOURCE = "a file of a project, a skill or a text of a memory service"
 # A question repeats a foreign text if the text contains this share of its words.
 MIN_REPEATED_SHARE = 0.7
@@ -44,6 +46,7 @@ _FRAME_SOURCES = {
     f"[{SKILL_LEAD}": "a skill",
     f"[{RULES_LEAD}": "a file of a project",
     f"[{JOB_RESULTS_LEAD}": "the result of a job",
+    f"[{EARLIER_ANSWERS_LEAD}": "the result of a job",
     f"[{FILE_LEAD}": "a file",
 }
 _ORIGIN_SOURCES = {
@@ -90,6 +93,11 @@ class Transcript:
         return "\n".join((*self.messages, *self.questions))
 
     @property
+    def tool_source(self) -> str:
+        """What says that others described tools, or "" if nobody else did."""
+        return _TOOL_SOURCE if any(item.source == _TOOL_SOURCE for item in self.foreign) else ""
+
+    @property
     def is_clean(self) -> bool:
         """True if the person spoke, and nothing else could have suggested a change."""
         return bool(self.messages) and not self.foreign
@@ -102,6 +110,8 @@ class TranscriptReader:
     conversations: Conversations
     # Headings of the texts of others that a system prompt may contain.
     prompt_marks: Sequence[str] = ()
+    # Returns the descriptions of tools that others wrote and that the model sees.
+    list_definitions: Callable[[], Sequence[str]] = tuple
 
     async def load(self, context: ToolContext) -> Transcript:
         """Load the typed and the foreign texts of the conversation of a tool call."""
@@ -111,7 +121,9 @@ class TranscriptReader:
 
         def read() -> Transcript:
             earlier = list_foreign_texts(latest, session)
-            return read_transcript(rows, session, context.sender, earlier, self.prompt_marks)
+            transcript = read_transcript(rows, session, context.sender, earlier, self.prompt_marks)
+            definitions = [ForeignText(_TOOL_SOURCE, text) for text in self.list_definitions()]
+            return replace(transcript, foreign=(*transcript.foreign, *definitions))
 
         # To compare long texts takes long.
         return await asyncio.to_thread(read)

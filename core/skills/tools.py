@@ -199,7 +199,7 @@ class SkillTools:
         if operation.action in ("delete", "remove_file"):
             return hold_reason
         rows = await self.conversations.load_history(context.session, context.scopes)
-        source = find_foreign_source(rows, context.sender, _OWN_TOOLS)
+        source = find_foreign_source(rows, context, _OWN_TOOLS)
         if hold_reason is None and source is None:
             return None
         old_text = await self._load_old_text(operation, context)

@@ -111,6 +111,8 @@ class McpServers:
         self._file = home / TOOLS_FILE
         self._is_owner = is_owner
         self._connections: dict[str, McpConnection] = {}
+        # The descriptions of tools that the model sees in each request.
+        self._descriptions: list[str] = []
         # Why the tools of a server are missing, by the name of the server.
         self.problems: dict[str, str] = {}
 
@@ -154,6 +156,13 @@ class McpServers:
         replace_file(self._file, json.dumps(kept, ensure_ascii=False, indent=1).encode())
         return server
 
+    def list_descriptions(self) -> Sequence[str]:
+        """Return the descriptions of tools that the model sees in each request.
+
+        A server wrote them, so they're foreign text. Those that `find_tools` returns are missing.
+        """
+        return self._descriptions
+
     async def close(self) -> None:
         """Close all connections."""
         await asyncio.gather(*(each.close() for each in self._connections.values()))
@@ -195,7 +204,10 @@ class McpServers:
         weight = sum(
             len(tool.name) + len(tool.description) + len(json.dumps(tool.schema)) for tool in tools
         )
-        return tools if weight <= MAX_DIRECT_CHARS else self._build_finder(usable)
+        if weight <= MAX_DIRECT_CHARS:
+            self._descriptions = [tool.description for tool in tools]
+            return tools
+        return self._build_finder(usable)
 
     def _build_tool(self, offer: Offer) -> Tool:
         async def run(arguments: Json, context: ToolContext) -> str:
