@@ -38,6 +38,10 @@ class MediaOptions(_Section):
     pictures: bool
     # Names of models that can't see pictures.
     blind_models: Annotated[tuple[Name, ...], Field(strict=False)]
+    # How many pages of a scan the model sees.
+    scan_pages: Annotated[int, Field(ge=1, le=10)]
+    # Whether videos are read: three pictures, and what is said in them.
+    video: bool
     document_chars: Annotated[int, Field(ge=1_000, le=10**6)]
     show_transcript: bool
     transcriber: TranscriberOptions

@@ -177,6 +177,7 @@ async def build_message_path(
     """
     settings = services.settings
     intake = services.create_intake(platforms)
+    await asyncio.to_thread(services.media_folder.remove_unfinished)
     media = MediaBlocks(intake, settings.media)
     chat_model = _meter(services, model, media)
     helper_model = await _build_helper(services, helper, media)

@@ -197,7 +197,9 @@ def describe_files(receptions: Sequence[Reception], *, sees_pictures: bool) -> l
             elif file.content.width and not sees_pictures:
                 sentences.append(notes["picture"].format(name=name))
             elif file.content.note in notes:
-                sentences.append(notes[file.content.note].format(name=name))
+                suffix = "_video" if file.content.is_video else ""
+                note = file.content.note
+                sentences.append(notes.get(f"{note}{suffix}", notes[note]).format(name=name))
         for unfinished in reception.unfinished:
             sentences.append(problems["unfinished"].format(name=escape(to_single_line(unfinished))))
     return sentences

@@ -54,7 +54,7 @@ _FILE_TYPES: dict[type, _FileType] = {
     telegram.Voice: _FileType("voice", "voice.ogg", "audio/ogg"),
     telegram.Audio: _FileType("audio", "audio"),
     telegram.Video: _FileType("video", "video.mp4"),
-    telegram.VideoNote: _FileType("video", "video.mp4", "video/mp4"),
+    telegram.VideoNote: _FileType("video note", "video.mp4", "video/mp4"),
     telegram.Sticker: _FileType("sticker", "sticker"),
 }
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from config.media_options import MediaOptions
 from core.guard.origin_and_fence import FILE_LEAD, neutralise
-from core.media.intake import VOICE, MediaIntake
+from core.media.intake import SPOKEN_KINDS, VOICE, MediaIntake, name_view
 from core.media.speech import format_seconds
 from core.store.media.files import AttachedFile, FilePart
 from core.types import Json, Message, Request, ToolContext
@@ -23,7 +23,7 @@ from core.types import Json, Message, Request, ToolContext
 # The first words of the line for an attachment in the text of a message. See
 # `core.agent.prompt_and_memory.with_attachments`.
 ATTACHED = "[attached "
-# The type of a picture's source in a stored block.
+# The type of a picture's source in a stored block. Its data is the name of a view.
 HASH_SOURCE = "hash"
 VIEW_TYPE = "image/jpeg"
 # The texts of all documents of a message have at most this many times `document_chars`.
@@ -53,13 +53,14 @@ _PROBLEMS: Mapping[str, str] = {
     "disk": "it couldn't be written to the disk",
 }
 _NOTES: Mapping[str, str] = {
-    "scan": "It is a scan: its pages are pictures without text. The first page follows, if shown.",
+    "scan": "It is a scan: its pages are pictures without text. The first pages follow, if shown.",
     "locked": "It has a password, so it can't be read.",
     "broken": "It is damaged, so it can't be read.",
     "bomb": "Reading it takes too much time or memory, so it isn't read.",
     "unknown": "Files of this type are kept, but can't be read.",
-    "unheard": "It is a voice note, and there is no transcriber, so you can't know what it says.",
-    "inaudible": "It is a voice note that couldn't be transcribed.",
+    "unheard": "It is a recording, and there is no transcriber, so you can't know what it says.",
+    "inaudible": "It is a recording that couldn't be transcribed.",
+    "no_video": "Videos can't be read here, because PyAV isn't installed.",
 }
 
 
@@ -109,35 +110,54 @@ class MediaBlocks:
         ]
         remaining_chars = self.options.document_chars * MAX_DOCUMENTS_SHARE
         for file in files:
-            text, has_view = await self._describe(file, remaining_chars)
+            views = await self._list_views(file)
+            text = await self._describe(file, remaining_chars, len(views))
             remaining_chars -= len(text)
             blocks.append({"type": "text", "text": text})
-            if has_view and file.content is not None and self.options.pictures:
-                source = {
-                    "type": HASH_SOURCE,
-                    "media_type": VIEW_TYPE,
-                    "data": file.content.hash,
-                }
+            for name in views if self.options.pictures else ():
+                source = {"type": HASH_SOURCE, "media_type": VIEW_TYPE, "data": name}
                 blocks.append({"type": "image", "source": source})
         return blocks
 
-    async def _describe(self, file: AttachedFile, limit_chars: int) -> tuple[str, bool]:
-        """Return the frame of a file with its text, and whether a picture follows."""
+    async def _list_views(self, file: AttachedFile) -> list[str]:
+        """Return the names of the views of a file that the model may see.
+
+        A picture has one, a scan one for each of its first pages, and a video a few.
+        """
+        content = file.content
+        if content is None or (content.is_video and not self.options.video):
+            return []
+        if content.note != "scan" and not content.width:
+            return []
+        count = 1
+        if content.note == "scan" or content.is_video:
+            count = await self.intake.count_views(content.hash)
+        if content.note == "scan":
+            count = min(count, self.options.scan_pages)
+        return [name_view(content.hash, number) for number in range(count)]
+
+    async def _describe(self, file: AttachedFile, limit_chars: int, views: int) -> str:
+        """Return the frame of a file with its text. This many `views` follow it.
+
+        What is said in a video note is its message's text, so its frame doesn't repeat it.
+        """
         content = file.content
         number = f" {file.id}" if file.id else ""
         name = f"{FILE_LEAD}{number}, “{clean_name(file.name)}”"
         if content is None:
             problem = _PROBLEMS.get(file.problem, file.problem)
-            return f"[{name}, are missing: {problem}. Say so.]", False
+            return f"[{name}, are missing: {problem}. Say so.]"
         details = describe_details(file)
+        if content.is_video and views:
+            details += f"; {views} pictures of it follow"
         parts = await self.intake.load_parts(content.hash)
         note = _NOTES.get(content.note, "")
-        if parts:
+        if parts and file.kind not in SPOKEN_KINDS:
             limit = max(1_000, min(limit_chars, self.options.document_chars))
-            return _render_text(f"{name} ({details})", parts, limit, note), content.note == "scan"
-        if content.width or content.note == "scan":
-            return f"[{name} ({details}). {note}]".replace(". ]", "]"), True
-        return f"[{name} ({details}) aren't readable. {note}]".replace(". ]", ".]"), False
+            return _render_text(f"{name} ({details})", parts, limit, note)
+        if views:
+            return f"[{name} ({details}). {note}]".replace(". ]", "]")
+        return f"[{name} ({details}) aren't readable. {note}]".replace(". ]", ".]")
 
     async def fill(self, request: Request) -> Request:
         """Return a request in which pictures have their bytes instead of a hash."""

@@ -17,6 +17,8 @@ from typing import Annotated, Literal
 import structlog
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from core.media.folder import list_views, number_view
+
 # How many files are decoded at the same time.
 MAX_WORKERS = 2
 # A worker may use this many times its processor time by the clock, because other programs may keep
@@ -37,7 +39,9 @@ Note = Literal[
     "bomb",
     # Mneme doesn't read this type.
     "unknown",
-    # A voice note that nothing has transcribed: there is no transcriber, or it failed.
+    # A video, and PyAV isn't installed.
+    "no_video",
+    # A voice note or video that nothing has transcribed: there is no transcriber, or it failed.
     "unheard",
     "inaudible",
 ]
@@ -63,10 +67,12 @@ class Decoded(BaseModel):
     height: int | None = None
     duration_s: float | None = None
     parts: Sequence[_Part] = ()
+    # Of a video.
+    has_sound: bool = False
     # Of a web page.
     title: str = ""
     date: str = ""
-    # Whether a copy without a position was written.
+    # Whether a copy without a position, or the sound, was written.
     clean: bool = False
 
 
@@ -81,15 +87,16 @@ class Decoder:
         self._free_workers = asyncio.Semaphore(MAX_WORKERS)
 
     async def read(self, path: Path, view_path: Path, name: str) -> Decoded:
-        """Return what a file is and its text. The view of a picture is written to `view_path`."""
+        """Return what a file is and its text. Views are written to `view_path` and next to it."""
         # A worker that is killed leaves no half of a view.
         new_path = view_path.with_name(f"{view_path.name}.part")
         try:
             decoded = await self._run("read", path, new_path, name)
-            if new_path.exists():
-                new_path.replace(view_path)
+            for number, new_view_path in enumerate(list_views(new_path)):
+                new_view_path.replace(number_view(view_path, number))
         finally:
-            new_path.unlink(missing_ok=True)
+            for new_view_path in list_views(new_path):
+                new_view_path.unlink(missing_ok=True)
         return decoded
 
     async def read_page(self, path: Path, url: str, name: str) -> Decoded:
@@ -99,6 +106,10 @@ class Decoder:
     async def clean(self, path: Path, copy_path: Path, name: str) -> bool:
         """Write a copy of a picture without its position. Returns False if none is needed."""
         return (await self._run("clean", path, copy_path, name)).clean
+
+    async def write_speech(self, path: Path, sound_path: Path) -> bool:
+        """Write the sound of a recording or video as OGG with Opus. Returns False if that fails."""
+        return (await self._run("speech", path, sound_path, "")).clean
 
     async def _run(self, task: str, path: Path, target: Path | str, name: str) -> Decoded:
         """Run one task in a worker process. If it fails, the file counts as a bomb.

@@ -1,7 +1,8 @@
 """The bytes of files in the home: ``media/ab/abcdef…``, by the SHA-256 of the bytes.
 
-Next to a picture is its view: the scaled copy that the model sees, which has no EXIF data. A view
-is made once, so that a picture is sent with the same bytes in every request.
+Next to a picture is its view: the scaled copy that the model sees, which has no EXIF data. A scan
+has a view for each of its first pages, and a video has a few. A view is made once, so that a
+picture is sent with the same bytes in every request.
 """
 
 from __future__ import annotations
@@ -16,7 +17,20 @@ from pathlib import Path
 
 FOLDER = "media"
 VIEW_SUFFIX = ".view"
+# A scan or a video has at most this many views.
+MAX_VIEWS = 10
 _HASH = re.compile(r"[0-9a-f]{64}")
+
+
+def number_view(view_path: Path, number: int) -> Path:
+    """Return the path of a further view: ``abc.view.1``. The first one has the number 0."""
+    return view_path.with_name(f"{view_path.name}.{number}") if number else view_path
+
+
+def list_views(view_path: Path) -> list[Path]:
+    """Return the paths of the views that exist, in order."""
+    paths = [number_view(view_path, number) for number in range(MAX_VIEWS)]
+    return [path for path in paths if path.exists()]
 
 
 class MediaFolder:
@@ -64,20 +78,24 @@ class MediaFolder:
             return self.path_of(content_hash).read_bytes()
         return None
 
-    def read_view(self, content_hash: str) -> bytes | None:
-        """Return the view of a picture, or None if there is none."""
+    def read_view(self, content_hash: str, number: int = 0) -> bytes | None:
+        """Return a view of a picture, scan or video, or None if there is none."""
         with contextlib.suppress(OSError, ValueError):
-            return self.view_path_of(content_hash).read_bytes()
+            return number_view(self.view_path_of(content_hash), number).read_bytes()
         return None
 
+    def count_views(self, content_hash: str) -> int:
+        return len(list_views(self.view_path_of(content_hash)))
+
     def remove(self, content_hash: str) -> None:
-        """Delete a content and its view, and its folder if that is empty now.
+        """Delete a content and its views, and its folder if that is empty now.
 
         Raises OSError if a file can't be deleted.
         """
         path = self.path_of(content_hash)
         path.unlink(missing_ok=True)
-        self.view_path_of(content_hash).unlink(missing_ok=True)
+        for view_path in list_views(self.view_path_of(content_hash)):
+            view_path.unlink(missing_ok=True)
         with contextlib.suppress(OSError):
             path.parent.rmdir()
 
@@ -89,5 +107,5 @@ class MediaFolder:
 
     def remove_unfinished(self) -> None:
         """Delete what a process that was killed had begun to write."""
-        for path in self.root.glob("??/*.part"):
+        for path in (*self.root.glob("??/*.part"), *self.root.glob("??/*.part.?")):
             path.unlink(missing_ok=True)

@@ -20,15 +20,17 @@ import structlog
 from config.media_options import MediaOptions
 from core.errors import FileError, StoreError
 from core.media.decoding import Decoded, Decoder
-from core.media.folder import FOLDER, MediaFolder
-from core.media.speech import Transcriber
+from core.media.folder import FOLDER, MediaFolder, list_views
+from core.media.speech import Transcriber, Transcript
 from core.ports import Clock, FileSource
 from core.store.media.files import AttachedFile, FileContent, FilePart, Files
 from core.types import Address, Attachment, ErasureEpoch, Inbound, Scope
 
 MEGABYTE = 1_000_000
-# The kind of a voice note. Music and other recordings aren't transcribed.
+# The kind of a voice note. Music isn't transcribed.
 VOICE = "voice"
+# What is said in files of these kinds is the text of their message.
+SPOKEN_KINDS = frozenset({VOICE, "video note"})
 # A file whose message wasn't stored after this time is deleted.
 ORPHAN_LIFETIME = timedelta(days=1)
 Problem = Literal[
@@ -72,7 +74,7 @@ class _TransientFile:
 
     file: AttachedFile
     content: bytes
-    view: bytes | None
+    views: Sequence[bytes]
     parts: Sequence[FilePart]
 
 
@@ -138,13 +140,13 @@ class MediaIntake:
         """Return what is said in the voice notes among some files."""
         texts: list[str] = []
         for file in files:
-            if file.kind == VOICE and file.content is not None:
+            if file.kind in SPOKEN_KINDS and file.content is not None:
                 parts = await self.load_parts(file.content.hash)
                 texts += [part.text for part in parts]
         return " ".join(texts)
 
     async def transcribe(self, file: AttachedFile) -> bool:
-        """Transcribe a kept voice note that has no text yet. Returns whether that succeeded."""
+        """Transcribe a kept voice note or video without text. Returns whether that succeeded."""
         if file.content is None:
             return False
         path = self.folder.path_of(file.content.hash)
@@ -156,16 +158,33 @@ class MediaIntake:
     async def _listen(
         self, path: Path, content: FileContent
     ) -> tuple[FileContent, Sequence[FilePart]]:
-        """Return a voice note's content and what is said in it; its note says why not."""
+        """Return the content of a voice note or video, and what is said in it.
+
+        If it can't be transcribed, the content's note says why.
+        """
         if self.transcriber is None:
             return replace(content, note="unheard"), ()
         try:
-            transcript = await self.transcriber.transcribe(path)
+            if content.is_video:
+                transcript = await self._transcribe_video(path, self.transcriber)
+            else:
+                transcript = await self.transcriber.transcribe(path)
         except FileError as error:
-            _log.warning("a voice note wasn't transcribed", reason=error.log_message)
+            _log.warning("a recording wasn't transcribed", reason=error.log_message)
             return replace(content, note="inaudible"), ()
         heard = replace(content, note="", duration_s=transcript.duration_s or content.duration_s)
         return heard, transcript.parts
+
+    async def _transcribe_video(self, path: Path, transcriber: Transcriber) -> Transcript:
+        """Return what is said in a video. If its sound can't be taken out, all of it is sent."""
+        with tempfile.TemporaryDirectory(prefix="mneme-") as folder:
+            sound_path = Path(folder, "sound.ogg")
+            has_sound = await self.decoder.write_speech(path, sound_path)
+            return await transcriber.transcribe(sound_path if has_sound else path)
+
+    def _has_speech(self, file: AttachedFile, decoded: Decoded) -> bool:
+        """Return whether a file is to be transcribed: a voice note, or a video with sound."""
+        return file.kind == VOICE or (decoded.has_sound and self.options.video)
 
     async def fetch_again(self, file: AttachedFile) -> AttachedFile:
         """Try again to download a file that isn't kept, and return it. Waits as `receive` does."""
@@ -193,19 +212,32 @@ class MediaIntake:
                 return entry.parts
         return await self.files.load_parts(content_hash)
 
-    async def read_view(self, content_hash: str) -> bytes | None:
-        """Return the view of a picture; None if there is none. A lost view is made again."""
+    async def count_views(self, content_hash: str) -> int:
+        """Return how many views a picture, scan or video has."""
         for entry in self._transient.values():
             if entry.file.content is not None and entry.file.content.hash == content_hash:
-                return entry.view
-        view = await asyncio.to_thread(self.folder.read_view, content_hash)
+                return len(entry.views)
+        return await asyncio.to_thread(self.folder.count_views, content_hash)
+
+    async def read_view(self, view_name: str) -> bytes | None:
+        """Return a view by its name (see `name_view`); None if there is none.
+
+        A lost view is made again.
+        """
+        content_hash, _, digits = view_name.partition("/")
+        number = int(digits or 0)
+        for entry in self._transient.values():
+            if entry.file.content is not None and entry.file.content.hash == content_hash:
+                return entry.views[number] if number < len(entry.views) else None
+        view = await asyncio.to_thread(self.folder.read_view, content_hash, number)
         if view is None and self.folder.path_of(content_hash).exists():
             await self._decode(content_hash, "")
-            view = await asyncio.to_thread(self.folder.read_view, content_hash)
+            view = await asyncio.to_thread(self.folder.read_view, content_hash, number)
         return view
 
-    def is_transient(self, content_hash: str) -> bool:
-        """Return whether a content belongs to an incognito conversation."""
+    def is_transient(self, view_name: str) -> bool:
+        """Return whether a view belongs to an incognito conversation."""
+        content_hash = view_name.partition("/")[0]
         contents = [entry.file.content for entry in self._transient.values()]
         return any(content is not None and content.hash == content_hash for content in contents)
 
@@ -306,7 +338,7 @@ class MediaIntake:
             decoded = await self._decode(content_hash, file.name)
             described = _describe_content(content_hash, len(content), decoded)
             parts = _list_parts(decoded)
-            if file.kind == VOICE:
+            if self._has_speech(file, decoded):
                 described, parts = await self._listen(self.folder.path_of(content_hash), described)
             kept = replace(file, size=len(content), content=described, problem="")
             return await self.files.store(kept, parts, epoch)
@@ -325,7 +357,7 @@ class MediaIntake:
     ) -> AttachedFile:
         """Decode a file of an incognito conversation, without leaving it on the disk."""
         kept = replace(file, problem=problem)
-        view = None
+        views: Sequence[bytes] = ()
         parts: Sequence[FilePart] = ()
         if content is not None:
             with tempfile.TemporaryDirectory(prefix="mneme-") as folder:
@@ -333,15 +365,15 @@ class MediaIntake:
                 view_path = Path(folder, "file.view")
                 await asyncio.to_thread(path.write_bytes, content)
                 decoded = await self.decoder.read(path, view_path, file.name)
-                view = await asyncio.to_thread(_read_if_there, view_path)
+                views = [view.read_bytes() for view in list_views(view_path)]
                 content_hash = hashlib.sha256(content).hexdigest()
                 described = _describe_content(content_hash, len(content), decoded)
                 parts = _list_parts(decoded)
-                if file.kind == VOICE:
+                if self._has_speech(file, decoded):
                     described, parts = await self._listen(path, described)
             kept = replace(kept, size=len(content), content=described)
         key = (file.address.key, file.external_id, file.position)
-        self._transient[key] = _TransientFile(kept, content or b"", view, parts)
+        self._transient[key] = _TransientFile(kept, content or b"", views, parts)
         return kept
 
 
@@ -364,8 +396,9 @@ async def remove_erased_files(files: Files, folder: MediaFolder, now: datetime) 
     return unwritable
 
 
-def _read_if_there(path: Path) -> bytes | None:
-    return path.read_bytes() if path.exists() else None
+def name_view(content_hash: str, number: int) -> str:
+    """Return the name of a view in stored blocks: the hash, and "/1" for the second view."""
+    return f"{content_hash}/{number}" if number else content_hash
 
 
 def _describe(

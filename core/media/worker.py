@@ -1,11 +1,13 @@
 """The process that decodes one file, with limits on its memory and time.
 
 ``python -m core.media.worker read PATH VIEW NAME MEMORY SECONDS`` prints what the file is as JSON
-(see `core.media.decoding.Decoded`), and writes the view of a picture to VIEW.
+(see `core.media.decoding.Decoded`), and writes the view of a picture, or those of a scan or video,
+to VIEW.
 ``python -m core.media.worker page PATH URL NAME MEMORY SECONDS`` does the same for what was
 downloaded from URL. Of a web page, it also prints the title and the date, and the text has links.
 ``python -m core.media.worker clean PATH COPY NAME MEMORY SECONDS`` writes a copy of a picture
-without the position. If the process fails or is killed, the file counts as unreadable.
+without the position, and ``speech PATH SOUND NAME MEMORY SECONDS`` the sound of a recording. If the
+process fails or is killed, the file counts as unreadable.
 """
 
 from __future__ import annotations
@@ -13,17 +15,18 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from core.media import kinds, texts
+from core.media.folder import MAX_VIEWS, number_view
+from core.media.formats import kinds, texts
 
 # The text of one file has at most this many characters, in at most this many parts.
 MAX_CHARS = 2_000_000
 MAX_PARTS = 2_000
 # A larger text file isn't read whole.
 MAX_TEXT_BYTES = 8_000_000
-# A scan is shown to the model by this many of its pages.
 _VIEWABLE = frozenset(
     {
         "image/jpeg",
@@ -49,6 +52,8 @@ def read_file(path: Path, view_path: Path, name: str) -> Result:
         return _read_pdf(path, view_path)
     if mime in (*_SECTIONED, kinds.EPUB):
         return _read_archive(path, mime)
+    if mime.startswith(("video/", "audio/")):
+        return _read_recording(path, view_path, mime)
     reader = _find_text_reader(mime)
     if reader is None:
         return {"type": mime, "note": "unknown"}
@@ -64,7 +69,7 @@ def read_page(path: Path, url: str, name: str) -> Result:
     """Return what a download is, with its text in parts, and the title and date of a web page."""
     if kinds.find_type(path, name) != "text/html":
         return read_file(path, path.with_suffix(".view"), name)
-    from core.media.web_page import read_article
+    from core.media.formats.web_page import read_article
 
     try:
         article = read_article(kinds.decode_text(path.read_bytes()[:MAX_TEXT_BYTES]) or "", url)
@@ -75,7 +80,7 @@ def read_page(path: Path, url: str, name: str) -> Result:
 
 
 def _read_picture(path: Path, view_path: Path, mime: str) -> Result:
-    from core.media import images
+    from core.media.formats import images
 
     try:
         size = images.make_view(path, view_path)
@@ -85,8 +90,8 @@ def _read_picture(path: Path, view_path: Path, mime: str) -> Result:
 
 
 def _read_pdf(path: Path, view_path: Path) -> Result:
-    """Read a PDF. The first page of a scan becomes the view."""
-    from core.media import pdf
+    """Read a PDF. The first pages of a scan become views."""
+    from core.media.formats import pdf
 
     try:
         document = pdf.PdfFile(path)
@@ -99,19 +104,59 @@ def _read_pdf(path: Path, view_path: Path) -> Result:
     parts = [(f"page {number}", text) for number, text in enumerate(pages, start=1)]
     if sum(map(len, pages)) < pdf.SCAN_CHARS_PER_PAGE * max(1, len(pages)):
         result["note"] = "scan"
-        _view_scan(document.read_scan(0) if pages else None, view_path)
+        numbers = range(min(len(pages), MAX_VIEWS))
+        _write_views(map(document.read_scan, numbers), view_path)
     return {**result, "parts": _collect(parts)}
 
 
-def _view_scan(picture: bytes | None, view_path: Path) -> None:
-    if picture is None:
-        return
-    from core.media import images
+def _write_views(pictures: Iterable[bytes | None], view_path: Path) -> None:
+    """Write a view of each picture. Those that are missing or broken are left out."""
+    from core.media.formats import images
 
+    count = 0
+    for picture in pictures:
+        if picture is None:
+            continue
+        path = number_view(view_path, count)
+        try:
+            images.make_view(picture, path)
+            count += 1
+        except images.ERRORS:
+            path.unlink(missing_ok=True)
+
+
+def _read_recording(path: Path, view_path: Path, mime: str) -> Result:
+    """Read the length of a recording, and the pictures of a video, if PyAV is installed."""
     try:
-        images.make_view(picture, view_path)
-    except images.ERRORS:
-        view_path.unlink(missing_ok=True)
+        from core.media.formats import recordings
+    except ImportError:
+        return {"type": mime, "note": "no_video" if mime.startswith("video/") else "unknown"}
+    try:
+        video = recordings.read_info(path)
+        if video is None:
+            duration = recordings.read_duration(path)
+            mime = f"audio/{mime.partition('/')[2]}"
+            return {"type": mime, "note": "unknown", "duration_s": duration}
+        if mime.startswith("audio/"):
+            # Music may have a picture of its cover.
+            return {"type": mime, "note": "unknown", "duration_s": video.duration_s}
+        _write_views(recordings.read_frames(path), view_path)
+    except recordings.ERRORS:
+        return {"type": mime, "note": "broken" if mime.startswith("video/") else "unknown"}
+    return {"type": mime, **asdict(video)}
+
+
+def write_speech(path: Path, sound_path: Path, name: str) -> Result:
+    """Write the sound of a recording as OGG with Opus. `clean` is false if that isn't possible."""
+    try:
+        from core.media.formats import recordings
+    except ImportError:
+        return {"clean": False}
+    try:
+        return {"clean": recordings.write_speech(path, sound_path)}
+    except recordings.ERRORS:
+        sound_path.unlink(missing_ok=True)
+        return {"clean": False}
 
 
 def _read_archive(path: Path, mime: str) -> Result:
@@ -123,7 +168,7 @@ def _read_archive(path: Path, mime: str) -> Result:
             return {"type": mime, "parts": _collect(texts.read_book(path))}
     except texts.ERRORS:
         return {"type": mime, "note": "broken"}
-    from core.media import office
+    from core.media.formats import office
 
     read = office.read_docx if mime == kinds.DOCX else office.read_xlsx
     word = _SECTIONED[mime]
@@ -150,7 +195,7 @@ def _find_text_reader(mime: str) -> Callable[[bytes], Iterable[texts.Part]] | No
 
 
 def _read_html(content: bytes) -> Iterable[texts.Part]:
-    from core.media.web_page import read_html
+    from core.media.formats.web_page import read_html
 
     return texts.split_lines(read_html(kinds.decode_text(content) or ""))
 
@@ -175,12 +220,19 @@ def clean_file(path: Path, copy_path: Path, name: str) -> Result:
     mime = kinds.find_type(path, name)
     if mime not in _VIEWABLE:
         return {"clean": False}
-    from core.media import images
+    from core.media.formats import images
 
     try:
         return {"clean": images.remove_position(path, copy_path)}
     except images.ERRORS:
         return {"clean": False, "note": "broken"}
+
+
+_TASKS: Mapping[str, Callable[[Path, Path, str], Result]] = {
+    "read": read_file,
+    "clean": clean_file,
+    "speech": write_speech,
+}
 
 
 def limit_resources(memory_mb: int, seconds: int) -> None:
@@ -213,8 +265,7 @@ def main(arguments: list[str]) -> None:
         if task == "page":
             result = read_page(Path(path), target, name)
         else:
-            work = clean_file if task == "clean" else read_file
-            result = work(Path(path), Path(target), name)
+            result = _TASKS[task](Path(path), Path(target), name)
     except (MemoryError, RecursionError):
         result = {"type": kinds.UNKNOWN, "note": "bomb"}
     sys.stdout.write(json.dumps(result))

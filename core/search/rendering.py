@@ -28,7 +28,7 @@ NO_MESSAGE = "There is no such message here. It may have been erased."
 NO_SESSION = "There is no such conversation here."
 
 # Files whose name on the platform says nothing.
-_KIND_NAMES = {"voice": "voice note", "video": "video"}
+_KIND_NAMES = {"voice": "voice note", "video": "video", "video note": "video note"}
 _BLANKS = re.compile(r"\s+")
 _OMITTED_VALUES: dict[str, Any] = {
     "messages": [],

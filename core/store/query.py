@@ -157,7 +157,7 @@ FILE_KINDS: Mapping[str, tuple[str, ...]] = {
     "photo": ("photo", "image"),
     "voice": ("voice", "audio"),
     "file": ("document", "file"),
-    "video": ("video", "animation"),
+    "video": ("video", "video note", "animation"),
 }
 
 

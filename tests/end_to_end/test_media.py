@@ -259,6 +259,14 @@ async def test_scan_is_said_to_be_one_and_its_page_is_shown(home: Path) -> None:
         assert len(pictures_of(model.requests[0])) == 1
 
 
+async def test_first_pages_of_a_scan_are_shown_in_order_up_to_the_limit(home: Path) -> None:
+    model = ScriptedModel(says("White pages."))
+    async with open_gateway(home, model, "[media]\nscan_pages = 3\n") as harness:
+        await harness.send(make_scan(5), "scan.pdf")
+        greys = [picture.getpixel((50, 50)) for picture in pictures_of(model.requests[0])]
+        assert greys == [(255,) * 3, (235,) * 3, (215,) * 3]
+
+
 async def file_rows(harness: GatewayHarness) -> int:
     rows = await harness.services.database.fetch_all("SELECT id FROM message_files")
     return len(rows)

@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 
 from core.media.decoding import Decoded, Decoder
-from core.media.images import VIEW_EDGE
+from core.media.formats.images import VIEW_EDGE
 from tests.fixtures.media_samples import (
     CONTRACT_PAGES,
     make_docx,

@@ -59,6 +59,10 @@ class FileContent:
     # Why there is no text: "" or a word of `core.media.decoding`, such as "scan".
     note: str = ""
 
+    @property
+    def is_video(self) -> bool:
+        return self.type.startswith("video/")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AttachedFile:
@@ -289,10 +293,15 @@ class Files:
         )
 
     async def list_untranscribed(self, scopes: frozenset[Scope]) -> list[AttachedFile]:
-        """Return the kept voice notes and recordings that have no text, oldest first."""
+        """Return the kept voice notes, recordings and videos without text, oldest first."""
         statement = f"""
-            {_SELECT_FILES} WHERE {_IS_SHOWN} AND {in_list("message_files.kind", "kinds")}
-                AND message_files.hash IN (SELECT hash FROM files)
+            {_SELECT_FILES} WHERE {_IS_SHOWN} AND (
+                    {in_list("message_files.kind", "kinds")}
+                    AND message_files.hash IN (SELECT hash FROM files)
+                    OR message_files.hash IN (
+                        SELECT hash FROM files WHERE note IN ('unheard', 'inaudible')
+                    )
+                )
                 AND message_files.hash NOT IN (SELECT hash FROM file_parts)
             ORDER BY message_files.id
         """

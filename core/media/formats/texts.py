@@ -18,7 +18,7 @@ from pathlib import Path
 from urllib.parse import unquote
 from xml.etree import ElementTree
 
-from core.media.kinds import EPUB, decode_text
+from core.media.formats.kinds import EPUB, decode_text
 
 # A part of a plain text has about this many characters.
 PART_CHARS = 4_000
@@ -112,7 +112,7 @@ def read_mail(content: bytes) -> Iterator[Part]:
     if body is not None:
         text = str(body.get_content())
         if body.get_content_type() == "text/html":
-            from core.media.web_page import read_html
+            from core.media.formats.web_page import read_html
 
             text = read_html(text)
     names = [part.get_filename() or "a file" for part in message.iter_attachments()]
@@ -123,7 +123,7 @@ def read_mail(content: bytes) -> Iterator[Part]:
 
 def read_book(path: Path) -> Iterator[Part]:
     """Yield the chapters of an electronic book in the order of reading, labelled by heading."""
-    from core.media.web_page import read_all_text
+    from core.media.formats.web_page import read_all_text
 
     with zipfile.ZipFile(path) as archive:
         for number, name in enumerate(_list_chapters(archive)[:MAX_CHAPTERS], start=1):

@@ -1,0 +1,67 @@
+"""Videos: the model sees three pictures, and what is said in them is text that recall finds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.end_to_end.test_media import kept_files, pictures_of, texts_of
+from tests.end_to_end.test_voice import SEGMENTS, options_for
+from tests.fixtures.gateway_harness import open_gateway
+from tests.fixtures.media_samples import make_video
+from tests.fixtures.scripted_model import ScriptedModel, says
+from tests.fixtures.transcription_service import TranscriptionService
+
+pytestmark = pytest.mark.slow
+
+
+async def test_video_is_shown_by_three_pictures_and_by_what_is_said_in_it(home: Path) -> None:
+    model = ScriptedModel(says("Red, green, blue."))
+    async with (
+        TranscriptionService(SEGMENTS) as service,
+        open_gateway(home, model, options_for(service)) as harness,
+    ):
+        reply = await harness.send(make_video(), "boiler.mp4", "video", "What is it?")
+        assert reply.text == "Red, green, blue."
+        assert len(pictures_of(model.requests[0])) == 3
+        text = texts_of(model.requests[0])
+        assert "[Contents of file 1, “boiler.mp4” (mp4, 160x120, 0:47" in text
+        assert "3 pictures of it follow" in text
+        assert "— 0:42 —\nThe plumber says the boiler leaks." in text
+        assert [name for name, _ in service.uploads] == ["voice.ogg"]
+        assert "**video, 0:42**" in (await harness.say("/recall plumber")).text
+        assert "boiler.mp4" in (await harness.say("/recall has:video")).text
+        await harness.say("/files remove 1")
+        assert kept_files(home) == []
+
+
+async def test_video_note_is_what_its_sender_says(home: Path) -> None:
+    model = ScriptedModel(says("I see."))
+    async with (
+        TranscriptionService(SEGMENTS) as service,
+        open_gateway(home, model, options_for(service)) as harness,
+    ):
+        reply = await harness.send(make_video(), "video.mp4", "video note")
+        assert reply.text.startswith("_You said: “Hello, it's me. The plumber says")
+        assert len(pictures_of(model.requests[0])) == 3
+        assert texts_of(model.requests[0]).count("The plumber says") == 1
+
+
+async def test_video_without_a_transcriber_says_what_is_missing(home: Path) -> None:
+    model = ScriptedModel(says("Colours."))
+    async with open_gateway(home, model) as harness:
+        reply = await harness.send(make_video(), "boiler.mp4", "video")
+        assert "boiler.mp4, but can't hear what is said in it" in reply.text
+        assert len(pictures_of(model.requests[0])) == 3
+
+
+async def test_setting_keeps_videos_unread(home: Path) -> None:
+    model = ScriptedModel(says("A video."))
+    async with (
+        TranscriptionService(SEGMENTS) as service,
+        open_gateway(home, model, options_for(service, "video = false")) as harness,
+    ):
+        await harness.send(make_video(), "boiler.mp4", "video")
+        assert pictures_of(model.requests[0]) == []
+        assert service.uploads == []
