@@ -17,7 +17,7 @@ import re
 import threading
 import tomllib
 import unicodedata
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
 from importlib.resources import files
 from itertools import cycle
@@ -129,6 +129,8 @@ seconds, during which no other thread could run.
 """
 GRAPHEME_JOINER = "\u034f"
 """An invisible character that separates two sequences of marks. It changes no word or letter."""
+NORMALIZED_PIECE_CHARS = 8_000
+"""Longer texts are normalized in pieces of about this length, each in at most 10 ms."""
 _MAX_MARKS_IN_LETTER = 3
 """A composed letter decomposes to a plain letter and at most this many marks."""
 _CERTAINLY_SAFE = MAX_NONSTARTERS - _MAX_MARKS_IN_LETTER
@@ -218,7 +220,34 @@ def to_normal_form(form: NormalForm, text: str) -> str:
     """
     if text.isascii():
         return text
-    return unicodedata.normalize(form, make_stream_safe(text))
+    pieces = _split_for_normalization(make_stream_safe(text))
+    return "".join([unicodedata.normalize(form, piece) for piece in pieces])
+
+
+def _split_for_normalization(text: str) -> Iterator[str]:
+    """Yield pieces of a text that can be normalized one by one.
+
+    Normalizing a whole long text would stop all threads for up to 0.1 s. A piece ends where the
+    next character can't combine with the one before.
+    """
+    start = 0
+    while len(text) - start > NORMALIZED_PIECE_CHARS:
+        end = start + NORMALIZED_PIECE_CHARS
+        while end < len(text) and not _begins_anew(text[end]):
+            end += 1
+        yield text[start:end]
+        start = end
+    yield text[start:]
+
+
+def _begins_anew(character: str) -> bool:
+    """Return whether normalization never combines a character with the one before.
+
+    Only marks, and the vowels and final consonants of Hangul, combine with it.
+    """
+    first = unicodedata.normalize("NFKD", character)[0]
+    is_mark = unicodedata.category(first).startswith("M") and first != GRAPHEME_JOINER
+    return not is_mark and not "\u1160" <= first <= "\u11ff"
 
 
 def without_marks(text: str) -> str:
@@ -282,10 +311,16 @@ def fold(text: str) -> str:
     """
     if text.isascii():
         return text
+    pieces = _split_for_normalization(make_stream_safe(text))
+    return "".join([_fold_piece(piece) for piece in pieces])
+
+
+def _fold_piece(text: str) -> str:
+    """Fold a text that is stream-safe and short."""
     for wide, narrow in _WIDE_PUNCTUATION:
         text = text.replace(wide, narrow)
     pattern, replacements = folding_replacements()
-    normal = to_normal_form("NFKC", text)
+    normal = unicodedata.normalize("NFKC", text)
     return pattern.sub(lambda match: replacements.get(match[0], ""), normal)
 
 

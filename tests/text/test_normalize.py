@@ -11,9 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from core.text import normalize
 from core.text.languages import script_form
 from core.text.normalize import (
     SCOPE_MARKER,
+    NormalForm,
     comparison_form,
     fold,
     folding_replacements,
@@ -24,6 +26,7 @@ from core.text.normalize import (
     quote_at_end,
     split_unspaced,
     strip_controls,
+    to_normal_form,
     to_single_line,
     words_of,
 )
@@ -227,3 +230,21 @@ def test_a_word_under_too_many_marks_is_the_same_word() -> None:
 )
 def test_quoted_sentence_has_one_full_stop(text: str, quoted: str) -> None:
     assert quote_at_end(text) == quoted
+
+
+@given(
+    text=st.text(st.sampled_from("aé\u0301\u0336\u1112\u1161\u11ab한カ\uff9e\u0f73\ufdfa漢，ﬁ "))
+)
+def test_text_that_is_normalized_in_pieces_is_the_same_as_in_one(text: str) -> None:
+    forms: tuple[NormalForm, ...] = ("NFC", "NFD", "NFKC", "NFKD")
+    whole = [fold(text), *(to_normal_form(form, text) for form in forms)]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(normalize, "NORMALIZED_PIECE_CHARS", 2)
+        assert [fold(text), *(to_normal_form(form, text) for form in forms)] == whole
+
+
+def test_no_character_that_begins_a_piece_combines_with_the_one_before() -> None:
+    for code in range(sys.maxunicode + 1):
+        pair = unicodedata.decomposition(chr(code)).split()
+        if len(pair) == 2 and not pair[0].startswith("<"):
+            assert not normalize._begins_anew(chr(int(pair[1], 16)))
