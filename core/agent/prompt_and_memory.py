@@ -37,6 +37,7 @@ from core.guard.origin_and_fence import (
     origin_label,
     typed_text,
 )
+from core.markup.markdown import run_off_loop
 from core.memory.manager import MemoryManager
 from core.types import (
     Account,
@@ -212,7 +213,9 @@ class PromptWriter:
                 text[:MAX_MEMORY_QUERY_CHARS], context, typed_words
             )
         frames = await self._render_frames(rows, earlier, context)
-        plain_rows = self.render_sent_form_without_memory(rows, context, earlier)
+        plain_rows = await run_off_loop(
+            lambda _: self.render_sent_form_without_memory(rows, context, earlier), text
+        )
         plain_rows = await self._add_media(plain_rows, earlier, context)
         sent_rows = [
             _append_blocks(row, row_frames)

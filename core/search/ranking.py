@@ -557,7 +557,14 @@ def _score_stretches(
     np.add.at(stretch_counts, stretches, DAY_TERM_COUNT * day_counts[rows])
     day_lengths = [DAY_TERM_COUNT * len(day_terms) for _, day_terms in day_rows]
     np.add.at(stretch_lengths, stretches, day_lengths)
-    return _bm25(stretch_counts, stretch_lengths / max(1.0, np.median(stretch_lengths)), weights)
+    return _bm25(stretch_counts, stretch_lengths / max(1.0, _median(stretch_lengths)), weights)
+
+
+def _median(numbers: FloatArray) -> float:
+    """Return the median. `np.median` would load `numpy.ma` while someone waits for an answer."""
+    ordered = np.sort(numbers)
+    middle = len(ordered) // 2
+    return float(ordered[middle] + ordered[-middle - 1]) / 2
 
 
 def _order(

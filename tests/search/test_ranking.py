@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from datetime import date
 
+import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from core.search import ranking
 from core.search.fusion import DAMPING, fuse_rankings
 from core.search.ranking import compute_idf, rank
 from core.store.query import CandidateMessage
@@ -250,3 +253,9 @@ def test_another_first_place_never_hurts(
     before = list(fuse_rankings(rankings))
     after = list(fuse_rankings([*rankings, (1.0, [thing])]))
     assert thing not in before or after.index(thing) <= before.index(thing)
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 4, 9, 10])
+def test_median_is_that_of_numpy(count: int) -> None:
+    numbers = np.array([(7 * number) % 10 + 0.5 for number in range(count)])
+    assert ranking._median(numbers) == np.median(numbers)

@@ -129,6 +129,9 @@ async def send_as_import(talk: HostileTalk, name: str, text: str) -> None:
     path.write_text(json.dumps(line), encoding="utf-8")
     environ = {"MNEME_HOME": str(talk.live.home)}
     result = await asyncio.to_thread(process, talk.live.home, ("import", str(path)), b"", environ)
+    if text.isspace():
+        assert '"text" is empty' in result.stderr
+        return
     assert result.returncode == 0, result.stderr
     talk.let_model_say(f"I have found {name}")
     await talk.tell("When did we speak of the ferry?", name)
