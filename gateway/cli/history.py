@@ -24,12 +24,12 @@ from core.store.archive import ImportReport
 from core.store.notes import Author, Operation
 from core.store.query import ModelHelp, ResultLimits, SearchQuery
 from core.transfer.backup import is_backup
-from core.types import LOCAL_SCOPE, BillingScope, Scope, Session
+from core.types import LOCAL_SCOPE, BillingScope, Scope
 from gateway import texts
 from gateway.cli import shell
 from gateway.cli.shell import AsJson, InScope, Limit, Words, Yes
 from gateway.commands.registry import CommandContext
-from gateway.commands.sessions import find_sessions, list_sessions
+from gateway.commands.sessions import find_sessions, list_sessions, session_to_json
 from gateway.services import Services
 
 if TYPE_CHECKING:
@@ -194,7 +194,7 @@ def sessions_command(
     async def work(services: Services, context: CommandContext) -> object:
         if as_json:
             sessions = await find_sessions(services, context.scopes, text, limit)
-            return [_session_to_json(session) for session in sessions]
+            return [session_to_json(session) for session in sessions]
         return await list_sessions(services, context, text, limit)
 
     shell.run_as_owner(work, scope)
@@ -436,19 +436,3 @@ async def _propose_notes(
         count = texts.format_count(len(pending), "note")
         verb = "is" if len(pending) == 1 else "are"
         typer.echo(f"{count} {verb} waiting for your decision: mneme memory pending")
-
-
-def _session_to_json(session: Session) -> dict[str, object]:
-    """Return the JSON object of a conversation."""
-    return {
-        "session_id": session.id,
-        "external_session": session.external_id,
-        "title": session.title,
-        "platform": session.address.platform,
-        "address": session.address.key,
-        "scope": session.scope.key,
-        "started_at": session.started_at.isoformat(),
-        "last_at": session.last_at.isoformat() if session.last_at else None,
-        "ended_at": session.end.at.isoformat() if session.end else None,
-        "messages": session.messages,
-    }

@@ -1,14 +1,18 @@
-"""The shell commands `mneme mcp list`, `add`, `test`, `remove` and `import`.
+"""The shell commands `mneme mcp list`, `add`, `test`, `remove`, `import` and `serve`.
 
-An MCP server is a table [mcp.NAME] in mneme.toml (`core/tools/mcp_tools.py`).
+An MCP server is a table [mcp.NAME] in mneme.toml (`core/tools/mcp_tools.py`). `serve` makes Mneme
+itself a server.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import re
+import secrets
 import shutil
+import socket
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -21,10 +25,14 @@ from config.draft import SettingsDraft
 from config.settings import SETTINGS_FILE, Settings
 from config.tool_options import McpServer
 from core.errors import ToolError
+from gateway import texts
 from gateway.cli import shell
-from gateway.cli.shell import AsJson, print_json, print_text
-from gateway.services import is_running
+from gateway.cli.shell import AsJson, InScope, print_json, print_text
+from gateway.commands.registry import CommandContext
+from gateway.services import Services, is_running
 
+# The key that programs send to `mneme mcp serve --http`, in secrets.env.
+KEY_VARIABLE = "MNEME_MCP_KEY"
 Name = Annotated[str, typer.Argument(metavar="NAME", help="Your name for the server.")]
 # Values of an environment or of headers that look like a key belong into secrets.env.
 _SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|AUTHORIZATION", re.IGNORECASE)
@@ -43,6 +51,7 @@ def add_commands(root: typer.Typer) -> None:
             "test": check_command,
             "remove": remove_command,
             "import": import_command,
+            "serve": serve_command,
         },
     )
 
@@ -211,6 +220,47 @@ def _read_servers(file: Path) -> dict[str, Mapping[str, Any]]:
     if not isinstance(tables, dict) or not all(isinstance(each, dict) for each in tables.values()):
         shell.fail(f"{file} has no table `mcpServers`.")
     return dict(tables)
+
+
+def serve_command(
+    http: Annotated[
+        int | None,
+        typer.Option(min=1, max=65535, metavar="PORT", help="Serve on this port of 127.0.0.1."),
+    ] = None,
+    scope: InScope = None,
+) -> None:
+    """Let another program use the memory, as an MCP server.
+
+    Without --http, it speaks over standard input and output: name `mneme mcp serve` as the command
+    in the settings of the other program. A program may search what was said and read facts. What
+    it wants to store waits for your yes.
+    """
+    key = "" if http is None else _load_key(http)
+
+    async def work(services: Services, context: CommandContext) -> None:
+        # Imported here because few commands need it.
+        from gateway.local.shared_memory import serve_memory
+
+        await serve_memory(services, context, http, key)
+
+    shell.run_as_owner(work, scope, notifies_owner=True)
+
+
+def _load_key(port: int) -> str:
+    """Return the key that programs must send; a new one is stored and shown."""
+    with shell.exit_on_error():
+        draft = SettingsDraft()
+        stored = draft.load().variables.get(KEY_VARIABLE)
+        key = stored.get_secret_value() if stored else secrets.token_urlsafe(32)
+        with contextlib.closing(socket.socket()) as probe:
+            if probe.connect_ex(("127.0.0.1", port)) == 0:
+                shell.fail(f"Port {port} is in use. Choose another one.")
+        if not stored:
+            draft.set_secret(KEY_VARIABLE, key)
+            draft.write()
+            # Only once, because the key opens the whole memory.
+            print_text(texts.MCP_KEY.format(port=port, key=key))
+        return key
 
 
 def _load_tools(settings: Settings, name: str) -> dict[str, str]:

@@ -85,12 +85,13 @@ def add_group(
     return group
 
 
-def run_as_owner(work: Work, scope: str | None = None) -> None:
+def run_as_owner(work: Work, scope: str | None = None, *, notifies_owner: bool = False) -> None:
     """Run `work` with the rights of the owner, and print its result.
 
     An `Answer` is printed as text and any other value as JSON; for None, nothing is printed. With
     a `scope`, the work may only read and write that scope. This also works while the gateway is
-    running. Warnings go to the log file. Raises BadParameter if the scope is invalid.
+    running. Warnings go to the log file. With `notifies_owner`, changes that wait for a yes are
+    announced in a chat. Raises BadParameter if the scope is invalid.
     """
     if scope is not None and not _SCOPE_KEY.fullmatch(scope):
         raise typer.BadParameter(
@@ -103,7 +104,7 @@ def run_as_owner(work: Work, scope: str | None = None) -> None:
         general = settings.general.model_copy(update={"log_level": "warning"})
         log_settings = settings.model_copy(update={"general": general})
         logs.configure(log_settings, settings.home / LOG_FILE_NAME)
-        async with Services.open(settings) as services:
+        async with Services.open(settings, notifies_owner=notifies_owner) as services:
             if services.restore_report:
                 typer.echo(render_plain(services.restore_report), err=True)
             context = await _make_context(services, scope)

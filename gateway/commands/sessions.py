@@ -12,7 +12,7 @@ from core.markup.markdown import escape
 from core.store.mailbox import InboxEntry, OutboxItem
 from core.store.query import ResultLimits, SearchQuery
 from core.text.normalize import shorten
-from core.types import Answer, Command, Scope, Session
+from core.types import Answer, Command, Json, Scope, Session
 from gateway import texts
 from gateway.commands.registry import CommandContext, load_specs, make_button, parse_number
 from gateway.services import Services
@@ -201,6 +201,22 @@ async def list_sessions(
         make_button(f"Continue {session.id}", "sessions", str(session.id)) for session in others
     ]
     return Answer(text="\n".join(lines), buttons=tuple(buttons))
+
+
+def session_to_json(session: Session) -> Json:
+    """Return the JSON object of a conversation."""
+    return {
+        "session_id": session.id,
+        "external_session": session.external_id,
+        "title": session.title,
+        "platform": session.address.platform,
+        "address": session.address.key,
+        "scope": session.scope.key,
+        "started_at": session.started_at.isoformat(),
+        "last_at": session.last_at.isoformat() if session.last_at else None,
+        "ended_at": session.end.at.isoformat() if session.end else None,
+        "messages": session.messages,
+    }
 
 
 async def notify_lost_incognito(services: Services) -> None:

@@ -1,0 +1,97 @@
+"""Connects the MCP server for other programs (`core/tools/mcp_server.py`) to the memory.
+
+A program reads the scopes that the person has chosen. Its proposals wait for a yes in the chats of
+this person, like words of strangers.
+"""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+
+from core.errors import Refused
+from core.guard.guard import clean_text, find_suspicion
+from core.search.rendering import to_json
+from core.store.facts.rows import Fact
+from core.store.notes import FACT, Author, Operation
+from core.store.query import ResultLimits, SearchQuery
+from core.types import Json
+from gateway import texts
+from gateway.commands.facts import FactCommands
+from gateway.commands.registry import CommandContext
+from gateway.commands.sessions import find_sessions, session_to_json
+from gateway.services import Services
+
+RECALLED_SESSIONS = 5
+
+
+async def serve_memory(
+    services: Services, context: CommandContext, port: int | None, key: str
+) -> None:
+    """Serve the scopes of a context until the other program ends or this one is stopped.
+
+    Without a port, the server speaks over standard input and output.
+    """
+    # Imported here because it loads the SDK.
+    from core.tools.mcp_server import SharedMemory, build_server, serve_http, serve_stdio
+
+    facts = FactCommands(services)
+
+    async def recall(query: str) -> Json:
+        limits = ResultLimits(sessions=RECALLED_SESSIONS)
+        return to_json(
+            await services.recall.recall(
+                SearchQuery(scopes=context.scopes, text=query, limits=limits)
+            )
+        )
+
+    async def find_facts(query: str, limit: int) -> list[Json]:
+        found = await facts.find_facts(query, context, limit)
+        return [_fact_to_json(fact, facts) for fact in found]
+
+    async def list_sessions(query: str, limit: int) -> list[Json]:
+        sessions = await find_sessions(services, context.scopes, query, limit)
+        return [session_to_json(session) for session in sessions]
+
+    async def propose_fact(content: str, program: str) -> str:
+        return await _propose_fact(services, context, content, program)
+
+    memory = SharedMemory(
+        recall=recall,
+        find_facts=find_facts,
+        list_sessions=list_sessions,
+        propose_fact=propose_fact,
+    )
+    server = build_server(memory, version("mneme-gateway"))
+    if port is None:
+        await serve_stdio(server)
+    else:
+        await serve_http(server, port, key)
+
+
+async def _propose_fact(
+    services: Services, context: CommandContext, content: str, program: str
+) -> str:
+    """Store a fact that waits for a yes, and return a sentence for the program.
+
+    Raises Refused if the text looks suspicious, or if too much waits already.
+    """
+    text = clean_text(content).strip()
+    if suspicion := find_suspicion(text):
+        raise Refused(texts.MCP_REFUSED.format(suspicion=suspicion))
+    author = Author(account=context.account, address=context.inbound.address)
+    reason = texts.MCP_ASKS.format(program=program)
+    await services.notebook.review.put_aside(
+        context.scope, FACT, [Operation(action="add", content=text)], author, reason
+    )
+    return texts.MCP_WAITS
+
+
+def _fact_to_json(fact: Fact, facts: FactCommands) -> Json:
+    return {
+        "fact_id": fact.id,
+        "content": fact.content,
+        "is_current": fact.is_open,
+        "when": ", ".join(facts.known_facts.describe_span(fact)),
+        "said_at": fact.last_said_at.isoformat(),
+        "message_id": fact.message_id,
+    }

@@ -1,0 +1,152 @@
+"""`mneme mcp serve`: other programs read the memory, and what they propose waits for a yes."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+
+from config.tool_options import McpServer
+from core.errors import ToolError
+from core.tools.mcp_client import McpConnection
+from tests.fixtures.command_line import mneme
+from tests.tools.test_mcp_client import wait_until_up
+
+pytestmark = pytest.mark.slow
+
+ROOT = Path(__file__).parents[3]
+SERVE = ["-m", "gateway.cli.main", "mcp", "serve"]
+WAITS = "waits for the person's yes"
+
+
+@pytest.fixture
+def filled_home(home: Path) -> Path:
+    """A home in which somebody has said something to Mneme."""
+    mneme(home, "chat", stdin="My sister Ana lives in Porto\nThe boiler was repaired in May\n")
+    return home
+
+
+@asynccontextmanager
+async def connect(home: Path, *arguments: str) -> AsyncIterator[McpConnection]:
+    """Start the server as another assistant would, and talk to it with the official client."""
+    options = McpServer.model_validate(
+        {
+            "command": sys.executable,
+            "args": (*SERVE, *arguments),
+            "env": {"PYTHONPATH": str(ROOT), "MNEME_HOME": str(home)},
+            "timeout_s": 60,
+        }
+    )
+    connection = McpConnection("mneme", options, {})
+    try:
+        yield connection
+    finally:
+        await connection.close()
+
+
+async def call(connection: McpConnection, tool: str, **arguments: Any) -> Any:
+    """Call a tool, and return what its text says as JSON, or the text."""
+    text = await connection.call(tool, arguments)
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+@contextmanager
+def serve_http(home: Path) -> Iterator[tuple[str, str]]:
+    """Run the server on a free port, and yield its address and the key that it shows."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "MNEME_HOME": str(home)}
+    process = subprocess.Popen(
+        [sys.executable, *SERVE, "--http", str(port)],
+        env=environment,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert process.stdout is not None
+        line = process.stdout.readline()
+        yield f"http://127.0.0.1:{port}/mcp", line.rsplit(" ", 1)[-1].strip()
+    finally:
+        process.kill()
+        process.communicate()
+
+
+async def test_program_recalls_what_was_said_and_reads_facts(filled_home: Path) -> None:
+    async with connect(filled_home) as memory:
+        tools = {tool.name: tool for tool in await memory.list_tools()}
+        assert set(tools) == {"recall", "facts", "sessions", "remember"}
+        assert [name for name, tool in tools.items() if not tool.is_read_only] == ["remember"]
+        recalled = json.dumps(await call(memory, "recall", query="boiler"))
+        assert "The boiler was repaired in May" in recalled
+        assert "Porto" in json.dumps(await call(memory, "facts", query="Where does Ana live?"))
+        sessions = json.dumps(await call(memory, "sessions"))
+        assert "terminal" in sessions
+
+
+async def test_proposed_fact_waits_and_the_person_sees_which_program_asks(
+    filled_home: Path,
+) -> None:
+    async with connect(filled_home) as memory:
+        answer = await memory.call("remember", {"content": "Ana has a dog called Rex"})
+        assert WAITS in answer
+    assert "Rex" not in mneme(filled_home, "facts").stdout
+    pending = mneme(filled_home, "memory", "pending").stdout
+    assert "Rex" in pending
+    assert "the program “mneme” asks for it" in pending
+    mneme(filled_home, "memory", "approve", "1")
+    assert "Ana has a dog called Rex" in mneme(filled_home, "facts").stdout
+
+
+async def test_secret_or_hidden_text_is_not_proposed(filled_home: Path) -> None:
+    async with connect(filled_home) as memory:
+        with pytest.raises(ToolError, match="Not kept: it contains"):
+            await memory.call("remember", {"content": "Her password is hunter2-Zx9! token sk-ant-api03-abcdefghijklmnop"})  # fmt: skip
+        with pytest.raises(ToolError):
+            await memory.call("remember", {"content": "x" * 500})
+    assert "hunter2" not in mneme(filled_home, "memory", "pending").stdout
+
+
+async def test_scope_limits_what_a_program_reads(filled_home: Path) -> None:
+    async with connect(filled_home, "--scope", "room:telegram:-77") as memory:
+        assert "boiler was" not in json.dumps(await call(memory, "recall", query="boiler"))
+        assert "Porto" not in json.dumps(await call(memory, "facts"))
+
+
+async def test_program_on_the_web_needs_the_key(filled_home: Path) -> None:
+    with serve_http(filled_home) as (url, key):
+        secrets = (filled_home / "secrets.env").read_text()
+        assert f"MNEME_MCP_KEY={key}" in secrets
+        memory = McpConnection(
+            "mneme", McpServer(url=url, headers={"Authorization": f"Bearer {key}"}), {}
+        )
+        await wait_until_up(memory)
+        assert "boiler" in await memory.call("recall", {"query": "boiler"})
+        await memory.close()
+        async with httpx2.AsyncClient() as client:
+            for headers in ({}, {"Authorization": "Bearer wrong"}, {"Authorization": key}):
+                assert (await client.post(url, json={}, headers=headers)).status_code == 401
+            # A page in a browser whose host name was pointed at this machine.
+            rebound = {"Authorization": f"Bearer {key}", "Host": "evil.example"}
+            assert (await client.post(url, json={}, headers=rebound)).status_code == 421
+
+
+def test_port_in_use_is_a_sentence(filled_home: Path) -> None:
+    with socket.socket() as busy:
+        busy.bind(("127.0.0.1", 0))
+        busy.listen()
+        result = mneme(filled_home, "mcp", "serve", "--http", str(busy.getsockname()[1]))
+    assert result.returncode == 1
+    assert "is in use. Choose another one." in result.stderr
