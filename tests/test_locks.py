@@ -82,6 +82,16 @@ def test_lock_file_has_the_versions_that_the_checks_ran_with(name: str) -> None:
             assert str(entries[0][0].specifier) == pins[package], f"{package}: run make locks"
 
 
+@pytest.mark.parametrize("extra", sorted(_PROJECT["optional-dependencies"]))
+def test_each_extra_has_the_versions_that_the_checks_ran_with(extra: str) -> None:
+    pins = read_pins()
+    for text in _PROJECT["optional-dependencies"][extra]:
+        requirement = Requirement(text)
+        pin = pins.get(canonicalize_name(requirement.name), "")
+        assert pin.startswith("=="), f"{requirement.name} has no line in constraints.txt"
+        assert pin.removeprefix("==") in requirement.specifier, requirement.name
+
+
 def test_runtime_lock_has_no_package_that_only_tests_need() -> None:
     runtime, everything = read_lock(RUNTIME_LOCK), read_lock(TEST_LOCK)
     assert not {"pytest", "mypy", "ruff", "hypothesis"} & runtime.keys()
