@@ -34,13 +34,14 @@ from tests.services.doubles.zep import ZepDouble
 @dataclass(frozen=True, kw_only=True)
 class Service:
     """`options` beside `url` and `key`, as in mneme.toml. The tools to search and to add, where
-    there are such. `never`: how it cannot fail, being no server."""
+    there are such, and `forget_tool`, the one to delete a memory by its id alone. `never`: how it cannot fail, being no server."""
 
     name: str
     double: Callable[[], Double]
     options: Mapping[str, Any]
     search_tool: str = ""
     add_tool: str = ""
+    forget_tool: str = ""
     is_plugin: bool = False
     never: Collection[Fault] = ()
     address: str = "url"
@@ -65,13 +66,25 @@ class Service:
         return {self.address: double.url, "key": "SERVICE_KEY", **self.options, **double.options}
 
 
-_MEM0: Mapping[str, Any] = {"search_tool": "mem0_search", "add_tool": "mem0_add"}
-_RETAINDB: Mapping[str, Any] = {"search_tool": "retaindb_search", "add_tool": "retaindb_remember"}
+_MEM0: Mapping[str, Any] = {
+    "search_tool": "mem0_search",
+    "add_tool": "mem0_add",
+    "forget_tool": "mem0_delete",
+}
+_RETAINDB: Mapping[str, Any] = {
+    "search_tool": "retaindb_search",
+    "add_tool": "retaindb_remember",
+    "forget_tool": "retaindb_forget",
+}
 _SUPERMEMORY: Mapping[str, Any] = {
     "search_tool": "supermemory_search",
     "add_tool": "supermemory_store",
 }
-_ZEP: Mapping[str, Any] = {"search_tool": "zep_search", "add_tool": "zep_add"}
+_ZEP: Mapping[str, Any] = {
+    "search_tool": "zep_search",
+    "add_tool": "zep_add",
+    "forget_tool": "zep_delete",
+}
 SERVICES: Mapping[str, Service] = {
     "mem0, platform": Service(
         name="mem0",
@@ -130,6 +143,7 @@ SERVICES: Mapping[str, Service] = {
         options={},
         search_tool="langchain_search",
         add_tool="langchain_put",
+        forget_tool="langchain_delete",
         address="embedder_url",
         library="langgraph.store.sqlite",
     ),
@@ -148,6 +162,7 @@ SERVICES: Mapping[str, Service] = {
         options={},
         search_tool="letta_search",
         add_tool="letta_insert",
+        forget_tool="letta_delete",
     ),
     # The examples in docs/extending.md.
     "vectors of langchain": Service(

@@ -27,5 +27,5 @@ else
     echo "LangGraph's stores and Graphiti are not in $root, so they are not tested"
 fi
 tested "the other engines, and the vendors' clients" \
-    python -m pytest -q -n 0 -k "not mem0 and not langchain and not graphiti" -rs --timeout 300 tests/services/engines tests/services/oracles
+    python -m pytest -q -n 0 -k "not mem0 and not langchain and not graphiti" -rs --timeout 600 tests/services/engines tests/services/oracles
 exit $failed

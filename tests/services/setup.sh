@@ -29,10 +29,14 @@ made() {
     fi
 }
 
-# Without bytecode: of what an environment holds, a small part is ever imported.
+# Without bytecode: of what an environment holds, a small part is ever imported. The pip of Python 3.11 can't resolve the
+# requirements of letta, so the newest is installed first.
 install_python() {
-    "${with:-${PYTHON:-python3}}" -m venv "$folder" && "$folder/bin/python" -m pip install -q --no-input --no-compile \
-        --disable-pip-version-check --root-user-action ignore "$@"
+    "${with:-${PYTHON:-python3}}" -m venv "$folder" && pip_install --upgrade pip && pip_install --no-compile "$@"
+}
+
+pip_install() {
+    "$folder/bin/python" -m pip install -q --no-input --disable-pip-version-check --root-user-action ignore "$@"
 }
 
 # A Python whose SQLite can load the extension for vectors, if there is one.
@@ -57,7 +61,7 @@ install_node() {
 
 # Several are made two at a time, what takes longest first.
 if [ $# -ne 1 ]; then
-    [ $# -gt 0 ] || set -- openviking hindsight byterover mem0 libraries honcho supermemory supermemory-v4 zep letta
+    [ $# -gt 0 ] || set -- openviking hindsight byterover mem0 letta-server libraries honcho supermemory supermemory-v4 zep letta
     printf '%s\n' "$@" | xargs -n 1 -P 2 sh tests/services/setup.sh
     exit
 fi
@@ -66,17 +70,15 @@ with=
 case $1 in
 # These are libraries, and run with us in one process.
 mem0) made mem0 --editable "$PWD[test,mem0]" --constraint constraints.txt ;;
-libraries)
-    # graphiti-core wants a newer list of certificates than ours.
-    grep -v '^certifi==' constraints.txt >"$root/libraries.constraints"
-    with=$(vector_python) && made libraries --editable "$PWD[test,langchain,graphiti]" --constraint "$root/libraries.constraints"
-    ;;
+libraries) with=$(vector_python) && made libraries --editable "$PWD[test,langchain,graphiti]" --constraint constraints.txt ;;
 hindsight) made hindsight "hindsight-api-slim[embedded-db]==1.1.0" ;;
 openviking) made openviking "openviking==0.5.2" ;;
 byterover) kind=node && made byterover "byterover-cli@3.14.0" ;;
 honcho) made honcho "honcho-ai==2.7.0" ;;
 supermemory) made supermemory "supermemory==5.0.1" ;;
 letta) made letta "letta-client==1.12.1" ;;
+# It takes any version of these three, but doesn't start with the newest. Its PostgreSQL is hindsight's.
+letta-server) made letta-server "letta[postgres,server,sqlite]==0.16.8" "mcp[cli]==1.12.4" "fastmcp==2.12.5" "pydantic==2.11.10" ;;
 zep) made zep "zep-cloud==4.0.1" ;;
 supermemory-v4) made supermemory-v4 "supermemory==3.50.0" ;;
 *) echo "$1: there is no such engine" >&2 && exit 2 ;;

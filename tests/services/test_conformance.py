@@ -13,6 +13,7 @@ from typing import get_args
 
 import pytest
 
+from core.errors import ToolError
 from core.memory.http import CallTimeout
 from core.memory.provider import MemoryProvider
 from core.memory.service import ReflectionOptions
@@ -314,3 +315,41 @@ async def test_its_tools_find_and_keep_for_whoever_asks(
             found = await tools[service.search_tool].run({"query": asked}, other)
             assert "Porto" not in found
             assert "garage" not in found
+
+
+async def test_tool_deletes_only_what_the_person_may_see(
+    subject: ServiceSubject, home: Path
+) -> None:
+    service = subject.service
+    if not service.forget_tool:
+        pytest.skip(f"{service.name} has no tool that deletes by an id alone")
+    async with harness(home, [subject.made(home)]) as one, one.working():
+        await one.turn(SAID)
+        await one.turn("Ben says hello.", scope=BEN)
+        await one.carried(2)
+        tools = {tool.name: tool for tool in await one.memory.tools()}
+        forget = tools[service.forget_tool]
+        mine, other, room = [await one.context(scope) for scope in (ANA, BEN, ROOM)]
+        shown = await tools[service.search_tool].run({"query": ASKED}, mine)
+        memory_id = next(line.split(" ")[0] for line in shown.splitlines() if "Porto" in line)
+        for context, why in ((other, "There is no memory"), (room, "In a group")):
+            with pytest.raises(ToolError, match=why):
+                await forget.run({"memory_id": memory_id}, context)
+        await forget.run({"memory_id": memory_id}, mine)
+        assert "Porto" not in "\n".join(await one.recalled(ASKED))
+        assert "Ben says hello." in "\n".join(await one.recalled("Ben says hello.", BEN))
+
+
+async def test_what_the_service_returns_of_another_is_left_out(
+    subject: ServiceSubject, home: Path
+) -> None:
+    double = subject.double
+    if not hasattr(double, "is_leaking"):
+        pytest.skip("this double keeps everybody apart")
+    double.is_leaking = True
+    async with harness(home, [subject.made(home)]) as one, one.working():
+        await one.turn(SAID)
+        await one.turn("Ben says hello.", scope=BEN)
+        await one.carried(2)
+        assert "Porto" in "\n".join(await one.recalled(ASKED))
+        assert "Porto" not in "\n".join(await one.recalled(ASKED, BEN))

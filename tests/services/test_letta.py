@@ -7,12 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from core.errors import ConfigError, ToolError
+from core.errors import ConfigError
 from core.memory.plugins import Plugins
 from core.store.notes import NoteChange
-from core.types import Scope
 from tests.fixtures.provider_contract import SAID
-from tests.fixtures.provider_harness import ANA, BEN, ProviderHarness, harness
+from tests.fixtures.provider_harness import ANA, ProviderHarness, harness
 from tests.services.doubles.double import running
 from tests.services.doubles.letta import LettaDouble
 from tests.services.registry import SERVICES
@@ -77,34 +76,6 @@ async def test_note_that_was_stored_halfway_is_in_the_block_once(
         await one.carried(2)
         (block,) = letta.blocks.values()
         assert (block["value"], letta.texts()) == (TEA, [TEA])
-
-
-async def test_tool_deletes_only_what_the_person_may_see(letta: LettaDouble, home: Path) -> None:
-    async with harness(home, [LETTA.made(home, letta)]) as one, one.working():
-        await one.turn(SAID)
-        await one.turn("Ben says hello.", scope=BEN)
-        await one.carried(2)
-        tools = {tool.name: tool for tool in await one.memory.tools()}
-        mine, other, room = [
-            await one.context(scope) for scope in (ANA, BEN, Scope.group("telegram", "-5"))
-        ]
-        shown = await tools["letta_search"].run({"query": SAID}, mine)
-        passage = shown.split(" ")[0]
-        for context, why in ((other, "There is no memory"), (room, "In a group")):
-            with pytest.raises(ToolError, match=why):
-                await tools["letta_delete"].run({"memory_id": passage}, context)
-        await tools["letta_delete"].run({"memory_id": passage}, mine)
-        assert ["Ben says hello." in text for text in letta.texts()] == [True]
-
-
-async def test_what_it_gives_of_another_is_left_out(letta: LettaDouble, home: Path) -> None:
-    letta.is_leaking = True
-    async with harness(home, [LETTA.made(home, letta)]) as one, one.working():
-        await one.turn(SAID)
-        await one.turn("Ben says hello.", scope=BEN)
-        await one.carried(2)
-        assert await one.recalled(SAID)
-        assert "Porto" not in "\n".join(await one.recalled(SAID, BEN))
 
 
 async def test_embedding_model_is_named_when_an_archive_is_made(

@@ -96,16 +96,6 @@ async def test_all_pages_are_looked_through(home: Path, monkeypatch: pytest.Monk
         assert mem0.texts().count(SAID) == 1
 
 
-async def test_what_it_gives_of_another_is_left_out(mem0: Mem0Double, home: Path) -> None:
-    service = PLATFORM if mem0.is_platform else SERVER
-    mem0.is_leaking = True
-    async with harness(home, [service.made(home, mem0)]) as one, one.working():
-        await one.turn(SAID)
-        await one.carried(1)
-        assert await one.recalled(SAID)
-        assert await one.recalled(SAID, BEN) == []
-
-
 @pytest.mark.skipif(find_spec("mem0") is not None, reason="its library is here")
 def test_it_is_told_where_its_library_is_missing(home: Path) -> None:
     with pytest.raises(ConfigError, match=r"pip install \"mneme-gateway\[mem0\]\""):

@@ -48,19 +48,6 @@ async def test_a_tool_takes_out_what_is_ones_own(home: Path) -> None:
         assert double.texts() == []
 
 
-async def test_a_server_that_leaks_tells_nobody_of_others(home: Path) -> None:
-    async with (
-        running(double := RetainDbDouble()),
-        harness(home, [CLOUD.made(home, double)]) as one,
-        one.working(),
-    ):
-        await one.turn(SAID)
-        await one.carried(1)
-        double.is_leaking = True
-        assert await one.recalled("where does my sister Ines live?", BEN) == []
-        assert "Porto" in "\n".join(await one.recalled("where does my sister Ines live?"))
-
-
 @pytest.mark.parametrize(
     ("table", "why"),
     [

@@ -1,34 +1,160 @@
-"""The table in docs/memory.md that says how each service is tested."""
+"""The table in docs/memory.md that says how each service is tested: each cell follows from the
+tests of its row and the services that they run for."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, get_args
 
+import pytest
+
+from core.memory.provider import Mode
+from tests.services import test_conformance, test_setup, test_turn
+from tests.services.doubles.double import Fault
+from tests.services.engines import test_engines, test_mem0_client, test_talk, test_wrong_settings
 from tests.services.engines.engine import ENGINES
-from tests.services.oracles.test_oracles import CLIENTS
+from tests.services.oracles import test_oracles
 from tests.services.registry import SERVICES
 
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "memory.md"
+Test = Callable[..., Any]
+ALL_ENGINES = frozenset(engine.name for engine in ENGINES.values())
+WITH_CLIENTS = frozenset({SERVICES[name].name for name in test_oracles.CLIENTS.values()} | {"mem0"})
+ORACLES = (test_oracles.lives, test_mem0_client.test_the_vendors_client_and_ours_ask_the_same)
 
 
-def table() -> Mapping[str, Mapping[str, str]]:
-    """The cells by case and service."""
+@dataclass(frozen=True, kw_only=True)
+class Proof:
+    """The tests of a row: over the doubles, over real engines, and with the vendors' clients."""
+
+    doubles: Collection[Test]
+    engines: Collection[Test] = ()
+    oracles: Collection[Test] = ()
+    # How a service fails in this row. A service that can't fail so has no cell.
+    faults: Collection[Fault] = ()
+    # The services whose engines the tests run for, if not all.
+    only: Collection[str] = ALL_ENGINES
+
+    def cell(self, name: str) -> str:
+        """Return what the table must say about a service."""
+        never = {
+            fault
+            for service in SERVICES.values()
+            if service.name == name
+            for fault in service.never
+        }
+        if self.faults and never.issuperset(self.faults):
+            return "–"
+        marks = ["D"]
+        if self.engines and name in ALL_ENGINES.intersection(self.only):
+            marks.append("R")
+        if self.oracles and name in WITH_CLIENTS:
+            marks.append("O")
+        return " ".join(marks)
+
+
+_CONTRACT = test_conformance.TestContract
+_NOTES = test_conformance.test_notes_are_kept_replaced_and_taken_out
+_WRONG_KEY = test_wrong_settings.test_what_is_wrong_is_a_sentence_in_the_set_up_and_beside_the_turns
+_FAILING = (
+    test_conformance.test_what_passes_is_told_again_in_order_and_once,
+    test_conformance.test_a_turn_goes_on_whatever_a_search_comes_to,
+)
+_REFUSED = (
+    test_conformance.test_what_is_final_is_not_told_again_and_holds_up_nothing,
+    test_conformance.test_a_turn_goes_on_whatever_a_search_comes_to,
+)
+
+
+def _of_both(*tests: Test) -> Mapping[str, Any]:
+    """Return the fields of a row whose tests run over doubles and engines alike."""
+    return {"doubles": tests, "engines": tests}
+
+
+PROOFS: Mapping[str, Proof] = {
+    "available, initialized, restarted": Proof(
+        **_of_both(
+            _CONTRACT.test_it_is_named_and_says_what_it_has,
+            _CONTRACT.test_it_survives_a_restart_and_is_told_once,
+        )
+    ),
+    "stores a turn": Proof(
+        **_of_both(_CONTRACT.test_what_is_kept_is_recalled_line_by_line), oracles=ORACLES
+    ),
+    "finds it": Proof(
+        **_of_both(_CONTRACT.test_what_is_kept_is_recalled_line_by_line), oracles=ORACLES
+    ),
+    "another scope sees nothing; linked accounts see both": Proof(
+        **_of_both(_CONTRACT.test_another_scope_sees_nothing)
+    ),
+    "a note is replaced": Proof(**_of_both(_NOTES), oracles=ORACLES),
+    "a note is removed": Proof(**_of_both(_NOTES), oracles=ORACLES),
+    "`/forget`": Proof(
+        **_of_both(_CONTRACT.test_what_is_erased_is_erased_there_and_what_was_not_stays),
+        oracles=ORACLES,
+    ),
+    "a crash while all turns wait": Proof(
+        doubles=[test_conformance.test_what_waited_when_the_process_ended_is_told_by_the_next_once],
+        engines=[test_talk.test_what_waited_at_a_crash_is_told_by_the_next_once],
+    ),
+    "a conversation of three turns with SIGKILL between": Proof(
+        doubles=[test_setup.test_a_talk_of_three_turns_with_a_restart_is_known_to_it_once],
+        engines=[test_talk.test_a_talk_of_three_turns_with_a_kill_between_is_known_to_it_once],
+    ),
+    "sent twice, stored once": Proof(
+        doubles=[test_conformance.test_what_waited_when_the_process_ended_is_told_by_the_next_once],
+        engines=[test_engines.test_what_arrives_twice_is_there_once_and_goes_as_a_whole],
+        oracles=ORACLES,
+    ),
+    "401: wrong key": Proof(
+        doubles=_REFUSED,
+        faults=["unauthorized"],
+        engines=[_WRONG_KEY],
+        only=test_wrong_settings.SERVERS,
+    ),
+    "422: refused": Proof(doubles=_REFUSED, faults=["refusing"]),
+    "429: too many calls": Proof(doubles=_FAILING, faults=["limited"]),
+    "500": Proof(doubles=_FAILING, faults=["failing"]),
+    "no answer; a slow answer": Proof(doubles=_FAILING, faults=["hanging", "slow"]),
+    "an answer with another shape; one that is too long": Proof(
+        doubles=_FAILING, faults=["babbling", "malformed", "oversized"]
+    ),
+    "a connection that breaks": Proof(doubles=_FAILING, faults=["broken", "lost"]),
+    "circuit breaker": Proof(
+        doubles=[test_conformance.test_after_three_failures_it_is_asked_no_more_until_it_has_rested]
+    ),
+    "modes hybrid, context, tools": Proof(
+        doubles=[test_turn.test_each_mode_gives_the_model_what_it_names]
+    ),
+}
+
+
+def read_table() -> Mapping[str, Mapping[str, str]]:
+    """Return the cells by case and service."""
     text = DOCS.read_text(encoding="utf-8").partition("### How each service is tested\n")[2]
+    text = text.partition("\n### ")[0]
     lines = [line for line in text.splitlines() if line.startswith("| ")]
-    head, _, *rows = [[cell.strip() for cell in line.strip("| ").split("|")] for line in lines[:21]]
+    head, _, *rows = [[cell.strip() for cell in line.strip("| ").split("|")] for line in lines]
     return {row[0]: dict(zip(head[1:], row[1:], strict=True)) for row in rows}
 
 
-def test_table_names_every_service_and_its_proofs() -> None:
-    rows = table()
-    engines = {engine.name for engine in ENGINES.values()}
-    # mem0's client is called in tests/services/engines/test_mem0_client.py.
-    clients = {SERVICES[name].name for name in CLIENTS.values()} | {"mem0"}
-    for case, services in rows.items():
-        assert set(services) == {one.name for one in SERVICES.values() if not one.is_plugin}, case
-    for name, proofs in rows["stores a turn"].items():
-        assert ("R" in proofs, "O" in proofs) == (name in engines, name in clients), name
-    for name, proofs in rows["429: too many calls"].items():
-        never = next(one.never for one in SERVICES.values() if one.name == name)
-        assert (proofs == "–") == ("limited" in never), name
+@pytest.mark.parametrize("case", PROOFS)
+def test_cells_of_a_row_follow_from_its_tests(case: str) -> None:
+    names = dict.fromkeys(service.name for service in SERVICES.values() if not service.is_plugin)
+    expected = {name: PROOFS[case].cell(name) for name in names}
+    assert read_table()[case] == expected
+
+
+def test_table_has_a_row_for_each_case_and_each_fault_and_mode() -> None:
+    assert list(read_table()) == list(PROOFS)
+    faults = {fault for proof in PROOFS.values() for fault in proof.faults}
+    # A redirect is refused like a connection that breaks; "well" is no fault.
+    assert faults == set(get_args(Fault)) - {"well", "astray"}
+    assert set(get_args(Mode)) == {"hybrid", "context", "tools"}
+
+
+def test_engines_run_the_tests_of_the_doubles() -> None:
+    for name in test_engines.__all__:
+        assert getattr(test_engines, name) is getattr(test_conformance, name)

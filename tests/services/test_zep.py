@@ -11,12 +11,11 @@ from typing import Any
 
 import pytest
 
-from core.errors import ConfigError, ToolError
+from core.errors import ConfigError
 from core.memory.plugins import Plugins
 from core.memory.service import RemoteMemory, RemoteService, SyncItem, format_memory
-from core.types import Scope
 from tests.fixtures.provider_contract import SAID
-from tests.fixtures.provider_harness import ANA, BEN, ProviderHarness, harness
+from tests.fixtures.provider_harness import ANA, ProviderHarness, harness
 from tests.services.doubles.double import running
 from tests.services.doubles.zep import ZepDouble
 from tests.services.registry import SERVICES
@@ -125,34 +124,6 @@ async def test_long_turn_becomes_several_episodes_and_goes_as_a_whole(
         (entry,) = provider.record.find_entries(provider.space(ANA), mark="")
         await own._run(lambda: provider.erase(entry))
         assert zep.episodes == {}
-
-
-async def test_tool_deletes_only_what_the_person_may_see(zep: ZepDouble, home: Path) -> None:
-    async with harness(home, [CLOUD.made(home, zep)]) as one, one.working():
-        await one.turn(SAID)
-        await one.turn("Ben says hello.", scope=BEN)
-        await one.carried(2)
-        tools = {tool.name: tool for tool in await one.memory.tools()}
-        mine, other, room = [
-            await one.context(scope) for scope in (ANA, BEN, Scope.group("telegram", "-5"))
-        ]
-        shown = await tools["zep_search"].run({"query": SAID}, mine)
-        fact = shown.split(" ")[0]
-        for context, why in ((other, "There is no memory"), (room, "In a group")):
-            with pytest.raises(ToolError, match=why):
-                await tools["zep_delete"].run({"memory_id": fact}, context)
-        await tools["zep_delete"].run({"memory_id": fact}, mine)
-        assert zep.texts() == ["Ben says hello."]
-
-
-async def test_what_it_gives_of_another_is_left_out(zep: ZepDouble, home: Path) -> None:
-    zep.is_leaking = True
-    async with harness(home, [CLOUD.made(home, zep)]) as one, one.working():
-        await one.turn(SAID)
-        await one.turn("Ben says hello.", scope=BEN)
-        await one.carried(2)
-        assert await one.recalled(SAID)
-        assert "Porto" not in "\n".join(await one.recalled(SAID, BEN))
 
 
 @needs_library

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from core.errors import DeliveryError
+from core.errors import DeliveryError, Refused
 from core.memory.http import SEARCH, number_of, objects, segment, text_of
 from core.memory.service import (
     Entry,
@@ -126,7 +126,11 @@ class Letta(ServerService):
         archive = await self._find_archive(space)
         if archive is None:
             return False
-        return await self._delete_passage(archive, memory_id)
+        try:
+            return await self._delete_passage(archive, memory_id)
+        except Refused:
+            # Letta refuses the id of a passage in another archive, and what is no id at all.
+            return False
 
     async def _delete_passage(self, archive: str, passage: str) -> bool:
         path = f"/v1/archives/{segment(archive)}/passages/{segment(passage)}"

@@ -77,8 +77,10 @@ class LettaDouble(Double):
 
     async def _delete(self, request: web.Request) -> web.Response:
         passage = self.passages.get(request.match_info["id"])
-        if passage is None or passage["archive_id"] != request.match_info["archive"]:
+        if passage is None:
             return _missing()
+        if passage["archive_id"] != request.match_info["archive"]:
+            return web.json_response({"detail": "it is in another archive"}, status=400)
         del self.passages[passage["id"]]
         return web.Response(status=204)
 

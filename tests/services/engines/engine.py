@@ -41,7 +41,7 @@ DIMENSIONS = 1536
 """Of the embeddings, for each engine the same: in fewer, words fall together, and what is found
 says nothing."""
 BRV = "node_modules/.bin/brv"
-START_S = 90.0
+START_S = 300.0
 END_S = 20.0
 
 
@@ -63,6 +63,7 @@ class Engine:
     running: Callable[[Path], AbstractContextManager[Running]]
     search_tool: str = ""
     add_tool: str = ""
+    forget_tool: str = ""
 
 
 def installed(name: str, program: str) -> str:
@@ -212,6 +213,10 @@ def _lacks_postgres() -> str:
     return _lacks("langgraph", "libraries") or installed("hindsight", "bin/hindsight-api")
 
 
+def _lacks_letta() -> str:
+    return installed("letta-server", "bin/letta") or installed("hindsight", "bin/hindsight-api")
+
+
 @contextmanager
 def _mem0(folder: Path) -> Iterator[Running]:
     with models(mem0_facts) as url:
@@ -256,6 +261,54 @@ def _hindsight(folder: Path) -> Iterator[Running]:
             yield Running(options=options, variables={"HINDSIGHT_KEY": key})
 
 
+# Letta's package has no migrations, only the tables that they lead to.
+_LETTA_TABLES = """
+import asyncio
+from sqlalchemy import text
+import letta.orm
+from letta.orm.base import Base
+from letta.server.db import engine
+
+async def create():
+    async with engine.begin() as connection:
+        await connection.execute(text("CREATE EXTENSION IF NOT EXISTS vector"))
+        await connection.run_sync(Base.metadata.create_all)
+
+asyncio.run(create())
+"""
+
+
+@contextmanager
+def _letta(folder: Path) -> Iterator[Running]:
+    environment, port, key = ROOT / "letta-server", free_port(), "password-of-the-tests"
+    url = f"http://127.0.0.1:{port}"
+    with models() as model_url, postgres(ROOT / "hindsight") as database_url:
+        variables = {
+            "LETTA_PG_URI": f"{database_url}?sslmode=disable",
+            "LETTA_SERVER_SECURE": "true",
+            "LETTA_SERVER_PASSWORD": key,
+            "OPENAI_API_BASE": model_url,
+            "OPENAI_BASE_URL": model_url,
+            "OPENAI_API_KEY": "none",
+        }
+        subprocess.run(
+            [str(environment / "bin" / "python"), "-c", _LETTA_TABLES],
+            env={"PATH": os.environ["PATH"], "HOME": str(folder), **variables},
+            cwd=folder,
+            check=True,
+            capture_output=True,
+            timeout=START_S,
+        )
+        command = [str(environment / "bin" / "letta"), "server", "--port", str(port)]
+        with program(command, folder, f"{url}/v1/health/", **variables):
+            options = {
+                "url": url,
+                "key": "LETTA_KEY",
+                "embedding": "openai/text-embedding-3-small",
+            }
+            yield Running(options=options, variables={"LETTA_KEY": key})
+
+
 @contextmanager
 def _openviking(folder: Path) -> Iterator[Running]:
     environment, port, key = ROOT / "openviking", free_port(), "root-key-of-the-tests"
@@ -296,7 +349,11 @@ def _byterover(folder: Path) -> Iterator[Running]:
         yield Running(options={"url": url, "model": "rules", **program})
 
 
-_LANGCHAIN: Mapping[str, str] = {"search_tool": "langchain_search", "add_tool": "langchain_put"}
+_LANGCHAIN: Mapping[str, str] = {
+    "search_tool": "langchain_search",
+    "add_tool": "langchain_put",
+    "forget_tool": "langchain_delete",
+}
 ENGINES: Mapping[str, Engine] = {
     "mem0": Engine(
         name="mem0",
@@ -304,6 +361,7 @@ ENGINES: Mapping[str, Engine] = {
         running=_mem0,
         search_tool="mem0_search",
         add_tool="mem0_add",
+        forget_tool="mem0_delete",
     ),
     "langchain": Engine(
         name="langchain",
@@ -326,6 +384,7 @@ ENGINES: Mapping[str, Engine] = {
         running=_graphiti,
         search_tool="zep_search",
         add_tool="zep_add",
+        forget_tool="zep_delete",
     ),
     "hindsight": Engine(
         name="hindsight",
@@ -340,6 +399,14 @@ ENGINES: Mapping[str, Engine] = {
         running=_openviking,
         search_tool="viking_search",
         add_tool="viking_remember",
+    ),
+    "letta": Engine(
+        name="letta",
+        missing=_lacks_letta,
+        running=_letta,
+        search_tool="letta_search",
+        add_tool="letta_insert",
+        forget_tool="letta_delete",
     ),
     "byterover": Engine(
         name="byterover",

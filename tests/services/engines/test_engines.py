@@ -22,6 +22,7 @@ from tests.services.test_conformance import (
     test_it_says_what_it_is_and_nothing_of_its_key,
     test_its_tools_find_and_keep_for_whoever_asks,
     test_notes_are_kept_replaced_and_taken_out,
+    test_tool_deletes_only_what_the_person_may_see,
 )
 
 __all__ = [
@@ -29,6 +30,7 @@ __all__ = [
     "test_it_says_what_it_is_and_nothing_of_its_key",
     "test_its_tools_find_and_keep_for_whoever_asks",
     "test_notes_are_kept_replaced_and_taken_out",
+    "test_tool_deletes_only_what_the_person_may_see",
 ]
 
 

@@ -15,9 +15,12 @@ from tests.fixtures.scripted_model import ScriptedModel
 from tests.services.engines.conftest import EngineSubject
 from tests.services.engines.engine import free_port
 
+# The engines that are servers with a key.
+SERVERS = ("hindsight", "openviking", "letta")
+
 
 @pytest.mark.parametrize("wrong", ["key", "url"])
-@pytest.mark.parametrize("engine", ["hindsight", "openviking"], indirect=True)
+@pytest.mark.parametrize("engine", SERVERS, indirect=True)
 async def test_what_is_wrong_is_a_sentence_in_the_set_up_and_beside_the_turns(
     subject: EngineSubject, home: Path, wrong: str
 ) -> None:

@@ -58,8 +58,9 @@ async def lives(one: ProviderHarness, double: Double) -> None:
     for before, after in (
         (None, "Ana likes green tea."),
         ("Ana likes green tea.", "Ana likes bitter mate."),
+        ("Ana likes bitter mate.", None),
     ):
-        action = "add" if before is None else "replace"
+        action = "add" if before is None else "remove" if after is None else "replace"
         at = one.clock.now()
         await one.notes.log_changes(
             NoteChange(scope=ANA, target="user", action=action, before=before, after=after, at=at)
