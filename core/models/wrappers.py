@@ -385,14 +385,14 @@ class FallbackModel:
 class ChosenHelper(Protocol):
     """Knows which helper model people have chosen. `core.store.model_limits` implements it."""
 
-    names: dict[str, str]
+    names: dict[int, str]
 
-    async def find(self, billing: BillingScope) -> str | None:
-        """Return the helper model of the scope that a call is charged to, if one was chosen."""
+    async def find(self, session_id: int | None) -> str | None:
+        """Return the helper model that was chosen for the conversation of a session, if any."""
 
 
 class HelperModel:
-    """A `Model` that asks the helper model that was chosen for the scope of a request.
+    """A `Model` that asks the helper model that was chosen for the conversation of a request.
 
     `default` is the helper model of the settings, and `offered` are the ones to choose from. A
     choice that is no longer offered doesn't count.
@@ -411,7 +411,7 @@ class HelperModel:
     ) -> Completion:
         """Ask the helper model. Raises ModelError if it doesn't answer."""
         if self._choices.names and request.model == self._default:
-            name = await self._choices.find(request.billing)
+            name = await self._choices.find(request.billing.session_id)
             if name is not None and name in self._offered:
                 request = replace(request, model=name)
         return await self._model.complete(request, on_text, on_wait)

@@ -165,6 +165,12 @@ class IncognitoRegistry:
         conversation.session = new_session
         return new_session
 
+    def set_model(self, session_id: int, model: str) -> None:
+        """Set the model that answers in an incognito conversation, if the session is one."""
+        conversation = self.find_by_session(session_id)
+        if conversation is not None and conversation.session is not None:
+            conversation.session = replace(conversation.session, model=model)
+
     def compress(
         self,
         session: Session,

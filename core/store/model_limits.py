@@ -1,4 +1,4 @@
-"""Keeps what models lack and how large their windows are, and the helper models of scopes."""
+"""Keeps what models lack, how large their windows are, and the helper models of conversations."""
 
 from __future__ import annotations
 
@@ -7,16 +7,17 @@ from typing import get_args
 from config.model_options import Ability
 from core.store.rows import Connection, get_meta, set_meta
 from core.store.sqlite.database import Database
-from core.types import BillingScope, Scope
+from core.types import Session
 
 ABILITIES: tuple[Ability, ...] = get_args(Ability)
-# The key of `state_meta` for the helper model of a scope is this and the scope's key.
+# The key of `state_meta` for the helper model of a conversation is this and its root session.
 HELPER_PREFIX = "helper_model:"
-_SELECT_HELPERS = f"SELECT key, value FROM state_meta WHERE key LIKE '{HELPER_PREFIX}%'"
-_SELECT_SCOPE = """
-SELECT scopes.key FROM sessions JOIN scopes ON scopes.id = sessions.scope_id
-WHERE sessions.id = :session
+_SELECT_HELPERS = f"""
+SELECT state_meta.key, state_meta.value, sessions.id AS session FROM state_meta
+LEFT JOIN sessions ON state_meta.key = '{HELPER_PREFIX}' || sessions.id
+WHERE state_meta.key LIKE '{HELPER_PREFIX}%'
 """
+_SELECT_ROOT = "SELECT COALESCE(root_id, id) AS root FROM sessions WHERE id = :session"
 
 
 class ModelLimits:
@@ -57,34 +58,48 @@ class ModelLimits:
 
 
 class HelperChoices:
-    """The helper models that people have chosen for their scopes, in memory and in state.db."""
+    """The helper models that people have chosen for conversations, in memory and in state.db.
+
+    A choice belongs to the root session of a conversation, so it also holds after a compression.
+    """
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        # The names of the models, by the keys of scopes. Usually empty.
-        self.names: dict[str, str] = {}
+        # The names of the models, by the ids of root sessions. Usually empty.
+        self.names: dict[int, str] = {}
 
     async def load(self) -> None:
-        """Read all choices."""
-        found_rows = await self._database.fetch_all(_SELECT_HELPERS)
-        self.names = {row["key"].removeprefix(HELPER_PREFIX): row["value"] for row in found_rows}
+        """Read all choices. Those of conversations that no longer exist are removed."""
+        choices = await self._database.fetch_all(_SELECT_HELPERS)
+        for choice in choices:
+            if choice["session"] is None:
+                await self._delete(choice["key"])
+        self.names = {row["session"]: row["value"] for row in choices if row["session"] is not None}
 
-    async def choose(self, scope: Scope, name: str | None) -> None:
-        """Set the helper model of a scope. None means the one of the settings."""
-        key = f"{HELPER_PREFIX}{scope.key}"
+    async def choose(self, session: Session, name: str | None) -> None:
+        """Set the helper model of a conversation. None means the one of the settings.
+
+        The choice for an incognito conversation is kept in memory only.
+        """
+        root = session.root_id or session.id
+        key = f"{HELPER_PREFIX}{root}"
         if name is None:
-            self.names.pop(scope.key, None)
-            await self._database.execute("DELETE FROM state_meta WHERE key = :key", {"key": key})
+            self.names.pop(root, None)
+            await self._delete(key)
             return
-        await self._database.write(lambda connection: set_meta(connection, key, name))
-        self.names[scope.key] = name
+        if not session.is_incognito:
+            await self._database.write(lambda connection: set_meta(connection, key, name))
+        self.names[root] = name
 
-    async def find(self, billing: BillingScope) -> str | None:
-        """Return the helper model of the scope that a call is charged to, if one was chosen."""
-        if billing.scope is not None:
-            return self.names.get(billing.scope.key)
-        row = await self._database.fetch_one(_SELECT_SCOPE, {"session": billing.session_id})
-        return None if row is None else self.names.get(row["key"])
+    async def find(self, session_id: int | None) -> str | None:
+        """Return the helper model that was chosen for the conversation of a session, if any."""
+        if session_id is None or session_id in self.names:
+            return self.names.get(session_id or 0)
+        row = await self._database.fetch_one(_SELECT_ROOT, {"session": session_id})
+        return None if row is None else self.names.get(row["root"])
+
+    async def _delete(self, key: str) -> None:
+        await self._database.execute("DELETE FROM state_meta WHERE key = :key", {"key": key})
 
 
 def _lacks_key(model: str) -> str:

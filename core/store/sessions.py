@@ -293,7 +293,8 @@ class Conversations:
     async def set_model(
         self, session_id: int, model: str, epoch: ErasureEpoch | None = None
     ) -> None:
-        """Set the model that answers in a session in state.db."""
+        """Set the model that answers in a session."""
+        self._incognito.set_model(session_id, model)
         statement = "UPDATE sessions SET model = :model WHERE id = :id"
         await self._database.execute(statement, {"id": session_id, "model": model}, epoch)
 

@@ -60,7 +60,7 @@ class ModelCommands:
         if lacks:
             names = ", ".join(texts.table("ABILITIES")[ability] for ability in sorted(lacks))
             text += f" {texts.MODEL_LACKS.format(abilities=names)}"
-        helper = self._current_helper(context.scope)
+        helper = await self._load_helper(context)
         other_helpers = [name for name in options.offered_helpers if name != helper]
         if other_helpers:
             text += f" {texts.HELPER_SHOWN.format(model=helper)}"
@@ -77,18 +77,23 @@ class ModelCommands:
         text = f"{text} {texts.OTHER_MODELS.format(models=listed)}"
         return Answer(text=text, buttons=tuple(buttons))
 
-    def _current_helper(self, scope: Scope) -> str:
-        """Return the helper model of a scope."""
-        name = self._helper_choices.names.get(scope.key, "")
-        return name if name in self._options.offered_helpers else self._options.helper
+    async def _load_helper(self, context: CommandContext) -> str:
+        """Return the helper model of the conversation."""
+        name = await self._helper_choices.find(context.session.id)
+        if name is None or name not in self._options.offered_helpers:
+            return self._options.helper
+        return name
 
     async def _choose_helper(self, name: str, context: CommandContext) -> Answer:
-        """Set the helper model of the scope. Raises Refused if the settings don't offer it."""
+        """Set the helper model of the conversation.
+
+        Raises Refused if the settings don't offer it.
+        """
         if name.lower() in ("", DEFAULT_WORD):
-            await self._helper_choices.choose(context.scope, None)
+            await self._helper_choices.choose(context.session, None)
             return Answer(text=texts.HELPER_SET.format(model=self._options.helper))
         model = _find(name, self._options.offered_helpers)
-        await self._helper_choices.choose(context.scope, model)
+        await self._helper_choices.choose(context.session, model)
         return Answer(text=texts.HELPER_SET.format(model=model))
 
     async def _choose(self, name: str, context: CommandContext) -> Answer:

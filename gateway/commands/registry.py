@@ -201,7 +201,7 @@ _MAX_YES_CHARS = 40
 _COMMANDS_WITH_SECRETS = frozenset({"approve", "forget", "link"})
 # Commands that change something, but don't store anything of an incognito conversation.
 _INCOGNITO_COMMANDS = frozenset(
-    {"incognito", "new", "stop", "undo", "retry", "compress", "link", "unlink"}
+    {"incognito", "new", "stop", "undo", "retry", "compress", "model", "link", "unlink"}
 )
 _MAX_NUMBER_DIGITS = 17
 # A longer message is never a request about reminders.

@@ -75,18 +75,12 @@ async def test_names_are_suggested_while_they_are_typed(home: Path) -> None:
 HELPERS = '[model]\nhelper_choices = ["openai/gpt-6-luna", "ollama/qwen4"]\n'
 
 
-async def ask_for_title(
-    harness: GatewayHarness, helper: ScriptedModel, text: str, **changes: object
-) -> str:
-    """Begin a new conversation, and return the helper model that was asked for its title."""
-    await harness.say("/new", **changes)  # type: ignore[arg-type]
-    before = len(helper.requests)
-    await harness.say(text, **changes)  # type: ignore[arg-type]
-    titles = [request for request in helper.requests[before:] if request.kind == "title"]
-    return titles[-1].model
+def helper_of_last(helper: ScriptedModel, kind: str) -> str:
+    """Return the helper model that the last request of a kind named."""
+    return [request for request in helper.requests if request.kind == kind][-1].model
 
 
-async def test_chosen_helper_model_helps_in_this_persons_chats_until_default(home: Path) -> None:
+async def test_chosen_helper_model_helps_in_this_conversation_until_a_new_one(home: Path) -> None:
     helper = ScriptedModel()
     async with open_gateway(home, options=HELPERS, titles=helper) as harness:
         shown = await harness.say("/model")
@@ -95,16 +89,54 @@ async def test_chosen_helper_model_helps_in_this_persons_chats_until_default(hom
         labels = [button.label for button in shown.answer.buttons]
         assert labels == ["Helper: openai/gpt-6-luna", "Helper: ollama/qwen4"]
         answer = (await harness.say("/model helper gpt-6-luna")).text
-        assert answer.startswith("From now on, `openai/gpt-6-luna` helps here")
-        assert await ask_for_title(harness, helper, "About the ferry") == "openai/gpt-6-luna"
-        assert await ask_for_title(harness, helper, "Elsewhere?", who="7") == "claude-haiku-5-5"
+        assert answer.startswith("From now on, `openai/gpt-6-luna` helps in this conversation")
+        await harness.say("About the ferry")
+        assert helper_of_last(helper, "title") == "openai/gpt-6-luna"
+        await harness.say("Elsewhere?", who="7")
+        assert helper_of_last(helper, "title") == "claude-haiku-5-5"
+        assert "`openai/gpt-6-luna` helps" in (await harness.say("/model")).text
+        await harness.say("/compress")
         assert "`openai/gpt-6-luna` helps" in (await harness.say("/model")).text
     async with open_gateway(home, options=HELPERS, titles=helper) as harness:
         # The choice survives a restart.
         harness._ids = count(900)
-        assert await ask_for_title(harness, helper, "About another ferry") == "openai/gpt-6-luna"
+        assert "`openai/gpt-6-luna` helps" in (await harness.say("/model")).text
         await harness.say("/model helper default")
-        assert await ask_for_title(harness, helper, "About a third ferry") == "claude-haiku-5-5"
+        assert "`claude-haiku-5-5` helps" in (await harness.say("/model")).text
+        await harness.say("/model helper qwen4")
+        await harness.say("/new")
+        await harness.say("About a third ferry")
+        assert helper_of_last(helper, "title") == "claude-haiku-5-5"
+
+
+async def test_helper_of_a_conversation_that_no_longer_exists_is_removed(home: Path) -> None:
+    async with open_gateway(home, options=HELPERS, titles=ScriptedModel()) as harness:
+        await harness.say("/model helper qwen4")
+        await harness.services.database.execute(
+            "UPDATE state_meta SET key = 'helper_model:999' WHERE key LIKE 'helper_model:%'"
+        )
+        await harness.services.helper_choices.load()
+        rows = await harness.services.database.fetch_all(
+            "SELECT key FROM state_meta WHERE key LIKE 'helper_model:%'"
+        )
+        assert rows == []
+        assert harness.services.helper_choices.names == {}
+
+
+async def test_models_chosen_in_incognito_answer_there_and_leave_no_trace(home: Path) -> None:
+    options = OPTIONS + HELPERS.partition("\n")[2]
+    async with open_gateway(home, options=options, titles=ScriptedModel()) as harness:
+        await harness.say("/incognito")
+        await harness.say(f"/model {OTHER}")
+        assert await ask_and_read_model(harness, "Who answers?") == OTHER
+        await harness.say("/model helper qwen4")
+        assert "`ollama/qwen4` helps" in (await harness.say("/model")).text
+        rows = await harness.services.database.fetch_all(
+            "SELECT key FROM state_meta WHERE key LIKE 'helper_model:%'"
+        )
+        assert rows == []
+        await harness.say("/incognito off")
+        assert await ask_and_read_model(harness, "And now?") == "claude-sonnet-5-5"
 
 
 async def test_helper_model_that_is_not_offered_is_refused(home: Path) -> None:
