@@ -290,9 +290,7 @@ class Conversations:
         statement = "UPDATE sessions SET title = :title WHERE id = :id"
         await self._database.execute(statement, {"id": session_id, "title": title}, epoch)
 
-    async def set_model(
-        self, session_id: int, model: str, epoch: ErasureEpoch | None = None
-    ) -> None:
+    async def set_model(self, session_id: int, model: str, epoch: ErasureEpoch | None) -> None:
         """Set the model that answers in a session."""
         self._incognito.set_model(session_id, model)
         statement = "UPDATE sessions SET model = :model WHERE id = :id"

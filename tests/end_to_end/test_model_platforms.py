@@ -50,9 +50,11 @@ async def running(
             await task
 
 
-def helpers(model: ChatApi) -> list[str]:
-    """Return the models of the requests of helpers, in order."""
-    return [body["model"] for body in model.requests if not body.get("tools")]
+async def wait_for_helpers(model: ChatApi, *names: str) -> None:
+    """Wait until these helpers were asked, in this order. Nothing tells when that happens."""
+    async with asyncio.timeout(WAIT_S):
+        while [body["model"] for body in model.requests if not body.get("tools")] != [*names]:
+            await asyncio.sleep(0.02)
 
 
 async def test_on_telegram(home: Path) -> None:
@@ -82,11 +84,11 @@ async def test_on_telegram(home: Path) -> None:
             await wait_for("From now on, home/tiny helps in this conversation")
             api.user_says(OWNER, "Who are you?")
             await wait_for("It is me, other.")
-            await api.wait_for(lambda: helpers(model) == ["tiny"], WAIT_S)
+            await wait_for_helpers(model, "tiny")
             api.user_says(OWNER, "/new")
             api.user_says(OWNER, "Who are you now?")
             await wait_for("It is me, big.")
-            await api.wait_for(lambda: helpers(model) == ["tiny", "small"], WAIT_S)
+            await wait_for_helpers(model, "tiny", "small")
             # In a group, everybody may look, and only the owner may choose.
             api.user_says(GROUP, "/model@mneme_bot", user_id=GUEST)
             looked = await wait_for("home/big answers here.", GROUP)
@@ -145,8 +147,8 @@ async def test_on_discord(home: Path) -> None:
             chosen = await read(await api.slash(channel, ana, "model", name="helper home/tiny"))
             assert "From now on, `home/tiny` helps in this conversation" in chosen["content"]
             assert await ask("Who are you?") == "It is me, other."
-            await api.wait_for(lambda: helpers(model) == ["tiny"])
+            await wait_for_helpers(model, "tiny")
             await read(await api.slash(channel, ana, "new"))
             assert await ask("Who are you now?") == "It is me, big."
-            await api.wait_for(lambda: helpers(model) == ["tiny", "small"])
+            await wait_for_helpers(model, "tiny", "small")
         assert model.refusals == []
