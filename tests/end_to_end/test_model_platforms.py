@@ -24,9 +24,26 @@ GROUP = -1001234567890
 WAIT_S = 90.0
 
 
-def answer(body: dict[str, Any]) -> str:
-    """Answer with tools as the assistant, and without them as the helper."""
-    return f"It is me, {body['model']}." if body.get("tools") else "A trip"
+class Brain:
+    """Answers with the name of the model, and keeps the names of the helpers that were asked."""
+
+    def __init__(self) -> None:
+        self._helpers: list[str] = []
+        self._is_asked = asyncio.Event()
+
+    def __call__(self, body: dict[str, Any]) -> str:
+        if body.get("tools"):
+            return f"It is me, {body['model']}."
+        self._helpers.append(body["model"])
+        self._is_asked.set()
+        return "A trip"
+
+    async def wait_for_helpers(self, *names: str) -> None:
+        """Wait until these helpers were asked, in this order."""
+        async with asyncio.timeout(WAIT_S):
+            while self._helpers != [*names]:
+                self._is_asked.clear()
+                await self._is_asked.wait()
 
 
 @contextlib.asynccontextmanager
@@ -50,15 +67,8 @@ async def running(
             await task
 
 
-async def wait_for_helpers(model: ChatApi, *names: str) -> None:
-    """Wait until these helpers were asked, in this order. Nothing tells when that happens."""
-    async with asyncio.timeout(WAIT_S):
-        while [body["model"] for body in model.requests if not body.get("tools")] != [*names]:
-            await asyncio.sleep(0.02)
-
-
 async def test_on_telegram(home: Path) -> None:
-    async with BotApi() as api, ChatApi(answer, is_local=True) as model:
+    async with BotApi() as api, ChatApi(brain := Brain(), is_local=True) as model:
         api.person(OWNER, "Ana", "ana")
         api.person(GUEST, "Bo", "bo")
         api.group(GROUP, "Flat")
@@ -84,11 +94,11 @@ async def test_on_telegram(home: Path) -> None:
             await wait_for("From now on, home/tiny helps in this conversation")
             api.user_says(OWNER, "Who are you?")
             await wait_for("It is me, other.")
-            await wait_for_helpers(model, "tiny")
+            await brain.wait_for_helpers("tiny")
             api.user_says(OWNER, "/new")
             api.user_says(OWNER, "Who are you now?")
             await wait_for("It is me, big.")
-            await wait_for_helpers(model, "tiny", "small")
+            await brain.wait_for_helpers("tiny", "small")
             # In a group, everybody may look, and only the owner may choose.
             api.user_says(GROUP, "/model@mneme_bot", user_id=GUEST)
             looked = await wait_for("home/big answers here.", GROUP)
@@ -104,7 +114,7 @@ async def test_on_telegram(home: Path) -> None:
 
 
 async def test_on_discord(home: Path) -> None:
-    async with DiscordApi() as api, ChatApi(answer, is_local=True) as model:
+    async with DiscordApi() as api, ChatApi(brain := Brain(), is_local=True) as model:
         ana = api.user("Ana")
         channel = api.dm(ana)
         variables = {
@@ -147,8 +157,8 @@ async def test_on_discord(home: Path) -> None:
             chosen = await read(await api.slash(channel, ana, "model", name="helper home/tiny"))
             assert "From now on, `home/tiny` helps in this conversation" in chosen["content"]
             assert await ask("Who are you?") == "It is me, other."
-            await wait_for_helpers(model, "tiny")
+            await brain.wait_for_helpers("tiny")
             await read(await api.slash(channel, ana, "new"))
             assert await ask("Who are you now?") == "It is me, big."
-            await wait_for_helpers(model, "tiny", "small")
+            await brain.wait_for_helpers("tiny", "small")
         assert model.refusals == []
