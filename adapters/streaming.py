@@ -11,7 +11,7 @@ import asyncio
 import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Protocol
 
@@ -21,7 +21,7 @@ from adapters.reactions import WorkingMark
 from core.errors import DeliveryError, MnemeError
 from core.markup.markdown import StyledText, render, run_off_loop, split
 from core.ports import DeliveryRecord, LostPost
-from core.types import Answer
+from core.types import Answer, File
 
 # `finish` waits at most this long in total if the platform asks for delays.
 _MAX_DELAY_S = 30.0
@@ -99,6 +99,8 @@ class MessageApi(Protocol):
     # The shortest time between two drafts. If drafts are edits of a message, the time grows up to
     # four times as long.
     pace_s: float
+    # Whether each file is a message of its own, after those of the text.
+    posts_files_alone: bool
     # Whether lost messages are searched for while drafts are shown. If a search edits messages,
     # only `finish` searches.
     can_read_history: bool
@@ -122,11 +124,15 @@ class MessageApi(Protocol):
         """Create a message and return its id.
 
         `answer` is given only with the last part: its buttons and files are attached to that
-        message. The part is empty if the answer consists only of files.
+        message. The part is empty if the answer consists only of files. If `posts_files_alone`,
+        each file comes with an empty part of its own.
         """
 
     async def edit(self, message_id: str, part: StyledText, answer: Answer | None) -> None:
-        """Replace the text of a message. An unchanged text is not an error."""
+        """Replace the text of a message. An unchanged text is not an error.
+
+        If `posts_files_alone`, an empty part only checks that the message is still a file.
+        """
 
     async def delete(self, message_id: str) -> None:
         """Delete a message that the final answer doesn't need, because a draft was longer."""
@@ -148,7 +154,8 @@ class MessageApi(Protocol):
     ) -> LostMessage | None:
         """Look for the message of a lost post. Its `after_id` is a value of `newest_id`.
 
-        `known_ids` are the ids of other messages of the bot. A platform without a history finds
+        `known_ids` are the ids of other messages of the bot. The part is empty if the message is a
+        file. A platform without a history finds
         the message by replacing its text with `part`, and its buttons with those of `answer`.
         Returns ABSENT if there certainly is no such message, or None if there may be one that
         wasn't found.
@@ -160,6 +167,18 @@ class _PostedMessage:
     id: str
     # The part that the message shows; None if an earlier process posted it.
     part: StyledText | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """One message of the final answer. `answer` has the buttons and files that belong to it."""
+
+    part: StyledText
+    answer: Answer | None = None
+
+    @property
+    def is_file(self) -> bool:
+        return not self.part.text and self.answer is not None and bool(self.answer.files)
 
 
 class StreamedReply:
@@ -228,18 +247,36 @@ class StreamedReply:
     async def _finish(self, answer: Answer) -> None:
         await self._stop()
         await self._api.prepare(answer)
-        parts = await run_off_loop(self._split, answer.text)
+        pieces = self._list_pieces(await run_off_loop(self._split, answer.text), answer)
+        has_content = bool(answer.text or answer.files)
         self._remaining_delay_s = _MAX_DELAY_S
-        if self._record.lost_posts and parts:
-            await self._find_lost_messages(parts, answer)
-        if self._record.lost_posts and parts:
-            parts = await self._finish_marked(parts, answer)
-        if not parts:
-            parts = [StyledText("") if answer.files else _NO_TEXT]
-        await self._finish_parts(parts, answer)
-        while len(self._messages) > len(parts):
+        if self._record.lost_posts and has_content:
+            await self._find_lost_messages(pieces)
+        if self._record.lost_posts and has_content:
+            pieces = await self._finish_marked(pieces, answer)
+        await self._finish_pieces(pieces)
+        while len(self._messages) > len(pieces):
             await self._delete(self._messages[-1].id)
             del self._messages[-1]
+
+    def _list_pieces(self, parts: Sequence[StyledText], answer: Answer) -> list[_Piece]:
+        """Return the messages of the final answer: its text, then its files.
+
+        The last message of the text has the buttons and, if the platform can do that, the files.
+        """
+        files: Sequence[File] = ()
+        if self._api.posts_files_alone:
+            files = answer.files
+            answer = replace(answer, files=())
+        if not parts and not files:
+            parts = [StyledText("") if answer.files else _NO_TEXT]
+        pieces = [_Piece(part) for part in parts]
+        if pieces:
+            pieces[-1] = _Piece(parts[-1], answer)
+        return [
+            *pieces,
+            *(_Piece(StyledText(""), Answer(text="", files=(file,))) for file in files),
+        ]
 
     async def abandon(self) -> None:
         """Stop typing and drafts. Posted messages stay for the process that resumes the answer."""
@@ -250,7 +287,7 @@ class StreamedReply:
         except MnemeError as error:
             _log.warning("abandoned", error=str(error))
 
-    async def _find_lost_messages(self, parts: Sequence[StyledText], answer: Answer | None) -> None:
+    async def _find_lost_messages(self, pieces: Sequence[_Piece]) -> None:
         """Look for the messages of lost posts, and use them for their parts of the answer.
 
         A post whose message may belong to another answer stays lost, so its part gets a notice.
@@ -259,11 +296,10 @@ class StreamedReply:
         while remaining < len(self._record.lost_posts):
             lost_post = self._record.lost_posts[remaining]
             index = min(lost_post.position, len(self._messages))
-            part = parts[min(index, len(parts) - 1)]
-            part_answer = answer if part is parts[-1] else None
+            piece = pieces[min(index, len(pieces) - 1)]
             async with self._api.post_lock.hold_for_search():
                 known_ids = await self._record.load_known_ids()
-                message = await self._api.find_lost(lost_post, part, part_answer, known_ids)
+                message = await self._api.find_lost(lost_post, piece.part, piece.answer, known_ids)
             if message is None:
                 remaining += 1
             elif message == ABSENT:
@@ -276,45 +312,43 @@ class StreamedReply:
                 )
                 remaining += message.may_be_other
 
-    async def _finish_marked(self, parts: list[StyledText], answer: Answer) -> list[StyledText]:
+    async def _finish_marked(self, pieces: list[_Piece], answer: Answer) -> list[_Piece]:
         """Post the answer with notices, because some lost messages weren't found.
 
-        The new messages bound the search for the lost ones, so it is repeated. Returns the parts
+        The new messages bound the search for the lost ones, so it is repeated. Returns the pieces
         that the messages have to show in the end, without the notices that turned out needless.
         """
         unbounded = sum(not lost_post.before_id for lost_post in self._record.lost_posts)
-        marked_parts = await self._add_duplicate_notices(parts, answer.text)
-        await self._finish_parts(marked_parts, answer, is_final=False)
+        marked_pieces = await self._add_duplicate_notices(pieces, answer)
+        await self._finish_pieces(marked_pieces, is_final=False)
         lost_count = len(self._record.lost_posts)
         if unbounded:
-            await self._find_lost_messages(parts, answer)
+            await self._find_lost_messages(pieces)
         if len(self._record.lost_posts) == lost_count:
-            return marked_parts
-        return await self._add_duplicate_notices(parts, answer.text)
+            return marked_pieces
+        return await self._add_duplicate_notices(pieces, answer)
 
-    async def _finish_parts(
-        self, parts: Sequence[StyledText], answer: Answer, *, is_final: bool = True
-    ) -> None:
-        """Make the messages show these parts. If not `is_final`, they'll be changed once more."""
-        for index, part in enumerate(parts):
-            part_answer = answer if index == len(parts) - 1 else None
-            await self._retry(
-                partial(self._finish_part, index, part, part_answer, is_final=is_final)
-            )
+    async def _finish_pieces(self, pieces: Sequence[_Piece], *, is_final: bool = True) -> None:
+        """Make the messages show these pieces. If not `is_final`, they'll be changed once more."""
+        for index, piece in enumerate(pieces):
+            is_last = is_final and index == len(pieces) - 1
+            await self._retry(partial(self._finish_piece, index, piece, is_last=is_last))
 
-    async def _add_duplicate_notices(self, parts: list[StyledText], text: str) -> list[StyledText]:
-        """Return the parts with a notice before each part that may appear twice.
+    async def _add_duplicate_notices(self, pieces: list[_Piece], answer: Answer) -> list[_Piece]:
+        """Return the pieces with a notice before each piece that may appear twice.
 
         Messages with a known id are edited, so they don't appear twice. A lost post whose message
         wasn't found, or may be another one, may still have created one.
         """
         positions = {lost_post.position for lost_post in self._record.lost_posts}
         if 0 in positions:
-            parts = await run_off_loop(self._split, f"{_DUPLICATE_NOTICE}\n\n{text}")
+            text = f"{_DUPLICATE_NOTICE}\n\n{answer.text}"
+            pieces = self._list_pieces(await run_off_loop(self._split, text), answer)
+        pieces = list(pieces)
         for position in sorted(positions - {0}):
-            if position < len(parts):
-                parts.insert(position, StyledText(_DUPLICATE_NOTICE))
-        return parts
+            if position < len(pieces):
+                pieces.insert(position, _Piece(StyledText(_DUPLICATE_NOTICE)))
+        return pieces
 
     def _end_soon(self) -> None:
         """Tell the streaming task to end after its current call."""
@@ -404,7 +438,7 @@ class StreamedReply:
         if is_draft_shown or not parts:
             return
         if self._record.lost_posts and self._api.can_read_history:
-            await self._find_lost_messages(parts, None)
+            await self._find_lost_messages([_Piece(part) for part in parts])
         if self._record.lost_posts:
             return
         for index, part in enumerate(parts):
@@ -415,24 +449,23 @@ class StreamedReply:
             else:
                 await self._try_edit(index, part, None)
 
-    async def _finish_part(
-        self, index: int, part: StyledText, answer: Answer | None, *, is_final: bool = True
-    ) -> None:
-        """Make the message at `index` show its final part.
+    async def _finish_piece(self, index: int, piece: _Piece, *, is_last: bool) -> None:
+        """Make the message at `index` show its final piece.
 
-        The message is edited, or posted if there is none yet. If the message is gone, can't be
-        edited or would be left without text, it is deleted and the next message or a new one is
-        used instead.
+        The message is edited, or posted if there is none yet. A file that an earlier attempt or
+        process has posted stays. If the message is gone, can't be edited or would be left without
+        text, it is deleted and the next message or a new one is used instead.
         """
         if index == len(self._messages):
-            await self._post(part, answer, is_last=answer is not None and is_final)
+            await self._post(piece.part, piece.answer, is_last=is_last)
             return
-        if part.text and await self._try_edit(index, part, answer):
+        can_stay = bool(piece.part.text) or (piece.is_file and self._api.posts_files_alone)
+        if can_stay and await self._try_edit(index, piece.part, piece.answer):
             return
 
         unusable = self._messages.pop(index)
         try:
-            await self._finish_part(index, part, answer, is_final=False)
+            await self._finish_piece(index, piece, is_last=False)
         except DeliveryError:
             self._messages.insert(index, unusable)
             raise

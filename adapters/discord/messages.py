@@ -44,6 +44,7 @@ class _Messages:
     # Discord allows five edits in five seconds per channel.
     pace_s = 1.2
     can_read_history = True
+    posts_files_alone = False
 
     def measure(self, part: StyledText) -> int:
         """Return the number of code points of the text as it is sent."""

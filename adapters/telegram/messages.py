@@ -45,7 +45,7 @@ from adapters.telegram.errors import (
 from core.errors import DeliveryError
 from core.markup.markdown import StyledText, utf16_length
 from core.ports import LostPost
-from core.types import Address, Answer
+from core.types import Address, Answer, File
 
 CONNECT_TIMEOUT_S = 10.0
 READ_TIMEOUT_S = 20.0
@@ -80,6 +80,8 @@ _GATEWAY_STATUSES = (HTTPStatus.BAD_GATEWAY, HTTPStatus.GATEWAY_TIMEOUT)
 # How many messages after the newest known one are tried to find a lost message. Each try counts
 # against the limits of a group.
 MAX_LOST_TRIES = 8
+# The type of files that are sent as voice messages: OGG, with Opus.
+VOICE_TYPE = "audio/ogg"
 
 # Telegram's limit for one message, in UTF-16 units.
 LIMIT_UTF16 = 4096
@@ -380,6 +382,7 @@ class TelegramMessages:
 
     limit_chars = LIMIT_UTF16
     can_read_history = False
+    posts_files_alone = True
 
     def __init__(
         self,
@@ -398,9 +401,6 @@ class TelegramMessages:
         # The id of a scheduled question ("7@2026-05-03…") isn't the number of a message.
         if is_group and reply_to and reply_to.isdecimal():
             self._reply_to = int(reply_to)
-        # The id of a posted text while its files are being sent.
-        self._text_id: str | None = None
-        self._files_sent = 0
         self._has_drafts = not is_group
 
     def measure(self, part: StyledText) -> int:
@@ -448,37 +448,35 @@ class TelegramMessages:
         return self._has_drafts
 
     async def post(self, part: StyledText, answer: Answer | None, nonce: str) -> str:
-        """Create a message with its files and return its id.
-
-        If a file fails after the text was posted, the next call continues with the files.
-        """
-        if part.text and self._text_id is None:
+        """Create a message, which is a text or a file, and return its id."""
+        if part.text:
             message = await self._call(
                 self._bot.send_message, **self._place(), **_text_arguments(part, answer)
             )
-            self._text_id = str(message.message_id)
-            self._history.note_posted(self._chat_id, message.message_id)
-            # Only the first part is shown as a reply; the others follow it.
-            self._reply_to = None
-        last_file_id = await self._send_files(answer)
-        message_id = self._text_id or last_file_id
-        self._text_id = None
-        return message_id
+        else:
+            assert answer is not None
+            (file,) = answer.files
+            message = await self._send_file(file)
+        self._history.note_posted(self._chat_id, message.message_id)
+        # Only the first message is shown as a reply; the others follow it.
+        self._reply_to = None
+        return str(message.message_id)
 
     async def edit(self, message_id: str, part: StyledText, answer: Answer | None) -> None:
-        """Replace the text of a message, and send the files of the answer.
+        """Replace the text of a message.
 
         Raises a DeliveryError with `is_missing` if the message is gone or can't be edited.
         """
         await self._edit_text(message_id, part, answer)
-        await self._send_files(answer)
 
     async def _edit_text(self, message_id: str, part: StyledText, answer: Answer | None) -> bool:
         """Replace the text and the buttons of a message. Returns whether they were different."""
+        id_ = int(message_id)
+        if not part.text:
+            # The message is a file. To set the same empty caption fails if it isn't one.
+            return await self._call(self._bot.edit_message_caption, message_id=id_) is not None
         change = await self._call(
-            self._bot.edit_message_text,
-            message_id=int(message_id),
-            **_text_arguments(part, answer),
+            self._bot.edit_message_text, message_id=id_, **_text_arguments(part, answer)
         )
         return change is not None
 
@@ -547,18 +545,12 @@ class TelegramMessages:
         """Delete a message. Raises DeliveryError if it is more than two days old."""
         await self._call(self._bot.delete_message, message_id=int(message_id))
 
-    async def _send_files(self, answer: Answer | None) -> str:
-        """Send the files that weren't sent yet. Returns the id of the last one, or "" for none."""
-        message_id = ""
-        files = answer.files if answer else ()
-        while self._files_sent < len(files):
-            file = files[self._files_sent]
-            document = telegram.InputFile(file.content, filename=file.name)
-            message = await self._call(self._bot.send_document, document=document, **self._place())
-            message_id = str(message.message_id)
-            self._history.note_posted(self._chat_id, message.message_id)
-            self._files_sent += 1
-        return message_id
+    async def _send_file(self, file: File) -> Any:
+        """Send a file. A recording in the form of voice messages becomes one."""
+        upload = telegram.InputFile(file.content, filename=file.name)
+        if file.mime == VOICE_TYPE:
+            return await self._call(self._bot.send_voice, voice=upload, **self._place())
+        return await self._call(self._bot.send_document, document=upload, **self._place())
 
     def _place(self) -> dict[str, Any]:
         """Return the topic and the message to reply to, as arguments of a call."""

@@ -165,9 +165,8 @@ async def test_a_topic_that_is_gone_falls_back_to_the_chat(api: BotApi, bot: Bot
     drawn = canvas(bot, FORUM, 777)
     await drawn.show_typing()
     await drawn.post(render("**one**"), None, "a")
-    await drawn.post(
-        render("two"), Answer(text="two", files=(File(name="a.txt", content=b"a"),)), "b"
-    )
+    await drawn.post(render("two"), None, "b")
+    await drawn.post(render(""), Answer(text="", files=(File(name="a.txt", content=b"a"),)), "c")
     assert api.texts(FORUM) == ["one", "two", ""]
     assert [
         (name, call.get("message_thread_id")) for name, call in api.calls if name != "getMe"
@@ -365,17 +364,31 @@ async def test_files_follow_the_text_and_are_sent_once(api: BotApi, bot: Bot) ->
     large = b"two" * 1_000_000
     files = (File(name="a.csv", content=b"1,2"), File(name="b für Ana.txt", content=large))
     answer = Answer(text="Here", files=files)
-    drawn = canvas(bot, 42)
-    api.fail(502, "Bad Gateway", method="sendDocument")
+    record = ListRecord()
+    reply = StreamedReply(canvas(bot, 42))
+    reply.begin(record)
+    api.fail(400, "Bad Request: try it once more", method="sendDocument")
     with pytest.raises(DeliveryError):
-        await drawn.post(render("Here"), answer, "n")
-    message_id = await drawn.post(render("Here"), answer, "n")
-    assert message_id == str(api.messages(42)[0]["message_id"])
+        await reply.finish(answer)
+    await reply.finish(answer)
     names = [message.get("document", {}).get("file_name") for message in api.messages(42)]
     assert names == [None, "a.csv", "b für Ana.txt"]
-    await drawn.edit(message_id, render("Here"), answer)
+    assert record.message_ids == [str(message["message_id"]) for message in api.messages(42)]
+    again = StreamedReply(canvas(bot, 42))
+    again.begin(record)
+    await again.finish(answer)
     assert len(api.messages(42)) == 3
     assert api.files == {"a.csv": b"1,2", "b für Ana.txt": large}
+
+
+async def test_recording_in_the_form_of_a_voice_message_is_sent_as_one(
+    api: BotApi, bot: Bot
+) -> None:
+    reply = StreamedReply(canvas(bot, 42))
+    reply.begin(ListRecord())
+    file = File(name="answer.ogg", content=b"OggS123", mime="audio/ogg")
+    await reply.finish(Answer(text="", files=(file,)))
+    assert [message["voice"]["file_size"] for message in api.messages(42)] == [7]
 
 
 async def test_files_alone_need_no_text(api: BotApi, bot: Bot) -> None:
@@ -553,3 +566,40 @@ async def test_a_proxy_is_used_where_the_environment_names_one(
         said[host] = told.value.message.startswith("the proxy refuses")
     await request.shutdown()
     assert said == {"mneme.invalid": True, "bot.internal:8081": False, "api.internal:8081": False}
+
+
+async def test_file_whose_response_was_lost_is_found_and_not_sent_again(
+    api: BotApi, bot: Bot
+) -> None:
+    answer = Answer(text="Here", files=(File(name="a.csv", content=b"1,2"),))
+    record = ListRecord()
+    reply = StreamedReply(canvas(bot, 42))
+    reply.begin(record)
+    api.lose(502, method="sendDocument")
+    with pytest.raises(DeliveryError) as lost:
+        await reply.finish(answer)
+    assert lost.value.is_uncertain
+    text_id, file_id = (str(message["message_id"]) for message in api.messages(42))
+    assert record.stored == [text_id, f"{INTENT_MARK}{text_id}"]
+    after_restart = ListRecord(posted=record.stored)
+    again = StreamedReply(canvas(bot, 42))
+    again.begin(after_restart)
+    await again.finish(answer)
+    assert api.texts(42) == ["Here", ""]
+    assert after_restart.message_ids == [text_id, file_id]
+
+
+async def test_file_that_never_arrived_is_sent_without_a_notice(api: BotApi, bot: Bot) -> None:
+    answer = Answer(text="Here", files=(File(name="a.csv", content=b"1,2"),))
+    reply = StreamedReply(canvas(bot, 42))
+    reply.begin(ListRecord())
+    api.fail(502, "Bad Gateway", method="sendDocument")
+    with pytest.raises(DeliveryError):
+        await reply.finish(answer)
+    (message,) = api.messages(42)
+    text_id = str(message["message_id"])
+    again = StreamedReply(canvas(bot, 42))
+    again.begin(ListRecord(posted=[text_id, f"{INTENT_MARK}{text_id}"]))
+    await again.finish(answer)
+    assert api.texts(42) == ["Here", ""]
+    assert api.messages(42)[-1]["document"]["file_name"] == "a.csv"
