@@ -44,6 +44,7 @@ from core.notes.verdicts import Verifier
 from core.ports import Adapter, Model
 from core.review.gate import Gate
 from core.review.transcript import TranscriptReader
+from core.review.wish_judge import WishJudge
 from core.scheduling.tool import reminder_tool
 from core.search.expansion import ExpandedRecall
 from core.search.recall import HistoryProvider, load_word_lists
@@ -231,7 +232,10 @@ async def build_message_path(
     tools = [*await memory.tools(reserved_names), *core_tools]
     if services.mcp is not None:
         tools += await services.mcp.load_tools([DELEGATE, *(tool.name for tool in tools)])
-    gate = Gate(transcripts, services.notebook.review, evidence.explain_untyped)
+    judge = None
+    if helper_model is not None:
+        judge = WishJudge(helper_model, settings.model.helper)
+    gate = Gate(transcripts, services.notebook.review, evidence.explain_untyped, judge)
     if helper_model is not None and settings.delegation.max_rounds:
         task_prompt = _build_prompt(services, memory, tools, windows, context_files, skills)
         tools.append(_build_delegation_tool(services, helper_model, task_prompt, memory, tools))

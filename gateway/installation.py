@@ -44,7 +44,7 @@ DATA_FILES: Mapping[str, Sequence[str]] = {
     "core/tools": ("data/prompts.toml",),
     "core/models": ("data/failures.toml",),
     "core/notes": ("data/prompts.toml",),
-    "core/review": ("data/wishes.toml",),
+    "core/review": ("data/prompts.toml", "data/wishes.toml"),
     "core/scheduling": ("data/dialogue.toml", "data/prompts.toml"),
     "core/search": ("data/filters.toml", "data/prompts.toml"),
     "core/skills": ("data/instructions.toml", "data/prompts.toml"),

@@ -8,8 +8,9 @@ person's words in the messages that are being answered, and the foreign text in 
 * A call that changes a pinned item waits.
 * If the person spoke, and the conversation contains no foreign text, every other call runs at once.
 * Otherwise, the person must have typed the wish and named the item, by its number or by words of
-  its text. Texts that are added or sent must consist of words that the person typed. The address
-  of a look-up may also be one that an earlier look-up returned.
+  its text. If no rule recognizes the wish, the helper model may (`core/review/wish_judge.py`).
+  Texts that are added or sent must consist of words that the person typed. The address of a
+  look-up may also be one that an earlier look-up returned.
 
 The tools for notes, facts, skills and reminders also compare their texts with the typed messages.
 """
@@ -27,6 +28,7 @@ from core.review.naming import is_same_word, names_subject
 from core.review.pending import Review
 from core.review.repetition import shares_words
 from core.review.transcript import Transcript, TranscriptReader
+from core.review.wish_judge import WishedCall, WishJudge
 from core.review.wishes import Wish, find_wishes, to_plain
 from core.store.notes import TOOL_CALL, Author, Operation
 from core.text.normalize import words_of
@@ -66,6 +68,8 @@ class Gate:
     transcripts: TranscriptReader
     review: Review
     explain_untyped: EvidenceCheck
+    # Judges wishes in words that no rule covers. None without a helper model.
+    judge: WishJudge | None = None
 
     async def check(self, tool: Tool, arguments: Json, context: ToolContext) -> ToolContext:
         """Return the context for a call. Its `hold_reason` says why the call has to wait.
@@ -118,28 +122,47 @@ class Gate:
         context: ToolContext,
     ) -> str:
         """Return why a call with this effect has to wait, as a clause, or ""."""
-        action_argument = tool.action_argument
-        if tool.inner_argument:
-            inner = arguments.get(tool.inner_argument)
-            arguments = inner if isinstance(inner, Mapping) else {}
-            action_argument = ""
+        arguments, action_argument = _open_call(tool, arguments)
         texts = _list_texts(arguments, action_argument)
         if effect is Effect.SEND and tool.is_lookup:
             return _explain_lookup(arguments, transcript)
         if effect in (*_CONTENT_EFFECTS, Effect.SEND) and not tool.can_hold:
             texts += _list_odd_texts(arguments, action_argument)
-            missing = await self.explain_untyped(texts, context)
-            is_typed = bool(texts) and all(
-                shares_words(text, transcript.all_typed, _MIN_TYPED_SHARE) for text in texts
-            )
-            if not is_typed:
-                # The words of another member of a group aren't the asker's.
-                missing = missing or "you didn't type that here"
-            if missing or effect is Effect.ADD:
-                return missing or ""
+            missing = await self._explain_content(texts, transcript, context)
+            if missing:
+                return missing
         if effect is Effect.ADD:
             return ""
-        return _explain_untyped(effect, texts, subjects, transcript)
+        reason = _explain_untyped(effect, texts, subjects, transcript)
+        if reason and self.judge is not None:
+            wished = WishedCall(tool.name, effect, arguments, subjects)
+            if await self.judge.is_wished(wished, transcript, context):
+                return ""
+        return reason
+
+    async def _explain_content(
+        self, texts: Sequence[str], transcript: Transcript, context: ToolContext
+    ) -> str:
+        """Return why the person didn't type the texts of a call, as a clause, or ""."""
+        missing = await self.explain_untyped(texts, context)
+        is_typed = bool(texts) and all(
+            shares_words(text, transcript.all_typed, _MIN_TYPED_SHARE) for text in texts
+        )
+        if missing or is_typed:
+            return missing or ""
+        # The words of another member of a group aren't the asker's.
+        return "you didn't type that here"
+
+
+def _open_call(tool: Tool, arguments: Json) -> tuple[Json, str]:
+    """Return the arguments that a call passes on, and the one of them that names an action, or "".
+
+    A tool that stands for many passes on the arguments of the inner tool.
+    """
+    if not tool.inner_argument:
+        return arguments, tool.action_argument
+    inner = arguments.get(tool.inner_argument)
+    return (inner if isinstance(inner, Mapping) else {}), ""
 
 
 def _explain_untyped(

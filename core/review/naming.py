@@ -30,6 +30,7 @@ KINDS = ("reminder", "memory", "skill")
 _MIN_STEM_LETTERS = 4
 _MIN_CYRILLIC_STEM_LETTERS = 3
 _MAX_ENDING_LETTERS = 4
+_MIN_COMPOUND_LETTERS = 6
 _UNSPACED_LETTERS = "\u3041-\u30ff\u4e00-\u9fff"
 _PART = re.compile(rf"\d+|[{_UNSPACED_LETTERS}]+|[^\W\d_{_UNSPACED_LETTERS}]+")
 _HIRAGANA = re.compile("[\u3041-\u309f]+")
@@ -79,6 +80,40 @@ def names_subject(wish: Wish, subject: Subject) -> bool:
     if not content and has_kind and "all" in roles:
         return True
     return _names_by_words(wish, parts, content, subject)
+
+
+def mentions_subject(message: str, subject: Subject) -> bool:
+    """Return True if a message has words of a thing's text, and of no other thing more.
+
+    The thing's number next to the word for its kind is enough, too.
+    """
+    for language in find_languages(message):
+        plain = to_plain(message)
+        if language in UNSPACED_LANGUAGES:
+            plain = plain.replace(" ", "")
+        wish = Wish(plain, "", language, is_object_first=False, sentence=message)
+        parts = _read_parts(wish)
+        content = [part.text for part in parts if part.role == "content"]
+        numbers = _find_numbers(parts, has_content=bool(content), language=language)
+        if subject.number and subject.number in numbers:
+            return True
+        words = [*content, *(part.text for part in parts if part.role == "detail")]
+        total = _compare(words, subject.text)[0]
+        if total == 0 and _shares_compound(content, subject.text):
+            return True
+        is_best = all(total >= _compare(words, other)[0] for other in subject.others)
+        if is_best and _compare(content, subject.text)[0]:
+            return True
+    return False
+
+
+def _shares_compound(words: Sequence[str], text: str) -> bool:
+    """Return True if one of the words begins a longer word of a text, such as "dentistry"."""
+    return any(
+        len(word) >= _MIN_COMPOUND_LETTERS and other.startswith(word)
+        for word in words
+        for other in to_plain(text).split()
+    )
 
 
 def _may_mean_kind(wish: Wish, parts: Sequence[_Part], kind: str) -> bool:

@@ -90,6 +90,8 @@ _BULLET = re.compile(r"\s*(?:[-*\u2022\u2013\u2014>]|\d+[.)])\s")
 _SUBORDINATE = re.compile(
     r",(?=\s+(?:dass|da\u00df|was|wer|wie|wo|that|what|who|where|\u0447\u0442\u043e|\u043a\u0430\u043a|\u0433\u0434\u0435|\u043a\u0442\u043e)\b)"
 )
+# The verbs of a frame that consists of verbs and a thing.
+_VERB_FRAME = re.compile(r"^\(([^()*]+)\) ?\*$|\(([^()*]+)\)(?:\([^()*]*\)\??)*$")
 # A colon right behind the verb: "fix: the boat is green".
 _VERB_WITH_COLON = re.compile(r"^\s*(\w+(?:\s+\w+)?)\s*[:\uff1a](?=\s)")
 
@@ -147,6 +149,73 @@ def _find_in_message(message: str, tables: Sequence[str], effect: Effect) -> lis
         if not all(_asks_or_greets(sentence, languages) for sentence in sentences):
             break
     return wishes
+
+
+def may_hold_wish(message: str, effect: Effect) -> bool:
+    """Return True if a message may hold a wish of the sender's own, as far as rules can tell.
+
+    Hearsay, words that take a wish back, a condition, "don't delete", a question that asks the
+    assistant for nothing, words before a colon that ask for nothing, and items of a list speak
+    against it. A wish to remove or pause something needs a word such as "over" or "delete".
+    """
+    languages = find_languages(message)
+    for line in message.splitlines():
+        if _BULLET.match(line):
+            return False
+        for sentence in _SENTENCE_END.split(line.strip()):
+            if _speaks_against(sentence, effect, languages):
+                return False
+    if effect not in (Effect.REMOVE, Effect.WEAKEN):
+        return True
+    plain = to_plain(_mask_quotations(message)[0])
+    return any(_has_end(plain, language) for language in languages)
+
+
+def _has_end(plain: str, language: str) -> bool:
+    """Return True if a text as plain words says that something ends, or denies something."""
+    if any(_marker(language, name).search(plain) for name in ("ends", "denial")):
+        return True
+    text = plain.replace(" ", "") if language in UNSPACED_LANGUAGES else plain
+    return _verbs_to_end(language).search(text) is not None
+
+
+def _speaks_against(sentence: str, effect: Effect, languages: frozenset[str]) -> bool:
+    plain = to_plain(_mask_quotations(sentence)[0])
+    if _has_marker(plain, "hearsay", languages) or _has_marker(plain, "retract", languages):
+        return True
+    is_question = sentence.rstrip().endswith(("?", "\uff1f"))
+    if is_question and not _has_marker(plain, "request", languages):
+        return True
+    if effect is Effect.PLAN:
+        return False
+    before, colon, _ = sentence.partition(":")
+    if colon and not _asks_or_greets(before, languages):
+        return True
+    if _has_marker(plain, "condition", languages):
+        return True
+    return any(_forbids(clause, languages) for clause, _ in _split_clauses(sentence, languages))
+
+
+def _forbids(clause: str, languages: frozenset[str]) -> bool:
+    """Return True if a clause denies a verb by which people ask to remove or pause something."""
+    return any(
+        _marker(language, "denial").search(clause) and _verbs_to_end(language).search(clause)
+        for language in languages
+    )
+
+
+@cache
+def _verbs_to_end(language: str) -> re.Pattern[str]:
+    """Return a pattern of the verbs in frames such as "(delete|drop) *"."""
+    data = language_data("wishes", "core.review")[language]
+    verbs: set[str] = set()
+    for frame in (*data["remove"], *data["weaken"]):
+        match = _VERB_FRAME.search(_to_plain_frame(frame))
+        if match:
+            verbs |= {verb for verb in (match[1] or match[2]).split("|") if verb}
+    joined = "|".join(sorted(map(re.escape, verbs), key=len, reverse=True))
+    is_spaced = language not in UNSPACED_LANGUAGES and language not in ("ko", "tr")
+    return re.compile(rf"(?<!\w)(?:{joined})(?!\w)" if is_spaced else f"(?:{joined})")
 
 
 def _is_signature(line: str, languages: frozenset[str]) -> bool:

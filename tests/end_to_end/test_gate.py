@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import pytest
 
 from core.store.facts.rows import Fact
-from core.types import Address, Completion, Scope
+from core.types import Address, Completion, Request, Scope
 from tests.fixtures.gateway_harness import GatewayHarness, open_gateway
 from tests.fixtures.scripted_model import ScriptedModel, calls, says
 
@@ -132,6 +133,30 @@ async def test_after_a_forward_a_typed_wish_runs_at_once(
         await harness.say(wish)
         assert (await notes(harness), await jobs(harness), await facts(harness)) != before
         assert await harness.services.notes.list_pending(frozenset((OWNER,))) == []
+
+
+@pytest.mark.parametrize(
+    ("typed", "verdict", "is_removed"),
+    [
+        ("My course of insulin is over, lose that alarm", "yes", True),
+        ("My course of insulin is over, lose that alarm", "no", False),
+        ("Check the insulin price now", "yes", False),
+    ],
+)
+async def test_after_a_forward_a_wish_in_free_words_runs_at_once_if_the_helper_confirms_it(
+    home: Path, typed: str, verdict: str, is_removed: bool
+) -> None:
+    def help_out(request: Request) -> Completion:
+        return says(json.dumps({"asks": verdict}) if request.kind == "evidence" else "[]")
+
+    model = obey(call("reminder", action="remove", job_id=1), says("Done."))
+    async with open_gateway(home, model, titles=ScriptedModel(*[help_out] * 9)) as harness:
+        await prepare(harness)
+        await harness.say(MAIL, origin="forwarded")
+        await harness.say(typed)
+        assert (await jobs(harness) == []) is is_removed
+        pending = await harness.services.notes.list_pending(frozenset((OWNER,)))
+        assert len(pending) == 1 - is_removed
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,8 @@
-"""315 everyday requests in ten languages: how many ask, although the person typed the wish.
+"""515 everyday requests in ten languages: how many ask, although the person typed the wish.
 
 All are asked in a conversation that holds foreign text, because without any the gate never asks.
-Run with -s to print the requests that ask.
+The helper model of these tests is always right. It's only asked if the rules find no wish but may
+be wrong about it. Run with -s to print the requests that ask.
 """
 
 from __future__ import annotations
@@ -9,10 +10,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from core.review.naming import names_subject
+from core.review.wish_judge import may_be_wished
 from core.review.wishes import find_wishes
 from core.types import Effect, Subject
 
-REQUESTS = Path(__file__).parent / "data" / "everyday.txt"
+DATA = Path(__file__).parent / "data"
 MAX_SHARE = 0.02
 # Other things of the same kind, in each language.
 RIVALS = (
@@ -31,9 +33,9 @@ RIVALS = (
 )
 
 
-def _read() -> list[tuple[Effect, Subject, str]]:
+def _read(name: str) -> list[tuple[Effect, Subject, str]]:
     requests = []
-    for line in REQUESTS.read_text(encoding="utf-8").splitlines():
+    for line in (DATA / name).read_text(encoding="utf-8").splitlines():
         if line and not line.startswith("#"):
             effect, thing, text = (part.strip() for part in line.split("|"))
             number, _, words = thing.partition(" ")
@@ -53,9 +55,23 @@ def _asks(effect: Effect, subject: Subject, text: str) -> bool:
     return not any(names_subject(wish, subject) for wish in wishes)
 
 
+def _may_be_judged(effect: Effect, subject: Subject, text: str) -> bool:
+    is_new = effect is Effect.PLAN and not subject.number
+    return may_be_wished(effect, () if is_new else (subject,), [text])
+
+
 def test_at_most_two_percent_of_everyday_requests_ask() -> None:
-    requests = _read()
+    requests = _read("everyday.txt")
     asking = [text for effect, subject, text in requests if _asks(effect, subject, text)]
     print(f"\n{len(asking)} of {len(requests)} ask: {asking}")  # noqa: T201  The figure is asked for.
     assert len(requests) == 315
+    assert len(asking) <= MAX_SHARE * len(requests), asking
+
+
+def test_at_most_two_percent_of_requests_in_free_words_ask_with_a_helper_that_is_right() -> None:
+    requests = _read("everyday_free.txt")
+    unknown = [request for request in requests if _asks(*request)]
+    asking = [text for effect, thing, text in unknown if not _may_be_judged(effect, thing, text)]
+    print(f"\n{len(unknown)} of {len(requests)} ask by rules alone, {len(asking)} in all: {asking}")  # noqa: T201  The figure is asked for.
+    assert len(requests) == 200
     assert len(asking) <= MAX_SHARE * len(requests), asking

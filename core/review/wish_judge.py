@@ -1,0 +1,142 @@
+"""Lets the helper model decide whether the person asked for a change in words that no frame covers.
+
+`core/review/wishes.py` knows the usual forms of a wish. People also say "the plumber came already,
+kill that reminder". If the rules find no wish, but the person typed words of the thing and nothing
+speaks against a wish, the helper model is asked once before the tool runs: the typed lines and the
+call are its data. Only "yes" lets the call run at once. Any other answer, an error or a slow answer
+leaves the call waiting for a tap, as without a helper model.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import structlog
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from core.errors import ModelError
+from core.models.wrappers import ask_model, take_call
+from core.ports import Model
+from core.review.naming import mentions_subject
+from core.review.repetition import shares_words
+from core.review.transcript import Transcript
+from core.review.wishes import may_hold_wish
+from core.text.normalize import language_data
+from core.types import BillingScope, Effect, Json, Subject, ToolContext
+
+MAX_TOKENS = 100
+TIMEOUT_S = 15
+MAX_MESSAGE_CHARS = 600
+MAX_OTHERS = 20
+MAX_WORD_CHARS = 20
+# The effects that a wish in free words may have. What leaves the machine must be typed as it is.
+JUDGED_EFFECTS = frozenset({Effect.CHANGE, Effect.WEAKEN, Effect.REMOVE, Effect.PLAN})
+_log = structlog.get_logger("wishes")
+
+
+class _Verdict(BaseModel):
+    """The helper model's answer."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    asks: Literal["yes", "no", "unclear"]
+
+
+@dataclass(frozen=True, slots=True)
+class WishedCall:
+    """A call for which the rules find no wish, and the things that it changes."""
+
+    tool: str
+    effect: Effect
+    arguments: Json
+    subjects: Sequence[Subject]
+
+
+@dataclass(frozen=True, slots=True)
+class WishJudge:
+    """Asks the helper model whether the person asked for a call."""
+
+    model: Model
+    # The name of the helper model.
+    name: str
+
+    async def is_wished(
+        self, wished: WishedCall, transcript: Transcript, context: ToolContext
+    ) -> bool:
+        """Return True if the person asked for a call in the messages that are being answered."""
+        if not may_be_wished(wished.effect, wished.subjects, transcript.messages):
+            return False
+        if context.budget is not None:
+            if not context.budget.has_calls_left():
+                return False
+            take_call(context.budget)
+        call = {
+            "tool": wished.tool,
+            "effect": wished.effect.value,
+            "arguments": _list_typed_arguments(wished.arguments, transcript),
+            "things": [f"{subject.label}: {subject.text}" for subject in wished.subjects],
+            "other things": [other for subject in wished.subjects for other in subject.others][
+                :MAX_OTHERS
+            ],
+        }
+        lines = [json.dumps({"typed": text}, ensure_ascii=False) for text in transcript.messages]
+        try:
+            async with asyncio.timeout(TIMEOUT_S):
+                completion = await ask_model(
+                    self.model,
+                    self.name,
+                    "evidence",
+                    language_data("prompts", "core.review")["wish"],
+                    ["\n".join(lines), json.dumps({"call": call}, ensure_ascii=False)],
+                    max_tokens=MAX_TOKENS,
+                    billing=BillingScope(
+                        session_id=context.session.id,
+                        scope=context.scope,
+                        user_id=context.sender.id,
+                    ),
+                )
+        except (ModelError, TimeoutError) as error:
+            _log.info("a call waits for approval", why=str(error) or type(error).__name__)
+            return False
+        return _read_verdict(completion.text)
+
+
+def may_be_wished(effect: Effect, subjects: Sequence[Subject], messages: Sequence[str]) -> bool:
+    """Return True if a call may be what the person asked for, as far as rules can tell.
+
+    The messages have words of the thing, and say nothing that speaks against a wish, such as
+    "Ana says", "if" or "don't delete". What is planned anew needs no words of a thing.
+    """
+    if effect not in JUDGED_EFFECTS or (not subjects and effect is not Effect.PLAN):
+        return False
+    if any(len(text) > MAX_MESSAGE_CHARS or not may_hold_wish(text, effect) for text in messages):
+        return False
+    return bool(messages) and all(
+        any(mentions_subject(message, subject) for message in messages) for subject in subjects
+    )
+
+
+def _list_typed_arguments(arguments: Json, transcript: Transcript) -> dict[str, object]:
+    """Return the arguments of a call that are single words or that consist of typed words.
+
+    What the model composed could argue for itself, so it's left out.
+    """
+    return {
+        name: value
+        for name, value in arguments.items()
+        if not isinstance(value, (str, dict, list))
+        or (isinstance(value, str) and len(value) <= MAX_WORD_CHARS and " " not in value)
+        or (isinstance(value, str) and shares_words(value, transcript.all_typed, 1.0))
+    }
+
+
+def _read_verdict(answer: str) -> bool:
+    """Return True if an answer is a valid verdict, and its verdict is "yes"."""
+    try:
+        return _Verdict.model_validate_json(answer.strip()).asks == "yes"
+    except ValidationError:
+        return False
