@@ -27,6 +27,19 @@ class TranscriberOptions(_Section):
     timeout_s: Seconds
 
 
+class SpeakerOptions(_Section):
+    # The address of a server with the endpoint /audio/speech; empty if there is none.
+    url: OptionalWebAddress
+    model: str
+    voice: str
+    # The name of an environment variable; empty if the server needs no key.
+    key: KeyVariable
+    # A program instead of a server. It reads the text from its input, and writes a WAV file to
+    # "{file}".
+    command: Annotated[tuple[str, ...], Field(strict=False)]
+    timeout_s: Seconds
+
+
 class MediaOptions(_Section):
     # The sizes are in millions of bytes.
     file_mb: Annotated[float, Field(gt=0, le=2_000)]
@@ -45,3 +58,4 @@ class MediaOptions(_Section):
     document_chars: Annotated[int, Field(ge=1_000, le=10**6)]
     show_transcript: bool
     transcriber: TranscriberOptions
+    speaker: SpeakerOptions

@@ -84,6 +84,7 @@ from gateway.failures import Failures
 from gateway.local.greeting import Greeting
 from gateway.local.sockets import find_socket
 from gateway.media.thumbs import ThumbReader
+from gateway.media.voice import VoiceCommands
 from gateway.process import (
     GatewayProcess,
     MessagePath,
@@ -279,8 +280,15 @@ async def build_message_path(
         services.clock,
         delivery.wake,
     )
+    voice = VoiceCommands(services, tasks, delivery.wake)
     commands = CommandRegistry(
-        groups, services.actions, services.clock, skills.is_skill_call, talk, thumbs
+        [*groups, voice],
+        services.actions,
+        services.clock,
+        skills.is_skill_call,
+        talk,
+        thumbs,
+        voice if services.speaker is not None else None,
     )
     has_model = not isinstance(model, OfflineModel)
     scheduler = _create_scheduler(services, access, delivery, platforms, has_model=has_model)

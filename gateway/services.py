@@ -59,6 +59,7 @@ from gateway.owner_notices import OwnerNotices
 from gateway.supervisor import WallClock
 
 if TYPE_CHECKING:
+    from core.media.speaking import Speaker
     from core.search.embeddings import EmbeddingRetriever
     from core.tools.calendars import Calendars
     from core.tools.mcp_tools import McpServers
@@ -154,6 +155,7 @@ class Services:
         self.media_folder = MediaFolder(settings.home)
         self.decoder = Decoder(settings.media.decode_s, settings.media.decode_memory_mb)
         self.transcriber = create_transcriber(settings)
+        self.speaker = create_speaker(settings, self.decoder)
         self.archive = Archive(database)
         self.sync_queue = SyncQueue(database, clock, on_change)
         self.forgetting = Forgetting(
@@ -467,6 +469,21 @@ def create_transcriber(settings: Settings) -> Transcriber | None:
     secret = settings.variables.get(options.key)
     key = secret.get_secret_value() if secret else ""
     return ServerTranscriber(options.url, options.model, key, options.timeout_s)
+
+
+def create_speaker(settings: Settings, decoder: Decoder) -> Speaker | None:
+    """Create the configured speaker of answers, or return None without one."""
+    options = settings.media.speaker
+    if not options.command and not options.url:
+        return None
+    # Imported here because few people use it.
+    from core.media.speaking import ProgramSpeaker, ServerSpeaker
+
+    if options.command:
+        return ProgramSpeaker(options.command, decoder, options.timeout_s)
+    secret = settings.variables.get(options.key)
+    key = secret.get_secret_value() if secret else ""
+    return ServerSpeaker(options.url, options.model, options.voice, key, options.timeout_s)
 
 
 def create_embeddings(settings: Settings, database: Database) -> EmbeddingRetriever | None:

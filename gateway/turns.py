@@ -397,6 +397,10 @@ class TurnRunner:
                 notices = describe_files(batch.receptions, sees_pictures=sees_pictures)
                 answer = replace(answer, text="\n\n".join([answer.text, *notices]))
         await self._deliver(batch, answer)
+        voice = self._commands.voice
+        is_kept = answered_turn is not None and not answered_turn.session.is_incognito
+        if voice is not None and answered_turn is not None and is_kept:
+            await voice.speak(batch.last.inbound, batch.outbox_item, answered_turn.answer)
         return answered_turn
 
     async def _receive_files(self, batch: Batch, turn: Turn) -> Turn:

@@ -30,6 +30,7 @@ DOORS: Mapping[str, tuple[str, ...]] = {
     "telegram": ("adapters/telegram/*.py",),
     "httpx": (
         "adapters/telegram/*.py",
+        "core/media/speaking.py",
         "core/media/speech.py",
         "core/memory/http.py",
         "core/tools/web_client.py",

@@ -412,7 +412,7 @@ _INSERT_OR_FILL = f"{_INSERT_OR_REPLACE} AND payload IS NULL"
 _SET_POSTED_ID = """
 UPDATE messages SET posted_id =
     CASE WHEN outbox.posted NOT LIKE '["?%' THEN json_extract(outbox.posted, '$[0]') END
-FROM outbox WHERE outbox.key = :key AND messages.id = outbox.message_id
+FROM outbox WHERE outbox.key = :key AND messages.id = outbox.message_id AND key NOT LIKE 'voice:%'
 """
 _SET_POSTED = "UPDATE outbox SET posted = :posted WHERE key = :key"
 _IS_SCHEDULED = "key LIKE 'turn:cron:%'"
@@ -490,8 +490,11 @@ class Outbox:
         is_claimed: bool = False,
         epoch: ErasureEpoch | None = None,
         actions: Sequence[ButtonAction] = (),
+        sibling_key: str = "",
     ) -> bool:
         """Store an item with its buttons, or fill the open item that has its key.
+
+        The item belongs to the same message as the one with `sibling_key`, and is erased with it.
 
         The item is due at `next_at`. If `next_at` is None, this process delivers the item itself.
         An item that already has content is replaced only if `is_claimed` is set, which means that
@@ -502,6 +505,10 @@ class Outbox:
         values = _item_values(outbox_item, now, message_id=None)
 
         def write(connection: Connection) -> bool:
+            find_sibling = "SELECT message_id FROM outbox WHERE key = ?"
+            sibling = connection.execute(find_sibling, (sibling_key,)).fetchone()
+            if sibling is not None:
+                values["message_id"] = sibling["message_id"]
             is_stored = connection.execute(statement, values).rowcount > 0
             if is_stored and actions:
                 insert_actions(connection, actions, now)

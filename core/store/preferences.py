@@ -1,4 +1,4 @@
-"""Stores a person's settings for reminders: a time zone and quiet hours.
+"""Stores a person's settings: a time zone, quiet hours for reminders, and spoken answers.
 
 Each row belongs to one account. If a person has several accounts, the settings of the account that
 asks take precedence over those of the others.
@@ -22,13 +22,15 @@ from core.types import Account
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preference:
-    """A person's settings for reminders. A setting that is None has its default."""
+    """A person's settings. A setting that is None has its default."""
 
     # An IANA name.
     zone: str | None = None
     # Wall times in `zone`, such as "22:00". Both are set, or neither.
     quiet_from: str | None = None
     quiet_until: str | None = None
+    # "on" if answers are spoken, too. It counts for this account only.
+    voice: str | None = None
 
     def quiet_end(self, now: datetime, default_zone: str) -> datetime | None:
         """Return when the quiet hours end, in UTC, or None if it isn't quiet now.
@@ -60,10 +62,10 @@ def _next_wall_time(local: datetime, clock_time: time, zone: ZoneInfo) -> dateti
 
 _SELECT = f"SELECT * FROM preferences WHERE {in_list('account', 'accounts')}"
 _SAVE = """
-INSERT INTO preferences (account, zone, quiet_from, quiet_until)
-VALUES (:account, :zone, :quiet_from, :quiet_until)
+INSERT INTO preferences (account, zone, quiet_from, quiet_until, voice)
+VALUES (:account, :zone, :quiet_from, :quiet_until, :voice)
 ON CONFLICT (account) DO UPDATE SET zone = excluded.zone, quiet_from = excluded.quiet_from,
-    quiet_until = excluded.quiet_until
+    quiet_until = excluded.quiet_until, voice = excluded.voice
 """
 
 
@@ -76,6 +78,13 @@ class Preferences:
     async def load(self, accounts: Sequence[Account]) -> Preference:
         """Return a person's settings. The first of the accounts that has a setting decides it."""
         return await self._database.read(lambda connection: _load(connection, accounts))
+
+    async def list_voice_accounts(self) -> list[Account]:
+        """Return the accounts whose answers are spoken, too."""
+        statement = "SELECT account FROM preferences WHERE voice = 'on'"
+        found = await self._database.fetch_all(statement)
+        accounts = [rows.parse_account(row["account"]) for row in found]
+        return [account for account in accounts if account is not None]
 
     async def save(self, account: Account, **changes: str | None) -> None:
         """Change some settings of an account, and keep the others."""
@@ -101,6 +110,8 @@ def _load(connection: Connection, accounts: Sequence[Account]) -> Preference:
             continue
         if preference.zone is None:
             preference = replace(preference, zone=row["zone"])
+        if preference.voice is None:
+            preference = replace(preference, voice=row["voice"])
         if preference.quiet_from is None:
             preference = replace(
                 preference, quiet_from=row["quiet_from"], quiet_until=row["quiet_until"]

@@ -24,6 +24,7 @@ from core.errors import Refused
 from core.ports import Clock
 from core.store.actions import Actions, ButtonAction, build_question
 from core.store.erasure.statements import ErasureRequest
+from core.store.mailbox import OutboxItem
 from core.store.notes import Author, PendingNote
 from core.text.normalize import (
     language_data,
@@ -179,6 +180,13 @@ class ThumbRecorder(Protocol):
         """Record a thumb of someone who sees `scopes`, or its removal."""
 
 
+class AnswerSpeaker(Protocol):
+    """Speaks answers to people who want that."""
+
+    async def speak(self, inbound: Inbound, outbox_item: OutboxItem, answer: Answer) -> None:
+        """Begin to speak an answer that was stored as `outbox_item`."""
+
+
 @dataclass(frozen=True, slots=True)
 class TalkAnswer:
     """An answer, with the rows of its buttons and of the question for the next message."""
@@ -240,10 +248,13 @@ class CommandRegistry:
         is_skill_call: SkillCallCheck | None = None,
         talk: ReminderTalk | None = None,
         thumbs: ThumbRecorder | None = None,
+        voice: AnswerSpeaker | None = None,
     ) -> None:
         self.actions = actions
         # Records thumbs on answers. None if nothing does.
         self.thumbs = thumbs
+        # Speaks answers. None without a speaker.
+        self.voice = voice
         # None if a model answers messages about reminders.
         self.talk = talk
         self._clock = clock

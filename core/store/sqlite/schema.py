@@ -462,4 +462,6 @@ MIGRATIONS: tuple[str, ...] = (
     # Whether a call waits for approval. It's NULL for the calls that an earlier version recorded.
     "ALTER TABLE tool_calls ADD COLUMN is_waiting INTEGER;",
     _THUMBS,
+    # Whether a person's answers are spoken, too.
+    "ALTER TABLE preferences ADD COLUMN voice TEXT;",
 )

@@ -1,0 +1,120 @@
+"""/voice: the model's answers in a direct chat come as voice messages, too.
+
+The text is sent first. The speech is made while it's delivered, and then takes its place in the
+outbox, so that it's sent once, also if the process is killed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import re
+from collections.abc import Callable
+
+import structlog
+
+from core.errors import FileError, Refused, StoreError
+from core.markup.markdown import to_plain
+from core.store.mailbox import OutboxItem
+from core.types import Account, Answer, Command, File, Inbound
+from gateway import texts
+from gateway.commands.registry import CommandContext, load_specs
+from gateway.services import Services
+
+# A longer answer is spoken up to its last whole sentence before this.
+MAX_SPOKEN_CHARS = 3_000
+VOICE_NAME = "answer.ogg"
+VOICE_MIME = "audio/ogg"
+_CODE = re.compile(r"```.*?(```|\Z)", re.DOTALL)
+_ADDRESS = re.compile(r"https?://\S+")
+_log = structlog.get_logger("voice")
+
+
+class VoiceCommands:
+    """Answers /voice, and speaks the answers to people who have switched it on."""
+
+    specs = load_specs("voice")
+
+    def __init__(
+        self, services: Services, tasks: asyncio.TaskGroup, on_change: Callable[[], None]
+    ) -> None:
+        self._services = services
+        # Called when something in the outbox is due.
+        self._on_change = on_change
+        # Owns the tasks that speak, so that they end with the gateway.
+        self._tasks = tasks
+        # The accounts that have switched it on; None before the first answer.
+        self._listeners: set[Account] | None = None
+
+    async def run(self, command: Command, context: CommandContext) -> Answer:
+        """Switch spoken answers on or off, or say which it is.
+
+        Raises Refused in a group, without a speaker, or if the word is neither on nor off.
+        """
+        if context.scope.is_group:
+            raise Refused(texts.VOICE_IN_GROUP)
+        if self._services.speaker is None:
+            raise Refused(texts.NO_SPEAKER)
+        listeners = await self._load_listeners()
+        match command.arguments.strip().lower():
+            case "":
+                is_on = context.account in listeners
+                return Answer(text=texts.VOICE_IS_ON if is_on else texts.VOICE_IS_OFF)
+            case "on":
+                await self._services.preferences.save(context.account, voice="on")
+                listeners.add(context.account)
+                return Answer(text=texts.VOICE_ON)
+            case "off":
+                await self._services.preferences.save(context.account, voice=None)
+                listeners.discard(context.account)
+                return Answer(text=texts.VOICE_OFF)
+        raise Refused(texts.VOICE_USAGE)
+
+    async def _load_listeners(self) -> set[Account]:
+        if self._listeners is None:
+            self._listeners = set(await self._services.preferences.list_voice_accounts())
+        return self._listeners
+
+    async def speak(self, inbound: Inbound, outbox_item: OutboxItem, answer: Answer) -> None:
+        """Begin to speak an answer, if the person wants that. The caller doesn't wait for it."""
+        if not inbound.is_direct or answer.is_private:
+            return
+        if inbound.account in await self._load_listeners():
+            self._tasks.create_task(self._speak(outbox_item, answer))
+
+    async def _speak(self, outbox_item: OutboxItem, answer: Answer) -> None:
+        """Speak an answer, and put it into the outbox. A failure is told in its place."""
+        text = select_speech(answer.text)
+        speaker = self._services.speaker
+        if not text or speaker is None:
+            return
+        try:
+            content = await speaker.speak(text)
+            file = File(name=VOICE_NAME, content=content, mime=VOICE_MIME)
+            spoken = Answer(text="", files=(file,))
+        except FileError as error:
+            _log.warning("an answer isn't spoken", reason=error.log_message)
+            spoken = Answer(text=texts.NOT_SPOKEN)
+        digest = hashlib.sha256(answer.text.encode()).hexdigest()[:16]
+        item = OutboxItem(
+            key=f"voice:{digest}:{outbox_item.key}",
+            kind="answer",
+            address=outbox_item.address,
+            answer=spoken,
+            next_at=self._services.clock.now(),
+        )
+        try:
+            if await self._services.outbox.put(item, sibling_key=outbox_item.key):
+                self._on_change()
+        except StoreError as error:
+            _log.warning("a spoken answer can't be stored", error=str(error))
+
+
+def select_speech(markdown: str) -> str:
+    """Return the part of an answer that is spoken: its words, without code and addresses."""
+    text = to_plain(_ADDRESS.sub("", _CODE.sub("", markdown))).strip()
+    if len(text) <= MAX_SPOKEN_CHARS:
+        return text
+    head = text[:MAX_SPOKEN_CHARS]
+    end = max(head.rfind(mark) for mark in (". ", "! ", "? ", "。", "\n"))
+    return head[: end + 1] if end > 0 else head
