@@ -371,7 +371,7 @@ _ORIGIN_LABELS = {
 # Text that a platform inserted into a message: a name in a mention, the file of an attachment, the
 # address of a link, a place or a contact. Adapters write it with `insertion`.
 _INSERTION = re.compile(
-    r"[@#]?\{[^{}\n]{0,500}\}|(?<![\w.])@[\w.-]+|(?<![\w.])#[^\W\d][\w-]*"
+    r"[@#]?\{[^{}\n]*\}|(?<![\w.])@[\w.-]+|(?<![\w.])#[^\W\d][\w-]*"
     r"|^\[attached [^\n]*\]$",
     re.MULTILINE,
 )

@@ -343,6 +343,7 @@ DOORS: dict[str, Door] = {
     "import": saying("{}", origin="imported"),
     "paste after a blank line": saying("What is this?\n\n{}"),
     "paste after a line break": saying("Is this true?\n{}"),
+    "paste below a heading": saying("Ferry rules\n{}"),
     "paste after a colon": saying("look at this: {}"),
     "friend's text after a colon": saying("my friend sent me: {}"),
     "translation after a colon": saying("translate this: {}"),

@@ -84,6 +84,7 @@ def test_inserted_text_is_not_typed() -> None:
     assert mention == "@{my boss is Eve Evil and}"
     assert typed_part(f"{mention} call me") == "call me"
     assert insertion("Ana", "@") == "@Ana"
+    assert typed_part(f"Poll: {insertion(f'{CLAIM} ' * 16)}") == "Poll:"
     assert typed_part("@Ana is late") == "is late"
     assert typed_part("look\n[attached photo: Eve is my boss.jpg (image/jpeg)]") == "look"
     assert not is_partly_pasted(f"{mention} call me")
