@@ -51,6 +51,8 @@ class MediaOptions(_Section):
     pictures: bool
     # Names of models that can't see pictures.
     blind_models: Annotated[tuple[Name, ...], Field(strict=False)]
+    # Whether the model adds a line about each picture to its answer, by which the picture is found.
+    describe_pictures: bool
     # How many pages of a scan the model sees.
     scan_pages: Annotated[int, Field(ge=1, le=10)]
     # Whether videos are read: three pictures, and what is said in them.

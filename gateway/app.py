@@ -360,8 +360,8 @@ def _build_reviewer(services: Services, helper: Model | None) -> MemoryReviewer 
 
 def _meter(services: Services, model: Model, media: MediaBlocks) -> MeteredModel:
     """Return the model with its usage logged and limited, and with pictures in its requests."""
-    cache_lifetime = services.settings.model.cache
-    return MeteredModel(model, services.usage_log, services.clock, cache_lifetime, media.fill)
+    life, collect = services.settings.model.cache, media.collect_descriptions
+    return MeteredModel(model, services.usage_log, services.clock, life, media.fill, collect)
 
 
 def _build_memory(

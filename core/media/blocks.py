@@ -13,12 +13,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import structlog
+
 from config.media_options import MediaOptions
+from core.errors import StoreError
 from core.guard.origin_and_fence import FILE_LEAD, neutralise
+from core.media.descriptions import (
+    NAME_CHARS,
+    find_descriptions,
+    may_describe,
+    request_description,
+)
 from core.media.intake import SPOKEN_KINDS, VOICE, MediaIntake, name_view
 from core.media.speech import format_seconds
 from core.store.media.files import AttachedFile, FilePart
-from core.types import Json, Message, Request, ToolContext
+from core.types import Completion, Json, Message, Request, ToolContext
 
 # The first words of the line for an attachment in the text of a message. See
 # `core.agent.prompt_and_memory.with_attachments`.
@@ -36,6 +45,7 @@ MAX_PICTURES = 60
 MAX_PICTURE_BYTES = 20_000_000
 DROP_STEP = 20
 MAX_CACHED_BYTES = 32_000_000
+_log = structlog.get_logger("media")
 _GONE = {"type": "text", "text": "[This picture is no longer kept.]"}
 _BLIND = {"type": "text", "text": "[You can't see this picture: your model reads only text.]"}
 _OLD = {
@@ -156,6 +166,8 @@ class MediaBlocks:
             limit = max(1_000, min(limit_chars, self.options.document_chars))
             return _render_text(f"{name} ({details})", parts, limit, note)
         if views:
+            if content.width and self.options.describe_pictures:
+                note = f"{note} {request_description(content.hash)}".strip()
             return f"[{name} ({details}). {note}]".replace(". ]", "]")
         return f"[{name} ({details}) aren't readable. {note}]".replace(". ]", ".]")
 
@@ -177,6 +189,27 @@ class MediaBlocks:
             ]
             messages.append({**message, "content": content})
         return replace(request, messages=tuple(messages))
+
+    async def collect_descriptions(self, request: Request, completion: Completion) -> None:
+        """Store the descriptions of pictures in an answer to a request that names their hashes.
+
+        A picture that isn't in the request, or belongs to an incognito conversation, isn't
+        described. If the store fails, the picture stays without a description.
+        """
+        if not self.options.describe_pictures or not may_describe(completion.text):
+            return
+        descriptions = find_descriptions(completion.text)
+        names = {
+            block["source"]["data"] for message in request.messages for block in _pictures(message)
+        }
+        for content_hash in {name.partition("/")[0] for name in names}:
+            text = descriptions.get(content_hash[:NAME_CHARS])
+            if text is None or self.intake.is_transient(content_hash):
+                continue
+            try:
+                await self.intake.files.describe(content_hash, text)
+            except StoreError as error:
+                _log.warning("a description of a picture can't be stored", error=str(error))
 
     async def _select(self, hashes: Sequence[str]) -> frozenset[str]:
         """Return the pictures that fit into a request: the newest ones."""

@@ -23,7 +23,7 @@ from core.media.decoding import Decoded, Decoder
 from core.media.folder import FOLDER, MediaFolder, list_views
 from core.media.speech import Transcriber, Transcript
 from core.ports import Clock, FileSource
-from core.store.media.files import AttachedFile, FileContent, FilePart, Files
+from core.store.media.files import DESCRIPTION_LABEL, AttachedFile, FileContent, FilePart, Files
 from core.types import Address, Attachment, ErasureEpoch, Inbound, Scope
 
 MEGABYTE = 1_000_000
@@ -142,7 +142,7 @@ class MediaIntake:
         for file in files:
             if file.kind in SPOKEN_KINDS and file.content is not None:
                 parts = await self.load_parts(file.content.hash)
-                texts += [part.text for part in parts]
+                texts += [part.text for part in parts if part.label != DESCRIPTION_LABEL]
         return " ".join(texts)
 
     async def transcribe(self, file: AttachedFile) -> bool:

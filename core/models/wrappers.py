@@ -70,7 +70,7 @@ class MeteredModel:
 
     A turn checks its limits once, before it begins, so it uses `complete_unlogged`. All other calls
     use `complete`. `life` is how long the server keeps a cached prefix. `fill_pictures` replaces
-    the hashes of pictures in a request with their bytes.
+    the hashes of pictures in a request with their bytes, and `on_pictures` gets the answer to it.
     """
 
     def __init__(
@@ -80,7 +80,9 @@ class MeteredModel:
         clock: Clock,
         life: CacheLife = "5m",
         fill_pictures: Callable[[Request], Awaitable[Request]] | None = None,
+        on_pictures: Callable[[Request, Completion], Awaitable[None]] | None = None,
     ) -> None:
+        self._on_pictures = on_pictures
         self._model = model
         self._fill_pictures = fill_pictures
         # An offline model costs nothing.
@@ -143,10 +145,13 @@ class MeteredModel:
         The call is None if no tokens were counted, as with an offline model and some servers.
         Raises ModelError if the model doesn't answer.
         """
+        hash_request = request
         if self._fill_pictures is not None and _has_pictures(request):
             request = await self._fill_pictures(request)
         cached_from = self._clock.now() - self._cache_lifetime
         completion = await self._model.complete(request, on_text, on_wait)
+        if self._on_pictures is not None and request is not hash_request:
+            await self._on_pictures(hash_request, completion)
         if not (completion.usage.total_input or completion.usage.output):
             return completion, None
         return completion, ModelCall(

@@ -182,6 +182,10 @@ _SELECT_BY_NAME = f"""
     AND (:before IS NULL OR message_files.at < :before)
 ORDER BY message_files.id DESC LIMIT :limit
 """
+_COUNT_SCOPES = "SELECT COUNT(DISTINCT scope_id) FROM message_files WHERE hash = :hash"
+# Parts of documents and recordings have other labels.
+DESCRIPTION_LABEL = ""
+"""The label of the part that describes a picture."""
 _SELECT_ORPHANS = """
 SELECT id FROM message_files WHERE message_id IS NULL AND at < :before
     AND NOT EXISTS (
@@ -189,6 +193,10 @@ SELECT id FROM message_files WHERE message_id IS NULL AND at < :before
             AND inbox.external_id = message_files.external_id
     )
 """
+
+
+_SELECT_PARTS = "SELECT label, text FROM file_parts WHERE hash = :hash ORDER BY position"
+_SELECT_CONTENT = "SELECT *, size AS bytes FROM files WHERE hash = :hash"
 
 
 class Files:
@@ -215,6 +223,8 @@ class Files:
                 _store_content(connection, content, parts)
             if not connection.execute(_INSERT_FILE, _file_values(connection, file)).rowcount:
                 raise StaleReadError("The message was erased in the meantime.")
+            if content is not None and content.width is not None:
+                _drop_shared_description(connection, content.hash)
             return _load_of_message(connection, file.address, [file.external_id], file.position)[0]
 
         return await self._database.write(write, epoch)
@@ -228,6 +238,29 @@ class Files:
             ).fetchone()
             if known is not None:
                 _store_content(connection, content, parts)
+
+        await self._database.write(write)
+
+    async def describe(self, content_hash: str, text: str) -> None:
+        """Store the description of a picture or video, unless it has one.
+
+        Nothing is stored if several scopes have the same bytes, because the description may repeat
+        what was said in one of them.
+        """
+
+        def write(connection: Connection) -> None:
+            values = {"hash": content_hash}
+            row = connection.execute(_SELECT_CONTENT, values).fetchone()
+            scopes = connection.execute(_COUNT_SCOPES, values).fetchone()[0]
+            parts = [
+                FilePart(label=part["label"], text=part["text"])
+                for part in connection.execute(_SELECT_PARTS, values)
+            ]
+            is_described = any(part.label == DESCRIPTION_LABEL for part in parts)
+            if row is None or row["width"] is None or scopes != 1 or is_described:
+                return
+            parts.append(FilePart(label=DESCRIPTION_LABEL, text=text))
+            _store_content(connection, _read_content(row), parts)
 
         await self._database.write(write)
 
@@ -267,10 +300,7 @@ class Files:
 
     async def load_parts(self, content_hash: str) -> list[FilePart]:
         """Return the parts of a content's text, in order."""
-        part_rows = await self._database.fetch_all(
-            "SELECT label, text FROM file_parts WHERE hash = :hash ORDER BY position",
-            {"hash": content_hash},
-        )
+        part_rows = await self._database.fetch_all(_SELECT_PARTS, {"hash": content_hash})
         return [FilePart(label=row["label"], text=row["text"]) for row in part_rows]
 
     async def search(
@@ -438,6 +468,13 @@ def _store_content(connection: Connection, content: FileContent, parts: Sequence
             },
         )
         index_file_part(connection, part_id, part.text)
+
+
+def _drop_shared_description(connection: Connection, content_hash: str) -> None:
+    """Delete the description of a picture that more than one scope has now."""
+    values = {"hash": content_hash, "label": DESCRIPTION_LABEL}
+    if connection.execute(_COUNT_SCOPES, values).fetchone()[0] > 1:
+        connection.execute("DELETE FROM file_parts WHERE hash = :hash AND label = :label", values)
 
 
 def _file_values(connection: Connection, file: AttachedFile) -> dict[str, object]:

@@ -1,0 +1,46 @@
+"""Descriptions of pictures: one line that the model writes in the same answer, for search.
+
+The model is asked next to the picture. It writes the line into a block that is removed from every
+answer (see `core.guard.origin_and_fence.Scrubber`), so people don't see it, and it isn't sent
+again. The description belongs to the picture's bytes as long as only one scope has them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from core.text.normalize import shorten, to_single_line
+from core.types import MEMORY_TAG
+
+# A picture is named by the beginning of its hash.
+NAME_CHARS = 12
+MAX_CHARS = 300
+_DESCRIPTION = re.compile(
+    r"<memory-context picture=\"([0-9a-f]{12})\">(.{3,2000}?)</memory-context>", re.DOTALL
+)
+
+
+def request_description(content_hash: str) -> str:
+    """Return the sentence that asks the model to describe a picture."""
+    tag = f'{MEMORY_TAG[:-1]} picture="{content_hash[:NAME_CHARS]}">'
+    return (
+        f"If you can see it, end your next answer once with the line {tag}what it shows, in at "
+        "most 25 words, with the text in it</memory-context>. It's removed before anybody reads "
+        "your answer, and lets the person find the picture."
+    )
+
+
+def may_describe(text: str) -> bool:
+    """Return whether an answer may contain descriptions. This check is cheap."""
+    return f"{MEMORY_TAG[:-1]} picture=" in text
+
+
+def find_descriptions(text: str) -> Mapping[str, str]:
+    """Return the descriptions in an answer, by the beginning of the hash of their picture."""
+    descriptions: dict[str, str] = {}
+    for match in _DESCRIPTION.finditer(text):
+        line = to_single_line(match[2])
+        if line and "<" not in line:
+            descriptions.setdefault(match[1], shorten(line, MAX_CHARS))
+    return descriptions
