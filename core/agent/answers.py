@@ -6,26 +6,25 @@ changed, that statement also answers questions about the earlier state.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime, tzinfo
-from functools import cache
 from math import ceil
 
-from core.facts.changes import (
-    Reading,
-    find_values,
-    languages_of,
-    read_changes,
-    starts_later,
-    topic_words_in,
-    topics_of,
+from core.agent.quotes import (
+    MIN_SHARED_CHARS,
+    MIN_STEM_CHARS,
+    AskedQuestion,
+    Quote,
+    distinct_words,
+    is_distinctive,
+    plain_text,
+    words_in,
 )
-from core.facts.wording import have_same_stem, split_sentences
+from core.facts.changes import find_values, languages_of
+from core.facts.wording import split_sentences
 from core.search.query import plan_excluded
-from core.text.normalize import fold, is_unspaced, language_data, plain_with_offsets, words_of
-from core.text.terms import content_words, names_in, query_terms, word_terms
+from core.text.normalize import is_unspaced, words_of
+from core.text.terms import names_in, query_terms
 from core.types import Json
 
 MAX_QUOTES = 5
@@ -37,194 +36,18 @@ LINE_CHARS = 100
 """A line of a chat has about this many characters. Longer quotes count as several lines."""
 MIN_RELEVANCE = 0.5
 """A statement answers a question if it covers at least this share of the question's words."""
-NAME_WEIGHT = 2
-MIN_STEM_CHARS = 3
-"""Words of at most this length have no endings."""
 MAX_FOLLOW_UP_CHARS = 300
 MIN_COMPOUND_CHARS = 9
 """A shorter German word isn't taken for a compound."""
 MAX_FOLLOW_UP_WORDS = 60
 MAX_SUBJECT_CHARS = 4
 """The subject of a text without spaces has at most so many characters."""
-MIN_SHARED_CHARS = 1
-"""A word that two statements have in common must be longer than this."""
-
-
-@dataclass(eq=False, slots=True)
-class Quote:
-    """A message or fact that may answer a question."""
-
-    text: str
-    at: datetime
-    # The speaker as the subject of a sentence: "You", "I", "Ben".
-    speaker: str
-    # Whether the asker typed the text.
-    is_askers: bool = False
-    session_id: int | None = None
-    message_id: int | None = None
-    # The rank in the results of the search, or None if the search didn't match this message.
-    rank: int | None = None
-    # The end of the time in which the statement held, as a clause: "until May 2027, no longer so".
-    end: str = ""
-    # The share of the question's words that the statement covers, from 0 to 1.
-    relevance: float = 0.0
-    # Whether it stands below a message of the same conversation that it touches.
-    follows: bool = False
-    # The later statement that replaced this one.
-    replaced_by: Quote | None = None
-    reading: Reading = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.reading = read_changes(self.text)
-
-    @property
-    def is_over(self) -> bool:
-        return bool(self.end) or self.replaced_by is not None
-
-
-class AskedQuestion:
-    """A question, analysed so that statements can be compared with it."""
-
-    def __init__(self, text: str, now: datetime) -> None:
-        self.text = text
-        self.now = now
-        self.reading = read_changes(text)
-        self.topic_words = topic_words_in(text)
-        self.topics = {topic for topics in self.topic_words.values() for topic in topics}
-        self.names = {name.casefold() for name in names_in(text)}
-        # The words that belong to no topic. They must occur in a statement literally.
-        self.words = [
-            word
-            for word in _content_words(self._separate_topics(text))
-            if not self._is_of_topic(word)
-        ]
-
-    def _separate_topics(self, text: str) -> str:
-        """Return a text with spaces around topic words that are written without spaces.
-
-        Otherwise, the last letter of one and the first letter of the next would form a word.
-        """
-        for topic_word in self.topic_words:
-            if is_unspaced(topic_word) and len(topic_word) > 1:
-                text = text.replace(topic_word, f" {topic_word} ")
-        return text
-
-    def _is_of_topic(self, word: str) -> bool:
-        """Whether a word is one of the topic words, or a part of one without spaces.
-
-        Parts of a question word, such as "哪", count as well.
-        """
-        if is_unspaced(word):
-            if len(word) == 1 or not _question_characters().isdisjoint(word):
-                return True
-            return any(word in topic or topic in word for topic in self.topic_words)
-        return any(word in topic.split() for topic in self.topic_words)
-
-    @property
-    def unspaced_subject(self) -> str:
-        """The word without spaces with which the question begins, or "" if a topic begins it."""
-        word = next((word for word in self.words if is_unspaced(word)), "")
-        start = _plain(self.text).find(word)
-        begins = [_plain(self.text).find(topic) for topic in self.topic_words]
-        return "" if any(0 <= begin < start for begin in begins) else word
-
-    def find_missing(self, text: str) -> list[str]:
-        """Return the words without a topic that a text doesn't contain."""
-        words = _Words(text)
-        return [word for word in self.words if not words.contain(word)]
-
-    def measure(self, quote: Quote) -> float:
-        """Return the share of the question's words that a statement covers, from 0 to 1.
-
-        A name counts more than other words.
-        """
-        weights = {word: NAME_WEIGHT if self.is_name(word) else 1 for word in self.words}
-        total = sum(weights.values()) + len(self.topic_words)
-        if not total:
-            return 0.0
-        missing = self.find_missing(quote.text)
-        covered_weight = sum(weight for word, weight in weights.items() if word not in missing)
-        topics = quote.reading.topics
-        covered_weight += sum(not topics.isdisjoint(word) for word in self.topic_words.values())
-        return covered_weight / total
-
-    def is_name(self, word: str) -> bool:
-        """Whether a word of the question is a part of a name, or a word without spaces."""
-        if is_unspaced(word):
-            return len(word) > 1
-        # In German, every noun has a capital letter.
-        if languages_of(self.text) == ("german",):
-            return False
-        return any(word in _plain(name) for name in self.names)
-
-    def penalty(self, quote: Quote, others: Sequence[Quote]) -> int:
-        """Return 0 for a statement about the asker's present, or more for another statement.
-
-        The penalty is 1 for a statement about the past, a later or limited time, or an unreal case,
-        unless the question asks for that. It is 2 for a statement about another person.
-        """
-        if self._is_about_other(quote, others):
-            return 2
-        kinds = quote.reading.kinds
-        if starts_later(quote.text, quote.at.date(), self.now.date()) and self._asks_for_state():
-            return 1
-        for kind in ("unreal", "past", "temporary"):
-            if kind in kinds and kind not in self.reading.kinds:
-                return 1
-        return 0
-
-    def _asks_for_state(self) -> bool:
-        """Whether the question asks for a state, and not for a plan."""
-        return bool(self.topics) and "plan" not in self.topics and "when" not in self.reading.kinds
-
-    def _is_about_asker(self) -> bool:
-        """Whether the question is about its asker, or names nobody."""
-        if "speaker" in self.reading.kinds or languages_of(self.text) == ("german",):
-            return True
-        return "other" not in self.reading.kinds and not self.names
-
-    def _is_about_other(self, quote: Quote, others: Sequence[Quote]) -> bool:
-        """Whether a statement is about a person whom neither question nor asker mention."""
-        if not self._is_about_asker():
-            return False
-        question_words = _Words(self.text)
-        if "other" in quote.reading.kinds:
-            person = quote.reading.person
-            if not self.topics.isdisjoint(topics_of(person)):
-                # "My son" belongs to "what are my children called?".
-                return False
-            # "my cousin" is in "when is my cousin's birthday?", but "my" alone isn't.
-            person_words = _content_words(person) if is_unspaced(person) else words_of(person)[-1:]
-            return not any(map(question_words.contain, person_words))
-        if "speaker" in quote.reading.kinds:
-            return False
-        opening_name = _find_opening_name(quote.text)
-        if opening_name is None:
-            return False
-        name = _plain(opening_name)
-        if question_words.contain(name):
-            return False
-        return not any(_Words(other.text).contain(name) for other in others if other is not quote)
-
-
-_OPENING_WORD = re.compile(r"[^\W\d_]+")
-_GERMAN_SUBJECT = re.compile(r"([A-ZÄÖÜ]\w+) (?:hat|ist|war|\w{2,}t)(?!\w)")
-"""A name and a verb: "Jonas fährt". Most nouns have an article or other words around them."""
-
-
-def _find_opening_name(text: str) -> str | None:
-    """Return the name with which a message begins, or None."""
-    languages = languages_of(text)
-    if languages == ("german",):
-        match = _GERMAN_SUBJECT.match(text)
-        name = match[1] if match is not None else None
-    else:
-        match = _OPENING_WORD.match(text)
-        is_name = match is not None and match[0][0].isupper() and names_in(f"x {text}")
-        name = match[0] if match is not None and is_name else None
-    if name is None or ("german" in languages and _german_nouns().fullmatch(_plain(name))):
-        return None
-    return name
+MIN_SIGNS = 3.0
+"""A later statement stands before an earlier one if `_count_signs` returns at least this."""
+MAX_SHARED_WORDS = 2
+"""More words that two statements share are no further sign."""
+MAX_STATEMENTS_WITH_WORD = 3
+"""A word in more statements doesn't show that two of them are about the same thing."""
 
 
 def drop_excluded(question: str, quotes: Iterable[Quote]) -> list[Quote]:
@@ -233,7 +56,7 @@ def drop_excluded(question: str, quotes: Iterable[Quote]) -> list[Quote]:
     return [
         quote
         for quote in quotes
-        if not excluded_words or not any(map(_Words(quote.text).contain, excluded_words))
+        if not excluded_words or not any(map(words_in(quote.text).contain, excluded_words))
     ]
 
 
@@ -311,20 +134,30 @@ def _find_answers(question: AskedQuestion, own: list[Quote]) -> list[Quote]:
     for index, quote in enumerate(own):
         if not penalties[id(quote)]:
             _replace_earlier(question, quote, own[:index], penalties)
+    for index, quote in enumerate(own):
+        if not penalties[id(quote)] and not quote.is_over:
+            _outrank_earlier(question, quote, own[:index], own)
     answers = [quote for quote in own if quote.relevance >= MIN_RELEVANCE]
     # A statement that replaced an answer is an answer, too.
     for quote in list(answers):
         if quote.replaced_by is not None and quote.replaced_by not in answers:
             answers.append(quote.replaced_by)
 
-    def order(quote: Quote) -> tuple[bool, bool, int, int, float]:
+    def order(quote: Quote) -> tuple[bool, bool, int, bool, int, float]:
         """Sort by what holds, then by relevance, and the latest first. Others' come last."""
         penalty = penalties[id(quote)]
         relevance = round(2 * quote.relevance)
         if "still" in question.reading.kinds:
             # "Do we still have Clover?" asks for the latest statement about Clover.
             relevance = 2
-        return penalty > 1, quote.is_over, penalty, -relevance, -quote.at.timestamp()
+        return (
+            penalty > 1,
+            quote.is_over,
+            penalty,
+            quote.is_outranked,
+            -relevance,
+            -quote.at.timestamp(),
+        )
 
     return sorted(answers, key=order)
 
@@ -393,6 +226,75 @@ def _replace_earlier(
             other.replaced_by = quote
 
 
+def _outrank_earlier(
+    question: AskedQuestion, quote: Quote, earlier: Sequence[Quote], own: Sequence[Quote]
+) -> None:
+    """Put a statement before earlier ones that it probably follows, without calling them over."""
+    for other in earlier:
+        if other.is_over or other.relevance < MIN_RELEVANCE:
+            continue
+        if _count_signs(question, quote, other, own) >= MIN_SIGNS:
+            other.is_outranked = True
+            quote.relevance = max(quote.relevance, other.relevance)
+
+
+def _count_signs(
+    question: AskedQuestion, newer: Quote, older: Quote, own: Sequence[Quote]
+) -> float:
+    """Return how strongly a newer statement seems to follow an older one, in points.
+
+    The points count words and topics in common, words of the question, a word of change, and
+    another value of the same form. Without anything in common there are none.
+    """
+    if not newer.reading.holds or "addition" in newer.reading.kinds:
+        return 0.0
+    if _leaves_out_subject(question, newer, older):
+        return 0.0
+    shared_count = len(_list_shared_words(question, newer, older, own))
+    has_common_topic = bool(newer.reading.topics & older.reading.topics & question.topics)
+    if not shared_count and not newer.relevance and not has_common_topic:
+        return 0.0
+    signs = 2.0 * min(MAX_SHARED_WORDS, shared_count) + 2.0 * newer.relevance
+    if _has_other_topic(question, newer, older):
+        signs -= 2
+    if not newer.reading.kinds.isdisjoint(("change", "correction")):
+        signs += 2
+    if has_common_topic:
+        signs += 1
+    if "speaker" in newer.reading.kinds:
+        signs += 1
+    return signs + _weigh_new_value(newer, older)
+
+
+def _list_shared_words(
+    question: AskedQuestion, newer: Quote, older: Quote, own: Sequence[Quote]
+) -> list[str]:
+    """Return the distinctive words of both statements that the question doesn't contain."""
+    newer_words = words_in(newer.text)
+    shared = [
+        word
+        for word in dict.fromkeys(distinct_words(older.text))
+        if is_distinctive(word, older) and newer_words.contain(word) and word not in question.words
+    ]
+    return [
+        word
+        for word in shared
+        if sum(words_in(other.text).contain(word) for other in own) <= MAX_STATEMENTS_WITH_WORD
+    ]
+
+
+def _weigh_new_value(newer: Quote, older: Quote) -> float:
+    """Return points for another day, time, number or name than in the older statement."""
+    old_values = find_values(older.text)
+    for form, values in find_values(newer.text).items():
+        if form in old_values and not values <= old_values[form]:
+            return 1.5
+    # The first word of a text has a capital in any case, so a word is put before it.
+    old_names = set(names_in(f"x {older.text}"))
+    new_names = set(names_in(f"x {newer.text}"))
+    return 1.0 if old_names and new_names - old_names else 0.0
+
+
 def _has_new_value(newer: Quote, older: Quote) -> bool:
     """Whether a relevant statement gives another day, time or number than an older one."""
     if newer.relevance < MIN_RELEVANCE or not newer.reading.holds:
@@ -411,19 +313,46 @@ def _share_subject(question: AskedQuestion, newer: Quote, older: Quote) -> bool:
 
     "Maya has quit piano" replaces "Maya and Finn take piano" only in answers about Maya.
     """
-    newer_words = _Words(newer.text)
-    older_words = _Words(older.text)
-    missing = [word for word in question.find_missing(newer.text) if older_words.contain(word)]
-    if any(question.is_name(word) and not is_unspaced(word) for word in missing):
-        return False
-    # In text without spaces, the question begins with its subject.
+    newer_words = words_in(newer.text)
+    missing = _list_left_out(question, newer, older)
     if question.unspaced_subject in missing:
         return _names_former_value(question, newer, older)
+    if _leaves_out_subject(question, newer, older):
+        return False
     common_topics = newer.reading.topics & older.reading.topics & question.topics
     if common_topics and not missing:
         return True
-    own_words = [word for word in _content_words(older.text) if len(word) > MIN_SHARED_CHARS]
-    return any(map(newer_words.contain, own_words))
+    shared = [
+        word
+        for word in distinct_words(older.text)
+        if newer_words.contain(word) and (word in question.words or is_distinctive(word, older))
+    ]
+    # A word of the question shows the subject, too.
+    is_asked = any(word in question.words for word in shared)
+    return is_asked or len(shared) > _has_other_topic(question, newer, older)
+
+
+def _list_left_out(question: AskedQuestion, newer: Quote, older: Quote) -> list[str]:
+    """Return the words of the question that only the older statement contains."""
+    older_words = words_in(older.text)
+    return [word for word in question.find_missing(newer.text) if older_words.contain(word)]
+
+
+def _leaves_out_subject(question: AskedQuestion, newer: Quote, older: Quote) -> bool:
+    """Whether the newer statement lacks a name of the question, or its subject.
+
+    In text without spaces, the question begins with its subject.
+    """
+    missing = _list_left_out(question, newer, older)
+    if question.unspaced_subject in missing:
+        return True
+    return any(question.is_name(word) and not is_unspaced(word) for word in missing)
+
+
+def _has_other_topic(question: AskedQuestion, newer: Quote, older: Quote) -> bool:
+    """Whether a newer statement has a topic, but none of the question and the older one."""
+    topics = newer.reading.topics
+    return bool(topics) and topics.isdisjoint(question.topics | older.reading.topics)
 
 
 def _names_former_value(question: AskedQuestion, newer: Quote, older: Quote) -> bool:
@@ -433,77 +362,17 @@ def _names_former_value(question: AskedQuestion, newer: Quote, older: Quote) -> 
     """
     if "swap" not in newer.reading.kinds:
         return False
-    newer_words = _Words(newer.text)
-    start = _plain(older.text)[:MAX_SUBJECT_CHARS]
+    newer_words = words_in(newer.text)
+    start = plain_text(older.text)[:MAX_SUBJECT_CHARS]
     return any(
         newer_words.contain(word)
-        for word in _content_words(older.text)
+        for word in distinct_words(older.text)
         if len(word) > MIN_SHARED_CHARS and word not in start and word not in question.words
     )
 
 
-class _Words:
-    """The words of a text, compared without regard to their endings."""
-
-    def __init__(self, text: str) -> None:
-        self._plain = _plain(text)
-        self._words = words_of(self._plain)
-        self._terms = frozenset(word_terms(text))
-
-    def contain(self, word: str) -> bool:
-        """Whether the text contains a form of a word.
-
-        The last part of a compound counts, too: "Garten" and "Schrebergarten".
-        """
-        if is_unspaced(word):
-            return word in self._plain
-        if not self._terms.isdisjoint(word_terms(word)):
-            return True
-        return any(
-            len(own) > MIN_STEM_CHARS
-            and len(word) > MIN_STEM_CHARS
-            and (have_same_stem(word, own) or word.endswith(own) or own.endswith(word))
-            for own in self._words
-        )
-
-
-def _content_words(text: str) -> list[str]:
-    """Return the words of a text that distinguish it, in plain form.
-
-    Text without spaces is divided into pairs of characters.
-    """
-    words = content_words([word.casefold() for word in words_of(text) if not is_unspaced(word)])
-    plain_words = [_plain(word) for word in words]
-    unspaced_terms = [term for term in query_terms(text) if is_unspaced(term)]
-    return [word for word in (*plain_words, *unspaced_terms) if word not in _common_words()]
-
-
-@cache
-def _common_words() -> frozenset[str]:
-    """Return words that occur in questions about anything, such as "still"."""
-    words: str = language_data("changes", "core.facts")["common"]["words"]
-    return frozenset(words.split())
-
-
-@cache
-def _german_nouns() -> re.Pattern[str]:
-    """Return a pattern for nouns with which German messages begin without an article."""
-    return re.compile("|".join(language_data("changes", "core.facts")["german"]["nouns"]))
-
-
-@cache
-def _question_characters() -> frozenset[str]:
-    """Return characters of question words of languages without spaces."""
-    characters: str = language_data("changes", "core.facts")["common"]["question_characters"]
-    return frozenset(fold(characters))
-
-
 def _plain_words(text: str) -> str:
-    return " ".join(words_of(_plain(text)))
-
-
-def _plain(text: str) -> str:
-    return plain_with_offsets(fold(text))[0].casefold()
+    return " ".join(words_of(plain_text(text)))
 
 
 def render_quotes(question: AskedQuestion, quotes: Sequence[Quote], zone: tzinfo) -> str:

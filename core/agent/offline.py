@@ -26,7 +26,7 @@ from core.text.terms import is_smalltalk
 from core.types import Completion, Json, Request
 
 if TYPE_CHECKING:
-    from core.agent.answers import Quote
+    from core.agent.quotes import Quote
 
 OFFLINE_MODEL = "offline"
 NO_MODEL = "No model is configured"
@@ -234,12 +234,12 @@ class OfflineModel:
 
         # Imported here because only questions need it.
         from core.agent.answers import (
-            AskedQuestion,
             drop_excluded,
             follow_up_query,
             rank_quotes,
             render_quotes,
         )
+        from core.agent.quotes import AskedQuestion
 
         asked_question = AskedQuestion(question, _time_of_last_message(messages, self._zone))
         collected = self._collect_quotes(messages, question, results)
@@ -263,7 +263,8 @@ class OfflineModel:
         self, messages: Sequence[Json], question: str, results: Sequence[_ToolResult]
     ) -> list[Quote]:
         """Return the results of the searches and the statements of this conversation, each once."""
-        from core.agent.answers import Quote, add_facts
+        from core.agent.answers import add_facts
+        from core.agent.quotes import Quote
 
         quotes: dict[object, Quote] = {}
         question_lines = question.split("\n")
@@ -315,7 +316,7 @@ def _add_messages(quotes: dict[object, Quote], found: Json, *, is_ranked: bool) 
 
     Without `is_ranked`, only statements of the asker are added.
     """
-    from core.agent.answers import Quote
+    from core.agent.quotes import Quote
 
     ranks = _rank_matches(found) if is_ranked else {}
     for session in found["sessions"]:

@@ -51,6 +51,9 @@ PHONE_DIGITS = 7
 FUTURE_DAYS = 330
 """A day without a year lies at most this many days after the message that names it."""
 
+MAX_MONTH_SHIFT = 31
+"""The beginning of a week or month moves by at most this many days less or more than the day."""
+
 _LATIN = ("english", "german", "french", "spanish", "portuguese", "turkish")
 _OWN_LANGUAGES = frozenset((*UNSPACED_LANGUAGES, *_LATIN, "russian"))
 _HANGUL = re.compile("[\uac00-\ud7a3]")
@@ -62,6 +65,18 @@ _CLOCK = re.compile(r"\d{1,2}(?:[:.h]\d{2}| ?(?:uhr|h|am|pm|時|时|点|點|시)
 _FIGURE = re.compile(r"\d[\d.,-]*")
 WEEKDAY_CHARS = 6
 """This many first letters distinguish the weekdays of a language, whatever their endings are."""
+MIN_INFLECTED_CHARS = 4
+"""Words of topics with at least this many letters have endings."""
+_ENDINGS = {
+    "english": "s?",
+    "german": "(?:e|en|er|es|n|s)?",
+    "french": "[sx]?",
+    "spanish": "(?:e?s)?",
+    "portuguese": "(?:e?s)?",
+    "russian": r"\w{0,3}",
+    "turkish": r"\w{0,6}",
+}
+"""The endings of nouns in the languages whose lists of topics have words with spaces."""
 _MAIL = re.compile(r"\S+@\S+\.\w")
 
 
@@ -95,8 +110,7 @@ def read_changes(text: str) -> Reading:
     person = ""
     for kind in get_args(ChangeKind):
         for language in languages:
-            pattern = _change_pattern(language, kind)
-            match = pattern.search(plain)
+            match = _find(plain, kind, language)
             # Another person is the subject only at the beginning of a message.
             is_certain = len(languages) == 1 or language in UNSPACED_LANGUAGES
             if match and (kind != "other" or _is_opening(match, language, is_certain=is_certain)):
@@ -111,14 +125,41 @@ def read_changes(text: str) -> Reading:
     return Reading(frozenset(kinds), topics_of(text), person)
 
 
+def _find(plain: str, kind: ChangeKind, language: str) -> re.Match[str] | None:
+    """Find an expression of a kind. "From this week" isn't a stay of a week."""
+    for match in _change_pattern(language, kind).finditer(plain):
+        if kind != "temporary" or not _since_pattern().search(plain[: match.start()]):
+            return match
+    return None
+
+
+@cache
+def _since_pattern() -> re.Pattern[str]:
+    expressions: list[str] = language_data("changes", "core.facts")["shared"]["since"]
+    return re.compile(rf"(?<!\w)(?:{'|'.join(expressions)}) ?$")
+
+
 def _is_opening(match: re.Match[str], language: str, *, is_certain: bool) -> bool:
     """Whether a message begins with a person, perhaps after words such as "by the way".
 
-    In Spanish, "he" is a verb and "el" an article.
+    A person who is followed by a verb is a subject in any place: "looks like my sister is". In
+    Spanish, "he" is a verb and "el" an article.
     """
+    if _is_subject(match, language):
+        return True
     if words_of(_change_pattern(language, "filler").sub(" ", match.string[: match.start()])):
         return False
     return is_certain or len(match[0]) > MAX_AMBIGUOUS_CHARS
+
+
+def _is_subject(match: re.Match[str], language: str) -> bool:
+    """Whether a person is the first one in a message and is followed by a verb."""
+    if language not in _LATIN or len(match[0]) <= MAX_AMBIGUOUS_CHARS:
+        return False
+    before, after = match.string[: match.start()], match.string[match.end() :]
+    if _change_pattern(language, "speaker").search(before):
+        return False
+    return _change_pattern(language, "predicate").match(after) is not None
 
 
 @lru_cache(maxsize=500)
@@ -207,11 +248,15 @@ def starts_later(text: str, said_on: date, today: date) -> bool:
     if "start" not in read_changes(text).kinds:
         return False
     horizon = said_on + timedelta(days=FUTURE_DAYS)
-    # A day such as "last night" is relative to the day of the message.
-    relative_days = {first + FUTURE_DAYS for first, _ in find_periods(text, said_on)}
+    # The message is read twice, because a day such as "this week" is relative to its day, and a
+    # day without a year, such as "1 April", is the next one.
+    early, late = (
+        [date.fromordinal(first) for first, _ in find_periods(text, at)]
+        for at in (said_on, horizon)
+    )
     first_days = [
-        date.fromordinal(first - FUTURE_DAYS if first in relative_days else first)
-        for first, _ in find_periods(text, horizon)
+        first if abs((last - first).days - FUTURE_DAYS) <= MAX_MONTH_SHIFT else last
+        for first, last in zip(early, late, strict=False)
     ]
     return any(first > max(today, said_on) for first in first_days if first <= horizon)
 
@@ -222,7 +267,7 @@ def _plain(text: str) -> str:
 
 @cache
 def _change_pattern(
-    language: str, kind: ChangeKind | Literal["filler", "weekday"]
+    language: str, kind: ChangeKind | Literal["filler", "predicate", "weekday"]
 ) -> re.Pattern[str]:
     expressions = language_data("changes", "core.facts")[language][kind]
     return compile_expressions(expressions, language)
@@ -237,14 +282,21 @@ def _topic_patterns(language: str) -> Mapping[str, re.Pattern[str]]:
         if language in UNSPACED_LANGUAGES:
             # Short names such as "rio" would be found inside of other words.
             names = [name for name in names if not name.isascii()]
-        patterns[topic] = compile_expressions(map(_word_expression, words + names), language)
+        expressions = [_word_expression(word, language) for word in words + names]
+        patterns[topic] = compile_expressions(expressions, language)
     return patterns
 
 
-def _word_expression(word: str) -> str:
-    """Return the expression for a word of the list: `*` means any ending, and `_` a space."""
+def _word_expression(word: str, language: str) -> str:
+    """Return the expression for a word of the list: `*` means any ending, and `_` a space.
+
+    Longer words may have the endings of their language in any case.
+    """
     plain = re.escape(plain_with_offsets(fold(word.replace("_", " ")))[0])
-    return plain.replace(r"\*", r"\w*")
+    expression = plain.replace(r"\*", r"\w*")
+    if len(word) >= MIN_INFLECTED_CHARS and word[-1].isalpha():
+        expression += _ENDINGS.get(language, "")
+    return expression
 
 
 @cache

@@ -8,14 +8,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from core.agent.answers import (
-    AskedQuestion,
-    Quote,
-    add_facts,
-    follow_up_query,
-    rank_quotes,
-    render_quotes,
-)
+from core.agent.answers import add_facts, follow_up_query, rank_quotes, render_quotes
+from core.agent.quotes import AskedQuestion, Quote
 
 START = datetime(2026, 3, 2, 9, tzinfo=UTC)
 
@@ -64,6 +58,12 @@ wann ist der Werkstatttermin? | der Werkstatttermin ist am 3. Mai | Werkstatt ha
 내 최애 과자 뭐야? | 내 최애 과자는 새우깡이야 | 요즘은 꼬깔콘이 최애야 | 꼬깔콘
 資源ごみの日はいつ? | 資源ごみの日は火曜 | 今週から資源ごみの日は木曜に変わった | 木曜
 quando viajo pra Natal? | viajo pra Natal dia 2 de maio | remarquei Natal pro dia 9 de maio | 9 de maio
+which e-reader do I have? | reading everything on my Kobo | the Kobo's screen cracked, the kids got me a Paperwhite | Paperwhite
+who's our electricity supplier? | we're with Octopus for the electricity | electricity is E.ON as of this month | E.ON
+what's the baby called? | the baby's going to be called Rufus | she's here! so Rufus is out, meet Ottilie | Ottilie
+how many sets of squats should I do? | physio says two sets of squats a day | physio says three sets from here | three
+how do I get to work? | I get to work on an old Raleigh | someone nicked the Raleigh so I take the 47 bus | 47
+¿en qué barrio vivo? | comparto piso en Lavapiés | por fin sola, en un estudio en Carabanchel | Carabanchel
 どっちを使ってる、ギターとベース? | ギターを使ってる | ギターはやめて、今はベースにしてる | ベース
 """
 STAYS = """
@@ -72,6 +72,10 @@ where do I live? | I live in Cork | staying in Dublin for a week | Cork
 which instrument do I play? | I play the violin | I used to play the drums | violin
 where do we live? | we live in Jena | we nearly moved to Gera | Jena
 does Tom take karate? | Ida and Tom both do karate | Ida quit karate | Tom
+what am I allergic to? | I'm allergic to penicillin | turns out my flatmate is allergic to latex | penicillin
+does Ella go to scouts? | Sam and Ella both go to scouts | Sam dropped scouts for judo | Ella
+where's my desk? | my desk is on the third floor | first night in Hastings! mattress on the floor, no curtains | desk
+wann ist der TÜV? | der TÜV ist am 12. um neun | Nachbar hat sich einen Tesla gekauft | TÜV
 who do I bank with? | I bank with Triodos | thought about going to Monzo but can't be bothered | Triodos
 what's my rent? | my rent is 850 | Gemma's rent went up to 990 | 850
 how do I get to work? | I take the 12 tram to work | by the way, my flatmate cycles to work now | tram

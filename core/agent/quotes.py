@@ -1,0 +1,318 @@
+"""Questions and the statements that may answer them, analysed so that they can be compared.
+
+A question has words that must occur in a statement, and topics such as "home", of which any word
+may occur. Names count more than other words.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import cache, lru_cache
+
+from core.dates.mentions import month_number
+from core.facts.changes import (
+    Reading,
+    find_values,
+    languages_of,
+    read_changes,
+    starts_later,
+    topic_words_in,
+    topics_of,
+)
+from core.facts.wording import have_same_stem
+from core.text.normalize import fold, is_unspaced, language_data, plain_with_offsets, words_of
+from core.text.terms import content_words, names_in, query_terms, word_terms
+
+NAME_WEIGHT = 2
+MIN_STEM_CHARS = 3
+"""Words of at most this length have no endings."""
+MIN_SHARED_CHARS = 1
+"""A word without spaces that two statements have in common must be longer than this."""
+MIN_DISTINCTIVE_CHARS = 4
+"""A word that isn't a name shows what a statement is about if it has at least this length."""
+MAX_CACHED_TEXTS = 500
+PRONOUNS = ("he", "she", "er", "sie", "il", "elle")
+_SUBJECT_LANGUAGES = (("english",), ("german",), ("french",))
+"""In these languages, a statement has a subject."""
+_INNER_NAME = re.compile(r"(?<=[\w,] )[A-Z][a-z]{2,}(?!\w)")
+_POSSESSIVE_NAME = re.compile(r"\w+['’]s ")
+_OPENING_WORD = re.compile(r"[^\W\d_]+")
+_GERMAN_SUBJECT = re.compile(r"([A-ZÄÖÜ]\w+) (?:hat|ist|war|\w{2,}t)(?!\w)")
+"""A name and a verb: "Jonas fährt". Most nouns have an article or other words around them."""
+
+
+@dataclass(eq=False, slots=True)
+class Quote:
+    """A message or fact that may answer a question."""
+
+    text: str
+    at: datetime
+    # The speaker as the subject of a sentence: "You", "I", "Ben".
+    speaker: str
+    # Whether the asker typed the text.
+    is_askers: bool = False
+    session_id: int | None = None
+    message_id: int | None = None
+    # The rank in the results of the search, or None if the search didn't match this message.
+    rank: int | None = None
+    # The end of the time in which the statement held, as a clause: "until May 2027, no longer so".
+    end: str = ""
+    # The share of the question's words that the statement covers, from 0 to 1.
+    relevance: float = 0.0
+    # Whether it stands below a message of the same conversation that it touches.
+    follows: bool = False
+    # The later statement that replaced this one.
+    replaced_by: Quote | None = None
+    # Whether a later statement about the same thing stands before this one.
+    is_outranked: bool = False
+    reading: Reading = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.reading = read_changes(self.text)
+
+    @property
+    def is_over(self) -> bool:
+        return bool(self.end) or self.replaced_by is not None
+
+
+def _find_inner_names(text: str) -> list[str]:
+    """Return the words with a capital inside a question, in plain form, except days and months.
+
+    `names_in` leaves out names that are words of another language, such as "Ella".
+    """
+    if languages_of(text) == ("german",):
+        return []
+    words = [plain_text(match[0]) for match in _INNER_NAME.finditer(text)]
+    return [word for word in words if not month_number(word) and not find_values(word)]
+
+
+class AskedQuestion:
+    """A question, analysed so that statements can be compared with it."""
+
+    def __init__(self, text: str, now: datetime) -> None:
+        self.text = text
+        self.now = now
+        self.reading = read_changes(text)
+        self.topic_words = topic_words_in(text)
+        self.topics = {topic for topics in self.topic_words.values() for topic in topics}
+        self.names = {name.casefold() for name in names_in(text)}
+        # The question has no subject in the first person, in a language that needs one.
+        self.is_impersonal = languages_of(text) in _SUBJECT_LANGUAGES and not (
+            {"speaker", "other"} & self.reading.kinds
+        )
+        # The words that belong to no topic. They must occur in a statement literally.
+        self.words = [
+            word
+            for word in distinct_words(self._separate_topics(text))
+            if not self._is_of_topic(word)
+        ]
+        for name in _find_inner_names(text):
+            self.names.add(name)
+            if name not in self.words:
+                self.words.append(name)
+
+    def _separate_topics(self, text: str) -> str:
+        """Return a text with spaces around topic words that are written without spaces.
+
+        Otherwise, the last letter of one and the first letter of the next would form a word.
+        """
+        for topic_word in self.topic_words:
+            if is_unspaced(topic_word) and len(topic_word) > 1:
+                text = text.replace(topic_word, f" {topic_word} ")
+        return text
+
+    def _is_of_topic(self, word: str) -> bool:
+        """Whether a word is one of the topic words, or a part of one without spaces.
+
+        Parts of a question word, such as "哪", count as well.
+        """
+        if is_unspaced(word):
+            if len(word) == 1 or not _question_characters().isdisjoint(word):
+                return True
+            return any(word in topic or topic in word for topic in self.topic_words)
+        return any(word in topic.split() for topic in self.topic_words)
+
+    @property
+    def unspaced_subject(self) -> str:
+        """The word without spaces with which the question begins, or "" if a topic begins it."""
+        word = next((word for word in self.words if is_unspaced(word)), "")
+        start = plain_text(self.text).find(word)
+        begins = [plain_text(self.text).find(topic) for topic in self.topic_words]
+        return "" if any(0 <= begin < start for begin in begins) else word
+
+    def find_missing(self, text: str) -> list[str]:
+        """Return the words without a topic that a text doesn't contain."""
+        words = words_in(text)
+        return [word for word in self.words if not words.contain(word)]
+
+    def measure(self, quote: Quote) -> float:
+        """Return the share of the question's words that a statement covers, from 0 to 1.
+
+        A name counts more than other words.
+        """
+        weights = {word: NAME_WEIGHT if self.is_name(word) else 1 for word in self.words}
+        total = sum(weights.values()) + len(self.topic_words)
+        if not total:
+            return 0.0
+        missing = self.find_missing(quote.text)
+        covered_weight = sum(weight for word, weight in weights.items() if word not in missing)
+        topics = quote.reading.topics
+        covered_weight += sum(not topics.isdisjoint(word) for word in self.topic_words.values())
+        return covered_weight / total
+
+    def is_name(self, word: str) -> bool:
+        """Whether a word of the question is a part of a name, or a word without spaces."""
+        if is_unspaced(word):
+            return len(word) > 1
+        # In German, every noun has a capital letter.
+        if languages_of(self.text) == ("german",):
+            return False
+        return any(word in plain_text(name) for name in self.names)
+
+    def penalty(self, quote: Quote, others: Sequence[Quote]) -> int:
+        """Return 0 for a statement about the asker's present, or more for another statement.
+
+        The penalty is 1 for a statement about the past, a later or limited time, or an unreal case,
+        unless the question asks for that. It is 2 for a statement about another person.
+        """
+        if self._is_about_other(quote, others):
+            return 2
+        kinds = quote.reading.kinds
+        if starts_later(quote.text, quote.at.date(), self.now.date()) and self._asks_for_state():
+            return 1
+        for kind in ("unreal", "past", "temporary"):
+            if kind in kinds and kind not in self.reading.kinds:
+                return 1
+        return 0
+
+    def _asks_for_state(self) -> bool:
+        """Whether the question asks for a state, and not for a plan."""
+        return "plan" not in self.topics and self.reading.kinds.isdisjoint(("when", "start"))
+
+    def _is_about_asker(self) -> bool:
+        """Whether the question is about its asker, or names nobody."""
+        if "speaker" in self.reading.kinds or languages_of(self.text) == ("german",):
+            return True
+        return "other" not in self.reading.kinds and not self.names
+
+    def _is_about_other(self, quote: Quote, others: Sequence[Quote]) -> bool:
+        """Whether a statement is about a person whom neither question nor asker mention."""
+        if not self._is_about_asker():
+            return False
+        question_words = words_in(self.text)
+        if "other" in quote.reading.kinds:
+            person = quote.reading.person
+            if not self.topics.isdisjoint(topics_of(person)):
+                # "My son" belongs to "what are my children called?".
+                return False
+            # "my cousin" is in "when is my cousin's birthday?", but "my" alone isn't.
+            person_words = distinct_words(person) if is_unspaced(person) else words_of(person)[-1:]
+            if self.is_impersonal and quote.reading.person in PRONOUNS:
+                return False
+            return not any(map(question_words.contain, person_words))
+        if "speaker" in quote.reading.kinds:
+            return False
+        if self.is_impersonal and not _POSSESSIVE_NAME.match(quote.text):
+            return False
+        opening_name = _find_opening_name(quote.text)
+        if opening_name is None:
+            return False
+        name = plain_text(opening_name)
+        if question_words.contain(name):
+            return False
+        return not any(
+            name in words_of(plain_text(other.text)) for other in others if other is not quote
+        )
+
+
+def _find_opening_name(text: str) -> str | None:
+    """Return the name with which a message begins, or None."""
+    languages = languages_of(text)
+    if languages == ("german",):
+        match = _GERMAN_SUBJECT.match(text)
+        name = match[1] if match is not None else None
+    else:
+        match = _OPENING_WORD.match(text)
+        is_name = match is not None and match[0][0].isupper() and names_in(f"x {text}")
+        name = match[0] if match is not None and is_name else None
+    if name is None or ("german" in languages and _german_nouns().fullmatch(plain_text(name))):
+        return None
+    return name
+
+
+@lru_cache(maxsize=MAX_CACHED_TEXTS)
+def words_in(text: str) -> Words:
+    """Analyse the words of a text."""
+    return Words(text)
+
+
+class Words:
+    """The words of a text, compared without regard to their endings."""
+
+    def __init__(self, text: str) -> None:
+        self._plain = plain_text(text)
+        self._words = words_of(self._plain)
+        self._terms = frozenset(word_terms(text))
+
+    def contain(self, word: str) -> bool:
+        """Whether the text contains a form of a word.
+
+        The last part of a compound counts, too: "Garten" and "Schrebergarten".
+        """
+        if is_unspaced(word):
+            return word in self._plain
+        if word in self._words or not self._terms.isdisjoint(word_terms(word)):
+            return True
+        return any(
+            len(own) > MIN_STEM_CHARS
+            and len(word) > MIN_STEM_CHARS
+            and (have_same_stem(word, own) or word.endswith(own) or own.endswith(word))
+            for own in self._words
+        )
+
+
+def distinct_words(text: str) -> list[str]:
+    """Return the words of a text that distinguish it, in plain form.
+
+    Text without spaces is divided into pairs of characters.
+    """
+    words = content_words([word.casefold() for word in words_of(text) if not is_unspaced(word)])
+    plain_words = [plain_text(word) for word in words]
+    unspaced_terms = [term for term in query_terms(text) if is_unspaced(term)]
+    return [word for word in (*plain_words, *unspaced_terms) if word not in _common_words()]
+
+
+@cache
+def _common_words() -> frozenset[str]:
+    """Return words that occur in questions about anything, such as "still"."""
+    words: str = language_data("changes", "core.facts")["common"]["words"]
+    return frozenset(words.split())
+
+
+@cache
+def _german_nouns() -> re.Pattern[str]:
+    """Return a pattern for nouns with which German messages begin without an article."""
+    return re.compile("|".join(language_data("changes", "core.facts")["german"]["nouns"]))
+
+
+@cache
+def _question_characters() -> frozenset[str]:
+    """Return characters of question words of languages without spaces."""
+    characters: str = language_data("changes", "core.facts")["common"]["question_characters"]
+    return frozenset(fold(characters))
+
+
+def is_distinctive(word: str, quote: Quote) -> bool:
+    """Whether a word of a statement says more about its subject than "day" or "first"."""
+    if is_unspaced(word):
+        return len(word) > MIN_SHARED_CHARS
+    if len(word) >= MIN_DISTINCTIVE_CHARS:
+        return True
+    return any(word in plain_text(name).split() for name in names_in(f"x {quote.text}"))
+
+
+def plain_text(text: str) -> str:
+    return plain_with_offsets(fold(text))[0].casefold()
