@@ -8,7 +8,7 @@ hearsay, quotations and code are ignored. The patterns are in `data/patterns.tom
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from operator import add
@@ -28,6 +28,7 @@ from core.facts.patterns import (
     load_english_words,
     load_patterns,
     load_words,
+    naming_verbs,
 )
 from core.store.facts.facts import ALIAS_ATTRIBUTE
 from core.store.facts.rows import Fact, FactKind, FactOrigin, Grain
@@ -79,7 +80,8 @@ SingleAttribute = Literal[
 
 # A Chinese or Japanese date, perhaps with a year: "1990年5月3日".
 _EASTERN_DAY = re.compile(
-    r"(?:(?P<year>(?:19|20)\d\d)年)?(?P<month>1[0-2]|0?[1-9])月(?P<day>\d{1,2})[日号號]?"
+    r"(?:(?P<year>(?:19|20)\d\d)[年년] ?)?"
+    r"(?P<month>1[0-2]|0?[1-9])[月월] ?(?P<day>\d{1,2})[日号號일]?"
 )
 _CODE = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`", re.DOTALL)
 """A block of code between ``` marks, or a piece of code between ` marks."""
@@ -315,11 +317,8 @@ def _read_clause(clause: str, now: datetime, zone: ZoneInfo) -> Iterator[Claim]:
     if _is_uncertain(clause):
         return
     has_denial = claim_pattern("denial").search(clause) is not None
-    apposition = claim_pattern("apposition").search(clause)
-    if apposition is not None and not has_denial:
-        relation = apposition["what"].lower()
-        name = apposition["value"]
-        yield _relation_claim(f"My {relation} is {name}", relation, name)
+    if not has_denial:
+        yield from _find_named_relations(clause)
     for pattern in load_patterns():
         if has_denial and not pattern.may_deny:
             continue
@@ -329,6 +328,24 @@ def _read_clause(clause: str, now: datetime, zone: ZoneInfo) -> Iterator[Claim]:
         claim = _build_claim(pattern, match, clause, now, zone)
         if claim is not None:
             yield claim
+            return
+
+
+def _find_named_relations(clause: str) -> Iterator[Claim]:
+    """Yield the claim that a relative has a name: "my sister Ana" or "meine Schwester Ana"."""
+    apposition = claim_pattern("apposition").search(clause)
+    if apposition is not None:
+        relation = apposition["what"].lower()
+        name = apposition["value"]
+        yield _relation_claim(f"My {relation} is {name}", relation, name)
+        return
+    for language, verb in naming_verbs().items():
+        apposition = claim_pattern(f"apposition_{language}").search(clause)
+        if apposition is not None:
+            word, name = apposition["what"], apposition["value"]
+            relation = load_english_words("relations")[word.casefold()]
+            content = _capitalize(f"{apposition['owner']}{word} {verb} {name}")
+            yield _relation_claim(content, relation, name)
             return
 
 
@@ -392,9 +409,18 @@ def _subject_key(who: str) -> str:
     if not words or who in ("my", "My"):
         return ME
     if words[0].lower() not in ("my", "our"):
-        return entity_key(who)
+        return entity_key(" ".join(_drop_relation(words)))
     name_words = [word for word in words[1:] if word[:1].isupper()]
     return entity_key(" ".join(name_words or ["my", *words[1:]]))
+
+
+def _drop_relation(words: Sequence[str]) -> Sequence[str]:
+    """Return the name after a relation of another language: "Ana" for "meine Schwester Ana"."""
+    relations = load_english_words("relations")
+    for index, word in enumerate(words[:-1]):
+        if word.casefold() in relations:
+            return words[index + 1 :]
+    return words
 
 
 def _value_key(shape: Shape, value: str, clause: str) -> str | None:

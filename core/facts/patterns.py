@@ -21,6 +21,8 @@ LANGUAGES = (
     "russian",
     "chinese",
     "japanese",
+    "korean",
+    "turkish",
 )
 UNSPACED_LANGUAGES = ("chinese", "japanese", "korean")
 Shape = Literal["place", "name", "title", "thing", "date", "number", "free"]
@@ -118,6 +120,12 @@ def load_patterns() -> tuple[ClaimPattern, ...]:
         for meaning, texts in data[language].items():
             patterns += [ClaimPattern(text=text, **data["meanings"][meaning]) for text in texts]
     return tuple(patterns)
+
+
+def naming_verbs() -> Mapping[str, str]:
+    """Return the verb of statements about a name, such as "heißt", by language."""
+    verbs: Mapping[str, str] = _data()["named"]
+    return verbs
 
 
 @cache

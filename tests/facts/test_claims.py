@@ -1,5 +1,7 @@
 """What the rules take for a fact, since when it holds, and all that they leave alone."""
 
+# ruff: noqa: RUF001
+
 from __future__ import annotations
 
 from datetime import UTC, datetime
@@ -61,6 +63,25 @@ STATED = (
     ("Me llamo Carlos", "me|name", "carlos"),
     ("J'habite à Lyon depuis 2020", "me|home", "lyon"),
     ("Je suis allergique aux arachides", "me|allergy|arachides", "allergic"),
+    ("저는 부산에 살아요", "me|home", "부산"),
+    ("지난주에 대전으로 이사했어", "me|home", "대전"),
+    ("내 여동생 아나는 포르투에 살아", "아나|home", "포르투"),
+    ("제 생일은 5월 3일이에요", "me|birthday", "3.5"),
+    ("저는 삼성에서 일해요", "me|work", "삼성"),
+    ("나는 우유 알레르기가 있어", "me|allergy|우유", "allergic"),
+    ("Konya'da yaşıyorum", "me|home", "konya"),
+    ("Bursa'ya taşındık", "me|home", "bursa"),
+    ("Kız kardeşim Ana Porto'da yaşıyor", "ana|home", "porto"),
+    ("Doğum günüm 3 Mayıs", "me|birthday", "3.5"),
+    ("Garanti Bankası'nda çalışıyorum", "me|work", "garanti bankasi"),
+)
+
+NAMED_RELATIONS = (
+    ("My sister Ana lives in Porto", "My sister is Ana"),
+    ("Meine Schwester Ana wohnt in Porto", "Meine Schwester heißt Ana"),
+    ("Ma sœur Ana habite à Porto", "Ma sœur s'appelle Ana"),
+    ("Mi hermana Ana vive en Porto", "Mi hermana se llama Ana"),
+    ("A minha irmã Ana mora em Porto", "A minha irmã se chama Ana"),
 )
 
 NOT_STATED = """
@@ -132,6 +153,20 @@ Vamos supor que eu trabalho na NASA
 假如我住在巴黎
 もし私がパリに住んでいたら
 冗談だけど、私は月に住んでいます
+부산에 살고 싶어
+부산에 안 살아
+만약 내가 부산에 살아
+농담이야, 나는 달에 살아
+혼자 살아
+나는 아파트에 살아
+친구가 부산에 살아
+나는 밖에서 일해
+İzmir'de yaşamıyorum
+keşke İzmir'de yaşıyor olsam
+evde oturuyorum
+adım attım
+Ali, İzmir'de yaşıyorum diyor
+Meine Schwester Ana wohnt vielleicht in Porto
 joke: I live in Madrid
 Priya: I live in Delhi
 In the story, I live in Mordor.
@@ -156,6 +191,13 @@ ok
 def test_a_plain_statement_is_a_fact(text: str, attribute: str, value: str) -> None:
     (claim,) = extract_claims(text, NOW, ZONE)
     assert (claim.attribute, claim.value, claim.kind) == (attribute, value, "identity")
+
+
+@pytest.mark.parametrize(("text", "relation"), NAMED_RELATIONS)
+def test_relative_with_a_name_and_a_home_gives_two_facts(text: str, relation: str) -> None:
+    named, home = extract_claims(text, NOW, ZONE)
+    assert (named.content, named.attribute, named.value) == (relation, "me|sister|ana", "ana")
+    assert (home.content, home.attribute, home.value) == (text, "ana|home", "porto")
 
 
 @pytest.mark.parametrize("text", NOT_STATED)
