@@ -196,13 +196,13 @@ class OwnerNotices:
         await self.notify(key, text, note.scope, buttons=buttons, is_for_terminal=is_local)
 
     async def notify_closing(self, fact: Fact, successor: Fact, closing: Closing) -> None:
-        """Show a person what a correction changed, or ask whether something has changed.
+        """Show a person what replaced a fact, or ask whether something has changed.
 
-        The buttons take the correction back, or say whether the earlier fact still holds.
+        The buttons take the change back, or say whether the earlier fact still holds.
         """
         values = {"before": escape(fact.content), "after": escape(successor.content)}
-        if closing == "correction":
-            text = texts.FACT_CORRECTED.format(**values)
+        if closing != "plain":
+            text = texts.table("FACT_RECEIPTS")[closing].format(**values)
             buttons = [make_button("Take back", "memory", f"restore f{fact.id}")]
         else:
             text = texts.FACT_HAS_CHANGED.format(**values)

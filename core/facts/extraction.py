@@ -46,8 +46,9 @@ the cost of a thread. The first call takes another 60 ms to compile the patterns
 """
 MODEL_PAUSE = timedelta(minutes=2)
 """How long an unreachable model isn't asked again."""
-Closing = Literal["correction", "plain"]
-"""How a statement closed a fact: as a correction, or without any word of change."""
+Closing = Literal["correction", "plain", "reading"]
+"""How a statement closed a fact: as a correction, without any word of change, or as a helper model
+read it."""
 NotifyClosing = Callable[[Fact, Fact, Closing], Awaitable[None]]
 """Tells a person that the second fact closed the first one."""
 _log = structlog.get_logger("facts")
@@ -111,7 +112,7 @@ class FactReader:
     async def _report_closings(
         self, session: Session, messages: Sequence[Message], began_at: datetime
     ) -> None:
-        """Report the facts that corrections, or statements without a word of change, closed."""
+        """Report closed facts, except those that a rule closed for a word of change."""
         scopes = frozenset((session.scope,))
         sources = {message.id: message for message in messages}
         changes = await self.facts.list_changed(sorted(sources), began_at, scopes)
@@ -131,6 +132,8 @@ class FactReader:
                 await self.notify_closing(fact, successors[0], "correction")
             elif kinds.isdisjoint(("change", "start", "temporary", "past")):
                 await self.notify_closing(fact, successors[0], "plain")
+            elif successors[0].origin == "model":
+                await self.notify_closing(fact, successors[0], "reading")
 
     async def _read_batch(self, session: Session, messages: Sequence[Message]) -> list[Candidate]:
         """Return the claims in some unread messages, by the model or by rules."""

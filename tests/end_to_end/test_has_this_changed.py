@@ -3,14 +3,20 @@ correction changed. Both notices have buttons, which still work after a restart.
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from itertools import count
 from pathlib import Path
 
 import pytest
 
 from core.agent.offline import OfflineModel
+from core.models.claude import Claude
 from core.types import Answer, Button
+from gateway import services
+from tests.bench.changes import KEY, ScriptedHelper
+from tests.fixtures.clock import SteadyClock
 from tests.fixtures.gateway_harness import GatewayHarness, open_gateway
+from tests.fixtures.messages_api import MessagesApi
 
 pytestmark = pytest.mark.slow
 
@@ -88,3 +94,24 @@ async def test_the_receipt_of_a_correction_takes_it_back(home: Path) -> None:
         assert await list_current(harness) == ["My doctor is Dr Amin"]
         again = await harness.say("/memory restore f1")
         assert "still holds" in again.text
+
+
+async def test_change_that_the_helper_reads_after_the_answer_is_shown_and_can_be_taken_back(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = SteadyClock(datetime(2026, 2, 2, 18, tzinfo=UTC))
+    monkeypatch.setattr(services, "WallClock", lambda: clock)
+    async with MessagesApi(ScriptedHelper("ended"), key=KEY) as api:
+        helper = Claude(api_key=KEY, base_url=api.url, clock=clock)
+        async with open_gateway(home, OfflineModel("UTC"), titles=helper) as harness:
+            for text in ("we keep three hens", "the fox got all our hens, they are gone now"):
+                await harness.say(text)
+                clock.advance(minutes=2)
+                await harness.memory.tend()
+            (notice,) = await list_notices(harness)
+            assert notice.text == (
+                "Updated: “we keep three hens” → “the fox got all our hens, they are gone now”"
+            )
+            await press(harness, notice.buttons[0])
+            assert await list_current(harness) == ["we keep three hens"]
+        await helper.close()
