@@ -42,6 +42,11 @@ async def test_change_and_correction_on_telegram_are_answered_with_buttons(home:
             api.user_says(PERSON, text)
             await api.wait_for(lambda: len(api.texts(PERSON)) > count)
 
+        async def press(message_id: int, label: str) -> None:
+            count = len(api.texts(PERSON))
+            api.user_presses(PERSON, message_id, label)
+            await api.wait_for(lambda: len(api.texts(PERSON)) > count)
+
         async def receive(beginning: str) -> int:
             def find() -> list[int]:
                 return [
@@ -58,16 +63,17 @@ async def test_change_and_correction_on_telegram_are_answered_with_buttons(home:
             await say("I live in Leeds")
             await say("I live in York")
             notice = await receive(ASKED)
-            api.user_presses(PERSON, notice, "No, both hold")
-            await receive("Fact 1 is true again")
-            await say("My interview is on 12 April")
+            await press(notice, "No, both hold")
+            await say("/memory facts")
+            current, _, _ = api.texts(PERSON)[-1].partition("No longer true")
+            assert "I live in Leeds" in current
+            assert "I live in York" in current
             await say("My birthday is on 12 April")
             await say("no wait, I meant 21 April")
             notice = await receive("Corrected: “My birthday is on 12 April”")
+            await press(notice, "Take back")
             await say("/memory facts birthday")
-            assert "21 April" in api.texts(PERSON)[-1]
-            api.user_presses(PERSON, notice, "Take back")
-            await api.wait_for(lambda: "12 April" in api.texts(PERSON)[-1])
+            assert "12 April" in api.texts(PERSON)[-1]
 
 
 async def test_change_and_correction_on_discord_are_answered_with_buttons(home: Path) -> None:
@@ -84,16 +90,20 @@ async def test_change_and_correction_on_discord_are_answered_with_buttons(home: 
             await api.wait_for(is_there)
 
         async def say(text: str) -> None:
-            count = len(api.said(channel))
+            count = len(api.said(channel, person))
             await api.user_says(channel, text, person)
-            # The message itself is one of those in the channel.
-            await wait(lambda: len(api.said(channel)) > count + 1)
+            await wait(lambda: len(api.said(channel, person)) > count)
+
+        async def press(message_id: str, label: str) -> None:
+            count = len(api.said(channel, person))
+            await api.press(channel, person, message_id, label)
+            await wait(lambda: len(api.said(channel, person)) > count)
 
         async def receive(beginning: str) -> str:
             def find() -> list[str]:
                 return [
                     str(message["id"])
-                    for message in api.messages(channel)
+                    for message in api.messages(channel, person)
                     if str(message.get("content", "")).startswith(beginning)
                 ]
 
@@ -105,10 +115,15 @@ async def test_change_and_correction_on_discord_are_answered_with_buttons(home: 
             await say("I live in Leeds")
             await say("I live in York")
             notice = await receive(ASKED)
-            await api.press(channel, person, notice, "Yes, it has")
-            await wait(lambda: any("I live in York" in text for text in api.said(channel)[-2:]))
+            await press(notice, "Yes, it has")
+            await say("/memory facts")
+            current, _, former = api.said(channel, person)[-1].partition("No longer true")
+            assert "I live in York" in current
+            assert "I live in Leeds" in former
             await say("My doctor is Dr Amin")
             await say("sorry, not Amin, it's Dr Amir")
             notice = await receive("Corrected: “My doctor is Dr Amin” → “My doctor is Dr Amir”")
-            await api.press(channel, person, notice, "Take back")
-            await wait(lambda: any("Dr Amin" in text for text in api.said(channel)[-1:]))
+            await press(notice, "Take back")
+            await say("/memory facts doctor")
+            current, _, _ = api.said(channel, person)[-1].partition("No longer true")
+            assert "Dr Amin" in current
