@@ -6,8 +6,10 @@ Functions that take a connection run inside their caller's transaction.
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
+from typing import Any
 
 from core.errors import StoreError
 from core.store import rows
@@ -17,7 +19,7 @@ from core.store.sqlite.database import Database
 from core.store.sqlite.schema import in_list
 from core.store.usage_and_limits import record_prefix_break
 from core.store.visibility import encode_list, scope_parameter, visible
-from core.types import Address, Json, Message, Quote, Scope
+from core.types import Address, Json, Message, Quote, Scope, Session, is_memory_block
 
 MAX_QUOTE_CHARS = 500
 """The maximum length of a quote's text, as it is stored and shown to the model."""
@@ -57,6 +59,55 @@ WHERE messages.address_id IN (SELECT sessions.address_id FROM sessions WHERE {vi
 The id range works because "A" follows "@" in ASCII. Deliveries may be at several addresses, because
 the job's group may have changed its id or been detached.
 """
+
+_HISTORY_PARTS = f"""
+WITH RECURSIVE line (id, parent_id, opens_at, closes_at, from_id, until_id, sight) AS (
+    SELECT id, parent_id, opens_at, closes_at, 0, 9223372036854775807, NULL FROM sessions
+    WHERE id = :session AND {visible()}
+    UNION
+    SELECT sessions.id, sessions.parent_id, sessions.opens_at, sessions.closes_at,
+        (SELECT opens_at FROM sessions WHERE id = :session), line.closes_at, sessions.sight
+    FROM line JOIN sessions ON sessions.id = line.parent_id
+    WHERE line.opens_at IS NOT NULL AND {visible()}
+), parts (id, from_id, until_id, sight) AS (
+    SELECT id, from_id, until_id, sight FROM line
+    UNION ALL
+    SELECT sessions.id, own.head_from, own.head_until + 1, sessions.sight
+    FROM sessions AS own CROSS JOIN messages AS head ON head.id = own.head_from
+    CROSS JOIN sessions ON sessions.id = head.session_id
+    WHERE own.id = :session AND {visible()}
+)
+"""
+"""Selects the messages of a session and its parents, in the order in which the model sees them.
+
+`line` is the session and its chain of parents. `parts` adds the first exchange of the lineage, if a
+compression kept it (`head_from` to `head_until`). Each parent ends where its child was opened,
+because later messages at the parent's own address must not appear in the middle of the child's
+prefix. After a compression, the order is: first exchange, summary, messages from `opens_at` on.
+"""
+_SELECT_HISTORY = f"""{_HISTORY_PARTS}
+SELECT {MESSAGE_COLUMNS}, messages.sent, parts.sight
+FROM parts CROSS JOIN messages ON messages.session_id = parts.id
+    AND messages.id >= parts.from_id AND messages.id < parts.until_id
+WHERE messages.kind IN ('chat', 'quote') OR messages.kind = 'summary' AND parts.id = :session
+ORDER BY CASE messages.kind
+    WHEN 'summary' THEN COALESCE(
+        (SELECT opens_at FROM sessions WHERE id = :session) - 1, messages.id
+    )
+    ELSE messages.id END, messages.id
+"""
+# The parts of a history, and how often their messages were changed or deleted. See `HistoryCache`.
+_SELECT_HISTORY_PARTS = f"""{_HISTORY_PARTS}
+SELECT parts.id, parts.from_id, parts.until_id, parts.sight, history_changes.changes
+FROM parts LEFT JOIN history_changes ON history_changes.session_id = parts.id
+"""
+_SELECT_HISTORY_SINCE = f"""
+SELECT {MESSAGE_COLUMNS}, messages.sent FROM messages
+WHERE session_id = :session AND id >= :since AND kind IN ('chat', 'quote', 'summary') ORDER BY id
+"""
+MAX_CACHED_MESSAGES = 12_000
+MAX_CACHED_CHARS = 4_000_000
+"""How many messages, and characters of their rows, are kept in memory for all histories."""
 
 # Does nothing if the address already has a message with the same external id.
 _INSERT_MESSAGE = """
@@ -364,3 +415,157 @@ async def find_delivered_answer(
     return DeliveredAnswer(
         address=Address.parse(row["lane"]), posted=posted, reply_to=row["reply_to"]
     )
+
+
+# --- Histories ---
+
+
+@dataclass(slots=True)
+class _History:
+    """A loaded history of a session, as it is visible in some scopes."""
+
+    session_id: int
+    scopes: frozenset[Scope]
+    # The rows of `_SELECT_HISTORY_PARTS`.
+    parts: list[tuple[Any, ...]]
+    messages: list[Message]
+    # The last row of the session itself, or None if there is none.
+    last_row: tuple[Any, ...] | None
+    char_count: int
+
+    @property
+    def is_visible(self) -> bool:
+        """Whether the session itself is visible, not only its first exchange in another one."""
+        return any(part[0] == self.session_id and not part[1] for part in self.parts)
+
+
+class HistoryCache:
+    """Loads histories, and keeps those of open sessions, because every turn needs a whole one.
+
+    For a history that is kept, only the messages that were added since are read. It's loaded again
+    if any process has changed or deleted one of its messages, which triggers count for each
+    session. The number of all messages that are kept, and the total length of their rows, are
+    bounded. Threads may share a cache.
+    """
+
+    def __init__(
+        self, max_messages: int = MAX_CACHED_MESSAGES, max_chars: int = MAX_CACHED_CHARS
+    ) -> None:
+        self._max_messages = max_messages
+        self._max_chars = max_chars
+        # The histories of open sessions. The one that was used last is at the end.
+        self._histories: dict[Address, _History] = {}
+        self._lock = threading.Lock()
+        # The totals of all histories that are kept.
+        self.message_count = 0
+        self.char_count = 0
+
+    def clear(self) -> None:
+        """Forget all messages."""
+        with self._lock:
+            self._histories.clear()
+            self.message_count = 0
+            self.char_count = 0
+
+    def load(
+        self, connection: Connection, session: Session, scopes: frozenset[Scope]
+    ) -> list[Message]:
+        """Load the history of a session in state.db, as `Conversations.load_history` says it."""
+        return list(self._load(connection, session, scopes).messages)
+
+    def load_and_keep(
+        self, connection: Connection, session: Session, scopes: frozenset[Scope]
+    ) -> list[Message]:
+        """Load the history of an open session, and keep it until another is open at its address."""
+        history = self._load(connection, session, scopes)
+        with self._lock:
+            self._forget(session.address)
+            self._histories[session.address] = history
+            self.message_count += len(history.messages)
+            self.char_count += history.char_count
+            while self.message_count > self._max_messages or self.char_count > self._max_chars:
+                self._forget(next(iter(self._histories)))
+        return list(history.messages)
+
+    def _load(self, connection: Connection, session: Session, scopes: frozenset[Scope]) -> _History:
+        values = {"session": session.id, "scopes": scope_parameter(scopes)}
+        parts = [tuple(row) for row in connection.execute(_SELECT_HISTORY_PARTS, values)]
+        kept = self._histories.get(session.address)
+        history = None
+        if kept is not None and (kept.session_id, kept.scopes, kept.parts) == (
+            session.id,
+            scopes,
+            parts,
+        ):
+            history = _continue_history(connection, kept)
+        return history or _load_whole_history(connection, session.id, scopes, parts)
+
+    def _forget(self, address: Address) -> None:
+        history = self._histories.pop(address, None)
+        if history is not None:
+            self.message_count -= len(history.messages)
+            self.char_count -= history.char_count
+
+
+def _continue_history(connection: Connection, history: _History) -> _History | None:
+    """Return a history with the messages that were added to its session.
+
+    Returns None if the last known message isn't there as it was, or if a summary was added, which
+    isn't the last message of a history.
+    """
+    if not history.is_visible:
+        return None
+    last_row = history.last_row
+    since = 0 if last_row is None else last_row[0]
+    values = {"session": history.session_id, "since": since}
+    added_rows = [tuple(row) for row in connection.execute(_SELECT_HISTORY_SINCE, values)]
+    if last_row is not None and (not added_rows or added_rows.pop(0) != last_row):
+        return None
+    if not added_rows:
+        return history
+    added_messages = [read_message(row) for row in added_rows]
+    if any(message.kind == "summary" for message in added_messages):
+        return None
+    return replace(
+        history,
+        messages=[*history.messages, *added_messages],
+        last_row=added_rows[-1],
+        char_count=history.char_count + sum(map(_count_chars, added_rows)),
+    )
+
+
+def _load_whole_history(
+    connection: Connection,
+    session_id: int,
+    scopes: frozenset[Scope],
+    parts: list[tuple[Any, ...]],
+) -> _History:
+    visible_keys = {scope.key for scope in scopes}
+    history = _History(session_id, scopes, parts, messages=[], last_row=None, char_count=0)
+    values = {"session": session_id, "scopes": scope_parameter(scopes)}
+    for *columns, seen_keys in connection.execute(_SELECT_HISTORY, values):
+        row = tuple(columns)
+        message = read_message(row)
+        if message.sent_blocks is not None and not _is_subset(seen_keys, visible_keys):
+            message = _without_memory_blocks(message)
+        history.messages.append(message)
+        history.char_count += _count_chars(row)
+        if message.session_id == session_id and message.kind != "summary":
+            history.last_row = row
+    return history
+
+
+def _is_subset(encoded_keys: str | None, keys: set[str]) -> bool:
+    """Whether all scope keys of an encoded list are among `keys`. None means an empty list."""
+    return encoded_keys is None or keys.issuperset(json.loads(encoded_keys))
+
+
+def _without_memory_blocks(message: Message) -> Message:
+    blocks = message.sent_blocks or ()
+    return replace(
+        message, sent_blocks=tuple(block for block in blocks if not is_memory_block(block))
+    )
+
+
+def _count_chars(row: tuple[Any, ...]) -> int:
+    return sum(len(value) for value in row if isinstance(value, str))

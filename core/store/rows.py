@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import base64
 import json
-import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -468,49 +467,6 @@ def split_turns(messages: Sequence[Message]) -> Sequence[Sequence[Message]]:
             turns[-1].append(message)
         previous_role = message.role
     return turns
-
-
-class MessageCache:
-    """Decodes rows of messages, and keeps the messages that were decoded last.
-
-    The number and the total length of their rows are bounded. Threads may share a cache.
-    """
-
-    def __init__(self, max_messages: int, max_chars: int) -> None:
-        self._max_messages = max_messages
-        self._max_chars = max_chars
-        # In the order in which they were decoded. To move each message that is used to the end
-        # would take longer than to decode some of them again.
-        self._messages: dict[tuple[Any, ...], Message] = {}
-        self._lock = threading.Lock()
-        # The total length of the rows that are kept.
-        self.char_count = 0
-
-    def read(self, row: tuple[Any, ...]) -> Message:
-        """Convert a row to a message, as `read_message` does."""
-        message = self._messages.get(row)
-        if message is not None:
-            return message
-        message = read_message(row)
-        with self._lock:
-            if row not in self._messages:
-                self._messages[row] = message
-                self.char_count += _count_chars(row)
-            while len(self._messages) > self._max_messages or self.char_count > self._max_chars:
-                oldest_row = next(iter(self._messages))
-                del self._messages[oldest_row]
-                self.char_count -= _count_chars(oldest_row)
-        return message
-
-    def clear(self) -> None:
-        """Forget all messages."""
-        with self._lock:
-            self._messages.clear()
-            self.char_count = 0
-
-
-def _count_chars(row: tuple[Any, ...]) -> int:
-    return sum(len(value) for value in row if isinstance(value, str))
 
 
 def scoped_term(scope_id: int, term: str) -> str:

@@ -7,7 +7,6 @@ process uses the marks to tell people which conversations are gone.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -41,7 +40,6 @@ from core.types import (
     Session,
     SessionPrompt,
     ToolCallKey,
-    is_memory_block,
 )
 
 _SELECT_SESSION = f"{rows.SELECT_SESSIONS} WHERE sessions.id = :id"
@@ -51,41 +49,6 @@ _SELECT_OPEN_SESSION = f"""
 WHERE addresses.platform = :platform AND addresses.chat_id = :chat_id
     AND addresses.thread_id = :thread_id AND sessions.ended_at IS NULL
 """
-_SELECT_HISTORY = f"""
-WITH RECURSIVE line (id, parent_id, opens_at, closes_at, from_id, until_id, sight) AS (
-    SELECT id, parent_id, opens_at, closes_at, 0, 9223372036854775807, NULL FROM sessions
-    WHERE id = :session AND {visible()}
-    UNION
-    SELECT sessions.id, sessions.parent_id, sessions.opens_at, sessions.closes_at,
-        (SELECT opens_at FROM sessions WHERE id = :session), line.closes_at, sessions.sight
-    FROM line JOIN sessions ON sessions.id = line.parent_id
-    WHERE line.opens_at IS NOT NULL AND {visible()}
-), parts (id, from_id, until_id, sight) AS (
-    SELECT id, from_id, until_id, sight FROM line
-    UNION ALL
-    SELECT sessions.id, own.head_from, own.head_until + 1, sessions.sight
-    FROM sessions AS own CROSS JOIN messages AS head ON head.id = own.head_from
-    CROSS JOIN sessions ON sessions.id = head.session_id
-    WHERE own.id = :session AND {visible()}
-)
-SELECT {MESSAGE_COLUMNS}, messages.sent, parts.sight
-FROM parts CROSS JOIN messages ON messages.session_id = parts.id
-    AND messages.id >= parts.from_id AND messages.id < parts.until_id
-WHERE messages.kind IN ('chat', 'quote') OR messages.kind = 'summary' AND parts.id = :session
-ORDER BY CASE messages.kind
-    WHEN 'summary' THEN COALESCE(
-        (SELECT opens_at FROM sessions WHERE id = :session) - 1, messages.id
-    )
-    ELSE messages.id END, messages.id
-"""
-"""Selects the messages of a session and its parents, in the order in which the model sees them.
-
-`line` is the session and its chain of parents. `parts` adds the first exchange of the lineage, if a
-compression kept it (`head_from` to `head_until`). Each parent ends where its child was opened,
-because later messages at the parent's own address must not appear in the middle of the child's
-prefix. After a compression, the order is: first exchange, summary, messages from `opens_at` on.
-"""
-
 # A session inherits the lineage (`root_id`) of its parent, unless it is a branch or delegated.
 _INSERT_SESSION = """
 INSERT INTO sessions (address_id, scope_id, external_id, parent_id, root_id, opens_at, head_from,
@@ -140,9 +103,6 @@ _SELECT_ENTRY = f"""
 SELECT id FROM inbox WHERE address_id = ({rows.ADDRESS_ID}) AND external_id = :external_id
 """
 
-MAX_CACHED_MESSAGES = 2_000
-MAX_CACHED_CHARS = 2_000_000
-"""How many decoded messages are kept in memory, for all histories together."""
 SHORT_TEXT_CHARS = 10_000
 """Messages with fewer characters than this are indexed fast enough for the event loop."""
 
@@ -156,13 +116,11 @@ class Conversations:
         self._database = database
         self._clock = clock
         self._incognito = incognito or IncognitoRegistry()
-        # Messages are cached, because every turn reads the whole history and most of it is
-        # unchanged.
-        self._messages = rows.MessageCache(MAX_CACHED_MESSAGES, MAX_CACHED_CHARS)
+        self._histories = messages.HistoryCache()
 
     def invalidate(self) -> None:
         """Delete everything in memory that may repeat erased words."""
-        self._messages.clear()
+        self._histories.clear()
         self._incognito.invalidate()
 
     async def find_open(self, address: Address) -> Session | None:
@@ -187,7 +145,7 @@ class Conversations:
             session = _find_open(connection, address)
             if session is None:
                 return None
-            return session, self._load_history(connection, session, scopes)
+            return session, self._histories.load_and_keep(connection, session, scopes)
 
         return await self._database.read_inline(load)
 
@@ -386,22 +344,8 @@ class Conversations:
             conversation = self._incognito.find_by_session(session.id)
             return [] if conversation is None else conversation.load_history(scopes)
         return await self._database.read(
-            lambda connection: self._load_history(connection, session, scopes)
+            lambda connection: self._histories.load(connection, session, scopes)
         )
-
-    def _load_history(
-        self, connection: Connection, session: Session, scopes: frozenset[Scope]
-    ) -> list[Message]:
-        """Load the history of a session in state.db, as `load_history` describes it."""
-        visible_keys = {scope.key for scope in scopes}
-        values = {"session": session.id, "scopes": scope_parameter(scopes)}
-        history = []
-        for *row, seen_keys in connection.execute(_SELECT_HISTORY, values):
-            message = self._messages.read(tuple(row))
-            if message.sent_blocks is not None and not _is_subset(seen_keys, visible_keys):
-                message = _without_memory_blocks(message)
-            history.append(message)
-        return history
 
     async def list_latest_from_outside(self, scopes: frozenset[Scope], limit: int) -> list[Message]:
         """List the latest messages of people and results of tools in any session, oldest first."""
@@ -409,7 +353,7 @@ class Conversations:
         def read(connection: Connection) -> list[Message]:
             values = {"scopes": scope_parameter(scopes), "limit": limit}
             latest = connection.execute(_SELECT_LATEST_FROM_OUTSIDE, values).fetchall()
-            return [self._messages.read(tuple(row)) for row in reversed(latest)]
+            return [read_message(row) for row in reversed(latest)]
 
         return await self._database.read(read)
 
@@ -685,15 +629,3 @@ def _load_session(connection: Connection, session_id: int) -> Session:
 
 def _visible_session_values(session_id: int, scopes: frozenset[Scope]) -> dict[str, object]:
     return {"id": rows.int64_or_zero(session_id), "scopes": scope_parameter(scopes)}
-
-
-def _is_subset(encoded_keys: str | None, keys: set[str]) -> bool:
-    """Whether all scope keys of an encoded list are among `keys`. None means an empty list."""
-    return encoded_keys is None or keys.issuperset(json.loads(encoded_keys))
-
-
-def _without_memory_blocks(message: Message) -> Message:
-    blocks = message.sent_blocks or ()
-    return replace(
-        message, sent_blocks=tuple(block for block in blocks if not is_memory_block(block))
-    )

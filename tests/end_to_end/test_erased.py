@@ -400,6 +400,7 @@ WORDLESS = {
     "rooms own_rooms people partings veils": "numbers of accounts and rooms",
     "answered told fact_marks fact_rereads chunks chunk_counts disturbances fact_entities undone": "ids",
     "tool_calls unfinished_changes": "ids",
+    "history_changes": "how often messages of a session were changed",
     "calls": "tokens",
     "message_vectors": "numbers that a trigger takes away with their message",
     "files file_removals": "hashes, types and sizes",

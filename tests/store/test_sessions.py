@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from core.errors import StoreError
-from core.store import rows
 from core.store.incognito import IncognitoRegistry
 from core.store.mailbox import Inbox, Outbox, OutboxItem
+from core.store.messages import HistoryCache
 from core.store.sessions import Conversations
 from core.store.sqlite.database import Database
 from core.types import (
@@ -24,6 +24,7 @@ from core.types import (
     Command,
     Message,
     Quote,
+    Scope,
     Sender,
     SessionEnd,
     SessionPrompt,
@@ -618,19 +619,97 @@ async def test_at_most_500_characters_are_quoted(conversations: Conversations) -
     assert found.text == "x" * 498 + " …"
 
 
-def test_cache_of_messages_is_bounded_by_number_and_by_length() -> None:
-    def read(cache: rows.MessageCache, number: int, text: str) -> Message:
-        head = (number, 1, "user", "chat", text, None, None, None, f"m{number}")
-        return cache.read((*head, "42", "Ana", 0, "typed", None, 1_790_000_000.0, None))
+async def read_open(conversations: Conversations, scopes: frozenset[Scope] = MINE) -> list[Message]:
+    loaded = await conversations.load_open(CHAT, scopes)
+    assert loaded is not None
+    return loaded[1]
 
-    cache = rows.MessageCache(max_messages=10, max_chars=10_000)
-    first = read(cache, 1, "tea")
-    assert read(cache, 1, "tea") is first
-    for number in range(2, 12):
-        read(cache, number, "tea")
-    assert read(cache, 1, "tea") is not first
-    for number in range(100, 110):
-        assert read(cache, number, "x" * 3_000).text == "x" * 3_000
+
+async def test_kept_history_is_the_stored_one_after_every_kind_of_change(
+    database: Database, clock: SteadyClock, conversations: Conversations
+) -> None:
+    async def check(*expected: str) -> None:
+        fresh = Conversations(database, clock)
+        history = await read_open(conversations)
+        assert history == await read_open(fresh)
+        assert texts(history) == list(expected)
+
+    made = await opened(conversations, "one")
+    await check("one")
+    await conversations.append([message(made.id, "two", external_id="2")])
+    await check("one", "two")
+    other_process = Conversations(database, clock)
+    await other_process.append([message(made.id, "three", external_id="3")])
+    await check("one", "two", "three")
+    await other_process.amend(CHAT, "2", "2, edited")
+    await check("one", "2, edited", "three")
+    [*_, last] = await read_open(conversations)
+    await other_process.append((), sent_blocks=[(last.id, ({"type": "text", "text": "sent"},))])
+    assert (await read_open(conversations))[-1].sent_blocks is not None
+    await other_process.amend(CHAT, "3", None)
+    await check("one", "2, edited")
+    await database.execute("DELETE FROM messages WHERE text = 'one'")
+    await check("2, edited")
+    # The id of the last message is used again.
+    await database.execute("DELETE FROM messages WHERE session_id = :id", {"id": made.id})
+    await other_process.append([message(made.id, "four")])
+    await check("four")
+    child = await conversations.create(
+        session(parent_id=made.id, carry_over=CarryOver(opens_at=1)),
+        "compression",
+        summary=message(0, "so far", kind="summary"),
+    )
+    await check("so far", "four")
+    await conversations.append([message(child.id, "five")])
+    await check("so far", "four", "five")
+    await other_process.append([message(child.id, "six")])
+    await database.execute("UPDATE messages SET text = 'for' WHERE text = 'four'")
+    await check("so far", "for", "five", "six")
+
+
+async def test_kept_history_is_only_for_the_scopes_that_it_was_loaded_for(
+    conversations: Conversations,
+) -> None:
+    parent = await conversations.create(session(address=ELSEWHERE, scope=BOB))
+    [first, second] = await conversations.append(
+        [message(parent.id, "theirs"), message(parent.id, "theirs, too")]
+    )
+    head = CarryOver(opens_at=second.id, head_from=first.id, head_until=first.id)
+    child = await conversations.create(session(parent_id=parent.id, carry_over=head))
+    await conversations.append([message(child.id, "mine")])
+    both = MINE | {BOB}
+    assert texts(await read_open(conversations, both)) == ["theirs", "theirs, too", "mine"]
+    assert texts(await read_open(conversations)) == ["mine"]
+    assert texts(await read_open(conversations, frozenset((BOB,)))) == ["theirs"]
+    await conversations.append([message(child.id, "mine, too")])
+    assert texts(await read_open(conversations, frozenset((BOB,)))) == ["theirs"]
+    assert texts(await read_open(conversations)) == ["mine", "mine, too"]
+
+
+async def test_kept_histories_are_bounded_by_number_and_by_length(database: Database) -> None:
+    conversations = Conversations(database, SteadyClock())
+    cache = HistoryCache(max_messages=10, max_chars=10_000)
+
+    async def load(chat: int) -> list[Message]:
+        address = Address(platform="telegram", chat_id=str(chat))
+        made = await conversations.find_open(address)
+        if made is None:
+            made = await conversations.create(session(address=address))
+            await conversations.append([message(made.id, f"{chat} " + "x" * chat * 10)] * 3)
+        kept = made
+        return await database.read(lambda connection: cache.load_and_keep(connection, kept, MINE))
+
+    first = (await load(1))[0]
+    assert (await load(1))[0] is first
+    for chat in range(2, 6):
+        await load(chat)
+        assert cache.message_count <= 9
+    assert (await load(1))[0] is not first
+    for chat in range(100, 120):
+        assert len(await load(chat)) == 3
         assert cache.char_count <= 10_000
+    assert cache.message_count <= 9
+    # A history beyond the bound isn't kept, but it's loaded.
+    assert len(await load(1_000)) == 3
     cache.clear()
-    assert cache.char_count == 0
+    assert cache.char_count == cache.message_count == 0

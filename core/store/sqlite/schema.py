@@ -406,6 +406,26 @@ END;
 """
 """Stores thumbs on answers. See `core/store/facts/feedback.py`."""
 
+_HISTORY_CHANGES = """
+CREATE TABLE history_changes (
+    session_id INTEGER PRIMARY KEY REFERENCES sessions (id) ON DELETE CASCADE,
+    changes INTEGER NOT NULL
+);
+CREATE TRIGGER message_changed_of_history AFTER UPDATE OF role, kind, text, blocks, sent, tools, tool_name,
+    external_id, sender_id, sender_name, sender_is_nobody, origin, quoted, created_at, usage ON messages
+BEGIN
+    INSERT INTO history_changes (session_id, changes) VALUES (OLD.session_id, 1)
+    ON CONFLICT (session_id) DO UPDATE SET changes = changes + 1;
+END;
+CREATE TRIGGER message_gone_of_history AFTER DELETE ON messages
+BEGIN
+    INSERT INTO history_changes (session_id, changes) VALUES (OLD.session_id, 1)
+    ON CONFLICT (session_id) DO UPDATE SET changes = changes + 1;
+END;
+"""
+"""Counts how often messages of a session were changed or deleted. See `HistoryCache` in
+`core/store/messages.py`."""
+
 MIGRATIONS: tuple[str, ...] = (
     _read_script("tables")
     + CREATE_INDEXES
@@ -464,4 +484,5 @@ MIGRATIONS: tuple[str, ...] = (
     _THUMBS,
     # Whether a person's answers are spoken, too.
     "ALTER TABLE preferences ADD COLUMN voice TEXT;",
+    _HISTORY_CHANGES,
 )

@@ -41,6 +41,7 @@ LEFT_OUT = {
     "message_vectors": "made of the messages",
     "chunks": "an index of the messages",
     "chunk_counts": "an index of the messages",
+    "history_changes": "how often messages of a session were changed",
     "fact_marks": "up to which message a session was read",
     "fact_rereads": "ids of messages that were edited",
     "files": "what the files of messages are, which are listed",
