@@ -39,6 +39,7 @@ from core.guard.origin_and_fence import (
 )
 from core.markup.markdown import run_off_loop
 from core.memory.manager import MemoryManager
+from core.store.rows import fold
 from core.types import (
     Account,
     Attachment,
@@ -59,8 +60,7 @@ CHARS_PER_TOKEN = 3.5
 # A picture of 1568 by 1045 pixels, which is the largest that is sent in this form.
 PICTURE_TOKENS = 2_200
 OMISSION_NOTICE = "[… {count:,} characters are left out here; nothing of it is lost …]"
-SOUL_CHARS = 20_000
-AGENTS_CHARS = 20_000
+OWNER_FILE_CHARS = 20_000
 # Messages up to this length are always sent whole, even to a model with a small window.
 LONG_CHARS = 2_000
 # The memory providers get at most this many characters of the messages as a query.
@@ -158,8 +158,8 @@ class PromptWriter:
         The prompt doesn't contain the time. The prompt of a chat's next session therefore begins
         with the same text, which the provider reads from its cache.
         """
-        soul = await self.owner_files.read_text("SOUL.md", SOUL_CHARS)
-        agents = await self.owner_files.read_text("AGENTS.md", AGENTS_CHARS)
+        soul = await self.owner_files.read_text("SOUL.md", OWNER_FILE_CHARS)
+        agents = await self.owner_files.read_text("AGENTS.md", OWNER_FILE_CHARS)
         memory = await self.memory.system_prompt_block(context)
         hint = hint.strip()
         model = context.session.model
@@ -446,9 +446,8 @@ def with_attachments(text: str, attachments: Sequence[Attachment]) -> str:
 
 
 def _has_attachment(row: Message) -> bool:
-    if ATTACHMENT_MARK in row.text:
-        return True
-    return row.quote is not None and ATTACHMENT_MARK in row.quote.text
+    is_quoted = row.quote is not None and ATTACHMENT_MARK in row.quote.text
+    return is_quoted or ATTACHMENT_MARK in row.text
 
 
 def _shorten_result(text: str, limit_chars: int) -> str:
@@ -674,12 +673,19 @@ def estimate_request_tokens(session: Session, rows: Sequence[Message]) -> float:
     estimate of the rows after that call. The usage of a parent session doesn't count, because it
     includes the parent's longer history.
     """
-    estimate = 0.0
-    for row in reversed(rows):
-        if row.usage and row.usage.total_input and row.session_id == session.id:
-            return row.usage.total_input + row.usage.output + estimate
-        estimate += estimate_row_tokens(row)
+    session_id, tokens, estimate = fold(rows, _add_tokens, (0, 0.0, 0.0))
+    if session_id == session.id:
+        return tokens
     return estimate_text_tokens(session.prompt.text) + estimate
+
+
+def _add_tokens(value: tuple[int, float, float], row: Message) -> tuple[int, float, float]:
+    """Add a row to the session of the last usage, the tokens by this usage, and the estimate."""
+    session_id, tokens, estimate = value
+    more = estimate_row_tokens(row)
+    if row.usage and row.usage.total_input:
+        return row.session_id, row.usage.total_input + row.usage.output, estimate + more
+    return session_id, tokens + more, estimate + more
 
 
 def cut_to_tokens(text: str, limit_tokens: float) -> str:

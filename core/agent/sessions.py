@@ -24,7 +24,7 @@ from core.memory.manager import MemoryManager
 from core.models.wrappers import ask_model
 from core.ports import Clock, Model
 from core.store.mailbox import InboxEntry, OutboxItem
-from core.store.rows import split_turns
+from core.store.rows import find_last_turn, fold
 from core.store.sessions import Conversations
 from core.text.normalize import language_data, shorten
 from core.text.terms import is_smalltalk
@@ -92,14 +92,14 @@ class Turn:
         self, session: Session, now: datetime, rows: Sequence[Message] = ()
     ) -> ToolContext:
         """Return the context for tools in this turn. `rows` is the history that the model reads."""
-        question_ids = [row.id for row in rows if row.role == "user" and row.kind == "chat"]
+        questions = (row.id for row in reversed(rows) if row.role == "user" and row.kind == "chat")
         return ToolContext(
             session=session,
             scope=self.scope,
             scopes=self.scopes,
             sender=self.entries[-1].inbound.sender,
             now=now,
-            message_id=question_ids[-1] if question_ids else None,
+            message_id=next(questions, None),
             window=window_of(session, rows),
             epoch=self.epoch,
         )
@@ -289,9 +289,7 @@ class SessionTracker:
         await self.memory.on_turn_end(session, rows)
         if not rows:
             return
-        turns = split_turns(rows)
-        last_turn = turns[-1] if turns else ()
-        typed_words = "\n".join(typed_text(row) for row in last_turn)
+        typed_words = "\n".join(typed_text(row) for row in find_last_turn(rows))
         context = turn.build_tool_context(session, rows[-1].created_at, rows)
         await self.memory.queue_prefetch(typed_words, context)
 
@@ -532,22 +530,25 @@ def window_of(session: Session, rows: Sequence[Message]) -> Window:
     summary replaced belong to no span. The span of the session itself comes last and has no end,
     because it includes the messages of this turn.
     """
-    spans: list[tuple[int, int, int]] = []
-    for row in rows:
-        if row.kind == "summary":
-            # A summary ends the span before it. This placeholder is removed below.
-            spans.append((0, 0, 0))
-        elif row.origin == "job":
-            continue
-        elif spans and spans[-1][0] == row.session_id:
-            spans[-1] = (row.session_id, spans[-1][1], row.id)
-        else:
-            spans.append((row.session_id, row.id, row.id))
+    no_spans: Window = ()
+    spans = fold(rows, _add_to_spans, no_spans)
     first_own_id = 0
     if spans and spans[-1][0] == session.id:
-        _, first_own_id, _ = spans.pop()
+        first_own_id = spans[-1][1]
+        spans = spans[:-1]
     earlier = sorted(span for span in spans if span[0])
     return (*earlier, (session.id, first_own_id, MAX_ROW_ID))
+
+
+def _add_to_spans(spans: Window, row: Message) -> Window:
+    if row.kind == "summary":
+        # A summary ends the span before it. `window_of` removes this placeholder.
+        return (*spans, (0, 0, 0))
+    if row.origin == "job":
+        return spans
+    if spans and spans[-1][0] == row.session_id:
+        return (*spans[:-1], (row.session_id, spans[-1][1], row.id))
+    return (*spans, (row.session_id, row.id, row.id))
 
 
 def _prompt_hint(session: Session, turn: Turn) -> str:

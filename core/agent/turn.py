@@ -31,7 +31,7 @@ from core.media.intake import MediaIntake, Reception
 from core.models.wrappers import TOO_LONG_STATUS, MeteredModel
 from core.ports import Clock, TextCallback
 from core.store.actions import ButtonAction
-from core.store.rows import split_turns
+from core.store.rows import find_last_turn
 from core.store.sessions import Conversations
 from core.store.usage_and_limits import ModelCall
 from core.types import (
@@ -394,7 +394,7 @@ class Agent:
 
     async def _open_budget(self, running: RunningTurn) -> TurnBudget:
         """Return the budget of the turn's tools. Calls before a restart are already counted."""
-        turn_rows = (split_turns(running.rows) or ((),))[-1]
+        turn_rows = find_last_turn(running.rows)
         earlier_calls = [row.created_at for row in turn_rows if row.role == "assistant"]
         since = earlier_calls[0] if earlier_calls else None
         return await self.model.open_turn_budget(self.options, running.session, since)
@@ -443,7 +443,8 @@ class Agent:
             ],
             epoch=context.epoch,
         )
-        running.rows = [changed_rows.get(row.id, row) for row in rows]
+        if changed_rows:
+            running.rows = [changed_rows.get(row.id, row) for row in rows]
         await self._add_question(running, stored_rows, context)
 
     async def _question_rows(
@@ -454,10 +455,11 @@ class Agent:
         If a message is already stored among `rows`, because of a crash or a restart of the turn,
         the stored row is returned.
         """
+        message_ids = {entry.inbound.message_id for entry in turn.entries}
         stored_rows = {
             row.external_id: row
             for row in rows
-            if row.role == "user" and row.session_id == session.id
+            if row.external_id in message_ids and row.session_id == session.id
         }
         question: list[Message] = []
         for entry in turn.entries:
@@ -478,6 +480,8 @@ class Agent:
         """
         session_id = running.session.id
         running.rows += [row for row in stored_rows if row.session_id == session_id]
+        if all(row.session_id == session_id for row in stored_rows):
+            return
         history_ids = {row.id for row in running.rows}
         own_texts = {
             (row.created_at, row.text)
@@ -546,9 +550,10 @@ class Agent:
         """Store the last row of a turn and the answer to deliver, and return the answered turn."""
         answer = Answer(text=running.render_answer(row.text))
         actions: Sequence[ButtonAction] = ()
-        turns = split_turns(running.rows) or [()]
-        turn_rows = turns[-1]
-        may_have_receipts = len(turns) == 1 or any(row.role == "tool" for row in turn_rows)
+        turn_rows = find_last_turn(running.rows)
+        first_question = next((row for row in running.rows if _is_question(row)), None)
+        is_first_turn = first_question is None or first_question is turn_rows[0]
+        may_have_receipts = is_first_turn or any(row.role == "tool" for row in turn_rows)
         if may_have_receipts and self.add_receipts is not None:
             answer, actions = await self.add_receipts(answer, running.turn, turn_rows)
         session, windows = running.session, self.compressor.windows
@@ -639,6 +644,10 @@ def _question_row(session: Session, inbound: Inbound, quote: Quote | None = None
         origin=inbound.origin,
         quote=quote,
     )
+
+
+def _is_question(row: Message) -> bool:
+    return row.role == "user" and row.kind != "summary"
 
 
 def _is_first_after_compression(session: Session, rows: Sequence[Message]) -> bool:

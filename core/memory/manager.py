@@ -28,7 +28,7 @@ from core.guard.guard import clean_service_lines, clean_service_text
 from core.memory.provider import MemoryProvider, await_result, describe_error, implemented_hooks
 from core.memory.provider_tools import check_tools
 from core.ports import Clock
-from core.store.rows import split_turns
+from core.store.rows import find_last_turn
 from core.store.sync import SyncQueue, SyncTask
 from core.text.normalize import to_single_line
 from core.text.terms import is_smalltalk
@@ -480,14 +480,14 @@ class MemoryManager:
         """Sync the last turn of `rows`, which are the messages of the session and its parents."""
         if not session.is_remembered:
             return
-        turns = split_turns(rows)
+        turn = find_last_turn(rows)
         # If the session was compressed before the answer, the turn started in its parent.
-        session_id = turns[-1][0].session_id if turns else session.id
+        session_id = turn[0].session_id if turn else session.id
         await self._try_queue(lambda queue: queue.queue_turns(session_id))
-        if turns:
-            key = f"turn:{session_id}:{turns[-1][0].id}"
+        if turn:
+            key = f"turn:{session_id}:{turn[0].id}"
             await self._ask_all(
-                self._builtins, BACKGROUND_TIMEOUT_S, "sync_turn", session, turns[-1], key
+                self._builtins, BACKGROUND_TIMEOUT_S, "sync_turn", session, turn, key
             )
 
     async def on_session_end(self, session: Session, messages: Sequence[Message]) -> None:

@@ -14,7 +14,14 @@ from typing import Any
 from core.errors import StoreError
 from core.store import rows
 from core.store.mailbox import INTENT_MARK
-from core.store.rows import MESSAGE_COLUMNS, Connection, Row, address_values, read_message
+from core.store.rows import (
+    MESSAGE_COLUMNS,
+    Connection,
+    History,
+    Row,
+    address_values,
+    read_message,
+)
 from core.store.sqlite.database import Database
 from core.store.sqlite.schema import in_list
 from core.store.usage_and_limits import record_prefix_break
@@ -428,7 +435,7 @@ class _History:
     scopes: frozenset[Scope]
     # The rows of `_SELECT_HISTORY_PARTS`.
     parts: list[tuple[Any, ...]]
-    messages: list[Message]
+    messages: History
     # The last row of the session itself, or None if there is none.
     last_row: tuple[Any, ...] | None
     char_count: int
@@ -471,7 +478,7 @@ class HistoryCache:
         self, connection: Connection, session: Session, scopes: frozenset[Scope]
     ) -> list[Message]:
         """Load the history of a session in state.db, as `Conversations.load_history` says it."""
-        return list(self._load(connection, session, scopes).messages)
+        return self._load(connection, session, scopes).messages.share()
 
     def load_and_keep(
         self, connection: Connection, session: Session, scopes: frozenset[Scope]
@@ -485,7 +492,7 @@ class HistoryCache:
             self.char_count += history.char_count
             while self.message_count > self._max_messages or self.char_count > self._max_chars:
                 self._forget(next(iter(self._histories)))
-        return list(history.messages)
+        return history.messages.share()
 
     def _load(self, connection: Connection, session: Session, scopes: frozenset[Scope]) -> _History:
         values = {"session": session.id, "scopes": scope_parameter(scopes)}
@@ -528,7 +535,7 @@ def _continue_history(connection: Connection, history: _History) -> _History | N
         return None
     return replace(
         history,
-        messages=[*history.messages, *added_messages],
+        messages=history.messages.extend_copy(added_messages),
         last_row=added_rows[-1],
         char_count=history.char_count + sum(map(_count_chars, added_rows)),
     )
@@ -541,18 +548,20 @@ def _load_whole_history(
     parts: list[tuple[Any, ...]],
 ) -> _History:
     visible_keys = {scope.key for scope in scopes}
-    history = _History(session_id, scopes, parts, messages=[], last_row=None, char_count=0)
+    messages: list[Message] = []
+    last_row = None
+    char_count = 0
     values = {"session": session_id, "scopes": scope_parameter(scopes)}
     for *columns, seen_keys in connection.execute(_SELECT_HISTORY, values):
         row = tuple(columns)
         message = read_message(row)
         if message.sent_blocks is not None and not _is_subset(seen_keys, visible_keys):
             message = _without_memory_blocks(message)
-        history.messages.append(message)
-        history.char_count += _count_chars(row)
+        messages.append(message)
+        char_count += _count_chars(row)
         if message.session_id == session_id and message.kind != "summary":
-            history.last_row = row
-    return history
+            last_row = row
+    return _History(session_id, scopes, parts, History(messages), last_row, char_count)
 
 
 def _is_subset(encoded_keys: str | None, keys: set[str]) -> bool:

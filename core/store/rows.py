@@ -469,6 +469,67 @@ def split_turns(messages: Sequence[Message]) -> Sequence[Sequence[Message]]:
     return turns
 
 
+def find_last_turn(messages: Sequence[Message]) -> Sequence[Message]:
+    """Return the last of the turns that `split_turns` returns, or no messages if there is none."""
+    turn: list[Message] = []
+    for message in reversed(messages):
+        if message.kind == "summary":
+            continue
+        if turn and turn[-1].role == "user" and message.role != "user":
+            break
+        turn.append(message)
+    while turn and turn[-1].role != "user":
+        turn.pop()
+    turn.reverse()
+    return turn
+
+
+class History(list[Message]):
+    """The messages of a session, oldest first. Rows are only added at its end.
+
+    Copies share what `fold` has computed of the first `shared_count` rows. A turn needs several
+    such values, and they'd take longer with each message of a conversation.
+    """
+
+    def __init__(self, messages: Iterable[Message] = ()) -> None:
+        super().__init__(messages)
+        self.shared_count = len(self)
+        # How many rows were folded, and the result, by the function.
+        self.shared_values: dict[object, tuple[int, Any]] = {}
+
+    def extend_copy(self, messages: Iterable[Message]) -> History:
+        """Return a copy with more messages, which knows the values that are already computed."""
+        extended = History(self)
+        extended.extend(messages)
+        extended.shared_count = len(extended)
+        extended.shared_values = dict(self.shared_values)
+        return extended
+
+    def share(self) -> History:
+        """Return a copy for a turn, which may add rows to it."""
+        shared = History(self)
+        shared.shared_values = self.shared_values
+        return shared
+
+
+def fold(messages: Sequence[Message], add: Callable[[T, Message], T], initial: T) -> T:
+    """Call `add` with the value so far and each message, beginning with `initial`.
+
+    `add` is a function of a module that always begins with the same `initial`, and it doesn't
+    change its first argument. For a `History`, it's called only for rows that were added since.
+    """
+    count, value = 0, initial
+    if isinstance(messages, History):
+        count, value = messages.shared_values.get(add, (0, initial))
+        while count < messages.shared_count:
+            value = add(value, messages[count])
+            count += 1
+        messages.shared_values[add] = (count, value)
+    for index in range(count, len(messages)):
+        value = add(value, messages[index])
+    return value
+
+
 def scoped_term(scope_id: int, term: str) -> str:
     """Return a term with the id of its scope, as it is indexed: ``7xcoffee`` for scope 7."""
     return f"{scope_id}x{term}"

@@ -14,8 +14,8 @@ import pytest
 
 from core.agent.context_files import OwnerFiles
 from core.agent.prompt_and_memory import (
-    AGENTS_CHARS,
     INTERRUPTED_RESULT,
+    OWNER_FILE_CHARS,
     PromptSections,
     PromptWriter,
     Section,
@@ -189,7 +189,7 @@ async def test_a_long_file_is_cut_in_the_middle_with_a_mark(
     text = await prompt.write_system_prompt(context(), HINT)
     mark = f"[{name} is cut here: 3,234 characters are left out]"
     assert f"{'a' * 14_000}\n{mark}\n{'c' * 4_000}\n" in text
-    (home / name).write_text("a" * AGENTS_CHARS)
+    (home / name).write_text("a" * OWNER_FILE_CHARS)
     assert "is cut here" not in await prompt.write_system_prompt(context(), HINT)
 
 

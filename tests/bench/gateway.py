@@ -3,8 +3,9 @@
 Both are processes of their own; the servers run in this one, so that only what the bot does is
 counted. Each chat is that of another person, who says their next message when the last one is
 answered; the first of them is the owner. In the lines "one person" all chats are accounts of the
-owner, who sees them all: each message looks through every history. CPU and memory are read from
-/proc, so this needs Linux."""
+owner, who sees them all: each message looks through every history. `measure_growth` follows one
+conversation, and `measure_first_words` times a model that writes slowly. Another checkout can be
+measured in the same run. CPU and memory are read from /proc, so this needs Linux."""
 
 from __future__ import annotations
 
@@ -25,8 +26,16 @@ from tests.fixtures.bot_api import BotApi
 from tests.fixtures.messages_api import MessagesApi
 
 ROOT = Path(__file__).resolve().parents[2]
-CHATS = (1, 10, 50)
+CHATS = (1, 10, 50, 200)
+ONE_PERSON_CHATS = 50
 MESSAGES = 500
+MILESTONES = (100, 300, 500, 700, 1_000, 2_000, 5_000)
+SPAN = 50
+"""The cost at a milestone is the mean of so many messages before it."""
+FIRST_WORDS_MESSAGES = 20
+WORD_S = 0.02
+"""How long the slow model takes for each word or two."""
+THOUGHT_S = 2.0
 WARM_UP = 3
 """Messages of each chat before those that count."""
 PERSON = 1000
@@ -67,8 +76,24 @@ class TimedApi(BotApi):
         return response
 
 
-async def measure(folder: Path, messages: int = MESSAGES) -> str:
-    """A table in Markdown; ratios are to the echo bot with as many chats."""
+class SlowModel(MessagesApi):
+    """Writes its answer word by word, after a while of thought."""
+
+    thought_s = 0.0
+
+    async def _write(
+        self, response: web.StreamResponse, data: bytes, wire_bytes: int | None
+    ) -> None:
+        if b"message_start" in data:
+            await asyncio.sleep(self.thought_s)
+        elif b"content_block_delta" in data:
+            await asyncio.sleep(WORD_S)
+        await super()._write(response, data, wire_bytes)
+
+
+async def measure(folder: Path, messages: int = MESSAGES, before: Path | None = None) -> str:
+    """A table in Markdown; ratios are to the echo bot with as many chats. `before` is another
+    checkout."""
     if sys.platform != "linux":
         return "left out: there is no /proc"
     lines = [
@@ -78,29 +103,130 @@ async def measure(folder: Path, messages: int = MESSAGES) -> str:
     ]
     for chats in CHATS:
         floor = 0.0
-        one_person = [(kind, ", one person") for kind in ("no model", "model") if chats > 1]
-        for kind, whose in [("echo bot", ""), ("no model", ""), ("model", ""), *one_person]:
-            home = folder / f"{kind}{whose} {chats}"
+        whose = ["", ", one person"] if chats == ONE_PERSON_CHATS else [""]
+        bots = [("echo bot", "", ROOT)] + [
+            (kind, owner, root)
+            for owner in whose
+            for kind in ("no model", "model")
+            for root in _trees(before)
+        ]
+        for kind, owner, root in bots:
+            name = f"{kind}{owner}{', before' if root == before else ''}"
+            home = folder / f"{name} {chats}"
             home.mkdir()
-            cost = await _cost(kind, chats, messages, home, is_one_person=bool(whose))
+            cost = await _cost(kind, chats, messages, home, root, is_one_person=bool(owner))
             floor = floor or cost.cpu_ms
             first, last = (_percentiles(found) for found in (cost.first_ms, cost.last_ms))
             lines.append(
-                f"| {kind}{whose} | {chats} | {cost.cpu_ms:.1f} | {cost.cpu_ms / floor:.1f}x | {cost.per_s:.0f} "
+                f"| {name} | {chats} | {cost.cpu_ms:.1f} | {cost.cpu_ms / floor:.1f}x | {cost.per_s:.0f} "
                 f"| {first} | {last} | {cost.calls:.1f} | {cost.memory_mb:.0f} |"
             )
     return "\n".join(lines)
 
 
+async def measure_growth(folder: Path, messages: int, before: Path | None = None) -> str:
+    """A table in Markdown: what a message of one long conversation costs, and the memory then."""
+    if sys.platform != "linux":
+        return "left out: there is no /proc"
+    milestones = [number for number in MILESTONES if number <= messages]
+    heading = " | ".join(f"{number:,}" for number in milestones)
+    lines = [
+        f"CPU ms a message, mean of the {SPAN} messages before each / MB",
+        "",
+        f"| bot | {heading} |",
+        f"|---|{'---|' * len(milestones)}",
+    ]
+    for kind in ("no model", "model"):
+        for root in _trees(before):
+            name = f"{kind}{', before' if root == before else ''}"
+            home = folder / name
+            home.mkdir()
+            cells = [cell async for cell in _grow(kind, milestones, home, root)]
+            lines.append(f"| {name} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+async def _grow(kind: str, milestones: Sequence[int], home: Path, root: Path) -> AsyncIterator[str]:
+    async with AsyncExitStack() as stack:
+        api = await stack.enter_async_context(TimedApi())
+        model = await stack.enter_async_context(MessagesApi(key=KEY)) if kind == "model" else None
+        process = await stack.enter_async_context(
+            _running(kind, home, api, model, [PERSON], False, root)
+        )
+        count = 0
+        for milestone in milestones:
+            await _talk(api, person=PERSON, count=milestone - SPAN - count, kind=kind, first=count)
+            await asyncio.sleep(1.0)
+            before = _cpu_s(process.pid)
+            await _talk(api, person=PERSON, count=SPAN, kind=kind, first=milestone - SPAN)
+            await asyncio.sleep(1.0)
+            cost = 1000 * (_cpu_s(process.pid) - before) / SPAN
+            count = milestone
+            del api.calls[:], api.drafts[:], api.paths[:]
+            if model is not None:
+                del model.requests[:], model.headers[:], model.usages[:]
+            yield f"{cost:.1f} / {_memory_mb(process.pid):.0f}"
+
+
+async def measure_first_words(folder: Path, before: Path | None = None) -> str:
+    """A table in Markdown: how long a person waits for the first words of a model that writes."""
+    lines = [
+        f"| bot | a word or two every {1000 * WORD_S:.0f} ms, from the start: p50 / p95 ms "
+        f"| after {THOUGHT_S:.0f} s: p50 / p95 ms |",
+        "|---|---|---|",
+    ]
+    for root in _trees(before):
+        name = "before" if root == before else "model"
+        home = folder / f"words {name}"
+        home.mkdir()
+        async with AsyncExitStack() as stack:
+            api = await stack.enter_async_context(TimedApi())
+            model = await stack.enter_async_context(SlowModel(key=KEY))
+            people = [PERSON]
+            await stack.enter_async_context(
+                _running("model", home, api, model, people, False, root)
+            )
+            await _talk(api, PERSON, WARM_UP, "model")
+            cells = []
+            for thought_s in (0.0, THOUGHT_S):
+                model.thought_s = thought_s
+                waits = [await _wait_for_words(api, n) for n in range(FIRST_WORDS_MESSAGES)]
+                cells.append(_percentiles([1000 * wait for wait in waits]))
+        lines.append(f"| {name} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+async def _wait_for_words(api: TimedApi, number: int) -> float:
+    """Seconds until words of the answer are visible, as a draft or a message."""
+    text = f"Number {number}: " + "the ferry leaves the old harbour at nine with everybody " * 4
+    drafts, posted = len(api.drafts), len(api.texts(PERSON)) + 1
+    began = time.perf_counter()
+    api.user_says(PERSON, text)
+    await api.wait_for(
+        lambda: (
+            any(words.strip("… ") for _, words in api.drafts[drafts:])
+            or len(api.texts(PERSON)) > posted
+        ),
+        ANSWER_S,
+    )
+    wait_s = time.perf_counter() - began
+    await api.wait_for(lambda: text.strip() in api.texts(PERSON)[-1], ANSWER_S)
+    return wait_s
+
+
+def _trees(before: Path | None) -> list[Path]:
+    return [ROOT] if before is None else [before, ROOT]
+
+
 async def _cost(
-    kind: str, chats: int, messages: int, home: Path, *, is_one_person: bool
+    kind: str, chats: int, messages: int, home: Path, root: Path, *, is_one_person: bool
 ) -> GatewayCost:
     async with AsyncExitStack() as stack:
         api = await stack.enter_async_context(TimedApi())
         model = await stack.enter_async_context(MessagesApi(key=KEY)) if kind == "model" else None
         people = range(PERSON, PERSON + chats)
         process = await stack.enter_async_context(
-            _running(kind, home, api, model, people, is_one_person)
+            _running(kind, home, api, model, people, is_one_person, root)
         )
         share = [max(1, messages // chats)] * chats
         await asyncio.gather(*(_talk(api, person, WARM_UP, kind) for person in people))
@@ -132,6 +258,7 @@ async def _running(
     model: MessagesApi | None,
     people: Sequence[int],
     is_one_person: bool,
+    root: Path,
 ) -> AsyncIterator[asyncio.subprocess.Process]:
     environment = {"PATH": os.environ["PATH"], "MNEME_HOME": str(home)}
     command = [sys.executable, "-m", "tests.bench.echo_bot", api.token, api.url]
@@ -148,7 +275,7 @@ async def _running(
     with (home / "process.log").open("wb") as log:
         process = await asyncio.create_subprocess_exec(
             *command,
-            cwd=ROOT,
+            cwd=root,
             env=environment,
             stdin=asyncio.subprocess.DEVNULL,
             stdout=log,
@@ -163,10 +290,12 @@ async def _running(
             await process.wait()
 
 
-async def _talk(api: TimedApi, person: int, count: int, kind: str) -> list[tuple[float, float]]:
+async def _talk(
+    api: TimedApi, person: int, count: int, kind: str, first: int = 0
+) -> list[tuple[float, float]]:
     """For each message the seconds to the first call, and to the one that completes its answer."""
     latencies = []
-    for number in range(count):
+    for number in range(first, first + count):
         text = f"The ferry number {number} leaves at nine from the old harbour."
         calls = api.timed.setdefault(person, [])
         before, began = len(calls), time.perf_counter()

@@ -4,6 +4,7 @@ where nothing is to be written down, the marks in state.db and what adapters kee
 from __future__ import annotations
 
 import asyncio
+import itertools
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 
 from core.errors import StoreError
+from core.store import rows
 from core.store.incognito import IncognitoRegistry
 from core.store.mailbox import Inbox, Outbox, OutboxItem
 from core.store.messages import HistoryCache
@@ -713,3 +715,39 @@ async def test_kept_histories_are_bounded_by_number_and_by_length(database: Data
     assert len(await load(1_000)) == 3
     cache.clear()
     assert cache.char_count == cache.message_count == 0
+
+
+def test_last_turn_is_the_last_of_all_turns() -> None:
+    kinds = {"u": ("user", "chat"), "a": ("assistant", "chat"), "s": ("user", "summary")}
+    for length in range(7):
+        for letters in itertools.product("uas", repeat=length):
+            messages = []
+            for number, letter in enumerate(letters):
+                role, kind = kinds[letter]
+                messages.append(message(1, "x", id=number, role=role, kind=kind))
+            turns = rows.split_turns(messages)
+            assert rows.find_last_turn(messages) == (turns[-1] if turns else []), letters
+
+
+async def test_value_of_a_history_is_computed_only_of_messages_that_were_added(
+    conversations: Conversations,
+) -> None:
+    added: list[str] = []
+
+    def add(value: str, row: Message) -> str:
+        added.append(row.text)
+        return f"{value} {row.text}"
+
+    made = await opened(conversations, "one")
+    assert rows.fold(await read_open(conversations), add, "") == " one"
+    await conversations.append([message(made.id, "two"), message(made.id, "three")])
+    history = await read_open(conversations)
+    history += [message(made.id, "not stored")]
+    assert rows.fold(history, add, "") == " one two three not stored"
+    await conversations.append([message(made.id, "four")])
+    assert rows.fold(await read_open(conversations), add, "") == " one two three four"
+    assert added == ["one", "two", "three", "not stored", "four"]
+    await conversations.amend(CHAT, "1", None)
+    await conversations.append([message(made.id, "five", external_id="5")])
+    await conversations.amend(CHAT, "5", "5")
+    assert rows.fold(await read_open(conversations), add, "") == " one two three four 5"
