@@ -22,11 +22,10 @@ from core.agent.prompt_and_memory import (
     CHARS_PER_TOKEN,
     build_request,
     cut_to_tokens,
-    estimate_request_tokens,
     estimate_row_tokens,
     estimate_text_tokens,
 )
-from core.agent.sessions import SessionTracker, Turn
+from core.agent.sessions import SessionTracker, Turn, estimate_request_tokens
 from core.agent.summary import (
     HistoryParts,
     extract_summary,

@@ -16,9 +16,11 @@ from __future__ import annotations
 
 import math
 import re
+from bisect import bisect_left
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from itertools import islice
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -39,7 +41,7 @@ from core.guard.origin_and_fence import (
 )
 from core.markup.markdown import run_off_loop
 from core.memory.manager import MemoryManager
-from core.store.rows import fold
+from core.store.rows import History
 from core.types import (
     Account,
     Attachment,
@@ -542,12 +544,35 @@ def build_conversation(rows: Sequence[Message]) -> list[dict[str, Any]]:
     """Convert rows, oldest first, to turns of the Messages API: ``{"role", "content": [blocks]}``.
 
     The first turn is the user's, and the roles alternate. A user turn after tool calls begins with
-    their results. No text block is empty.
+    their results. No text block is empty. Copies of a `History` share the turns that are complete.
     """
+    history = rows if isinstance(rows, History) else History()
+    # The first row that isn't shared, the turns before it, and their open tool calls.
+    first_row, shared_turns, call_ids = history.shared_values.get(build_conversation, (0, [], []))
+    turns, first_rows = _group_rows(rows, first_row)
+    # The last turn isn't complete, because later rows may be added to it.
+    complete_count = max(bisect_left(first_rows, history.shared_count) - 1, 0)
+    conversation = list(shared_turns)
+    for turn in turns[:complete_count]:
+        call_ids = _add_turn(conversation, turn, call_ids)
+    if complete_count:
+        value = (first_rows[complete_count], list(conversation), call_ids)
+        history.shared_values[build_conversation] = value
+    for turn in turns[complete_count:]:
+        call_ids = _add_turn(conversation, turn, call_ids)
+    if call_ids:
+        conversation.append({"role": "user", "content": _put_results_first([], call_ids)})
+    return conversation
+
+
+def _group_rows(rows: Sequence[Message], first: int) -> tuple[list[dict[str, Any]], list[int]]:
+    """Return the turns from the index `first` on, and the index of the first row of each turn."""
     turns: list[dict[str, Any]] = []
+    first_rows: list[int] = []
     # The role of the last turn if the next row may be added to that turn.
     open_role = ""
-    for row in rows:
+    for index in range(first, len(rows)):
+        row = rows[index]
         if row.origin == "job":
             # The frame of job results in the next message contains this row.
             continue
@@ -562,36 +587,31 @@ def build_conversation(rows: Sequence[Message]) -> list[dict[str, Any]]:
             turns[-1]["content"].extend(blocks)
         else:
             turns.append({"role": role, "content": blocks})
+            first_rows.append(index)
         # A crash can leave a tool call without its result. The next assistant row begins a turn of
         # its own. If it joined the turn of the call, the cached prefix would change.
         has_call = role == "assistant" and any(block.get("type") == "tool_use" for block in blocks)
         open_role = "" if has_call else role
-    return _answer_tool_calls(turns)
+    return turns, first_rows
 
 
-def _answer_tool_calls(turns: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the turns in a form that the Messages API accepts.
+def _add_turn(
+    conversation: list[dict[str, Any]], turn: dict[str, Any], call_ids: list[str]
+) -> list[str]:
+    """Add a turn in a form that the Messages API accepts, and return the ids of its tool calls.
 
-    Every tool call gets a result in the turn after it; a missing result becomes an error result. An
-    assistant turn at the beginning is dropped. Results without a call are dropped, too, because
-    that part of the history is gone.
+    `call_ids` are the calls of the turn before it. Every call gets a result; a missing result
+    becomes an error result. An assistant turn at the beginning is dropped. Results without a call
+    are dropped, too, because that part of the history is gone.
     """
-    conversation: list[dict[str, Any]] = []
-    open_call_ids: list[str] = []
-    for turn in turns:
-        is_user = turn["role"] == "user"
-        blocks = _put_results_first(turn["content"] if is_user else [], open_call_ids)
-        if blocks:
-            conversation.append({"role": "user", "content": blocks})
-        open_call_ids = []
-        if not is_user and conversation:
-            conversation.append(turn)
-            open_call_ids = [
-                block["id"] for block in turn["content"] if block.get("type") == "tool_use"
-            ]
-    if open_call_ids:
-        conversation.append({"role": "user", "content": _put_results_first([], open_call_ids)})
-    return conversation
+    is_user = turn["role"] == "user"
+    blocks = _put_results_first(turn["content"] if is_user else [], call_ids)
+    if blocks:
+        conversation.append({"role": "user", "content": blocks})
+    if is_user or not conversation:
+        return []
+    conversation.append(turn)
+    return [block["id"] for block in turn["content"] if block.get("type") == "tool_use"]
 
 
 def _put_results_first(blocks: Sequence[Json], call_ids: Sequence[str]) -> list[Json]:
@@ -622,13 +642,14 @@ def add_cache_marks(turns: Sequence[dict[str, Any]], life: CacheLife = "5m") -> 
     request ends with an unfinished answer, the turn before it gets a mark, too.
     """
     mark = build_cache_mark(life)
+    marked_turns = list(turns)
     # Both requests end with a user turn, except that this one may end with an unfinished answer.
-    user_indexes = [index for index, turn in enumerate(turns) if turn["role"] == "user"]
-    request_ends = {*user_indexes[-2:], len(turns) - 1}
-    return tuple(
-        _mark_last_block(turn, mark) if index in request_ends else turn
-        for index, turn in enumerate(turns)
+    user_indexes = (
+        index for index in reversed(range(len(turns))) if turns[index]["role"] == "user"
     )
+    for index in {*islice(user_indexes, 2), len(turns) - 1} - {-1}:
+        marked_turns[index] = _mark_last_block(turns[index], mark)
+    return tuple(marked_turns)
 
 
 def _mark_last_block(turn: dict[str, Any], mark: Json) -> dict[str, Any]:
@@ -664,28 +685,6 @@ def estimate_row_tokens(row: Message) -> float:
         # Only blocks that aren't text are converted, because a history can have hundreds of blocks.
         tokens += estimate_text_tokens(text if isinstance(text, str) else str(block))
     return tokens
-
-
-def estimate_request_tokens(session: Session, rows: Sequence[Message]) -> float:
-    """Estimate the tokens of the next request.
-
-    The estimate is the usage that the provider reported for the session's last call, plus an
-    estimate of the rows after that call. The usage of a parent session doesn't count, because it
-    includes the parent's longer history.
-    """
-    session_id, tokens, estimate = fold(rows, _add_tokens, (0, 0.0, 0.0))
-    if session_id == session.id:
-        return tokens
-    return estimate_text_tokens(session.prompt.text) + estimate
-
-
-def _add_tokens(value: tuple[int, float, float], row: Message) -> tuple[int, float, float]:
-    """Add a row to the session of the last usage, the tokens by this usage, and the estimate."""
-    session_id, tokens, estimate = value
-    more = estimate_row_tokens(row)
-    if row.usage and row.usage.total_input:
-        return row.session_id, row.usage.total_input + row.usage.output, estimate + more
-    return session_id, tokens + more, estimate + more
 
 
 def cut_to_tokens(text: str, limit_tokens: float) -> str:

@@ -16,7 +16,13 @@ from itertools import takewhile
 import structlog
 
 from config.model_options import ModelOptions
-from core.agent.prompt_and_memory import MAX_JOB_RESULTS, PromptWriter, with_attachments
+from core.agent.prompt_and_memory import (
+    MAX_JOB_RESULTS,
+    PromptWriter,
+    estimate_row_tokens,
+    estimate_text_tokens,
+    with_attachments,
+)
 from core.agent.summary import HistoryParts, split_history
 from core.errors import ModelError
 from core.guard.origin_and_fence import scrub, typed_text
@@ -549,6 +555,28 @@ def _add_to_spans(spans: Window, row: Message) -> Window:
     if spans and spans[-1][0] == row.session_id:
         return (*spans[:-1], (row.session_id, spans[-1][1], row.id))
     return (*spans, (row.session_id, row.id, row.id))
+
+
+def estimate_request_tokens(session: Session, rows: Sequence[Message]) -> float:
+    """Estimate the tokens of the next request.
+
+    The estimate is the usage that the provider reported for the session's last call, plus an
+    estimate of the rows after that call. The usage of a parent session doesn't count, because it
+    includes the parent's longer history.
+    """
+    session_id, tokens, estimate = fold(rows, _add_tokens, (0, 0.0, 0.0))
+    if session_id == session.id:
+        return tokens
+    return estimate_text_tokens(session.prompt.text) + estimate
+
+
+def _add_tokens(value: tuple[int, float, float], row: Message) -> tuple[int, float, float]:
+    """Add a row to the session of the last usage, the tokens by this usage, and the estimate."""
+    session_id, tokens, estimate = value
+    more = estimate_row_tokens(row)
+    if row.usage and row.usage.total_input:
+        return row.session_id, row.usage.total_input + row.usage.output, estimate + more
+    return session_id, tokens + more, estimate + more
 
 
 def _prompt_hint(session: Session, turn: Turn) -> str:

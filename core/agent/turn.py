@@ -20,10 +20,9 @@ from core.agent.prompt_and_memory import (
     CHARS_PER_TOKEN,
     PromptWriter,
     build_request,
-    estimate_request_tokens,
     with_attachments,
 )
-from core.agent.sessions import Turn
+from core.agent.sessions import Turn, estimate_request_tokens
 from core.agent.tool_runner import ToolRunner
 from core.errors import MnemeError, ModelError, StaleReadError
 from core.guard.origin_and_fence import Scrubber, scrub, scrub_blocks
@@ -655,10 +654,10 @@ def _is_first_after_compression(session: Session, rows: Sequence[Message]) -> bo
 
     A summary with a `tool_name` comes from a compression that the person asked for.
     """
-    has_summary = any(
+    may_have_summary = session.parent_id is not None or session.is_incognito
+    if not may_have_summary or not any(
         row.kind == "summary" and row.session_id == session.id and not row.tool_name for row in rows
-    )
-    if not has_summary:
+    ):
         return False
     roles = [row.role for row in rows if row.session_id == session.id and row.kind != "summary"]
     if "assistant" not in roles:

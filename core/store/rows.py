@@ -495,7 +495,7 @@ class History(list[Message]):
         super().__init__(messages)
         self.shared_count = len(self)
         # How many rows were folded, and the result, by the function.
-        self.shared_values: dict[object, tuple[int, Any]] = {}
+        self.shared_values: dict[object, Any] = {}
 
     def extend_copy(self, messages: Iterable[Message]) -> History:
         """Return a copy with more messages, which knows the values that are already computed."""

@@ -4,6 +4,7 @@ rows, and repairs of what a crash left half done."""
 
 from __future__ import annotations
 
+import random
 from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import pairwise
@@ -27,6 +28,7 @@ from core.memory.manager import MemoryManager
 from core.notes.notebook import Notebook
 from core.notes.provider import NotesProvider
 from core.store.notes import Notes
+from core.store.rows import History
 from core.store.sqlite.database import Database
 from core.types import (
     Address,
@@ -43,6 +45,7 @@ from core.types import (
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.facts_memory import evidence_of
 from tests.fixtures.note_edits import add_note
+from tests.fixtures.samples import message
 
 ANA = Scope.account("telegram", "1")
 ANA_TOO = Scope.account("discord", "2")
@@ -387,3 +390,37 @@ def test_a_mark_says_for_how_long() -> None:
     assert [block["cache_control"] for block in turn["content"]] == [
         {"type": "ephemeral", "ttl": "1h"}
     ]
+
+
+def make_row(number: int, kind: str) -> Message:
+    """A row of any kind: a call or its result, a delivery of a job, a summary, an empty text."""
+    call = {"type": "tool_use", "id": f"t{number}", "name": "n", "input": {}}
+    result = {"type": "tool_result", "tool_use_id": f"t{number - 1}", "content": "ok"}
+    rows = {
+        "user": message(1, f"m{number}", id=number),
+        "assistant": message(1, f"m{number}", id=number, role="assistant"),
+        "call": message(1, "x", id=number, role="assistant", blocks=(call,)),
+        "result": message(1, "x", id=number, role="tool", blocks=(result,)),
+        "job": message(1, "x", id=number, role="assistant", origin="job"),
+        "summary": message(1, "so far", id=number, kind="summary"),
+        "empty": message(1, " ", id=number),
+    }
+    return rows[kind]
+
+
+KINDS = ("user", "user", "assistant", "assistant", "call", "result", "job", "summary", "empty")
+
+
+def test_conversation_of_a_growing_history_is_the_same_as_of_its_rows() -> None:
+    chance = random.Random(31)
+    for _ in range(200):
+        rows = [make_row(number, chance.choice(KINDS)) for number in range(20)]
+        kept = History(rows[: chance.randrange(20)])
+        while len(kept) < len(rows):
+            turn = kept.share()
+            build_conversation(turn)
+            # Rows that a turn adds may come later in the store than others.
+            turn += [make_row(100 + number, chance.choice(KINDS)) for number in range(2)]
+            assert build_conversation(turn) == build_conversation(list(turn))
+            kept = kept.extend_copy(rows[len(kept) : len(kept) + chance.randrange(1, 4)])
+        assert build_conversation(kept.share()) == build_conversation(rows)
