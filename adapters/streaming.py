@@ -31,7 +31,13 @@ _FIRST_TYPING_S = 0.2
 # A platform removes a draft a little later than this, so typing is shown then.
 _DRAFT_LIFETIME_S = 25.0
 # No draft is shown before this time. An answer that is complete by then is posted at once.
-_FIRST_WORDS_S = 0.6
+_FIRST_WORDS_S = 0.15
+# The first draft has at least so many words, or characters, unless they take longer than this.
+_FIRST_WORDS = 3
+_FIRST_CHARS = 20
+_MAX_WORDS_WAIT_S = 0.6
+# Words that come within this time are part of the first draft. The answer may be complete then.
+_SETTLING_S = 0.06
 _DUPLICATE_NOTICE = "(you may have seen this; the connection broke)"
 _log = structlog.get_logger("streaming")
 
@@ -200,6 +206,7 @@ class StreamedReply:
         # The mark on the person's message. None if the settings want none.
         self._mark = mark
         self._first_words_s = first_words_s
+        self._begun_at = 0.0
         self._typing_every_s = typing_every_s
         self._record: DeliveryRecord
         self._messages: list[_PostedMessage] = []
@@ -219,9 +226,9 @@ class StreamedReply:
         """
         self._record = record
         self._messages = [_PostedMessage(message_id, None) for message_id in record.message_ids]
-        self._task = asyncio.get_running_loop().create_task(
-            self._stream(), name=f"answer {record.key}"
-        )
+        loop = asyncio.get_running_loop()
+        self._begun_at = loop.time()
+        self._task = loop.create_task(self._stream(), name=f"answer {record.key}")
         caller = asyncio.current_task()
         if caller is not None:
             caller.add_done_callback(lambda _: self._end_soon())
@@ -374,7 +381,8 @@ class StreamedReply:
 
     async def _stream(self) -> None:
         """Show typing and drafts until the reply ends. Drafts become rarer with each edit."""
-        draft_delay_s = self._first_words_s
+        # None until the first words were shown.
+        draft_delay_s: float | None = None
         typing_delay_s = _FIRST_TYPING_S
         edits = 0
         while not self._ending.is_set():
@@ -388,7 +396,10 @@ class StreamedReply:
                     await self._mark.show()
                 await self._try(self._api.show_typing)
                 continue
-            await self._pause(draft_delay_s)
+            if draft_delay_s is None:
+                await self._wait_for_words()
+            else:
+                await self._pause(draft_delay_s)
             self._text_changed.clear()
             if self._ending.is_set():
                 return
@@ -400,6 +411,27 @@ class StreamedReply:
                 typing_delay_s = self._typing_every_s
                 edits += 1
             draft_delay_s = self._api.pace_s * min(2**edits, 4)
+
+    async def _wait_for_words(self) -> None:
+        """Wait until the first words of the answer are there, but not for much longer.
+
+        If `first_words_s` is 0, there is no wait.
+        """
+        if not self._first_words_s:
+            return
+        loop = asyncio.get_running_loop()
+        ends_at = loop.time() + _MAX_WORDS_WAIT_S
+        await self._pause(self._begun_at + self._first_words_s - loop.time())
+        with suppress(TimeoutError):
+            async with asyncio.timeout_at(ends_at):
+                while not self._has_words() and not self._ending.is_set():
+                    self._text_changed.clear()
+                    await self._text_changed.wait()
+        await self._pause(_SETTLING_S)
+
+    def _has_words(self) -> bool:
+        """Whether the text is worth a draft. Some languages have no spaces between words."""
+        return len(self._text) >= _FIRST_CHARS or len(self._text.split()) >= _FIRST_WORDS
 
     async def _try(self, call: Callable[[], Awaitable[None]]) -> None:
         """Make a call for typing or a draft. If it fails, only this draft is lost.

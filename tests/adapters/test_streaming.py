@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from adapters import streaming
 from adapters.streaming import MessageApi, StreamedReply
 from core.errors import DeliveryError, StoreError
 from core.markup.markdown import StyledText, render, split
@@ -354,6 +355,36 @@ async def test_a_short_answer_takes_four_calls_at_most_where_each_one_counts() -
     await reply.finish(Answer(text="a" * 280))
     assert chat.shown == ["a" * 280]
     assert len(chat.calls) + max(chat.typed, 1) <= 4, chat.calls
+
+
+@pytest.mark.parametrize("text", ["The ferry leaves", "渡船九点从旧港口出发，请准时到达码头等候。"])
+async def test_first_draft_waits_for_a_few_words(
+    text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(streaming, "_MAX_WORDS_WAIT_S", 1_000.0)
+    chat = FakeChat()
+    reply = StreamedReply(chat, first_words_s=0.001)
+    reply.begin(ListRecord())
+    for letters in range(1, 6):
+        reply.show(text[:letters])
+        await asyncio.sleep(0.02)
+    assert chat.calls == []
+    reply.show(text)
+    await chat.until_shown(text)
+    await reply.finish(Answer(text=text))
+    assert chat.calls == [f"post {text}"]
+
+
+async def test_first_draft_has_a_single_word_if_others_take_long(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(streaming, "_MAX_WORDS_WAIT_S", 0.01)
+    chat = FakeChat()
+    reply = StreamedReply(chat, first_words_s=0.001)
+    reply.begin(ListRecord())
+    reply.show("Well,")
+    await chat.until_shown("Well,")
+    await reply.finish(Answer(text="Well, yes."))
 
 
 async def test_an_answer_that_is_ready_is_one_call() -> None:

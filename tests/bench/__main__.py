@@ -3,8 +3,8 @@ the same run.
 
 ``python -m tests.bench [--only NAME] [--sessions N] [--turns N] [--conversations N] [--peer
 PYTHON]``, NAME one of shape, cache, long, facts, guard, evidence, recall, screen, hurry, owner,
-questions, changes, reminders, jobs, speed, gateway; or peers and services, which run only when they are named:
-they take minutes; services needs the engines that ``tests/services/setup.sh`` makes, and names
+questions, changes, reminders, jobs, speed, gateway; or grow, cold, peers and services, which run only when they are named:
+they take minutes; gateway, grow and cold measure another checkout in the same run if --before names its folder; services needs the engines that ``tests/services/setup.sh`` makes, and names
 those that are not there. Guard, evidence, recall, hurry,
 owner, questions, reminders and speed need the project's shared benchmark folder beside the checkout (or where
 MNEME_SHARED says); without it they are left out, visibly. The peer, hermes-agent 0.19.0, takes part
@@ -26,6 +26,7 @@ import structlog
 
 from tests.bench import (
     changes,
+    cold,
     doors,
     evidence_table,
     gateway,
@@ -61,7 +62,7 @@ BENCHES = [
     "speed",
     "gateway",
 ]
-NAMED_ONLY = ["peers", "services"]
+NAMED_ONLY = ["grow", "cold", "peers", "services"]
 
 
 def main() -> int:
@@ -100,6 +101,12 @@ def main() -> int:
     )
     parser.add_argument(
         "--reminders", type=Path, metavar="FILE", help="of reminders: another file of such rows"
+    )
+    parser.add_argument(
+        "--before", type=Path, metavar="FOLDER", help="of gateway, grow and cold: another checkout"
+    )
+    parser.add_argument(
+        "--messages", type=int, default=5_000, help="of grow: how long the conversation becomes"
     )
     asked = parser.parse_args()
     which = asked.only or BENCHES
@@ -217,7 +224,20 @@ def main() -> int:
             "## The gateway: a message beside a bare echo bot, over a loopback Bot API\n\n"
         )
         with tempfile.TemporaryDirectory() as folder:
-            sys.stdout.write(asyncio.run(gateway.measure(Path(folder))) + "\n\n")
+            table = asyncio.run(gateway.measure(Path(folder), before=asked.before))
+            sys.stdout.write(table + "\n\n")
+            sys.stdout.flush()
+            table = asyncio.run(gateway.measure_first_words(Path(folder), asked.before))
+            sys.stdout.write(table + "\n\n")
+    if "grow" in which:
+        sys.stdout.write("## One conversation that grows\n\n")
+        with tempfile.TemporaryDirectory() as folder:
+            table = asyncio.run(gateway.measure_growth(Path(folder), asked.messages, asked.before))
+            sys.stdout.write(table + "\n\n")
+    if "cold" in which:
+        sys.stdout.write("## Cold starts: processor time of a fresh process\n\n")
+        with tempfile.TemporaryDirectory() as folder:
+            sys.stdout.write(asyncio.run(cold.measure(Path(folder), asked.before)) + "\n\n")
     if "peers" in which:
         sys.stdout.write("## Peers: the same conversations, questions and changes\n\n")
         if (shared / "data" / "locomo-dev.json").exists():

@@ -151,21 +151,21 @@ async def _grow(kind: str, milestones: Sequence[int], home: Path, root: Path) ->
         api = await stack.enter_async_context(TimedApi())
         model = await stack.enter_async_context(MessagesApi(key=KEY)) if kind == "model" else None
         process = await stack.enter_async_context(
-            _running(kind, home, api, model, [PERSON], False, root)
+            _running(kind, home, api, model, [PERSON], root, is_one_person=False)
         )
         count = 0
         for milestone in milestones:
             await _talk(api, person=PERSON, count=milestone - SPAN - count, kind=kind, first=count)
             await asyncio.sleep(1.0)
-            before = _cpu_s(process.pid)
+            before = cpu_s(process.pid)
             await _talk(api, person=PERSON, count=SPAN, kind=kind, first=milestone - SPAN)
             await asyncio.sleep(1.0)
-            cost = 1000 * (_cpu_s(process.pid) - before) / SPAN
+            cost = 1000 * (cpu_s(process.pid) - before) / SPAN
             count = milestone
             del api.calls[:], api.drafts[:], api.paths[:]
             if model is not None:
                 del model.requests[:], model.headers[:], model.usages[:]
-            yield f"{cost:.1f} / {_memory_mb(process.pid):.0f}"
+            yield f"{cost:.1f} / {memory_mb(process.pid):.0f}"
 
 
 async def measure_first_words(folder: Path, before: Path | None = None) -> str:
@@ -184,7 +184,7 @@ async def measure_first_words(folder: Path, before: Path | None = None) -> str:
             model = await stack.enter_async_context(SlowModel(key=KEY))
             people = [PERSON]
             await stack.enter_async_context(
-                _running("model", home, api, model, people, False, root)
+                _running("model", home, api, model, people, root, is_one_person=False)
             )
             await _talk(api, PERSON, WARM_UP, "model")
             cells = []
@@ -226,27 +226,27 @@ async def _cost(
         model = await stack.enter_async_context(MessagesApi(key=KEY)) if kind == "model" else None
         people = range(PERSON, PERSON + chats)
         process = await stack.enter_async_context(
-            _running(kind, home, api, model, people, is_one_person, root)
+            _running(kind, home, api, model, people, root, is_one_person=is_one_person)
         )
         share = [max(1, messages // chats)] * chats
         await asyncio.gather(*(_talk(api, person, WARM_UP, kind) for person in people))
-        calls, before, began = len(api.calls), _cpu_s(process.pid), time.perf_counter()
+        calls, before, began = len(api.calls), cpu_s(process.pid), time.perf_counter()
         spoken = await asyncio.gather(
             *(_talk(api, person, count, kind) for person, count in zip(people, share, strict=True))
         )
         took_s = time.perf_counter() - began
         # What is done after the answer has left is part of what it costs.
         await asyncio.sleep(1.0)
-        cpu_s = _cpu_s(process.pid) - before
+        used_s = cpu_s(process.pid) - before
         made = [name for name, _ in api.calls[calls:] if name != "getUpdates"]
         latencies = [pair for talk in spoken for pair in talk]
         return GatewayCost(
-            cpu_ms=1000 * cpu_s / sum(share),
+            cpu_ms=1000 * used_s / sum(share),
             per_s=sum(share) / took_s,
             first_ms=[1000 * first for first, _ in latencies],
             last_ms=[1000 * last for _, last in latencies],
             calls=len(made) / sum(share),
-            memory_mb=_memory_mb(process.pid),
+            memory_mb=memory_mb(process.pid),
         )
 
 
@@ -257,8 +257,9 @@ async def _running(
     api: TimedApi,
     model: MessagesApi | None,
     people: Sequence[int],
-    is_one_person: bool,
     root: Path,
+    *,
+    is_one_person: bool,
 ) -> AsyncIterator[asyncio.subprocess.Process]:
     environment = {"PATH": os.environ["PATH"], "MNEME_HOME": str(home)}
     command = [sys.executable, "-m", "tests.bench.echo_bot", api.token, api.url]
@@ -321,12 +322,14 @@ def _percentiles(found: Sequence[float]) -> str:
     return f"{statistics.median(ordered):.0f} / {ordered[int(0.95 * (len(ordered) - 1))]:.0f}"
 
 
-def _cpu_s(pid: int) -> float:
+def cpu_s(pid: int) -> float:
+    """Processor time that a process has used, user and system."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def _memory_mb(pid: int) -> float:
+def memory_mb(pid: int) -> float:
+    """Resident memory of a process."""
     status = Path(f"/proc/{pid}/status").read_text()
     line = next(line for line in status.splitlines() if line.startswith("VmRSS:"))
     return int(line.split()[1]) / 1024

@@ -1,0 +1,151 @@
+"""What a fresh process costs: its help, a recall, and a start until the first poll of Telegram.
+
+Processor time (user and system) of the process, the median of several runs. Another checkout can be
+measured in the same run, in turn. Memory is read from /proc, so this needs Linux."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import statistics
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from core.store.sessions import Conversations
+from core.store.sqlite.database import Database
+from core.types import Address, Message, Scope, Session
+from tests.bench.gateway import KEY, ROOT, START_S, cpu_s, memory_mb
+from tests.fixtures.bot_api import BotApi
+from tests.fixtures.clock import SteadyClock
+from tests.fixtures.messages_api import MessagesApi
+
+RUNS = 5
+COMMANDS = {"mneme --help": ["--help"], "mneme recall ferry": ["recall", "ferry"]}
+STOP_S = 40.0
+_COUNT_MODULES = "import sys; sys.argv[0] = 'mneme'; from gateway.cli.main import main\n"
+_COUNT_MODULES += "try: main()\nfinally: print(len(sys.modules), file=sys.stderr)"
+
+
+async def measure(folder: Path, before: Path | None = None) -> str:
+    """A table in Markdown."""
+    if sys.platform != "linux":
+        return "left out: there is no /proc"
+    home = folder / "home"
+    home.mkdir()
+    await _fill(home)
+    trees = [ROOT] if before is None else [before, ROOT]
+    lines = ["| process | tree | CPU ms | modules | MB |", "|---|---|---|---|---|"]
+    for name, arguments in COMMANDS.items():
+        costs: dict[Path, list[float]] = {root: [] for root in trees}
+        for _ in range(RUNS):
+            for root in trees:
+                costs[root].append(_run(arguments, home, root))
+        for root in trees:
+            lines.append(
+                _line(name, root, before, costs[root], str(_modules(arguments, home, root)))
+            )
+    for name, has_model in (("start, no model", False), ("start, model", True)):
+        costs = {root: [] for root in trees}
+        memory = dict.fromkeys(trees, 0.0)
+        for _ in range(RUNS):
+            for root in trees:
+                cost, memory[root] = await _start(folder, root, has_model=has_model)
+                costs[root].append(cost)
+        for root in trees:
+            lines.append(_line(name, root, before, costs[root], "", f"{memory[root]:.0f}"))
+    return "\n".join(lines)
+
+
+def _line(
+    name: str,
+    root: Path,
+    before: Path | None,
+    costs: Sequence[float],
+    modules: str,
+    memory: str = "",
+) -> str:
+    tree = "before" if root == before else "this"
+    return f"| {name} | {tree} | {1000 * statistics.median(costs):.0f} | {modules} | {memory} |"
+
+
+async def _fill(home: Path) -> None:
+    (home / "mneme.toml").write_text("[owner]\ntelegram = [1000]\n")
+    scope, address = (
+        Scope.account("terminal", "local"),
+        Address(platform="terminal", chat_id="local"),
+    )
+    async with Database.open(home / "state.db") as database:
+        clock = SteadyClock()
+        conversations = Conversations(database, clock)
+        made = await conversations.create(
+            Session(address=address, scope=scope, started_at=clock.now())
+        )
+        for number in range(20):
+            text = f"The ferry number {number} leaves at nine from the old harbour."
+            row = Message(role="user", text=text, session_id=made.id, created_at=clock.now())
+            await conversations.append([row])
+
+
+def _environment(home: Path) -> dict[str, str]:
+    return {"PATH": os.environ["PATH"], "MNEME_HOME": str(home)}
+
+
+def _run(arguments: Sequence[str], home: Path, root: Path) -> float:
+    """Processor time of one command in seconds."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "gateway.cli.main", *arguments],
+        cwd=root,
+        env=_environment(home),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    assert process.returncode == 0, arguments
+    return usage.ru_utime + usage.ru_stime
+
+
+def _modules(arguments: Sequence[str], home: Path, root: Path) -> int:
+    """How many modules a command has imported at its end."""
+    done = subprocess.run(
+        [sys.executable, "-c", _COUNT_MODULES, *arguments],
+        cwd=root,
+        env=_environment(home),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return int(done.stderr.split()[-1])
+
+
+async def _start(folder: Path, root: Path, *, has_model: bool) -> tuple[float, float]:
+    """Processor time in seconds until the first poll, and the resident memory then in MB."""
+    home = folder / f"start {len(os.listdir(folder))}"
+    home.mkdir()
+    (home / "mneme.toml").write_text("[owner]\ntelegram = [1000]\n")
+    async with BotApi() as api, MessagesApi(key=KEY) as model:
+        environment = _environment(home)
+        environment |= {"TELEGRAM_BOT_TOKEN": api.token, "MNEME_TELEGRAM_API_URL": api.url}
+        if has_model:
+            environment |= {"ANTHROPIC_API_KEY": KEY, "ANTHROPIC_BASE_URL": model.url}
+        process = await asyncio.create_subprocess_exec(
+            sys.executable,
+            "-m",
+            "gateway.cli.main",
+            "run",
+            cwd=root,
+            env=environment,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.DEVNULL,
+            stderr=asyncio.subprocess.DEVNULL,
+        )
+        try:
+            await api.wait_for(lambda: api.called("getUpdates"), START_S)
+            return cpu_s(process.pid), memory_mb(process.pid)
+        finally:
+            process.send_signal(signal.SIGTERM)
+            async with asyncio.timeout(STOP_S):
+                await process.wait()
