@@ -553,12 +553,10 @@ def build_conversation(rows: Sequence[Message]) -> list[dict[str, Any]]:
     # The last turn isn't complete, because later rows may be added to it.
     complete_count = max(bisect_left(first_rows, history.shared_count) - 1, 0)
     conversation = list(shared_turns)
-    for turn in turns[:complete_count]:
-        call_ids = _add_turn(conversation, turn, call_ids)
-    if complete_count:
-        value = (first_rows[complete_count], list(conversation), call_ids)
-        history.shared_values[build_conversation] = value
-    for turn in turns[complete_count:]:
+    for index, turn in enumerate(turns):
+        if 0 < complete_count == index:
+            value = (first_rows[index], list(conversation), call_ids)
+            history.shared_values[build_conversation] = value
         call_ids = _add_turn(conversation, turn, call_ids)
     if call_ids:
         conversation.append({"role": "user", "content": _put_results_first([], call_ids)})

@@ -30,7 +30,7 @@ from core.media.intake import MediaIntake, Reception
 from core.models.wrappers import TOO_LONG_STATUS, MeteredModel
 from core.ports import Clock, TextCallback
 from core.store.actions import ButtonAction
-from core.store.rows import find_last_turn
+from core.store.rows import find_last_turn, is_first_turn
 from core.store.sessions import Conversations
 from core.store.usage_and_limits import ModelCall
 from core.types import (
@@ -550,9 +550,8 @@ class Agent:
         answer = Answer(text=running.render_answer(row.text))
         actions: Sequence[ButtonAction] = ()
         turn_rows = find_last_turn(running.rows)
-        first_question = next((row for row in running.rows if _is_question(row)), None)
-        is_first_turn = first_question is None or first_question is turn_rows[0]
-        may_have_receipts = is_first_turn or any(row.role == "tool" for row in turn_rows)
+        has_tools = any(row.role == "tool" for row in turn_rows)
+        may_have_receipts = has_tools or is_first_turn(running.rows, turn_rows)
         if may_have_receipts and self.add_receipts is not None:
             answer, actions = await self.add_receipts(answer, running.turn, turn_rows)
         session, windows = running.session, self.compressor.windows
@@ -643,10 +642,6 @@ def _question_row(session: Session, inbound: Inbound, quote: Quote | None = None
         origin=inbound.origin,
         quote=quote,
     )
-
-
-def _is_question(row: Message) -> bool:
-    return row.role == "user" and row.kind != "summary"
 
 
 def _is_first_after_compression(session: Session, rows: Sequence[Message]) -> bool:

@@ -484,6 +484,14 @@ def find_last_turn(messages: Sequence[Message]) -> Sequence[Message]:
     return turn
 
 
+def is_first_turn(messages: Sequence[Message], last_turn: Sequence[Message]) -> bool:
+    """Whether there is no turn before the last one."""
+    for message in messages:
+        if message.role == "user" and message.kind != "summary":
+            return message is last_turn[0]
+    return True
+
+
 class History(list[Message]):
     """The messages of a session, oldest first. Rows are only added at its end.
 

@@ -726,7 +726,9 @@ def test_last_turn_is_the_last_of_all_turns() -> None:
                 role, kind = kinds[letter]
                 messages.append(message(1, "x", id=number, role=role, kind=kind))
             turns = rows.split_turns(messages)
-            assert rows.find_last_turn(messages) == (turns[-1] if turns else []), letters
+            last_turn = rows.find_last_turn(messages)
+            assert last_turn == (turns[-1] if turns else []), letters
+            assert rows.is_first_turn(messages, last_turn) == (len(turns) <= 1), letters
 
 
 async def test_value_of_a_history_is_computed_only_of_messages_that_were_added(
