@@ -309,11 +309,9 @@ async def _talk(
 
         api.user_says(person, text)
         await api.wait_for(is_answered, ANSWER_S)
-        first, last = (
-            calls[before][0],
-            next(at for at, method in reversed(calls) if method in ANSWERING),
-        )
-        latencies.append((first - began, last - began))
+        first_at = calls[before][0]
+        last_at = next(at for at, method in reversed(calls) if method in ANSWERING)
+        latencies.append((first_at - began, last_at - began))
     return latencies
 
 
