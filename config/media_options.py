@@ -9,7 +9,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from config.field_types import KeyVariable, Name, OptionalWebAddress, Seconds
+from config.field_types import KeyVariable, OptionalWebAddress, Seconds
 
 
 class _Section(BaseModel):
@@ -49,8 +49,6 @@ class MediaOptions(_Section):
     decode_s: Seconds
     decode_memory_mb: Annotated[int, Field(ge=256, le=65_536)]
     pictures: bool
-    # Names of models that can't see pictures.
-    blind_models: Annotated[tuple[Name, ...], Field(strict=False)]
     # Whether the model adds a line about each picture to its answer, by which the picture is found.
     describe_pictures: bool
     # How many pages of a scan the model sees.

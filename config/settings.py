@@ -497,7 +497,28 @@ def _apply_renames(options: dict[str, Any], own_options: dict[str, Any]) -> str:
         if old_name in table:
             get_table(options, new_section)[new_name] = table.pop(old_name)
             advice.append(f"{old_path} is now called {new_path}; rename it in mneme.toml.")
+    blind_models = get_table(own_options, "media").pop("blind_models", None)
+    if isinstance(blind_models, list) and blind_models:
+        _add_blind_models(own_options, blind_models)
+        names = ", ".join(f'"{name}" = ["pictures"]' for name in blind_models)
+        advice.append(
+            f"media.blind_models is now part of model.lacks; write lacks = {{ {names} }} below "
+            "[model] in mneme.toml instead."
+        )
     return " ".join(advice)
+
+
+def _add_blind_models(own_options: dict[str, Any], names: Sequence[Any]) -> None:
+    """Add to `model.lacks` that these models can't use pictures."""
+    model = own_options.setdefault("model", {})
+    lacks = model.setdefault("lacks", {}) if isinstance(model, dict) else None
+    if not isinstance(lacks, dict):
+        # The mistake is reported for `model` or `model.lacks`.
+        return
+    for name in names:
+        abilities = lacks.setdefault(str(name), [])
+        if isinstance(abilities, list) and "pictures" not in abilities:
+            abilities.append("pictures")
 
 
 def _drop_obsolete_options(own_options: dict[str, Any]) -> None:

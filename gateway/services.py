@@ -235,6 +235,7 @@ class Services:
             self.clock,
             self.settings.media,
             self.inbox.is_incognito,
+            self.settings.model.known_lacks,
             sources,
             self.transcriber,
         )

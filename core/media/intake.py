@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -88,6 +88,8 @@ class MediaIntake:
     clock: Clock
     options: MediaOptions
     is_incognito: Callable[[Address], bool]
+    # Returns what a model can't use, as far as the settings say.
+    known_lacks: Callable[[str], Collection[str]]
     # The adapters, by platform.
     sources: Mapping[str, object] = field(default_factory=dict)
     # Turns voice notes into text. None if the settings have no transcriber.
@@ -243,7 +245,7 @@ class MediaIntake:
 
     def is_shown_pictures(self, model: str) -> bool:
         """Return whether a model gets to see pictures."""
-        return self.options.pictures and model not in self.options.blind_models
+        return self.options.pictures and "pictures" not in self.known_lacks(model)
 
     def forget_transient(self, address: Address) -> None:
         """Drop the files of an incognito conversation at the end of a turn."""

@@ -349,6 +349,20 @@ def test_an_option_of_an_earlier_version_is_understood(home: Path) -> None:
     assert problems(home, "[model]\ncheap = 3\n") == {"model.helper": "should be text in quotes"}
 
 
+def test_models_without_pictures_of_an_earlier_version_are_understood(home: Path) -> None:
+    lacks = '[model.lacks]\n"ollama/a" = ["tools"]\n'
+    settings = load(home, f'[media]\nblind_models = ["ollama/a", "ollama/b"]\n{lacks}')
+    assert settings.model.known_lacks("ollama/a") == {"tools", "pictures"}
+    assert settings.model.known_lacks("ollama/b") == {"pictures"}
+    assert settings.advice == (
+        "media.blind_models is now part of model.lacks; write "
+        'lacks = { "ollama/a" = ["pictures"], "ollama/b" = ["pictures"] } below [model] in '
+        "mneme.toml instead."
+    )
+    assert not load(home, "[media]\nblind_models = []\n").advice
+    assert "model.lacks" in problems(home, '[media]\nblind_models = ["a"]\n[model]\nlacks = 3\n')
+
+
 def test_model_of_another_server_needs_that_servers_key(home: Path) -> None:
     toml = '[model]\nchat = "openai/gpt-6-astra"\n'
     settings = load(home, toml)

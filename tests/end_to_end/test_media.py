@@ -244,7 +244,7 @@ async def test_without_a_model_the_person_is_told_what_is_kept(home: Path) -> No
 
 async def test_model_that_sees_no_pictures_is_told_that_there_is_one(home: Path) -> None:
     model = ScriptedModel(says("I can't see it."))
-    options = '[media]\nblind_models = ["claude-sonnet-5-5"]\n'
+    options = '[model]\nlacks = { "claude-sonnet-5-5" = ["pictures"] }\n'
     async with open_gateway(home, model, options) as harness:
         reply = await harness.send(make_photo(), "p.jpg", "photo")
         assert "You can't see this picture" in texts_of(model.requests[0])
