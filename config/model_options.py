@@ -164,6 +164,6 @@ class Price(_Section):
 
 class UsageOptions(_Section):
     currency: Annotated[str, Field(min_length=1, max_length=10)]
-    # `/usage` warns the owner if a month will probably cost more. 0 means no line.
+    # The owner is told if a month will probably cost more. 0 means no line.
     month_line: Amount = 0.0
     prices: Mapping[str, Price]

@@ -177,6 +177,11 @@ class GatewayProcess:
             from gateway.upkeep.retention import RetentionKeeper
 
             work.append(run_chores([RetentionKeeper(services, services.clock).tend]))
+        if services.settings.usage.month_line:
+            # Imported here because by default there is no line.
+            from gateway.upkeep.spending import MonthLine
+
+            work.append(run_chores([MonthLine(services, services.clock).tend]))
         terminals = self._path.adapters.get(TERMINAL.platform)
         if isinstance(terminals, LocalTerminals):
             work.append(self._resume_terminals(terminals))

@@ -17,13 +17,12 @@ from gateway import texts
 from gateway.commands.registry import CommandContext, load_specs, make_button
 from gateway.services import STATE_FILE, Services, is_running
 from gateway.upkeep.growth import SizeLog
+from gateway.upkeep.spending import MIN_FORECAST_SHARE, forecast_cost
 
 if TYPE_CHECKING:
     from core.memory.manager import MemoryManager
 
 OVERVIEW_PERIOD = timedelta(days=30)
-# A month is forecast after about a day.
-MIN_FORECAST_SHARE = 0.03
 _MAX_SESSION_DIGITS = 18
 
 
@@ -287,11 +286,9 @@ def _render_month(spending: Spending, elapsed_share: float, line: float) -> str:
 
     There is no forecast before `MIN_FORECAST_SHARE` of the month is over.
     """
-    cost = spending.cost or 0.0
     text = texts.USAGE_MONTH.format(spent=_format_cost(spending))
-    forecast = cost
+    forecast = forecast_cost(spending, elapsed_share)
     if elapsed_share >= MIN_FORECAST_SHARE:
-        forecast = cost / elapsed_share
         text += texts.USAGE_FORECAST.format(forecast=spending.format_amount(forecast))
     models = [f"{escape(model)} {_format_cost(part)}" for model, part in spending.by_model]
     sentences = [f"{escape(text)}: {', '.join(models)}."]

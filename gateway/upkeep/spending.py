@@ -1,0 +1,68 @@
+"""Tells the owner once a month that it will probably cost more than `usage.month_line`.
+
+The running gateway looks every hour, so the owner needn't ask `/usage` to find out.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+from core.ports import Clock
+from core.store.usage_and_limits import Spending
+from core.types import LOCAL_SCOPE
+from gateway import texts
+
+if TYPE_CHECKING:
+    from gateway.services import Services
+
+LOOK_INTERVAL = timedelta(hours=1)
+# A month is forecast after about a day of it. Until then, the forecast is the cost so far.
+MIN_FORECAST_SHARE = 0.03
+
+
+class MonthLine:
+    """Compares the forecast of the month with the owner's line."""
+
+    def __init__(self, services: Services, clock: Clock) -> None:
+        self._services = services
+        self._clock = clock
+        self._looks_at: datetime | None = None
+
+    async def tend(self) -> bool:
+        """Send the notice if it's due. Returns False: no more is due."""
+        now = self._clock.now()
+        if self._looks_at is not None and now < self._looks_at:
+            return False
+        self._looks_at = now + LOOK_INTERVAL
+        services = self._services
+        line = services.settings.usage.month_line
+        scopes = await services.people.load_visible_scopes(LOCAL_SCOPE)
+        spending, elapsed_share = await services.usage_log.load_month(scopes, now)
+        forecast = forecast_cost(spending, elapsed_share)
+        if forecast > line:
+            month = now.astimezone(services.zone)
+            # The owner is told again after a change of the line.
+            key = f"month-line:{month:%Y-%m}:{line:g}"
+            text = render_month_line(spending, forecast, line)
+            await services.owner_notices.notify(key, text)
+        return False
+
+
+def forecast_cost(spending: Spending, elapsed_share: float) -> float:
+    """Return what a month will probably cost, if this share of it is over."""
+    cost = spending.cost or 0.0
+    return cost if elapsed_share < MIN_FORECAST_SHARE else cost / elapsed_share
+
+
+def render_month_line(spending: Spending, forecast: float, line: float) -> str:
+    """Return the notice: the cost so far, the forecast, the line, and models without a price."""
+    text = texts.MONTH_LINE_PASSED.format(
+        spent=spending.format_amount(spending.cost or 0.0),
+        forecast=spending.format_amount(forecast),
+        line=spending.format_amount(line),
+    )
+    if spending.unpriced_models:
+        models = ", ".join(f"`{model}`" for model in spending.unpriced_models)
+        text += f" {texts.USAGE_NO_PRICES.format(models=models)}"
+    return text
