@@ -1,12 +1,10 @@
 """Allows one process per bot token on a machine. Two processes would each get half of the messages.
 
-The lock is a file lock, so the operating system releases it however the process ends. Nothing is
-locked on Windows, or if the folder isn't writable. Then only the platform can refuse the second
-process.
+The lock is a file lock, so the operating system releases it however the process ends. If the folder
+isn't writable, nothing is locked. Then only the platform can refuse the second process.
 """
 
 import os
-import sys
 import tempfile
 from hashlib import sha256
 from pathlib import Path
@@ -43,7 +41,7 @@ class PollLock:
         A second call does nothing. Raises ConfigError with the other process's id if that process
         keeps the lock. If locking isn't possible, that is only logged.
         """
-        if self._lock is not None or sys.platform == "win32":
+        if self._lock is not None:
             return
         folder = Path(tempfile.gettempdir()) / f"mneme-{os.getuid()}"
         path = folder / self._file_name

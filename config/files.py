@@ -20,6 +20,8 @@ from typing import TYPE_CHECKING, Any, get_type_hints
 
 from pydantic import FiniteFloat, TypeAdapter, ValidationError
 
+from config.operating_system import sync_file
+
 if TYPE_CHECKING:
     import tomlkit
 
@@ -46,14 +48,14 @@ def replace_file(path: Path, content: bytes) -> None:
         with os.fdopen(descriptor, "wb") as file:
             file.write(content)
             file.flush()
-            os.fsync(file.fileno())
+            sync_file(file.fileno())
         os.replace(name, path)
     except BaseException:
         Path(name).unlink(missing_ok=True)
         raise
     folder = os.open(path.parent, os.O_RDONLY)
     try:
-        os.fsync(folder)
+        sync_file(folder)
     finally:
         os.close(folder)
 

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from adapters.terminal.local import LocalTerminals
+from config.operating_system import release_freed_memory
 from core.agent.memory_review import MemoryReviewer
 from core.memory.manager import MemoryManager
 from core.models.wrappers import ModelTally
@@ -307,17 +308,6 @@ async def release_memory_regularly() -> None:
     while True:
         await asyncio.sleep(RELEASE_INTERVAL_S)
         await asyncio.to_thread(release_freed_memory)
-
-
-def release_freed_memory() -> None:
-    """Give the memory that glibc's allocator keeps after a peak back to the system.
-
-    By itself, glibc gives back only what is free at the end of its heap. The gaps between blocks
-    that are in use stay, so the process would keep the memory of its highest peak. Takes some
-    milliseconds. Other C libraries have no such function, and nothing happens.
-    """
-    with contextlib.suppress(AttributeError, OSError, TypeError):
-        ctypes.CDLL(None).malloc_trim(0)
 
 
 def shorten_thread_pauses() -> None:

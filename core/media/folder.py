@@ -15,6 +15,8 @@ import secrets
 from collections.abc import Iterator
 from pathlib import Path
 
+from config.operating_system import sync_file
+
 FOLDER = "media"
 VIEW_SUFFIX = ".view"
 # A scan or a video has at most this many views.
@@ -65,7 +67,7 @@ class MediaFolder:
             with os.fdopen(descriptor, "wb") as file:
                 file.write(content)
                 file.flush()
-                os.fsync(file.fileno())
+                sync_file(file.fileno())
             new_path.replace(path)
         except OSError:
             new_path.unlink(missing_ok=True)

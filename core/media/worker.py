@@ -19,6 +19,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from config.operating_system import limit_resources
 from core.media.folder import MAX_VIEWS, number_view
 from core.media.formats import kinds, texts
 
@@ -233,28 +234,6 @@ _TASKS: Mapping[str, Callable[[Path, Path, str], Result]] = {
     "clean": clean_file,
     "speech": write_speech,
 }
-
-
-def limit_resources(memory_mb: int, seconds: int) -> None:
-    """Limit the memory, the processor time and the size of files of this process.
-
-    Systems without these limits rely on the time limit of the parent process.
-    """
-    try:
-        import resource
-    except ImportError:
-        return
-    memory = memory_mb * 2**20
-    for limit, value in (
-        (resource.RLIMIT_AS, memory),
-        (resource.RLIMIT_CPU, seconds),
-        (resource.RLIMIT_FSIZE, 64 * 2**20),
-        (resource.RLIMIT_CORE, 0),
-    ):
-        try:
-            resource.setrlimit(limit, (value, value))
-        except (ValueError, OSError):
-            continue
 
 
 def main(arguments: list[str]) -> None:

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import secrets
 from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from config.files import replace_file
+from config.operating_system import sync_file
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,7 +117,7 @@ class Record:
         with self._file.open("a", encoding="utf-8") as file:
             file.write(f"{json.dumps(line)}\n")
             file.flush()
-            os.fsync(file.fileno())
+            sync_file(file.fileno())
 
     def _apply_line(self, line: bytes) -> None:
         """Apply a line that `put`, `drop` or `compact` wrote, unless the line can't be read."""

@@ -9,12 +9,12 @@ from __future__ import annotations
 import contextlib
 import html
 import json
-import os
 import re
 from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import quote, quote_plus
 
+from config.operating_system import sync_file
 from core.privacy.quotes import QuoteMatcher
 from core.text.normalize import to_normal_form
 from core.types import LOCAL_SCOPE, Scope
@@ -105,7 +105,7 @@ class HomeFiles:
                 # A full disk may have cut off the last line. The first line break ends that line.
                 file.write(f"\n{line}\n")
                 file.flush()
-                os.fsync(file.fileno())
+                sync_file(file.fileno())
             return True
         return False
 
@@ -219,6 +219,6 @@ def _try_rewrite(path: Path, text: str) -> bool:
                 file.write(content)
                 file.truncate()
                 file.flush()
-                os.fsync(file.fileno())
+                sync_file(file.fileno())
         return True
     return False

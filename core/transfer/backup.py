@@ -21,6 +21,7 @@ from datetime import datetime
 from pathlib import Path, PurePosixPath
 from typing import IO, Any
 
+from config.operating_system import sync_file
 from core.errors import HistoryError, StoreError
 from core.store.sqlite.copying import FILE_START, copy_database, read_database_info, verify_copy
 
@@ -342,7 +343,7 @@ def _write_member(content: IO[bytes], target: Path | None) -> FileEntry:
                 while view:
                     view = view[os.write(descriptor, view) :]
         if descriptor is not None:
-            os.fsync(descriptor)
+            sync_file(descriptor)
     finally:
         if descriptor is not None:
             os.close(descriptor)

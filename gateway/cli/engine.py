@@ -14,7 +14,6 @@ import json
 import logging
 import os
 import pwd
-import re
 import secrets
 import shutil
 import signal
@@ -32,6 +31,7 @@ from urllib.request import ProxyHandler, build_opener
 
 from config.files import Secret
 from config.masking import mask_secrets
+from config.operating_system import measure_memory_mb
 from core.errors import ConfigError
 
 PACKAGE = "hindsight-api-slim[embedded-db]==1.1.0"
@@ -237,7 +237,7 @@ class Engine:
         if version is None:
             return f"hindsight is running {where}, but doesn't answer."
         pids = {pid for pid in (state.pid, postgres_pid) if pid}
-        memory_mb = _measure_memory_mb(pids)
+        memory_mb = measure_memory_mb(pids)
         memory = f" and uses {memory_mb} MB of memory" if memory_mb else ""
         return f"hindsight {version.get('api_version')} is running {where}{memory}."
 
@@ -461,35 +461,6 @@ def _request_json(port: int, path: str) -> dict[str, Any] | None:
             return dict(json.loads(response.read(MAX_RESPONSE_BYTES)))
     except (OSError, HTTPException, ValueError, TypeError):
         return None
-
-
-def _measure_memory_mb(pids: set[int]) -> int:
-    """Return the memory of processes and all their descendants, in MB.
-
-    Memory that several of them share is counted once. Returns 0 if the system has no /proc.
-    """
-    # The id of each process's parent, by the id of the process.
-    parents: dict[int, int] = {}
-    for file in Path("/proc").glob("[0-9]*/stat"):
-        with contextlib.suppress(OSError):
-            # "42 (my program) S 7 …": the name in parentheses may contain spaces.
-            values_after_name = file.read_text().rpartition(")")[2].split()
-            parents[int(file.parent.name)] = int(values_after_name[1])
-
-    family = set(pids)
-    while True:
-        children = {pid for pid, parent in parents.items() if parent in family} - family
-        if not children:
-            break
-        family |= children
-
-    size_kb = 0
-    for pid in family:
-        with contextlib.suppress(OSError):
-            rollup = Path(f"/proc/{pid}/smaps_rollup").read_text()
-            # Pss counts a page that n processes share as 1/n page for each of them.
-            size_kb += sum(int(size) for size in re.findall(r"(?m)^Pss: +(\d+)", rollup))
-    return size_kb // 1024
 
 
 def _write_log(log: Path) -> None:

@@ -22,6 +22,7 @@ from zoneinfo import ZoneInfo
 import structlog
 from filelock import FileLock, Timeout
 
+from config.operating_system import sync_file
 from config.settings import Settings, child_environment
 from core.errors import ConfigError, MnemeError, Refused, StoreError
 from core.ports import Clock
@@ -470,7 +471,7 @@ def _sync(path: Path) -> None:
     """Wait until a file or the entries of a folder are on the disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
-        os.fsync(descriptor)
+        sync_file(descriptor)
     finally:
         os.close(descriptor)
 

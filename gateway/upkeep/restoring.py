@@ -7,7 +7,6 @@ erased again, as the journal next to the home says.
 from __future__ import annotations
 
 import contextlib
-import os
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from config.files import exchange_paths
+from config.operating_system import sync_file
 from core.errors import HistoryError, Refused, StoreError
 from core.store.sqlite.copying import read_database_info, verify_copy
 from core.transfer.backup import (
@@ -147,7 +147,7 @@ class RestoreJob:
         with self._journal.open("a", encoding="utf-8") as file:
             file.write("".join(f"\n{line}\n" for line in missing))
             file.flush()
-            os.fsync(file.fileno())
+            sync_file(file.fileno())
 
 
 def _swap_folders(new: Path, home: Path, old_home: Path) -> None:

@@ -24,6 +24,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from config.files import Secret
+from config.operating_system import read_command_line
 from config.settings import select_variables
 from core.errors import ConfigError, DeliveryError, Refused
 from core.guard.guard import clean_service_text
@@ -489,21 +490,7 @@ async def _is_brv_server(pid: int) -> bool:
 
     The server may have ended, and the system may have reused its id for another process.
     """
-    command = _read_command(pid)
-    if command is None and (ps := shutil.which("ps")):
-        command = await _run_program([ps, "-o", "args=", "-p", str(pid)], Path("/"), {})
-    return b"brv-server" in (command or b"")
-
-
-def _read_command(pid: int) -> bytes | None:
-    """Return the command line of a process, or an empty string if there is no such process.
-
-    Returns None on systems without /proc, such as macOS.
-    """
-    try:
-        return Path(f"/proc/{pid}/cmdline").read_bytes()
-    except OSError:
-        return b"" if Path("/proc/self").exists() else None
+    return "brv-server" in await asyncio.to_thread(read_command_line, pid)
 
 
 def _delete(path: Path) -> None:

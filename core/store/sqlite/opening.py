@@ -121,6 +121,8 @@ def configure(connection: sqlite3.Connection, *, is_reader: bool) -> None:
         return
     _turn_on_log(connection)
     connection.execute("PRAGMA synchronous = FULL")
+    # Only macOS has this; see `config.operating_system.sync_file`.
+    connection.execute("PRAGMA fullfsync = ON")
     # Most of the ten pages that a message changes were also changed by the message before it. With
     # fewer checkpoints, such pages are copied less often.
     connection.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES}")

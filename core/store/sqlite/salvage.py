@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
+from config.operating_system import sync_file
 from core.errors import StoreError
 from core.store.sqlite.faults import translate_errors
 from core.store.sqlite.opening import apply_migrations, configure
@@ -119,7 +120,7 @@ def _replace(path: Path, new_path: Path) -> None:
     SQLite would otherwise apply the old log to the new file.
     """
     with new_path.open("rb") as file:
-        os.fsync(file.fileno())
+        sync_file(file.fileno())
     for suffix in ("-wal", "-shm"):
         Path(f"{path}{suffix}").unlink(missing_ok=True)
     new_path.replace(path)

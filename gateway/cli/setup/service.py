@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from config.operating_system import PLATFORM, SYSTEM, System
 from config.settings import Settings
 from core.errors import ConfigError
 from core.text.normalize import language_data
@@ -39,14 +40,14 @@ def add_commands(root: typer.Typer) -> None:
     )
 
 
-def find_manager(home: Path) -> ServiceManager:
+def find_manager(home: Path, system: System = SYSTEM) -> ServiceManager:
     """Return the service manager of this system. Raises ConfigError if there is none."""
     program = [sys.executable, "-m", "gateway.cli.main"]
-    if sys.platform == "darwin":
+    if system == "macos":
         return launchd.Launchd(home, program)
-    if sys.platform == "linux":
+    if system == "linux":
         return systemd.Systemd(home, program)
-    raise ConfigError(_WORDS["no_manager"].format(system=sys.platform))
+    raise ConfigError(_WORDS["no_manager"].format(system=PLATFORM))
 
 
 def install_command(

@@ -1,0 +1,155 @@
+"""What differs between Linux and macOS. No other module asks for the system or reads /proc.
+
+Each function has a way for both systems, and says what it does on any other. WSL counts as Linux.
+The ways of macOS were written from Apple's manuals, and the workflow in .github/ runs their tests.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import re
+import resource
+import sys
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Literal
+
+System = Literal["linux", "macos", "other"]
+PS_TIMEOUT_S = 10.0
+# The largest file that a process with limits may write.
+MAX_FILE_BYTES = 64 * 2**20
+
+
+def find_system(platform: str = sys.platform) -> System:
+    """Return the operating system, from a name such as "linux" or "darwin"."""
+    if platform.startswith("linux"):
+        return "linux"
+    return "macos" if platform == "darwin" else "other"
+
+
+SYSTEM = find_system()
+PLATFORM = sys.platform
+
+
+def sync_file(descriptor: int, system: System = SYSTEM) -> None:
+    """Write a file or folder to the disk, so that it survives a power loss.
+
+    On macOS, fsync only hands the data to the drive, which may keep it in its cache. F_FULLFSYNC
+    empties the cache, too. Some file systems, such as network folders, don't have it.
+    """
+    if system == "macos":
+        with contextlib.suppress(OSError, AttributeError):
+            fcntl.fcntl(descriptor, fcntl.F_FULLFSYNC)  # type: ignore[attr-defined,unused-ignore]
+            return
+    os.fsync(descriptor)
+
+
+def release_freed_memory(system: System = SYSTEM) -> bool:
+    """Give the memory that the allocator keeps after a peak back to the system.
+
+    By itself, glibc gives back only what is free at the end of its heap. The gaps between blocks
+    that are in use stay, so the process would keep the memory of its highest peak. Takes some
+    milliseconds. Returns False if the C library has no such function, such as musl's.
+    """
+    # Imported here because most commands don't need it.
+    import ctypes
+
+    try:
+        if system == "macos":
+            ctypes.CDLL(None).malloc_zone_pressure_relief(None, ctypes.c_size_t(0))
+        else:
+            ctypes.CDLL(None).malloc_trim(0)
+    except (AttributeError, OSError, TypeError):
+        return False
+    return True
+
+
+def limit_resources(memory_mb: int, seconds: int, system: System = SYSTEM) -> None:
+    """Limit the memory, the processor time and the size of files of this process.
+
+    macOS can't limit the memory of a process. There, and for limits that are refused, the parent
+    process's limit of time remains.
+    """
+    limits = {
+        resource.RLIMIT_CPU: seconds,
+        resource.RLIMIT_FSIZE: MAX_FILE_BYTES,
+        resource.RLIMIT_CORE: 0,
+    }
+    if system != "macos":
+        limits[resource.RLIMIT_AS] = memory_mb * 2**20
+    for limit, value in limits.items():
+        with contextlib.suppress(ValueError, OSError):
+            resource.setrlimit(limit, (value, value))
+
+
+def read_command_line(pid: int, system: System = SYSTEM) -> str:
+    """Return the program and arguments of a process, or "" if there is no such process."""
+    if system == "linux":
+        with contextlib.suppress(OSError):
+            content = Path(f"/proc/{pid}/cmdline").read_bytes()
+            return content.replace(b"\0", b" ").decode("utf-8", "replace").strip()
+        return ""
+    return _run_ps("-o", "args=", "-p", str(pid)).strip()
+
+
+def measure_memory_mb(pids: Iterable[int], system: System = SYSTEM) -> int:
+    """Return the memory of processes and all their descendants, in MB. 0 means unknown.
+
+    On Linux, memory that several of them share is counted once.
+    """
+    if system == "linux":
+        family = _find_family(pids, _read_parents())
+        return sum(_read_pss_kb(pid) for pid in family) // 1024
+    parents: dict[int, int] = {}
+    sizes_kb: dict[int, int] = {}
+    for line in _run_ps("-axo", "pid=,ppid=,rss=").splitlines():
+        pid, parent, size_kb = (int(word) for word in line.split())
+        parents[pid] = parent
+        sizes_kb[pid] = size_kb
+    return sum(sizes_kb.get(pid, 0) for pid in _find_family(pids, parents)) // 1024
+
+
+def _find_family(pids: Iterable[int], parents: Mapping[int, int]) -> set[int]:
+    """Return processes and all their descendants. `parents` has the parent of each process."""
+    family = set(pids)
+    while True:
+        children = {pid for pid, parent in parents.items() if parent in family} - family
+        if not children:
+            return family
+        family |= children
+
+
+def _read_parents() -> dict[int, int]:
+    """Return the parent of each process, from /proc."""
+    parents = {}
+    for file in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            # "42 (my program) S 7 …": the name in parentheses may contain spaces.
+            values_after_name = file.read_text().rpartition(")")[2].split()
+            parents[int(file.parent.name)] = int(values_after_name[1])
+    return parents
+
+
+def _read_pss_kb(pid: int) -> int:
+    """Return the memory of a process in kB. Of a page that n processes share, 1/n is counted."""
+    try:
+        rollup = Path(f"/proc/{pid}/smaps_rollup").read_text()
+    except OSError:
+        return 0
+    return sum(int(size) for size in re.findall(r"(?m)^Pss: +(\d+)", rollup))
+
+
+def _run_ps(*arguments: str) -> str:
+    """Return the output of `ps`, or "" if it fails or is missing."""
+    # Imported here because most commands don't need it.
+    import subprocess
+
+    try:
+        done = subprocess.run(
+            ["ps", *arguments], capture_output=True, text=True, timeout=PS_TIMEOUT_S, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return done.stdout
