@@ -15,6 +15,7 @@ from core.types import (
     Completion,
     Inbound,
     Request,
+    Sender,
 )
 
 TextCallback = Callable[[str], None]
@@ -43,6 +44,16 @@ class LostPost:
     # The first message with a known id that the reply has posted after the call. Empty if there is
     # none.
     before_id: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FirstMessage:
+    """A direct message that was written to the bot during setup."""
+
+    sender: Sender
+    text: str
+    address: Address
+    message_id: str
 
 
 class DeliveryRecord(Protocol):

@@ -1,7 +1,7 @@
 """Finds out, during setup, which bot a Discord token belongs to, how to invite it, and who writes.
 
-Nothing is answered or stored. Mneme doesn't see the messages of that time when it starts, because
-Discord doesn't list a bot's direct chats.
+Nothing is answered here. Discord doesn't list a bot's direct chats, so setup notes where the owner
+wrote, and Mneme fetches the message from there when it starts.
 """
 
 from __future__ import annotations
@@ -15,8 +15,10 @@ import discord
 
 from adapters.discord.client import REFUSALS, log_in, set_server_urls
 from adapters.discord.errors import CALL_ERRORS, describe_error
+from adapters.discord.normalize import PLATFORM
 from core.errors import PAYLOAD_ERRORS, AccessRefused, DeliveryError
-from core.types import Sender
+from core.ports import FirstMessage
+from core.types import Address, Sender
 
 # What the bot may do in a guild: read and answer, also in threads, and send files.
 PERMISSIONS = discord.Permissions(
@@ -42,7 +44,7 @@ class DiscordSetup(discord.Client):
         discord.VoiceClient.warn_nacl = False
         discord.VoiceClient.warn_dave = False
         super().__init__(intents=intents, allowed_mentions=discord.AllowedMentions.none())
-        self._writers: asyncio.Queue[tuple[Sender, str]] = asyncio.Queue()
+        self._writers: asyncio.Queue[FirstMessage] = asyncio.Queue()
 
     @classmethod
     @asynccontextmanager
@@ -90,10 +92,16 @@ class DiscordSetup(discord.Client):
             return
         user = message.author
         name = f"{user.display_name} (@{user.name})"
-        self._writers.put_nowait((Sender(id=str(user.id), name=name), message.content))
+        first_message = FirstMessage(
+            sender=Sender(id=str(user.id), name=name),
+            text=message.content,
+            address=Address(platform=PLATFORM, chat_id=str(message.channel.id)),
+            message_id=str(message.id),
+        )
+        self._writers.put_nowait(first_message)
 
-    async def watch_writers(self) -> AsyncIterator[tuple[Sender, str]]:
-        """Yield the sender and the text of each direct message, until the iteration ends.
+    async def watch_writers(self) -> AsyncIterator[FirstMessage]:
+        """Yield each direct message, until the iteration ends.
 
         Raises AccessRefused if the token is refused, and DeliveryError if the connection fails.
         """

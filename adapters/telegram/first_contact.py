@@ -19,8 +19,9 @@ from adapters.telegram.errors import describe_error
 from adapters.telegram.messages import TelegramRequest
 from adapters.telegram.normalize import PLATFORM
 from core.errors import AccessRefused, DeliveryError
+from core.ports import FirstMessage
 from core.text.normalize import language_data
-from core.types import Sender
+from core.types import Address, Sender
 
 POLL_TIMEOUT_S = 5
 # The pause between polls while unconfirmed messages are there, because such polls return at once.
@@ -55,8 +56,8 @@ class TelegramSetup:
         finally:
             await request.shutdown()
 
-    async def watch_writers(self) -> AsyncIterator[tuple[Sender, str]]:
-        """Yield the sender and the text of each direct message, until the iteration ends.
+    async def watch_writers(self) -> AsyncIterator[FirstMessage]:
+        """Yield each direct message, until the iteration ends.
 
         Raises ConfigError if another process of this machine uses the bot, and DeliveryError if
         Telegram can't be asked.
@@ -78,14 +79,19 @@ class TelegramSetup:
             await lock.release()
 
 
-def _read_writer(update: Update) -> tuple[Sender, str] | None:
-    """Return who wrote a direct message, and its text. Returns None for anything else."""
+def _read_writer(update: Update) -> FirstMessage | None:
+    """Return a direct message. Returns None for anything else."""
     message = update.message
     if message is None or message.from_user is None or message.chat.type != "private":
         return None
     user = message.from_user
     name = f"{user.full_name} (@{user.username})" if user.username else user.full_name
-    return Sender(id=str(user.id), name=name), message.text or message.caption or ""
+    return FirstMessage(
+        sender=Sender(id=str(user.id), name=name),
+        text=message.text or message.caption or "",
+        address=Address(platform=PLATFORM, chat_id=str(message.chat.id)),
+        message_id=str(message.message_id),
+    )
 
 
 @contextmanager

@@ -6,8 +6,13 @@ since then, or looks for a message of which it's unknown whether it was sent.
 
 from __future__ import annotations
 
+from core.store.rows import set_meta
 from core.store.sqlite.database import Database
 from core.types import Address
+
+# The beginning of keys in `state_meta`. The rest is the key of an address, and the value is the id
+# of a message that was written during setup.
+_FIRST_MESSAGE = "first_message:"
 
 _SELECT_LAST_IDS = """
 SELECT chat_id, thread_id, MAX(
@@ -55,7 +60,27 @@ async def load_last_message_ids(database: Database, platform: str) -> dict[Addre
         )
         if row["last_id"]:
             last_ids[address] = row["last_id"]
+    for address, first_id in (await _load_first_messages(database, platform)).items():
+        # The first message itself is still to be received.
+        last_ids.setdefault(address, str(int(first_id) - 1))
     return last_ids
+
+
+async def note_first_message(database: Database, address: Address, message_id: str) -> None:
+    """Note a message that was written before Mneme ever ran, so that it's received at the start."""
+    key = f"{_FIRST_MESSAGE}{address.key}"
+    await database.write(lambda connection: set_meta(connection, key, message_id))
+
+
+async def _load_first_messages(database: Database, platform: str) -> dict[Address, str]:
+    """Return the noted first message of each address of a platform."""
+    statement = "SELECT key, value FROM state_meta WHERE key GLOB :pattern"
+    rows = await database.fetch_all(statement, {"pattern": f"{_FIRST_MESSAGE}{platform}:*"})
+    messages = {}
+    for row in rows:
+        chat_id = row["key"].removeprefix(f"{_FIRST_MESSAGE}{platform}:")
+        messages[Address(platform=platform, chat_id=chat_id)] = row["value"]
+    return messages
 
 
 async def load_newest_chat_ids(database: Database, platform: str) -> dict[str, int]:

@@ -7,11 +7,16 @@ have been shown here.
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import re
 import shutil
 import signal
+import sqlite3
 import subprocess
+from collections.abc import Callable
+from contextlib import closing
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +32,7 @@ from tests.fixtures.scripted_terminal import open_terminal
 
 PERSON = 4242
 KEY = "sk-ant-first-hour"
+OLD_TEXT = "The kayak is in the shed"
 DONE = "Done"
 DOCUMENT = ROOT / "docs" / "first-hour.md"
 
@@ -104,8 +110,6 @@ async def use_platforms(hour: FirstHour, telegram: BotApi, discord: DiscordApi) 
     """Both first messages are answered; a reminder comes and is ticked off with its button."""
     person, channel = hour.person, hour.channel
     await telegram.wait_for(lambda: "Hello Ana." in telegram.texts(PERSON), 90.0)
-    await discord.wait_connected()
-    await discord.user_says(channel, "it's me again", person)
     await discord.wait_for(lambda: "Hello Ana." in discord.said(channel), 90.0)
     telegram.user_says(PERSON, "/remind in 2 seconds water the plants")
     await telegram.wait_for(lambda: bool(find_reminder(telegram)), 90.0)
@@ -153,6 +157,47 @@ async def forget_and_restore(hour: FirstHour) -> None:
     assert "bicycle" in await hour.run("recall", "bicycle")
 
 
+async def expire_old_messages(hour: FirstHour, channels: Callable[[], list[str]]) -> None:
+    """Messages of long ago are kept for a year only. The owner is told a day before.
+
+    `channels` returns the texts in the owner's chats.
+    """
+    line = {"session": "old", "role": "user", "text": OLD_TEXT, "at": "2020-05-03T09:00:00Z"}
+    (hour.home.parent / "old.jsonl").write_text(json.dumps(line))
+    await hour.run("import", str(hour.home.parent / "old.jsonl"))
+    assert OLD_TEXT in await hour.run("recall", "kayak")
+    await hour.run("config", "set", "retention.days", "365")
+    await hour.stop()
+    await hour.start()
+    await wait_until(lambda: any("I erase messages that are older" in each for each in channels()))
+    hour.shown += "\n".join(channels())
+    assert OLD_TEXT in await hour.run("recall", "kayak")
+    await hour.stop()
+    let_a_day_pass(hour.home)
+    await hour.start()
+    while "Nothing found" not in await hour.run("recall", "kayak"):  # noqa: ASYNC110
+        await asyncio.sleep(0.5)
+    assert "bicycle" in await hour.run("recall", "bicycle")
+
+
+def let_a_day_pass(home: Path) -> None:
+    """Move the announcement of the retention two days back."""
+    with closing(sqlite3.connect(home / "state.db")) as connection, connection:
+        statement = "SELECT value FROM state_meta WHERE key = 'retention_announced'"
+        value = json.loads(connection.execute(statement).fetchone()[0])
+        value["at"] = (datetime.fromisoformat(value["at"]) - timedelta(days=2)).isoformat()
+        connection.execute(
+            "UPDATE state_meta SET value = ? WHERE key = 'retention_announced'",
+            (json.dumps(value),),
+        )
+
+
+async def wait_until(is_true: Callable[[], bool]) -> None:
+    async with asyncio.timeout(90):
+        while not is_true():  # noqa: ASYNC110
+            await asyncio.sleep(0.1)
+
+
 def check_unit(unit: str, folder: Path) -> None:
     """The unit of the service is accepted by systemd, where it is installed."""
     assert "NoNewPrivileges=true" in unit
@@ -164,7 +209,7 @@ def check_unit(unit: str, folder: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(400)
+@pytest.mark.timeout(600)
 async def test_first_hour_from_nothing_to_a_restored_backup(home: Path) -> None:
     model = MessagesApi(answer, key=KEY)
     async with BotApi() as telegram, DiscordApi() as discord, model:
@@ -189,6 +234,8 @@ async def test_first_hour_from_nothing_to_a_restored_backup(home: Path) -> None:
             assert "telegram: connected" in status
             assert "discord: connected" in status
             await forget_and_restore(hour)
+            chat, channel = PERSON, hour.channel
+            await expire_old_messages(hour, lambda: [*telegram.texts(chat), *discord.said(channel)])
             await hour.run("check")
             check_unit(await hour.run("service", "install", "--print"), home.parent)
         finally:

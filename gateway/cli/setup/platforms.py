@@ -11,14 +11,16 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from core.types import Sender
+from core.ports import FirstMessage
+from core.store.message_ids import note_first_message
 from gateway.cli.setup.steps import TEXTS, Setup, StepFailed
+from gateway.services import Services
 
 MAX_SHOWN_CHARS = 60
 # The bot's id, a colon and a secret.
 _TELEGRAM_TOKEN = re.compile(r"\d+:[\w-]+", re.ASCII)
 _OWNER: Mapping[str, str] = TEXTS["owner"]
-Writers = AsyncIterator[tuple[Sender, str]]
+Writers = AsyncIterator[FirstMessage]
 
 
 def set_up_telegram(setup: Setup) -> None:
@@ -122,7 +124,7 @@ def _wait_for_owner(
     """
     writers = watch()
 
-    async def read_next() -> tuple[Sender, str]:
+    async def read_next() -> FirstMessage:
         return await anext(writers)
 
     async def close() -> None:
@@ -134,17 +136,19 @@ def _wait_for_owner(
     try:
         setup.dialog.tell(request)
         while True:
-            sender, text = runner.run(read_next())
+            message = runner.run(read_next())
+            sender = message.sender
             if sender.id in refused_ids:
                 continue
-            shown = " ".join(text.split())[:MAX_SHOWN_CHARS]
+            shown = " ".join(message.text.split())[:MAX_SHOWN_CHARS]
             setup.dialog.tell(_OWNER["writer"].format(name=sender.name, id=sender.id, text=shown))
             if setup.dialog.confirm(_OWNER["is_it_you"], default=False):
                 setup.add_owner(platform, sender.id)
                 setup.draft.write()
                 key = f"{platform}:{sender.id}"
                 setup.dialog.tell(_OWNER["result"].format(key=key))
-                setup.dialog.tell(_OWNER[f"answers_{platform}"])
+                runner.run(_keep_for_start(setup, message))
+                setup.dialog.tell(_OWNER["answers"])
                 return
             refused_ids.add(sender.id)
             setup.dialog.tell(_OWNER["not_you"])
@@ -152,6 +156,13 @@ def _wait_for_owner(
         setup.dialog.tell(TEXTS["left_out"].format(step=platform))
     finally:
         runner.run(close())
+
+
+async def _keep_for_start(setup: Setup, message: FirstMessage) -> None:
+    """Let Mneme receive a message when it starts. Telegram keeps it by itself; Discord doesn't."""
+    if message.address.platform == "discord":
+        async with Services.open(setup.draft.load()) as services:
+            await note_first_message(services.database, message.address, message.message_id)
 
 
 @contextmanager
