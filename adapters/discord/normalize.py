@@ -39,6 +39,8 @@ STRING_OPTION_TYPE = 3
 # Commands work in guilds and in direct chats with the bot, and are installed per guild.
 AVAILABILITY = {"contexts": [0, 1], "integration_types": [0]}
 QUOTATION_MARKS = frozenset('"\u201c\u201d\u201e\u2033')
+# The kinds of files that a group message is asked about.
+_ASKABLE_KINDS = frozenset({"image", "file", "video", "sticker"})
 # A mention of a person, role or channel in the raw text: "<@42…>", "<@&42…>", "<#42…>".
 MENTION = re.compile(r"<(@!?|@&|#)([0-9]{15,20})>")
 
@@ -339,7 +341,7 @@ def _convert_message(
         is_addressed=channel.is_direct or _is_addressed(message, bot),
         reply_to=reply_to,
         quote=_quote_of(message, bot),
-        attachments=_attachments_of(message),
+        attachments=_attachments_of(message) or _list_replied_files(message, channel, bot),
         origin="forwarded" if message.message_snapshots else "typed",
         link_base=channel.link_base,
     )
@@ -459,6 +461,22 @@ def _attachments_of(message: discord.Message) -> tuple[Attachment, ...]:
         for sticker in message.stickers
     ]
     return (*map(_convert_attachment, files), *stickers)
+
+
+def _list_replied_files(
+    message: discord.Message, channel: DiscordChannel, bot: discord.ClientUser
+) -> tuple[Attachment, ...]:
+    """Return the files of a group message that somebody asks the bot about by replying to it.
+
+    The bot may never have received that message. A voice note is left out, because it isn't what
+    the person who asks said.
+    """
+    target = _replied_message(message)
+    if target is None or channel.is_direct or target.author.id == bot.id:
+        return ()
+    if not _is_addressed(message, bot):
+        return ()
+    return tuple(file for file in _attachments_of(target) if file.kind in _ASKABLE_KINDS)
 
 
 def _convert_attachment(file: discord.Attachment) -> Attachment:

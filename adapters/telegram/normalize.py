@@ -59,6 +59,8 @@ _FILE_TYPES: dict[type, _FileType] = {
 }
 
 
+# The kinds of files that a group message is asked about.
+_ASKABLE_KINDS = frozenset({"photo", "animation", "document", "video", "sticker"})
 # Kinds of messages whose content bots don't get, or that Mneme doesn't understand.
 _UNREADABLE_KINDS = {
     "story": "a story",
@@ -101,6 +103,9 @@ def _convert_message(message: Message, me: User, *, is_edit: bool) -> Inbound | 
     start = _start_after_mention(text, entities, me)
     is_for_other_bot, command = _find_command(text, entities, me, start)
     is_for_us = command is not None or _is_addressed(text, entities, target, me)
+    is_addressed = is_direct or (is_for_us and not is_for_other_bot)
+    if is_addressed and not attachments:
+        attachments = _list_replied_files(target, me, command)
     sender = _sender_of(message)
     address = _address_of(message)
     return Inbound(
@@ -114,7 +119,7 @@ def _convert_message(message: Message, me: User, *, is_edit: bool) -> Inbound | 
         # The time of an edit distinguishes it from other edits of the same message.
         sent_at=message.edit_date or message.date,
         is_direct=is_direct,
-        is_addressed=is_direct or (is_for_us and not is_for_other_bot),
+        is_addressed=is_addressed,
         command=None if is_edit else command,
         reply_to=str(target.message_id) if target else None,
         quote=_quote_of(message, target, me),
@@ -448,6 +453,8 @@ def _attachments_of(message: Message) -> tuple[Attachment, ...]:
         if value:
             name = value
             break
+    if isinstance(file, telegram.Sticker) and file.set_name:
+        name = f"{name} (set {file.set_name})"
     return (
         Attachment(
             kind=file_type.kind,
@@ -457,6 +464,20 @@ def _attachments_of(message: Message) -> tuple[Attachment, ...]:
             reference=file.file_id,
         ),
     )
+
+
+def _list_replied_files(
+    target: Message | None, me: User, command: Command | None
+) -> tuple[Attachment, ...]:
+    """Return the file of a group message that somebody asks the bot about by replying to it.
+
+    The bot may never have received that message. A voice note is left out, because it isn't what
+    the person who asks said.
+    """
+    is_group = target is not None and target.chat.type != Chat.PRIVATE
+    if target is None or not is_group or target.from_user == me or command is not None:
+        return ()
+    return tuple(file for file in _attachments_of(target) if file.kind in _ASKABLE_KINDS)
 
 
 def _slice_utf16(text: str, start: int, length: int | None = None) -> str:

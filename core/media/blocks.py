@@ -102,7 +102,7 @@ class MediaBlocks:
                 files += await self._load_quoted(quoted_id, context)
             if ATTACHED in row.text and row.external_id is not None:
                 files += await self.intake.load(context.session.address, row.external_id)
-            blocks.append(tuple(await self._render_files(files)))
+            blocks.append(tuple(await self._render_files(_drop_doubles(files))))
         return blocks
 
     async def _load_quoted(self, message_id: int, context: ToolContext) -> list[AttachedFile]:
@@ -255,6 +255,19 @@ class MediaBlocks:
     def invalidate(self) -> None:
         """Drop the pictures in memory, because something was erased."""
         self._encoded.clear()
+
+
+def _drop_doubles(files: Sequence[AttachedFile]) -> list[AttachedFile]:
+    """Return the files without those whose bytes are those of an earlier one."""
+    kept: list[AttachedFile] = []
+    hashes: set[str] = set()
+    for file in files:
+        if file.content is not None and file.content.hash in hashes:
+            continue
+        if file.content is not None:
+            hashes.add(file.content.hash)
+        kept.append(file)
+    return kept
 
 
 def is_hash_picture(block: Json) -> bool:

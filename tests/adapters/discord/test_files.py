@@ -84,3 +84,18 @@ async def test_transfer_that_breaks_off_fails_and_may_be_tried_again(
     with pytest.raises(FileError) as caught:
         await discord.fetch_file(attachment, address, message_id, 10**6)
     assert not caught.value.is_permanent
+
+
+async def test_picture_of_a_channel_that_is_asked_about_comes_with_the_question(
+    api: DiscordApi, router: FakeRouter, inbox: Inbox
+) -> None:
+    ana, ben = api.user("Ana"), api.user("Ben")
+    channel = await api.channel("harbour")
+    file = api.attach(CONTENT, "a.png", "image/png", channel)
+    async with listening(make(api, inbox, has_message_content=True), router, api):
+        theirs = await api.user_says(channel, "look", ben, attachments=[file])
+        await api.user_says(channel, f"{api.mention()} what is it?", ana, reply_to=theirs)
+        await api.wait_for(lambda: len(router.seen) == 2)
+    asked = router.seen[1]
+    assert [(item.kind, item.name) for item in asked.attachments] == [("image", "a.png")]
+    assert asked.sender.id == ana

@@ -482,3 +482,34 @@ async def test_kind_that_cannot_be_read_is_named(chats: BotChats) -> None:
     story = {"chat": {"id": 42, "type": "private", "first_name": "Ana"}, "id": 3}
     message = chats.user_says(42, "", story=story)
     assert heard(chats, message).text == ("Message: {a story, which can be read only in Telegram}")
+
+
+async def test_photo_of_a_group_that_is_asked_about_comes_with_the_question(
+    chats: BotChats,
+) -> None:
+    photo = [{"file_id": "f", "file_unique_id": "u", "width": 9, "height": 9}]
+    theirs = chats.user_says(GROUP, "look", photo=photo)["message"]["message_id"]
+    asked = heard(chats, chats.user_says(GROUP, "@mneme_bot what is this?", reply_to=theirs))
+    assert [(file.kind, file.reference) for file in asked.attachments] == [("photo", "f")]
+    talk = heard(chats, chats.user_says(GROUP, "nice", reply_to=theirs))
+    assert talk.attachments == ()
+    voice = {"file_id": "v", "file_unique_id": "v", "duration": 3, "file_size": 10}
+    theirs = chats.user_says(GROUP, "", voice=voice)["message"]["message_id"]
+    asked = heard(chats, chats.user_says(GROUP, "@mneme_bot what?", reply_to=theirs))
+    assert asked.attachments == (), "somebody else said it"
+
+
+async def test_sticker_has_the_name_of_its_set(chats: BotChats) -> None:
+    sticker = {
+        "file_id": "s",
+        "file_unique_id": "s",
+        "type": "regular",
+        "width": 1,
+        "height": 1,
+        "emoji": "🦉",
+        "set_name": "Owls",
+        "is_animated": False,
+        "is_video": False,
+    }
+    inbound = heard(chats, chats.user_says(42, "", sticker=sticker))
+    assert inbound.attachments[0].name == "🦉 (set Owls)"
