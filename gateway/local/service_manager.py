@@ -48,7 +48,7 @@ class ServiceManager(Protocol):
 def call_program(arguments: Sequence[str], *, is_checked: bool = True) -> str:
     """Run a program and return what it prints.
 
-    Raises ConfigError with its first line of errors if it fails or is missing.
+    Raises ConfigError with its first line about an error if it fails or is missing.
     """
     try:
         done = subprocess.run(
@@ -57,8 +57,10 @@ def call_program(arguments: Sequence[str], *, is_checked: bool = True) -> str:
     except (OSError, subprocess.TimeoutExpired) as error:
         raise ConfigError(f"{arguments[0]} can't be run: {error}.") from error
     if done.returncode and is_checked:
-        reason = (done.stderr or done.stdout).strip().splitlines()[:1]
-        words = reason[0] if reason else f"code {done.returncode}"
+        lines = (done.stderr or done.stdout).strip().splitlines()
+        # systemctl also tells what went well.
+        reasons = [line for line in lines if not line.startswith("Created symlink")]
+        words = reasons[0] if reasons else f"code {done.returncode}"
         raise ConfigError(f"`{' '.join(arguments)}` failed: {words}")
     return done.stdout.strip()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from core.errors import ConfigError
 from core.text.normalize import language_data
 from gateway.local.service_manager import call_program, require_file, write_service_file
 
@@ -37,7 +38,14 @@ class Systemd:
         call_program(["systemctl", "--user", "show-environment"])
         write_service_file(self.path, self.render())
         call_program(["systemctl", "--user", "daemon-reload"])
-        call_program(["systemctl", "--user", "enable", "--now", UNIT])
+        try:
+            call_program(["systemctl", "--user", "enable", "--now", UNIT])
+        except ConfigError:
+            # Otherwise, systemd would try to start it again and again.
+            call_program(["systemctl", "--user", "disable", "--now", UNIT], is_checked=False)
+            self.path.unlink(missing_ok=True)
+            call_program(["systemctl", "--user", "daemon-reload"], is_checked=False)
+            raise
         return self.path
 
     def uninstall(self) -> Path:

@@ -86,6 +86,25 @@ def test_failed_service_manager_leaves_nothing_behind(
     assert not (home.parent / ".config").exists()
 
 
+def test_service_that_does_not_start_is_removed_and_the_reason_is_told(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    fake = programs / "systemctl"
+    fake.write_text(
+        '#!/bin/sh\n[ "$2" = enable ] || exit 0\n'
+        "echo 'Created symlink a -> b.' >&2\necho 'Job for mneme.service failed.' >&2\nexit 1\n"
+    )
+    fake.chmod(0o700)
+    monkeypatch.setenv("PATH", f"{programs}:/usr/bin:/bin")
+    monkeypatch.setenv("HOME", str(home.parent))
+    refused = mneme(home, "service", "install")
+    assert refused.returncode == 1
+    assert "failed: Job for mneme.service failed." in refused.stderr
+    assert "isn't installed" in good(home, "service")
+
+
 def test_service_is_installed_started_and_removed_by_systemctl(
     home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
