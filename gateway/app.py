@@ -71,7 +71,7 @@ from gateway.commands.instructions import InstructionCommands
 from gateway.commands.memory import MemoryCommands
 from gateway.commands.models import ModelCommands
 from gateway.commands.privacy import ForgetCommands
-from gateway.commands.recall import RecallCommands
+from gateway.commands.recall import RecallCommands, WhyCommand
 from gateway.commands.registry import CommandGroup, CommandRegistry
 from gateway.commands.reminders import ReminderCommands
 from gateway.commands.sessions import SessionCommands, notify_lost_incognito
@@ -255,6 +255,7 @@ async def build_message_path(
         ModelCommands(services),
         UndoCommands(services, agent.sessions),
         RecallCommands(recall if is_expanded else services.recall, recall, services.zone),
+        WhyCommand(services.conversations),
         FactCommands(services),
         MemoryCommands(services, tool_runner),
         InstructionCommands(services, context_files),

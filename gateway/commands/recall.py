@@ -1,12 +1,15 @@
-"""/recall: search the history, with buttons to read on or to continue a conversation.
+"""/recall and /why: search the history, and show what an answer was based on.
 
 `core/search/query.py` describes the query language; `core/search/rendering.py` renders the results.
 """
 
+import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import tzinfo
 
+from core.errors import Refused
+from core.markup.markdown import escape
 from core.search.query import text_for_next_page
 from core.search.recall import HistorySearch
 from core.search.rendering import to_markdown
@@ -18,10 +21,12 @@ from core.store.query import (
     SearchQuery,
     SearchResults,
 )
+from core.store.rows import split_turns
+from core.store.sessions import Conversations
 from core.text.normalize import shorten
-from core.types import Answer, BillingScope, Button, Command
+from core.types import Answer, BillingScope, Button, Command, Json, Message
 from gateway import texts
-from gateway.commands.registry import CommandContext, load_specs, make_button
+from gateway.commands.registry import CommandContext, load_specs, make_button, parse_number
 
 # All of these ask for the same deep search.
 _DEEP_SWITCHES = {"deep", "expand", "rerank"}
@@ -31,6 +36,9 @@ _MAX_RESULT_CHARS = 3_000
 _MAX_NEXT_PAGE_CHARS = 1_000
 _MAX_SESSIONS_WITH_BUTTONS = 3
 _MAX_NAME_CHARS = 24
+_MAX_RECALLED_CHARS = 160
+# A line of recalled background in the sent form of a message: its token and its text.
+_RECALLED_LINE = re.compile(r"^- ([a-z]\w*) (.+)$", re.MULTILINE)
 # A phone turns two hyphens into a dash.
 _SWITCH = r"(?:--|[\u2012-\u2015])(summary|deep|expand|rerank)"
 # A switch is recognized only before or after the words of the query.
@@ -81,6 +89,69 @@ class RecallCommands:
             label = texts.FILE_SEND.format(name=shorten(file.name, _MAX_NAME_CHARS))
             buttons.append(make_button(label, "files", f"send {file.file_id}"))
         return Answer(text=to_markdown(results, self._zone), buttons=tuple(buttons))
+
+
+class WhyCommand:
+    """Answers /why: what the model was given for an answer, apart from the conversation."""
+
+    specs = load_specs("why")
+
+    def __init__(self, conversations: Conversations) -> None:
+        self._conversations = conversations
+
+    async def run(self, command: Command, context: CommandContext) -> Answer:
+        """List the recalled lines, look-ups and files of the last answer, or of the n-th last.
+
+        Raises Refused if there is no such answer.
+        """
+        number = parse_number(command.arguments.strip() or "1")
+        if not number:
+            raise Refused(texts.WHY_USAGE)
+        rows = await self._conversations.load_history(context.session, context.scopes)
+        turns = [turn for turn in split_turns(rows) if any(row.role == "assistant" for row in turn)]
+        if number > len(turns):
+            raise Refused(texts.WHY_NO_ANSWER)
+        turn = turns[-number]
+        lines = [*_list_recalled(turn), *_list_calls(turn)]
+        if not lines:
+            return Answer(text=texts.WHY_NOTHING)
+        return Answer(text="\n".join([texts.WHY_GIVEN, *lines, "", texts.WHY_NOTES]))
+
+
+def _list_recalled(turn: Sequence[Message]) -> Iterator[str]:
+    """Yield the recalled lines that the messages of a turn were sent with, as list items.
+
+    Each begins with a token: m12 is a message, f3 a fact, n1 a note.
+    """
+    for row in turn:
+        for block in row.memory_blocks:
+            for token, text in _RECALLED_LINE.findall(block["text"]):
+                text = escape(shorten(text, _MAX_RECALLED_CHARS))
+                match token[0]:
+                    case "m":
+                        yield texts.WHY_MESSAGE.format(text=text, number=token[1:])
+                    case "f":
+                        yield texts.WHY_FACT.format(text=text, fact=token)
+                    case _:
+                        yield f"- {text}"
+
+
+def _list_calls(turn: Sequence[Message]) -> Iterator[str]:
+    """Yield the tools that were called in a turn, with their texts and addresses."""
+    for row in turn:
+        for block in row.blocks or ():
+            if block.get("type") == "tool_use":
+                arguments = _render_arguments(block.get("input") or {})
+                yield texts.WHY_TOOL.format(tool=block["name"], arguments=arguments)
+
+
+def _render_arguments(arguments: Json) -> str:
+    values = [
+        value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        for value in arguments.values()
+        if value not in ("", None, [])
+    ]
+    return escape(shorten(" · ".join(values), _MAX_RECALLED_CHARS))
 
 
 def _split_switches(arguments: str) -> tuple[str, Sequence[str]]:
