@@ -51,3 +51,10 @@ def test_retired_models_have_the_successor_with_the_longest_beginning(home: Path
     assert model.find_successor("openai/gpt-4o-mini") == "openai/gpt-6-luna"
     assert model.find_successor("claude-sonnet-5-5") == ""
     assert model.find_successor("ollama/gemma") == ""
+
+
+def test_documentation_names_tests_that_exist() -> None:
+    table = PAGE.read_text(encoding="utf-8").partition("## How this is tested\n")[2]
+    paths = re.findall(r"`(tests/[\w/]+\.py)`", table)
+    assert len(paths) > 12
+    assert [path for path in paths if not (PAGE.parents[1] / path).is_file()] == []
