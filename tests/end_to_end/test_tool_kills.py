@@ -6,8 +6,9 @@ After the next start the tool's effect is there once, and the model was told the
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +16,13 @@ import pytest
 
 from core.agent.prompt_and_memory import INTERRUPTED_RESULT
 from core.agent.tool_runner import ALREADY_DONE, NOT_DONE, STILL_WAITING
+from core.types import Json
 from tests.end_to_end.test_command_kills import column, kills
 from tests.fixtures.echo_model import said
 from tests.fixtures.live_system import KEY, LiveSystem
 from tests.fixtures.messages_api import MessagesApi
 from tests.fixtures.model_reply import ModelReply
-from tests.fixtures.tool_calls import CALLS, ToolCall
+from tests.fixtures.tool_calls import CALLS, ToolCall, memory_file
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
 
@@ -114,3 +116,164 @@ async def test_tool_killed_after_its_change_is_stored_is_called_done(home: Path)
         await live.until(lambda: caller.results != [])
         assert caller.results == [ALREADY_DONE]
         assert call.count(live, "1") == 1
+
+
+@dataclass(frozen=True)
+class Change:
+    """What a person says about the effect of an earlier call, with a number for ``{}``."""
+
+    # The key in CALLS of the call that makes what is changed.
+    earlier: str
+    text: str
+    tool: str
+    arguments: Callable[[LiveSystem, str], Json]
+    # Whether the change was made, by its number.
+    is_made: Callable[[LiveSystem, str], bool]
+    # How often a change is stored, by its number.
+    count: Callable[[LiveSystem, str], int]
+
+
+def read_number(live: LiveSystem, statement: str) -> int:
+    ((number,),) = live.query(statement)
+    return int(number)
+
+
+def count_patches(live: LiveSystem, number: str) -> int:
+    statement = f"SELECT 1 FROM notes WHERE target LIKE 'skill:%skill-{number}:%' AND before <> ''"
+    return len(live.query(statement))
+
+
+def has_skill(live: LiveSystem, number: str, words: str) -> bool:
+    paths = live.home.glob(f"**/skill-{number}/SKILL.md")
+    return any(words in path.read_text() for path in paths)
+
+
+CHANGES = {
+    "a changed note": Change(
+        "a note",
+        "Change the note that I like tea {0}: I like coffee {0}",
+        "memory",
+        lambda live, number: {
+            "target": "memory",
+            "action": "replace",
+            "old_text": f"I like tea {number}",
+            "content": f"I like coffee {number}",
+        },
+        lambda live, number: (
+            f"I like coffee {number}\n" in memory_file(live) + "\n"
+            and f"I like tea {number}\n" not in memory_file(live) + "\n"
+        ),
+        lambda live, number: len(
+            live.query(
+                "SELECT 1 FROM notes WHERE action = 'replace' "
+                f"AND before LIKE '%I like tea {number}'"
+            )
+        ),
+    ),
+    "a removed reminder": Change(
+        "a reminder",
+        "Remove the reminder to buy tea {}",
+        "reminder",
+        lambda live, number: {
+            "action": "remove",
+            "job_id": read_number(live, f"SELECT id FROM jobs WHERE text = 'tea {number}'"),
+        },
+        lambda live, number: (
+            live.query(f"SELECT ended_at IS NOT NULL FROM jobs WHERE text = 'tea {number}'")
+            == [(1,)]
+        ),
+        lambda live, number: 1,
+    ),
+    "a removed fact": Change(
+        "a fact",
+        "Remove the fact that my bike has the number {}",
+        "facts",
+        lambda live, number: {
+            "mode": "remove",
+            "fact_id": read_number(
+                live,
+                f"SELECT id FROM facts WHERE content = 'My bike has the number {number}'",
+            ),
+        },
+        lambda live, number: (
+            live.query(
+                "SELECT valid_to IS NOT NULL FROM facts "
+                f"WHERE content = 'My bike has the number {number}'"
+            )
+            == [(1,)]
+        ),
+        lambda live, number: len(
+            live.query(
+                "SELECT 1 FROM fact_changes JOIN facts ON facts.id = fact_id WHERE "
+                f"action = 'remove' AND facts.content = 'My bike has the number {number}'"
+            )
+        ),
+    ),
+    "a changed skill": Change(
+        "a skill",
+        "Change “Open the door” in the skill number {0} to “Close the door {0}”",
+        "skill_manage",
+        lambda live, number: {
+            "action": "patch",
+            "name": f"skill-{number}",
+            "old_text": "Open the door",
+            "content": f"Close the door {number}",
+        },
+        lambda live, number: has_skill(live, number, f"Close the door {number}"),
+        lambda live, number: count_patches(live, number),
+    ),
+}
+
+
+class Changer:
+    """A model that first makes what is changed, and then changes it until that was carried out."""
+
+    def __init__(self, change: Change) -> None:
+        self._change = change
+        self.live: LiveSystem | None = None
+        self.results: list[str] = []
+
+    def __call__(self, body: dict[str, Any]) -> ModelReply:
+        if not body.get("tools"):
+            return ModelReply.say("[]")
+        assert self.live is not None
+        text = next(
+            said(message["content"])
+            for message in reversed(body["messages"])
+            if message["role"] == "user" and message["content"][0]["type"] != "tool_result"
+        )
+        (number,) = set(re.findall(r"\d+\b", text.partition("9:00")[2] or text))
+        earlier = CALLS[self._change.earlier]
+        is_earlier = text == earlier.text.format(number)
+        last = body["messages"][-1]["content"]
+        result = next((block for block in last if block["type"] == "tool_result"), None)
+        if result is not None:
+            content = str(result.get("content"))
+            if not is_earlier:
+                self.results.append(content)
+                assert (content == NOT_DONE) != self._change.is_made(self.live, number), content
+            if content != NOT_DONE:
+                return ModelReply.say("Done.")
+        if is_earlier:
+            return ModelReply.call((earlier.tool, earlier.arguments(text, number)))
+        return ModelReply.call((self._change.tool, self._change.arguments(self.live, number)))
+
+
+@pytest.mark.parametrize("name", list(CHANGES))
+async def test_tool_killed_at_any_write_of_a_change_makes_it_once_and_is_reported_truly(
+    home: Path, name: str
+) -> None:
+    change = CHANGES[name]
+    changer = Changer(change)
+    async with LiveSystem.open(home, MessagesApi(changer, key=KEY)) as live:
+        changer.live = live
+        await live.start()
+        tries = 0
+        async for tries in kills(live, change.text, CALLS[change.earlier].text):
+            number = str(tries - 1)
+            assert change.is_made(live, number), changer.results
+            assert change.count(live, number) == 1, changer.results
+        assert live.model.refusals == []
+        assert tries > 3
+        assert NOT_DONE in changer.results
+        assert column(live, HAND_EDITS) == []
