@@ -4,6 +4,7 @@ lost."""
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import shutil
 import sqlite3
@@ -15,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.fixtures.command_line import process
 from tests.fixtures.live_system import PERSON, LiveSystem
 
 pytestmark = pytest.mark.slow
@@ -50,11 +52,14 @@ async def test_message_after_the_log_was_removed_survives_a_kill(home: Path) -> 
     assert len(stored_texts(home)) == 3
 
 
-async def test_log_removed_while_nobody_writes_is_saved_and_the_owner_is_told(home: Path) -> None:
+@pytest.mark.parametrize("suffix", ["-wal", "-shm"])
+async def test_log_removed_while_nobody_writes_is_saved_and_the_owner_is_told(
+    home: Path, suffix: str
+) -> None:
     async with LiveSystem.open(home) as live:
         await live.start()
         await say(live, "The harbour is old.")
-        (home / "state.db-wal").unlink()
+        (home / f"state.db{suffix}").unlink()
         await live.until(
             lambda: any(
                 "removed the log of state.db" in text for text in live.telegram.texts(PERSON)
@@ -62,6 +67,32 @@ async def test_log_removed_while_nobody_writes_is_saved_and_the_owner_is_told(ho
         )
         await live.kill()
         assert stored_texts(home) == ["The harbour is old."]
+
+
+async def test_message_after_the_index_of_the_log_was_removed_survives_another_process_and_a_kill(
+    home: Path, tmp_path: Path
+) -> None:
+    """Without the common index, the two processes don't see each other's locks."""
+    history = tmp_path / "history.jsonl"
+    line = {
+        "session": "s",
+        "role": "user",
+        "text": "The ship is old.",
+        "at": "2026-05-03T09:00:00Z",
+    }
+    history.write_text(json.dumps(line))
+    async with LiveSystem.open(home) as live:
+        await live.start()
+        await say(live, "The harbour is old.")
+        (home / "state.db-shm").unlink()
+        await say(live, "The ferry is new.")
+        environ = {"MNEME_HOME": str(home)}
+        result = await asyncio.to_thread(process, home, ("import", str(history)), b"", environ)
+        assert result.returncode == 0, result.stderr
+        await say(live, "The bakery is closed.")
+        await live.kill()
+        said = ["The harbour is old.", "The ferry is new.", "The ship is old."]
+        assert stored_texts(home) == [*said, "The bakery is closed."]
 
 
 def cut_off(path: Path, *, pages: int) -> None:

@@ -135,7 +135,7 @@ class Change:
 
 def read_number(live: LiveSystem, statement: str) -> int:
     ((number,),) = live.query(statement)
-    return int(number)
+    return int(str(number))
 
 
 def count_patches(live: LiveSystem, number: str) -> int:

@@ -125,18 +125,18 @@ class FileGuard:
     """Notices when state.db or its log is removed, replaced or cut off while it is open.
 
     SQLite keeps using the files that it has open, even if they were deleted. Rows that are written
-    to a deleted file would be lost at the next start.
+    to a deleted file would be lost at the next start, or overwritten by another process.
     """
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._log_path = f"{path}-wal"
+        self._log_paths = (f"{path}-wal", f"{path}-shm")
         self.remember()
 
     def remember(self) -> None:
         """Remember the current files as those that SQLite has open."""
         self._file = _identify(self._path)
-        self._log = _identify(self._log_path)
+        self._log = [*map(_identify, self._log_paths)]
         self.file_bytes = 0
         # Whether the file became smaller, which only damage and VACUUM do.
         self.is_smaller = False
@@ -156,8 +156,8 @@ class FileGuard:
         return (stat.st_dev, stat.st_ino) == self._file
 
     def is_log_there(self) -> bool:
-        """Whether the log is still the file that was opened."""
-        return _identify(self._log_path) == self._log
+        """Whether the log and its index, in which processes lock it, are still the open files."""
+        return [*map(_identify, self._log_paths)] == self._log
 
 
 class Database:
