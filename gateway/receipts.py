@@ -189,7 +189,23 @@ class ReceiptWriter:
         receipts = await self._list_note_receipts(ids, since, scopes)
         receipts += await self._list_fact_receipts(ids, since, scopes)
         receipts += await self._list_job_receipts(rows, ids, since, scopes)
+        receipts += _list_event_receipts(rows)
+        receipts += self._list_mcp_receipts(rows)
         return receipts + _list_other_receipts(rows)
+
+    def _list_mcp_receipts(self, rows: Sequence[Message]) -> list[Receipt]:
+        """Return a receipt for each tool of an MCP server that was called and may change things.
+
+        MCP has no way to take a call back.
+        """
+        servers = self.services.mcp
+        if servers is None:
+            return []
+        names: dict[str, None] = {}
+        for call_id, name in _list_called_names(rows):
+            if call_id in _list_done_ids(rows) and servers.is_change(name):
+                names[name] = None
+        return [Receipt(texts.RECEIPT_MCP.format(tool=escape(name))) for name in names]
 
     async def _list_note_receipts(
         self, ids: set[int], since: datetime, scopes: frozenset[Scope]
@@ -469,6 +485,44 @@ def _list_calls(rows: Sequence[Message], name: str) -> list[Json]:
             if block.get("type") == "tool_use" and block.get("name") == name:
                 calls.append(block.get("input") or {})
     return calls
+
+
+def _list_called_names(rows: Sequence[Message]) -> list[tuple[str, str]]:
+    """Return the id of each call, and the name of its tool or of the inner tool that it calls."""
+    names = []
+    for row in rows:
+        for block in row.blocks or () if row.role == "assistant" else ():
+            if block.get("type") == "tool_use":
+                arguments = block.get("input") or {}
+                names.append((str(block["id"]), str(arguments.get("tool_name") or block["name"])))
+    return names
+
+
+def _list_done_ids(rows: Sequence[Message]) -> set[str]:
+    """Return the ids of the calls that were carried out."""
+    return {
+        str(block.get("tool_use_id"))
+        for row in rows
+        for block in (row.blocks or () if row.role == "tool" else ())
+        if not block.get("is_error") and not row.text.startswith("Not kept")
+    }
+
+
+def _list_event_receipts(rows: Sequence[Message]) -> list[Receipt]:
+    """Return a receipt for each event that the model added to a calendar."""
+    results = [row.text for row in rows if row.role == "tool" and row.tool_name == "calendar"]
+    if not results:
+        return []
+    # Imported here because most turns add no event.
+    from core.tools.agenda import read_added_event
+
+    receipts = []
+    for event in filter(None, map(read_added_event, results)):
+        text, uid, calendar = event
+        label = texts.RECEIPT_UNDO.format(what=shorten(text, LABEL_CHARS))
+        button = make_button(label, "agenda", f"undo {uid} {calendar}")
+        receipts.append(Receipt(texts.RECEIPT_EVENT.format(event=_quote(text)), button))
+    return receipts
 
 
 def _list_other_receipts(rows: Sequence[Message]) -> list[Receipt]:

@@ -29,7 +29,7 @@ from core.review.pending import Review
 from core.review.repetition import shares_words
 from core.review.transcript import Transcript, TranscriptReader
 from core.review.wish_judge import WishedCall, WishJudge
-from core.review.wishes import Wish, find_wishes, to_plain
+from core.review.wishes import Wish, find_wishes, is_dictated, to_plain
 from core.store.notes import TOOL_CALL, Author, Operation
 from core.text.normalize import words_of
 from core.text.terms import word_terms
@@ -144,7 +144,12 @@ class Gate:
         self, texts: Sequence[str], transcript: Transcript, context: ToolContext
     ) -> str:
         """Return why the person didn't type the texts of a call, as a clause, or ""."""
-        missing = await self.explain_untyped(texts, context)
+        others = [
+            text
+            for text in texts
+            if not any(is_dictated(text, message) for message in transcript.messages)
+        ]
+        missing = await self.explain_untyped(others, context)
         is_typed = bool(texts) and all(
             shares_words(text, transcript.all_typed, _MIN_TYPED_SHARE) for text in texts
         )

@@ -171,6 +171,14 @@ def may_hold_wish(message: str, effect: Effect) -> bool:
     return any(_has_end(plain, language) for language in languages)
 
 
+def is_dictated(text: str, message: str) -> bool:
+    """Return True if a message only says what to do with a text, such as "Write: met Ana today"."""
+    lead, colon, rest = message.partition(":")
+    if not colon or rest.strip() != text.strip() or not 0 < len(lead.split()) <= MAX_LEADS:
+        return False
+    return not _has_marker(to_plain(lead), "denial", find_languages(lead))
+
+
 def _has_end(plain: str, language: str) -> bool:
     """Return True if a text as plain words says that something ends, or denies something."""
     if any(_marker(language, name).search(plain) for name in ("ends", "denial")):

@@ -16,6 +16,7 @@ from datetime import UTC, date, datetime, time, timedelta
 from math import ceil
 from time import monotonic
 from typing import Any
+from uuid import uuid4
 from zoneinfo import ZoneInfo
 
 import structlog
@@ -48,6 +49,8 @@ class CalendarEvent:
     end: datetime
     is_all_day: bool = False
     place: str = ""
+    # The id of an event that was added here.
+    uid: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,10 +111,22 @@ class Calendars:
         if not writable:
             raise ToolError("No calendar can be written to. ICS feeds can only be read.")
         name = name or writable[0]
-        await self._run(name, lambda: self._add_caldav(name, text, start, end))
+        uid = uuid4().hex
+        await self._run(name, lambda: self._add_caldav(name, uid, text, start, end))
         return CalendarEvent(
-            calendar=name, text=text, start=start.astimezone(zone), end=end.astimezone(zone)
+            calendar=name,
+            text=text,
+            start=start.astimezone(zone),
+            end=end.astimezone(zone),
+            uid=uid,
         )
+
+    async def remove_event(self, name: str, uid: str) -> None:
+        """Remove an event that was added here. Raises ToolError if it isn't there any more."""
+        if name not in self.sources or self.sources[name].kind != "caldav":
+            raise ToolError(f"{name} isn't a calendar that can be written to.")
+        if not await self._run(name, lambda: self._remove_caldav(name, uid)):
+            raise ToolError("The event isn't there any more.")
 
     async def probe(self, name: str) -> str:
         """Read today's events of one calendar, and return a sentence about the answer.
@@ -210,13 +225,23 @@ class Calendars:
                 components += item.icalendar_instance.walk("VEVENT")
         return components
 
-    def _add_caldav(self, name: str, text: str, start: datetime, end: datetime) -> None:
+    def _add_caldav(self, name: str, uid: str, text: str, start: datetime, end: datetime) -> None:
         calendars = self._open_caldav(name)
         if not calendars:
             raise ToolError(f"The account {name} has no calendar.")
         calendars[0].add_event(
-            summary=text, dtstart=start.astimezone(UTC), dtend=end.astimezone(UTC)
+            uid=uid, summary=text, dtstart=start.astimezone(UTC), dtend=end.astimezone(UTC)
         )
+
+    def _remove_caldav(self, name: str, uid: str) -> bool:
+        """Remove an event, and return whether it was there."""
+        from caldav.lib.error import NotFoundError
+
+        for calendar in self._open_caldav(name):
+            with contextlib.suppress(NotFoundError):
+                calendar.event_by_uid(uid).delete()
+                return True
+        return False
 
 
 def _is_any(ip: IPAddress) -> bool:

@@ -156,6 +156,17 @@ class McpServers:
         replace_file(self._file, json.dumps(kept, ensure_ascii=False, indent=1).encode())
         return server
 
+    def is_change(self, full_name: str) -> bool:
+        """Return whether a tool isn't one that only reads, as its server or the settings say."""
+        stored = self._read_file()
+        for name in self._servers:
+            if name not in stored:
+                continue
+            for offer in self._list_offers(name, stored[name]):
+                if offer.full_name == full_name:
+                    return offer.effect is not Effect.READ and not offer.tool.is_read_only
+        return False
+
     def list_descriptions(self) -> Sequence[str]:
         """Return the descriptions of tools that the model sees in each request.
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
+from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
 from core.dates.schedule import load_zone
-from core.errors import Refused
+from core.errors import Refused, ToolError
 from core.markup.markdown import escape
 from core.tools.agenda import read_coming_period, render_event
 from core.types import Answer, Command
@@ -15,6 +17,11 @@ from gateway.commands.registry import CommandContext, load_specs
 from gateway.services import Services
 
 MAX_LISTED = 40
+_UNDO = re.compile(r"undo ([0-9a-f]{32}) (\S.*)")
+
+
+if TYPE_CHECKING:
+    from core.tools.calendars import Calendars
 
 
 class AgendaCommands:
@@ -36,6 +43,8 @@ class AgendaCommands:
             raise Refused(texts.NO_CALENDAR)
         zone: ZoneInfo = load_zone(await self._services.appointments.zone_of(context.account))
         words = command.arguments.strip()
+        if words.startswith("undo "):
+            return await self._undo(calendars, words)
         period = read_coming_period(words, self._services.clock.now(), zone)
         if period is None:
             raise Refused(texts.AGENDA_USAGE.format(words=words[:40]))
@@ -52,3 +61,18 @@ class AgendaCommands:
             lines.append(texts.MORE_EVENTS.format(count=len(agenda.events) - MAX_LISTED))
         lines += agenda.problems
         return Answer(text="\n".join(lines) or texts.NO_EVENTS)
+
+    async def _undo(self, calendars: Calendars, words: str) -> Answer:
+        """Remove an event that the model added. The button of its receipt sends these words.
+
+        Raises Refused if the words name no such event, or if the calendar can't be changed.
+        """
+        match = _UNDO.fullmatch(words)
+        if match is None:
+            raise Refused(texts.AGENDA_USAGE.format(words=words[:40]))
+        uid, name = match.groups()
+        try:
+            await calendars.remove_event(name, uid)
+        except ToolError as error:
+            raise Refused(str(error)) from error
+        return Answer(text=texts.EVENT_REMOVED.format(calendar=escape(name)))

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from core.review.naming import consists_of, names_subject
 from core.review.repetition import repeats
-from core.review.wishes import find_wishes
+from core.review.wishes import find_wishes, is_dictated
 from core.types import Effect, Subject
 
 INSULIN = Subject(
@@ -301,6 +301,14 @@ def test_many_polite_words_end_soon_and_ask_for_nothing(words: str) -> None:
 def test_any_text_is_read_without_a_stumble(text: str, effect: Effect) -> None:
     for wish in find_wishes([text, f"delete {text}"], effect, [f"Shall I delete {text}?"]):
         names_subject(wish, INSULIN)
+
+
+def test_text_after_a_request_and_a_colon_is_dictated() -> None:
+    assert is_dictated("met Ana today", "Write: met Ana today")
+    assert is_dictated("met Ana today", "Add this to my diary: met Ana today ")
+    assert not is_dictated("met Ana today", "Don't write: met Ana today")
+    assert not is_dictated("met Ana", "Write: met Ana today")
+    assert not is_dictated("met Ana today", "met Ana today")
 
 
 def test_yes_adopts_the_wish_of_a_question_and_not_its_words() -> None:

@@ -216,6 +216,10 @@ async def test_event_is_added_to_a_caldav_account_and_listed(radicale: str) -> N
     agenda = await calendars.list_events(at(3), at(4), LISBON)
     assert ([each.text for each in agenda.events], agenda.problems) == (["Dentist"], [])
     assert (await calendars.list_events(at(4), at(5), LISBON)).events == []
+    await calendars.remove_event("home", event.uid)
+    assert (await calendars.list_events(at(3), at(4), LISBON)).events == []
+    with pytest.raises(ToolError):
+        await calendars.remove_event("home", event.uid)
 
 
 @pytest.mark.slow
