@@ -45,7 +45,12 @@ DATA_FILES: Mapping[str, Sequence[str]] = {
     "core/models": ("data/failures.toml",),
     "core/notes": ("data/prompts.toml",),
     "core/review": ("data/prompts.toml", "data/wishes.toml"),
-    "core/scheduling": ("data/dialogue.toml", "data/prompts.toml"),
+    "core/scheduling": (
+        "data/dialogue.toml",
+        "data/prompts.toml",
+        "data/refusals.toml",
+        "data/shifts.toml",
+    ),
     "core/search": ("data/filters.toml", "data/prompts.toml"),
     "core/skills": ("data/instructions.toml", "data/prompts.toml"),
     "core/store/ownership": ("data/links.toml",),

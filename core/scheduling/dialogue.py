@@ -11,30 +11,39 @@ import difflib
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import Enum
 from zoneinfo import ZoneInfo
 
+from core.dates.requests.halves import ClockTime
 from core.dates.requests.intents import Intent
-from core.dates.requests.parts import ClockTime, Missing, Problem, TimeParts
+from core.dates.requests.parts import Missing, Problem, TimeParts
 from core.dates.requests.reader import ReminderReading, read_request, revise_reading
+from core.scheduling.due import next_due
 from core.scheduling.phrases import (
     drop_denied,
+    drop_phrases,
     find_phrase,
     is_answer,
+    list_templates,
     meant_words,
     plain_words,
-    split_clauses,
     split_command,
     strip_lead,
     strip_name,
 )
+from core.scheduling.refusals import find_reason, is_cancellation, list_cancelled_names
+from core.scheduling.shifts import Shift, read_shift
 from core.store.jobs import Job
 
 # An answer that only names a time may have this many other characters, such as "then".
 MAX_REST_CHARS = 12
 # A message is taken as a task only if it isn't longer.
 MAX_TASK_CHARS = 300
+# A recurring reminder that was due in this time was probably just delivered.
+RECENTLY = timedelta(hours=12)
+# "11 hours" is rather a time of day if a reminder moves by at least so many seconds.
+MAX_SHIFT_S = 5 * 3600
 # How similar two words must be so that one corrects the other, such as "Ana" and "Anna".
 _MIN_SIMILARITY = 0.7
 # An answer that is a bare hour, perhaps after words such as "no" and "make it".
@@ -111,6 +120,8 @@ class Situation:
 def decide(text: str, situation: Situation) -> Step:
     """Return the next step after a message."""
     dialogue = situation.dialogue
+    if is_answer("stop", text):
+        return _decide_stop(situation)
     if dialogue is not None:
         step = _decide_short_answer(text, dialogue)
         if step is not None:
@@ -120,14 +131,39 @@ def decide(text: str, situation: Situation) -> Step:
     if step is not None:
         return step
     is_request = reading.intent is Intent.SET and not _is_about_past(reading)
-    is_again = is_request and not reading.task and dialogue is not None and dialogue.job is not None
-    if is_request and not is_again:
+    is_new = is_request and not _is_again(reading, dialogue) and not _is_move(text, situation)
+    if is_new:
         return _step_for(reading, (text,))
     if dialogue is not None:
         step = _decide_answer(text, dialogue, situation)
         if step is not None:
             return step
     return _decide_command(text, situation)
+
+
+def _decide_stop(situation: Situation) -> Step:
+    """Return the step for a bare "stop", which may mean anything: it never removes a reminder."""
+    dialogue = situation.dialogue
+    if dialogue is not None and dialogue.job is None:
+        return Step(move=Move.DROP)
+    return Step(move=Move.UNKNOWN if situation.jobs else Move.NONE)
+
+
+def _is_again(reading: ReminderReading, dialogue: Dialogue | None) -> bool:
+    """Whether a request means the dialogue's reminder: "remind me of that again in an hour"."""
+    if dialogue is None or dialogue.job is None:
+        return False
+    task = reading.task
+    return not task or is_answer("again", task) or is_answer("last", task)
+
+
+def _is_move(text: str, situation: Situation) -> bool:
+    """Whether a message gives the dialogue's reminder another time: "change it to 9"."""
+    dialogue = situation.dialogue
+    if dialogue is None or dialogue.job is None:
+        return False
+    words = split_command("move", text)
+    return bool(words) and _names_only_time(words or "", situation)
 
 
 def _decide_question(text: str, reading: ReminderReading) -> Step | None:
@@ -175,7 +211,7 @@ def _decide_short_answer(text: str, dialogue: Dialogue) -> Step | None:
     """Return the step for a yes, a no or "done", or None for any other message."""
     job = dialogue.job
     if job is None:
-        is_refusal = is_answer("cancel", text) or is_answer("no", text)
+        is_refusal = is_cancellation(text) or is_answer("no", text)
         return Step(move=Move.DROP) if is_refusal else None
     if is_answer("snooze", text):
         return Step(move=Move.SNOOZE, job=job)
@@ -183,7 +219,7 @@ def _decide_short_answer(text: str, dialogue: Dialogue) -> Step | None:
         return Step(move=Move.DONE, job=job)
     if is_answer("skip", text):
         return _skip(job)
-    if is_answer("cancel", text):
+    if is_cancellation(text):
         return Step(move=Move.REMOVE, job=job)
     if is_answer("yes", text):
         return Step(move=Move.CONFIRM, job=job, lines=dialogue.lines)
@@ -200,9 +236,13 @@ def _skip(job: Job) -> Step:
 def _decide_answer(text: str, dialogue: Dialogue, situation: Situation) -> Step | None:
     """Return the step for a missing part or a correction, or None if the message is neither."""
     previous = _read_dialogue(dialogue, situation)
-    if _cancels_first(text, situation):
+    reason = find_reason(text)
+    if reason is not None and not _names_only_time(reason, situation):
         job = dialogue.job
         return Step(move=Move.REMOVE, job=job) if job is not None else Step(move=Move.DROP)
+    step = _decide_removal(text, situation) or _decide_shift(text, situation)
+    if step is not None:
+        return step
     lines = (*dialogue.lines, text)
     reading = _revise(previous, text, situation)
     if reading is not None:
@@ -223,14 +263,6 @@ def _decide_answer(text: str, dialogue: Dialogue, situation: Situation) -> Step 
         missing = previous.missing - {Missing.TASK}
         return _step_for(replace(previous, task=_task_of(text), missing=missing), lines)
     return None
-
-
-def _cancels_first(text: str, situation: Situation) -> bool:
-    """Whether a message cancels and then says why: "oh wait, never mind, I did it"."""
-    begin, rest = split_clauses(text)
-    while rest and is_answer("fillers", begin):
-        begin, rest = split_clauses(rest)
-    return is_answer("cancel", begin) and not _names_only_time(rest, situation)
 
 
 def _is_once_for_recurring(reading: ReminderReading, job: Job) -> bool:
@@ -277,20 +309,47 @@ def _with_job(reading: ReminderReading | None, job: Job) -> ReminderReading:
 def _revise(previous: ReminderReading, text: str, situation: Situation) -> ReminderReading | None:
     """Return a reading with the time in an answer, or None if the message isn't an answer."""
     text = _with_preposition(drop_denied(text))
+    for words in (split_command("move", text), meant_words(text)):
+        if words and _names_only_time(words, situation):
+            text = words
     languages = (previous.language, *situation.languages)
     answer = read_request(text, situation.now, situation.zone, languages, is_request=True)
     if not answer.names_time:
-        length = _read_other_length(previous, text)
-        if length is not None:
-            return revise_reading(previous, length, situation.now, situation.zone)
-        hour = _BARE_HOUR.fullmatch(plain_words(text))
-        return None if hour is None else _revise(previous, f"at {hour[1]}", situation)
-    if previous.task and len(plain_words(answer.task)) > MAX_REST_CHARS:
+        return _revise_without_preposition(previous, text, situation)
+    if previous.task and not _is_loose(answer.task):
         return None
     previous = replace(previous, language=answer.language)
     return revise_reading(
         previous, text, situation.now, situation.zone, is_addition=find_phrase("addition", text)
     )
+
+
+def _is_loose(words: str) -> bool:
+    """Whether the words of an answer besides its time are few, or only say that it is better."""
+    return len(plain_words(words)) <= MAX_REST_CHARS or not drop_phrases("preference", words)
+
+
+def _revise_without_preposition(
+    previous: ReminderReading, text: str, situation: Situation
+) -> ReminderReading | None:
+    """Return a reading with an answer such as "30 actually" or "make it 11", or None."""
+    length = _read_other_length(previous, text)
+    if length is not None:
+        return revise_reading(previous, length, situation.now, situation.zone)
+    words = drop_phrases("preference", meant_words(text) or text)
+    hour = _BARE_HOUR.fullmatch(words)
+    if hour is not None:
+        return _revise(previous, f"at {hour[1]}", situation)
+    if split_command("move", text) is None:
+        return None
+    # Some languages have no word for "at" in a request to move a reminder.
+    for template in list_templates("at"):
+        line = template.format(words)
+        if read_request(
+            line, situation.now, situation.zone, (previous.language,), is_request=True
+        ).parts.clocks:
+            return revise_reading(previous, line, situation.now, situation.zone)
+    return None
 
 
 def _read_other_length(previous: ReminderReading, text: str) -> str | None:
@@ -346,6 +405,13 @@ def _decide_command(text: str, situation: Situation) -> Step:
     for kind, move in (("snooze", Move.SNOOZE), ("done", Move.DONE)):
         if is_answer(kind, text) and (job is not None or move is Move.SNOOZE):
             return Step(move=move, job=job)
+    step = _decide_removal(text, situation)
+    if step is not None:
+        return step
+    if split_command("move", text) is not None or split_command("snooze", text) is not None:
+        step = _decide_shift(text, situation)
+        if step is not None:
+            return step
     words = split_command("snooze", text)
     if words is not None and _names_only_time(words, situation):
         return Step(move=Move.SNOOZE, job=job, words=words)
@@ -371,6 +437,119 @@ def _names_only_time(words: str, situation: Situation) -> bool:
         if reading.names_time and not reading.task:
             return True
     return False
+
+
+def _decide_removal(text: str, situation: Situation) -> Step | None:
+    """Return the step for "I don't need the dentist anymore" and "delete the one at 9", or None.
+
+    The words must name exactly one reminder.
+    """
+    for name in list_cancelled_names(text):
+        matches = _match_jobs(name, situation.jobs) or _match_jobs_by_time(name, situation)
+        if len(matches) == 1:
+            return Step(move=Move.REMOVE, job=matches[0])
+    return None
+
+
+def _match_jobs_by_time(words: str, situation: Situation) -> list[Job]:
+    """Return the reminders whose next time is the only thing that the words name: "at 9"."""
+    if not _names_only_time(words, situation):
+        return []
+    reading = read_request(
+        words, situation.now, situation.zone, situation.languages, is_request=True
+    )
+    parts = reading.parts
+    minutes = {clock.minute % 720 if clock.is_bare else clock.minute for clock in parts.clocks}
+    matches: list[Job] = []
+    for job in situation.jobs:
+        if job.next_at is None:
+            continue
+        local = job.next_at.astimezone(situation.zone)
+        minute = local.hour * 60 + local.minute
+        is_at_clock = not minutes or minute in minutes or (minute % 720) in minutes
+        is_on_day = not parts.days or local.date() == parts.days[0]
+        is_on_weekday = not parts.weekdays or local.weekday() in parts.weekdays
+        if is_at_clock and is_on_day and is_on_weekday:
+            matches.append(job)
+    return matches
+
+
+def _decide_shift(text: str, situation: Situation) -> Step | None:
+    """Return the step for "push it back an hour", or None if it isn't such a request."""
+    shift = read_shift(text)
+    if shift is None or (_is_maybe_clock(shift) and _names_clock(text, situation)):
+        return None
+    step = _find_named(shift.name or "it", situation, Move.CHANGE, is_sure=False)
+    if step.job is None:
+        return None if step.move is Move.NONE else step
+    if _is_maybe_clock(shift):
+        return Step(move=Move.ASK_CHANGE, job=step.job)
+    if step.job.schedule.at is None:
+        return _shift_recurring(step.job, shift, situation)
+    due_at = step.job.next_at or step.job.schedule.at
+    if due_at <= situation.now:
+        return _snooze_by(step.job, shift)
+    moment = shift.apply(due_at, situation.zone).astimezone(situation.zone)
+    return _change_to(f"{moment:%Y-%m-%d %H:%M}", step.job, (), situation)
+
+
+def _is_maybe_clock(shift: Shift) -> bool:
+    """Whether the length may be a time of day: Russian "на 11 часов"."""
+    return not shift.has_direction and shift.span.seconds >= MAX_SHIFT_S
+
+
+def _names_clock(text: str, situation: Situation) -> bool:
+    """Whether a message names a time of day, such as "at 11"."""
+    reading = read_request(
+        text, situation.now, situation.zone, situation.languages, is_request=True
+    )
+    return bool(reading.parts.clocks)
+
+
+def _shift_recurring(job: Job, shift: Shift, situation: Situation) -> Step:
+    """Return the step that moves all times of a reminder, or snoozes one that was just delivered.
+
+    If it has several times of day, or if they would move to another day, the person is asked.
+    """
+    dialogue = situation.dialogue
+    lines = dialogue.lines if dialogue is not None and dialogue.job is job else ()
+    due_at = next_due(job.schedule, situation.now - RECENTLY)
+    if not lines and due_at is not None and due_at <= situation.now:
+        return _snooze_by(job, shift)
+    is_daily_time = (
+        len(job.schedule.recurrences) == 1 and "BYHOUR" not in job.schedule.recurrences[0]
+    )
+    if not lines or job.next_at is None or not is_daily_time:
+        return Step(move=Move.ASK_CHANGE, job=job, lines=lines)
+    local = job.next_at.astimezone(situation.zone)
+    moment = shift.apply(job.next_at, situation.zone).astimezone(situation.zone)
+    if moment.date() != local.date():
+        return Step(move=Move.ASK_CHANGE, job=job, lines=lines)
+    return _change_to(f"{moment:%H:%M}", job, lines, situation)
+
+
+def _snooze_by(job: Job, shift: Shift) -> Step:
+    """Return the step that snoozes a delivered reminder by a length of time."""
+    if shift.is_earlier:
+        return Step(move=Move.ASK_CHANGE, job=job)
+    span = shift.span
+    sizes = {"months": span.months, "days": span.days, "minutes": span.seconds // 60}
+    words = " and ".join(f"{size} {unit}" for unit, size in sizes.items() if size)
+    return Step(move=Move.SNOOZE, job=job, words=words)
+
+
+def _change_to(line: str, job: Job, lines: tuple[str, ...], situation: Situation) -> Step:
+    """Return the step that gives a reminder the time of a line, as if the person had written it."""
+    dialogue = situation.dialogue
+    previous = _with_job(None, job)
+    if lines and dialogue is not None:
+        previous = _read_dialogue(dialogue, situation)
+    reading = _revise(previous, line, situation)
+    if reading is None:
+        return Step(move=Move.ASK_CHANGE, job=job, lines=lines)
+    reading = replace(reading, task=job.text)
+    move = Move.CHANGE if reading.is_complete else Move.ASK
+    return Step(move=move, reading=reading, job=job, lines=(*lines, line))
 
 
 def _decide_move(text: str, situation: Situation) -> Step | None:

@@ -7,7 +7,7 @@ without spaces, a phrase may be a part of a longer run of letters.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -93,6 +93,12 @@ def strip_lead(text: str) -> str:
     return text
 
 
+def drop_phrases(kind: str, text: str) -> str:
+    """Return the plain words of a text without the phrases of a table and without fillers."""
+    rest = _pattern(kind).sub(" ", plain_words(text))
+    return " ".join(_pattern("fillers").sub(" ", rest).split())
+
+
 def strip_name(words: str) -> str:
     """Return the name of a reminder in plain words, without words such as "the" and "my"."""
     return " ".join(_pattern("around").sub(" ", words).split())
@@ -127,6 +133,12 @@ def list_phrases(kind: str) -> tuple[str, ...]:
     texts: Sequence[str] = [data] if isinstance(data, str) else list(data.values())
     phrases = {plain_words(phrase) for text in texts for phrase in re.split(r"[,\n]", text)}
     return tuple(sorted(filter(None, phrases), key=lambda phrase: (-len(phrase), phrase)))
+
+
+def list_templates(kind: str) -> Sequence[str]:
+    """Return the texts of a table of `data/dialogue.toml` as they are, such as "saat {}"."""
+    data: Mapping[str, str] = language_data("dialogue", "core.scheduling")[kind]
+    return tuple(data.values())
 
 
 @cache

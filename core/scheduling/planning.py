@@ -17,8 +17,9 @@ from itertools import pairwise
 from zoneinfo import ZoneInfo
 
 from core.dates.parsing import to_schedule
+from core.dates.requests.halves import ClockTime
 from core.dates.requests.lexicon import MAX_REQUEST_CHARS
-from core.dates.requests.parts import DAY_MINUTES, Assumption, ClockTime, Missing
+from core.dates.requests.parts import DAY_MINUTES, Assumption, Missing
 from core.dates.requests.reader import ReminderReading, read_request, revise_reading
 from core.dates.schedule import ParsedSchedule, Schedule, format_duration, resolve_wall_time
 from core.review.naming import consists_of

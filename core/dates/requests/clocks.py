@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from core.dates.requests.grammar import Context, Match, Rules
-from core.dates.requests.parts import ClockTime, Span, TimeParts
+from core.dates.requests.halves import ClockTime
+from core.dates.requests.parts import Span, TimeParts
 from core.dates.tokens import Kind, Token
 
 RULES = Rules()

@@ -15,7 +15,8 @@ from typing import NamedTuple
 from core.dates.requests import clocks, days, grammar, rhythms
 from core.dates.requests.combining import AFTER_MARKERS, MARKERS, combine, conflicts
 from core.dates.requests.grammar import SPAN, Context, Item, read_items, read_span
-from core.dates.requests.parts import ClockTime, Problem, TimeParts
+from core.dates.requests.halves import ClockTime
+from core.dates.requests.parts import Problem, TimeParts
 from core.dates.requests.sentence import ALARM, ASKING, GLUE, Cluster, Sentence
 from core.dates.tokens import Kind, Token, compile_grammar, kinds_of
 

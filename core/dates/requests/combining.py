@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 
-from core.dates.requests.parts import Problem, Repeat, TimeParts, clock_in_part
+from core.dates.requests.halves import clock_in_part
+from core.dates.requests.parts import Problem, Repeat, TimeParts
 from core.dates.tokens import Kind, Token, Unit
 
 MARKERS = {Kind.UNTIL, Kind.START, Kind.EXCEPT, Kind.NO, Kind.OR, Kind.BEFORE}

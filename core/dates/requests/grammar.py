@@ -321,3 +321,19 @@ def _duration(match: Match, context: Context) -> TimeParts | None:
 @RULES.add("for the? next (?P<unit> hour | unit )")
 def _unit_duration(match: Match, context: Context) -> TimeParts | None:
     return TimeParts(duration=read_span(match.all("unit")))
+
+
+_LENGTH = compile_grammar(f"(?: {SPAN} | {UNIT} )")
+
+
+def find_length(tokens: Sequence[Token]) -> tuple[Span, int, int] | None:
+    """Return the longest length of time in the tokens: its span, its first token and its end.
+
+    A unit without a number counts once: Russian "на час". Returns None if there is no length.
+    """
+    matches = [match for match in _LENGTH.finditer(kinds_of(tokens)) if match.end() > match.start()]
+    for match in sorted(matches, key=lambda match: match.start() - match.end()):
+        span = read_span(tokens[match.start() : match.end()])
+        if any(span):
+            return span, match.start(), match.end()
+    return None

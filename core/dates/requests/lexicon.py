@@ -298,6 +298,8 @@ def _match_phrase(plain: str, position: int, lexicon: Lexicon) -> tuple[tuple[To
         if len(form) < length:
             continue  # The text ends before.
         if form in lexicon.phrases and _is_whole(plain, position, end, lexicon):
+            if lexicon.phrases[form][0].kind is Kind.ZONE and plain[:position].endswith("'"):
+                continue  # French "c'est" has no zone.
             return lexicon.phrases[form], end
         if form in lexicon.stems and _is_whole(plain, position, position + 1, lexicon, end):
             end = _end_of_word(plain, end)

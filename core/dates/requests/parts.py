@@ -13,11 +13,10 @@ from enum import Enum
 from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo
 
+from core.dates.requests.halves import NOON, ClockTime, clock_in_part, fits_part
 from core.dates.schedule import add_months, date_if_valid, nth_weekday, resolve_wall_time
 from core.dates.tokens import Unit
 
-EVENING = 18
-"""Parts of the day from this hour on move "10:30" to the evening."""
 FIRST_LIKELY_HOUR = 6
 """A bare hour before 6 probably means the afternoon: "at 5" is 17:00."""
 LAST_MONTH_DAY_EVERYWHERE = 28
@@ -79,17 +78,6 @@ class Span(NamedTuple):
         )
 
 
-class ClockTime(NamedTuple):
-    """A time of day as clocks show it."""
-
-    minute: int
-    # Whether the hour may be in the morning or in the afternoon: "at 5".
-    is_bare: bool = False
-    # Whether it has minutes in digits, as in "5:30", which is more likely in the morning. If it
-    # isn't bare, as "10:30", only a word such as "night" moves it to the evening.
-    is_written: bool = False
-
-
 class Repeat(NamedTuple):
     """The rhythm of a recurrence: every `interval` units."""
 
@@ -149,19 +137,26 @@ class TimeParts:
                 changes["offset"] = None
         if other.clocks or other.offset or other.window:
             changes |= {"clocks": (), "offset": None, "window": None}
-            if other.offset is not None:
+            if other.offset is not None or not fits_part(other.clocks, self.part):
                 changes |= {"part": None}
+        elif other.part == NOON:
+            changes |= {"clocks": ()}
         result = replace(self, **changes).merge(other)
         return result._in_same_half_of_day(self)
 
     def _in_same_half_of_day(self, previous: TimeParts) -> TimeParts:
-        """Move a bare hour to the afternoon if it replaces one: "at 5pm … no, at 6"."""
+        """Move a bare hour to the afternoon if it replaces one: "at 5pm … no, at 6".
+
+        An hour that is nearer in the morning stays there: "at 3pm … no, at 11".
+        """
         if len(previous.clocks) != 1 or len(self.clocks) != 1 or self.part is not None:
             return self
         old, new = previous.clocks[0], self.clocks[0]
-        if old.is_bare or not new.is_bare or old.minute < 720:
+        later = new.minute % 720 + 720
+        is_nearer_in_the_morning = old.minute - new.minute % 720 < later - old.minute
+        if old.is_bare or not new.is_bare or old.minute < 720 or is_nearer_in_the_morning:
             return self
-        return replace(self, clocks=(ClockTime(new.minute % 720 + 720),))
+        return replace(self, clocks=(ClockTime(later),))
 
     def with_default_hour(self, hour: int | None) -> TimeParts:
         """Return these parts at an hour if they name only a day."""
@@ -249,22 +244,6 @@ def resolve_parts(parts: TimeParts, now: datetime, zone: ZoneInfo) -> Resolution
         return Resolution(missing=frozenset({error.missing}), problem=error.problem)
     except (OverflowError, ValueError):
         return Resolution(missing=frozenset({Missing.DATE}), problem=Problem.TOO_FAR)
-
-
-def clock_in_part(clock: ClockTime, part: int | None) -> ClockTime:
-    """Return a clock time, in the half of the day that the part of the day means."""
-    if part is not None and part >= EVENING and clock.is_written and not clock.is_bare:
-        return ClockTime(clock.minute + 720)  # "Every night at 10:30".
-    if part is None or not clock.is_bare:
-        return clock
-    if part < 12:
-        return ClockTime(clock.minute % 720)
-    is_night = part >= 20 and (clock.minute < 5 * 60 or clock.minute >= 720)
-    if is_night:
-        return ClockTime(clock.minute % 720)
-    if part == 12 and 10 * 60 <= clock.minute < 12 * 60:
-        return ClockTime(clock.minute)
-    return ClockTime(clock.minute % 720 + 720)
 
 
 _DATE_PROBLEMS = (Problem.NO_SUCH_DATE, Problem.WRONG_WEEKDAY)

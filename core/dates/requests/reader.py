@@ -17,7 +17,7 @@ from zoneinfo import ZoneInfo
 from core.dates.recurrence import next_recurrence
 from core.dates.requests.clusters import ClusterReader
 from core.dates.requests.combining import settle_points
-from core.dates.requests.grammar import Context
+from core.dates.requests.grammar import Context, find_length
 from core.dates.requests.intents import Intent, IntentReader
 from core.dates.requests.lexicon import (
     Lexicon,
@@ -31,12 +31,13 @@ from core.dates.requests.parts import (
     Assumption,
     Missing,
     Problem,
+    Span,
     TimeParts,
     resolve_parts,
 )
 from core.dates.requests.sentence import ALARM, ASKING, WAKE_UP, Cluster, Sentence
 from core.dates.requests.tasks import TaskReader
-from core.dates.tokens import Kind
+from core.dates.tokens import Kind, Token
 
 _CANDIDATES = ASKING | {Kind.LIST, Kind.HOW, Kind.BLOCK}
 """A message without one of these tokens doesn't concern reminders."""
@@ -133,6 +134,43 @@ def revise_reading(
         parts = replace(previous.parts, weekdays=tuple(sorted(weekdays)))
     task = previous.task or answer.task
     return _finish(Intent.SET, previous.language, parts, task, now, zone)
+
+
+def read_length(text: str, language: str) -> tuple[Span, str] | None:
+    """Return the length of time in a text, and the other words: "an hour the dentist".
+
+    Returns None if the text names no length.
+    """
+    source = plain_text(text)
+    lexicon = load_lexicon(language)
+    tokens = settle_points(tokenize_request(source, lexicon), has_dates=lexicon.has_point_dates)
+    length = find_length(tokens)
+    if length is None:
+        tokens = _split_vague_phrases(tokens, source, lexicon)
+        length = find_length(tokens)
+    if length is None:
+        return None
+    span, first, end = length
+    others = source.plain[: tokens[first].start] + " " + source.plain[tokens[end - 1].end :]
+    return span, " ".join(others.split())
+
+
+def _split_vague_phrases(tokens: Sequence[Token], source: Text, lexicon: Lexicon) -> list[Token]:
+    """Read the words of vague phrases one by one: French "un jour" is also the length of a day."""
+    result: list[Token] = []
+    for token in tokens:
+        if token.kind is not Kind.VAGUE:
+            result.append(token)
+            continue
+        start = token.start
+        for word in source.plain[token.start : token.end].split():
+            start = source.plain.index(word, start)
+            pieces = tokenize_request(plain_text(word), lexicon)
+            result += [
+                piece._replace(start=start + piece.start, end=start + piece.end) for piece in pieces
+            ]
+            start += len(word)
+    return result
 
 
 # --- Languages ---

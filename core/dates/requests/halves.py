@@ -1,0 +1,50 @@
+"""Decides whether an hour without "am" or "pm" is in the morning, the afternoon or the evening."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+EVENING = 18
+"""Parts of the day from this hour on move "10:30" to the evening."""
+FIRST_MORNING_HOUR = 5
+NOON = 12
+
+
+class ClockTime(NamedTuple):
+    """A time of day as clocks show it."""
+
+    minute: int
+    # Whether the hour may be in the morning or in the afternoon: "at 5".
+    is_bare: bool = False
+    # Whether it has minutes in digits, as in "5:30", which is more likely in the morning. If it
+    # isn't bare, as "10:30", only a word such as "night" moves it to the evening.
+    is_written: bool = False
+
+
+def clock_in_part(clock: ClockTime, part: int | None) -> ClockTime:
+    """Return a clock time, in the half of the day that the part of the day means."""
+    if part is not None and part >= EVENING and clock.is_written and not clock.is_bare:
+        return ClockTime(clock.minute + 720)  # "Every night at 10:30".
+    if part is None or not clock.is_bare:
+        return clock
+    if part < 12:
+        return ClockTime(clock.minute % 720)
+    is_night = part >= 20 and (clock.minute < 5 * 60 or clock.minute >= 720)
+    if is_night:
+        return ClockTime(clock.minute % 720)
+    if part == 12 and 10 * 60 <= clock.minute < 12 * 60:
+        return ClockTime(clock.minute)
+    return ClockTime(clock.minute % 720 + 720)
+
+
+def fits_part(clocks: Sequence[ClockTime], part: int | None) -> bool:
+    """Whether bare hours are likely in a part of the day: 12 and 3 aren't in the morning."""
+    if part is None or part >= EVENING:
+        return True
+    for clock in clocks:
+        hour = clock.minute // 60 % 12
+        is_likely = hour >= FIRST_MORNING_HOUR if part < NOON else hour < FIRST_MORNING_HOUR + 2
+        if clock.is_bare and not is_likely:
+            return False
+    return True

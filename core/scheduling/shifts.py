@@ -1,0 +1,64 @@
+"""Reads messages that move a reminder by a length of time: "push it back an hour".
+
+The words are in `data/shifts.toml`; see `core.scheduling.vocabularies`.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import NamedTuple
+from zoneinfo import ZoneInfo
+
+from core.dates.requests.parts import Span
+from core.dates.requests.reader import read_length
+from core.dates.schedule import add_months, resolve_wall_time
+from core.scheduling.vocabularies import load_vocabularies
+
+MAX_SHIFT_CHARS = 120
+"""A longer message never moves a reminder."""
+
+
+MAX_PREPOSITION_CHARS = 2
+
+
+class Shift(NamedTuple):
+    """How far a reminder moves."""
+
+    span: Span
+    is_earlier: bool
+    # The words that name the reminder, in plain form; "" means the last one.
+    name: str
+    # Whether the message says "later" or "earlier", not only "move".
+    has_direction: bool = True
+
+    def apply(self, moment: datetime, zone: ZoneInfo) -> datetime:
+        """Return a moment (UTC) after the shift. Days and months count in wall time."""
+        sign = -1 if self.is_earlier else 1
+        local = moment.astimezone(zone)
+        day = add_months(local.date(), sign * self.span.months)
+        day += timedelta(days=sign * self.span.days)
+        if day != local.date():
+            wall_time = datetime.combine(day, local.time().replace(tzinfo=None))
+            moment = resolve_wall_time(wall_time, zone)
+        return moment + sign * timedelta(seconds=self.span.seconds)
+
+
+def is_preposition(words: str) -> bool:
+    """Whether the other words can't name a reminder: French "à" is before a time of day."""
+    return 0 < len(words) <= MAX_PREPOSITION_CHARS and words.isascii()
+
+
+def read_shift(text: str) -> Shift | None:
+    """Return how far a message moves a reminder, or None if it doesn't."""
+    if len(text) > MAX_SHIFT_CHARS:
+        return None
+    shifts: list[Shift] = []
+    for vocabulary in load_vocabularies("shifts"):
+        roles, words = vocabulary.split(text)
+        if not roles & {"later", "earlier", "move"}:
+            continue
+        length = read_length(words, vocabulary.language)
+        if length is not None and not is_preposition(length[1]):
+            has_direction = bool(roles & {"later", "earlier"})
+            shifts.append(Shift(length[0], "earlier" in roles, length[1], has_direction))
+    return min(shifts, key=lambda shift: len(shift.name), default=None)

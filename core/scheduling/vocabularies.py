@@ -1,0 +1,134 @@
+"""Reads messages whose words all have a role, such as "I won't need that one anymore".
+
+A vocabulary is a table of `data/<name>.toml`: it lists the phrases of a language for each role. A
+list of whole sentences never ends, but the words of such sentences are few. Phrases are compared in
+their plain form; a star at the end of one matches an ending.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from typing import Any, NamedTuple
+
+from core.scheduling.phrases import plain_words
+from core.text.normalize import language_data
+
+MAX_ENDING_LETTERS = 6
+"""A star at the end of a phrase matches an ending of at most this many letters."""
+_UNSPACED_LANGUAGES = frozenset({"ja", "zh"})
+
+Roles = frozenset[str]
+
+
+class _Entry(NamedTuple):
+    """A phrase and its role."""
+
+    form: str
+    role: str
+    is_stem: bool
+
+
+class Vocabulary(NamedTuple):
+    """The phrases of one language."""
+
+    language: str
+    # By their first character, the longest phrases first.
+    entries: Mapping[str, Sequence[_Entry]]
+
+    @property
+    def is_unspaced(self) -> bool:
+        """Whether the language has no spaces between words."""
+        return self.language in _UNSPACED_LANGUAGES
+
+    def prepare(self, text: str) -> str:
+        """Return the plain words of a text, without spaces in a language that has none."""
+        words = plain_words(text)
+        return words.replace(" ", "") if self.is_unspaced else words
+
+    def read_roles(self, text: str) -> set[Roles]:
+        """Return the roles that the phrases of a text have, or nothing if a word has none.
+
+        A text has several results if its words can be divided into phrases in several ways.
+        """
+        words = self.prepare(text)
+        reached: dict[int, set[Roles]] = {0: {frozenset()}}
+        for position in range(len(words)):
+            roles = reached.get(position)
+            if roles is None:
+                continue
+            if words[position] == " ":
+                reached.setdefault(position + 1, set()).update(roles)
+                continue
+            for end, role in self._match(words, position):
+                reached.setdefault(end, set()).update(known | {role} for known in roles)
+        return reached.get(len(words), set())
+
+    def split(self, text: str) -> tuple[Roles, str]:
+        """Return the roles of a text, and the plain words that aren't in the vocabulary.
+
+        At each place, the longest phrase counts.
+        """
+        words = self.prepare(text)
+        roles: set[str] = set()
+        rest: list[str] = []
+        position = 0
+        while position < len(words):
+            match = next(self._match(words, position), None)
+            if match is None:
+                end = max(self._end_of_word(words, position), position + 1)
+                rest.append(words[position:end])
+            else:
+                end = match[0]
+                roles.add(match[1])
+                # The words before and after a phrase stay apart.
+                rest.append(" ")
+            position = end
+        return frozenset(roles), " ".join("".join(rest).split())
+
+    def _match(self, words: str, position: int) -> Iterator[tuple[int, str]]:
+        """Yield the end and the role of each phrase at a position, the longest phrase first."""
+        for entry in self.entries.get(words[position], ()):
+            if not words.startswith(entry.form, position):
+                continue
+            end = position + len(entry.form)
+            if entry.is_stem:
+                word_end = self._end_of_word(words, end)
+                if word_end - end <= MAX_ENDING_LETTERS:
+                    yield word_end, entry.role
+            elif self.is_unspaced or entry.form.endswith("'") or self._is_word_end(words, end):
+                yield end, entry.role
+
+    def _end_of_word(self, words: str, position: int) -> int:
+        if self.is_unspaced:
+            return position + 1
+        while position < len(words) and words[position] != " ":
+            position += 1
+        return position
+
+    @staticmethod
+    def _is_word_end(words: str, end: int) -> bool:
+        return end == len(words) or words[end] == " "
+
+
+@cache
+def load_vocabularies(name: str) -> tuple[Vocabulary, ...]:
+    """Return the vocabularies of `data/<name>.toml`, one for each language."""
+    data: Mapping[str, Any] = language_data(name, "core.scheduling")
+    return tuple(_build(language, tables) for language, tables in data.items())
+
+
+def _build(language: str, tables: Mapping[str, str]) -> Vocabulary:
+    entries: dict[str, list[_Entry]] = {}
+    for role, phrases in tables.items():
+        for phrase in re.split(r"[,\n]", phrases):
+            form = plain_words(phrase)
+            if language in _UNSPACED_LANGUAGES:
+                form = form.replace(" ", "")
+            if form:
+                is_stem = phrase.strip().endswith("*")
+                entries.setdefault(form[0], []).append(_Entry(form, role, is_stem))
+    for group in entries.values():
+        group.sort(key=lambda entry: -len(entry.form))
+    return Vocabulary(language, entries)
