@@ -122,6 +122,8 @@ def decide(text: str, situation: Situation) -> Step:
     dialogue = situation.dialogue
     if is_answer("stop", text):
         return _decide_stop(situation)
+    if _removes_everything(text) and (dialogue is None or len(situation.jobs) > 1):
+        return Step(move=Move.REMOVE_ALL)
     if dialogue is not None:
         step = _decide_short_answer(text, dialogue)
         if step is not None:
@@ -166,11 +168,14 @@ def _is_move(text: str, situation: Situation) -> bool:
     return bool(words) and _names_only_time(words or "", situation)
 
 
-def _decide_question(text: str, reading: ReminderReading) -> Step | None:
-    """Return the step for a question about reminders, or for a request to remove all of them."""
+def _removes_everything(text: str) -> bool:
+    """Whether a message asks to remove all reminders: "delete all my reminders"."""
     words = split_command("remove", text)
-    if words and is_answer("everything", words):
-        return Step(move=Move.REMOVE_ALL)
+    return bool(words) and is_answer("everything", words or "")
+
+
+def _decide_question(text: str, reading: ReminderReading) -> Step | None:
+    """Return the step for a question about reminders, or None for any other message."""
     if reading.intent is Intent.HOW:
         return Step(move=Move.EXPLAIN)
     if reading.intent is Intent.QUESTION_ABOUT_REMINDERS:

@@ -32,6 +32,7 @@ def moments_of(reading: ReminderReading, count: int = 3) -> list[str]:
     ("text", "moment", "task"),
     [
         ("remind me in 25 minutes to check the stove", "2026-03-04 11:55", "check the stove"),
+        ("remind me tomorrow at one to ring Olga", "2026-03-05 13:00", "ring Olga"),
         ("Ring Olga tomorrow at noon. Please remind me!", "2026-03-05 12:00", "Ring Olga"),
         ("don't let me forget the keys at half past 5", "2026-03-04 17:30", "the keys"),
         ("ping me a quarter to nine tonight: feed Bella", "2026-03-04 20:45", "feed Bella"),
