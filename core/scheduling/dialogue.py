@@ -44,6 +44,8 @@ MAX_TASK_CHARS = 300
 RECENTLY = timedelta(hours=12)
 # "11 hours" is rather a time of day if a reminder moves by at least so many seconds.
 MAX_SHIFT_S = 5 * 3600
+# So many other words may be in a message that moves the dialogue's reminder by a length.
+MAX_OTHER_WORDS = 2
 # How similar two words must be so that one corrects the other, such as "Ana" and "Anna".
 _MIN_SIMILARITY = 0.7
 # An answer that is a bare hour, perhaps after words such as "no" and "make it".
@@ -410,19 +412,28 @@ def _decide_command(text: str, situation: Situation) -> Step:
     for kind, move in (("snooze", Move.SNOOZE), ("done", Move.DONE)):
         if is_answer(kind, text) and (job is not None or move is Move.SNOOZE):
             return Step(move=move, job=job)
-    step = _decide_removal(text, situation)
-    if step is not None:
-        return step
-    if split_command("move", text) is not None or split_command("snooze", text) is not None:
+    return (
+        _decide_removal(text, situation)
+        or _decide_new_time(text, situation)
+        or _decide_skip_or_remove(text, situation)
+    )
+
+
+def _decide_new_time(text: str, situation: Situation) -> Step | None:
+    """Return the step for "push it back an hour", "snooze 10 minutes" and "move it to 11"."""
+    words = split_command("snooze", text)
+    if words is not None or split_command("move", text) is not None:
         step = _decide_shift(text, situation)
         if step is not None:
             return step
-    words = split_command("snooze", text)
     if words is not None and _names_only_time(words, situation):
+        job = situation.dialogue.job if situation.dialogue is not None else None
         return Step(move=Move.SNOOZE, job=job, words=words)
-    step = _decide_move(text, situation)
-    if step is not None:
-        return step
+    return _decide_move(text, situation)
+
+
+def _decide_skip_or_remove(text: str, situation: Situation) -> Step:
+    """Return the step for "skip the rent" and "cancel the dentist"."""
     words = split_command("skip", text)
     if words:
         step = _find_named(words, situation, Move.SKIP, is_sure=False)
@@ -485,6 +496,10 @@ def _decide_shift(text: str, situation: Situation) -> Step | None:
     if shift is None or (_is_maybe_clock(shift) and _names_clock(text, situation)):
         return None
     step = _find_named(shift.name or "it", situation, Move.CHANGE, is_sure=False)
+    dialogue = situation.dialogue
+    if step.job is None and dialogue is not None and len(shift.name.split()) <= MAX_OTHER_WORDS:
+        # "An hour later is fine" isn't about a reminder of that name.
+        step = replace(step, job=dialogue.job)
     if step.job is None:
         return None if step.move is Move.NONE else step
     if _is_maybe_clock(shift):

@@ -16,7 +16,9 @@ from core.text.normalize import language_data, plain_with_offsets
 # A longer message is never a short answer.
 MAX_ANSWER_CHARS = 80
 _SEPARATORS = re.compile(r"[^\w']+|_")
-_CLAUSE_END = re.compile(r"[,;.!:，、。！；]+(?=\s|$|[^\d\s])|\s[-–—]+\s|\n")
+_CLAUSE_END = re.compile(
+    r"[,;.!:，、。！；]+(?=\s|$|[^\d\s])|\s[-–—]+\s|\n|(?<=[ただ]から)(?=.)|(?<=니까)\s"
+)
 _UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u9fff]")
 _LEADS = re.compile(r"^(?:(?:please|pls|can you|could you|bitte|kannst du|no|ok|hey) )+")
 _THUMBS = {"👍": "yes", "👎": "no"}

@@ -110,6 +110,12 @@ def moments(step: Step) -> list[str]:
         (("remind me tomorrow at 3pm to pack", "no, at 11"), "2026-03-05 11:00", "pack"),
         (("remind me tomorrow at 10 to pack", "push it back an hour"), "2026-03-05 11:00", "pack"),
         (("remind me tomorrow at 10 to pack", "a day later please"), "2026-03-06 10:00", "pack"),
+        (
+            ("erinner mich morgen um 10 an Tee", "anderthalb Stunden später reicht"),
+            "2026-03-05 11:30",
+            "Tee",
+        ),
+        (("내일 오전 10시에 장보기 알려줘", "30분만 미뤄줘"), "2026-03-05 10:30", "장보기"),
         (("明日の10時に荷造りをリマインドして", "1時間早めて"), "2026-03-05 09:00", "荷造り"),
         (("erinner mich täglich um 8 an Tee", "eine Stunde später"), "2026-03-05 09:00", "Tee"),
         (("remind me every Monday at 8 to plan", "and Thursdays too"), "2026-03-05 08:00", "plan"),

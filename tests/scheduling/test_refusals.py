@@ -16,6 +16,7 @@ from core.scheduling.refusals import find_reason, is_cancellation, list_cancelle
         "on second thoughts leave it",
         "I won't need it",
         "that reminder can go",
+        "you can take that reminder out again",
         "brauch ich doch nicht",
         "nimm das wieder raus",
         "das muss nicht mehr sein",
@@ -76,6 +77,7 @@ def test_message_that_keeps_a_reminder_cancels_nothing(text: str) -> None:
 def test_reason_may_follow_or_precede_a_cancellation() -> None:
     assert find_reason("oh wait, forget it, my train is late") == "my train is late"
     assert find_reason("Der Zug ist weg, vergiss es") == "Der Zug ist weg"
+    assert find_reason("もう買ったから消しておいて") == "もう買ったから"
     assert find_reason("The shop said so, forget it, and it rains today") is None
 
 

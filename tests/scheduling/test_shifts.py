@@ -19,6 +19,8 @@ from core.scheduling.shifts import read_shift
         ("bring it forward two hours", -120),
         ("verschieb das um eine halbe Stunde", 30),
         ("zieh es um 20 Minuten vor", -20),
+        ("une heure et demie plus tard", 90),
+        ("uma hora e meia mais tarde", 90),
         ("décale d'une heure", 60),
         ("repousse d'un jour", 1440),
         ("adelántalo 20 minutos", -20),
