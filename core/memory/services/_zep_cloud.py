@@ -1,0 +1,241 @@
+"""Zep's cloud, version 4 of its API.
+
+Each space is a user there, whose graph has the episodes and the facts that the cloud's model makes
+of them. That takes the cloud some time, and only then can an episode be deleted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from core.errors import ConfigError, DeliveryError
+from core.memory.http import SEARCH, JsonService, number_of, objects, segment, text_of
+from core.memory.service import RemoteMemory, SyncItem
+from core.types import Json
+
+# The fields in the metadata of an episode: the key of the item, and the number of the part.
+KEY = "mneme"
+PART = "mneme_part"
+# The cloud takes at most 10,000 characters per episode, so a long item becomes several.
+EPISODE_CHARS = 9_000
+PAGE_SIZE = 50
+MAX_PAGES = 100
+# When a deletion is tried again that had to wait for the cloud's model.
+PENDING_RETRY_S = 5.0
+
+
+class CloudEngine:
+    """Does for `Zep` what Graphiti does otherwise."""
+
+    def __init__(self, url: str, key: str) -> None:
+        """Prepare the header with the key. Raises ConfigError if there is no key."""
+        if not key:
+            raise ConfigError(
+                "zep needs the key of its cloud: set `key` to the variable that holds it."
+            )
+        self._http = JsonService("zep", url, {"Authorization": f"Api-Key {key}"})
+        # The ids of the graphs that the spaces have there.
+        self._graphs: dict[str, str] = {}
+
+    async def open(self, folder: Path) -> None:
+        """Do nothing: the cloud needs no folder."""
+
+    async def close(self) -> None:
+        await self._http.close()
+
+    async def describe(self) -> str:
+        """Return a description for the owner, after a request that needs the key."""
+        project = await self._http.call("GET", "/project", call_timeout=SEARCH)
+        if not text_of(project, "uuid"):
+            raise DeliveryError("zep names no project: is its url right?")
+        return f"its cloud, project {text_of(project, 'name') or text_of(project, 'uuid')}"
+
+    async def search(self, space: str, query: str, limit: int) -> Sequence[RemoteMemory]:
+        """Return the facts of a space that match, best first."""
+        graph = await self._find_graph(space)
+        if graph is None:
+            return []
+        answer = await self._http.call(
+            "POST",
+            f"/graphs/{segment(graph)}/search/edges",
+            {"query": query},
+            params={"page_size": min(limit, PAGE_SIZE)},
+            call_timeout=SEARCH,
+            is_repeatable=True,
+            missing={"items": []},
+        )
+        return [
+            RemoteMemory(
+                id=text_of(edge, "uuid"),
+                text=text_of(edge, "fact"),
+                at=text_of(edge, "valid_at", "created_at"),
+                until=text_of(edge, "invalid_at", "expired_at"),
+                score=number_of(edge, "score"),
+            )
+            for edge in objects(answer, "items")
+            if text_of(edge, "fact") and text_of(edge, "graph_uuid") in ("", graph)
+        ]
+
+    async def add(self, space: str, item: SyncItem) -> Sequence[str]:
+        """Add an item as one or more episodes, and return their ids."""
+        graph = await self._find_graph(space) or await self._create_graph(space)
+        existing: dict[int, str] = {}
+        if item.is_retry:
+            for episode in await self._list_episodes(graph, item.key):
+                part = int(number_of(episode.get("metadata") or {}, PART))
+                existing[part] = text_of(episode, "uuid")
+        for part, text in enumerate(_split(item)):
+            if part not in existing:
+                existing[part] = await self._add_episode(graph, item, part, text)
+        return [existing[part] for part in sorted(existing)]
+
+    async def _add_episode(self, graph: str, item: SyncItem, part: int, text: str) -> str:
+        request = {
+            "data": text,
+            "type": "message",
+            "reference_time": item.at.isoformat(),
+            "source_description": "a conversation",
+            "metadata": {KEY: item.key, PART: part},
+        }
+        # The cloud ignores a request with a key that it already has.
+        service = self._http.with_headers({"Idempotency-Key": f"{item.key}-{part}"})
+        answer = await service.call("POST", f"/graphs/{segment(graph)}/episodes", request)
+        episode = text_of(answer.get("episode") if isinstance(answer, dict) else None, "uuid")
+        if not episode:
+            raise DeliveryError("zep didn't confirm that it stored the text")
+        return episode
+
+    async def find_episodes(self, space: str, key: str) -> Sequence[str]:
+        """Return the ids of the episodes that were made of the item with this key."""
+        graph = await self._find_graph(space)
+        if graph is None:
+            return []
+        return [text_of(episode, "uuid") for episode in await self._list_episodes(graph, key)]
+
+    async def delete_episode(self, space: str, episode: str) -> None:
+        """Delete an episode and the facts that no other episode bears out.
+
+        Raises DeliveryError while the cloud's model hasn't read the episode, because its facts
+        would appear after the deletion.
+        """
+        graph = await self._find_graph(space)
+        if graph is None:
+            return
+        path = f"/graphs/{segment(graph)}/episodes/{segment(episode)}"
+        known = await self._http.call("GET", path, missing=None)
+        if isinstance(known, dict) and known.get("processed") is False:
+            raise DeliveryError("zep has not made facts of it yet", retry_after_s=PENDING_RETRY_S)
+        for edge in await self._list_edges(graph, episode):
+            if _sources_of(edge) <= {episode}:
+                await self._delete_edge(graph, text_of(edge, "uuid"))
+        await self._http.call("DELETE", path, missing=None)
+
+    async def has_facts(self, space: str, episode: str) -> bool:
+        """Return whether the cloud has facts that only this episode bears out."""
+        graph = await self._find_graph(space)
+        if graph is None:
+            return False
+        edges = await self._list_edges(graph, episode)
+        return any(_sources_of(edge) <= {episode} for edge in edges)
+
+    async def delete_fact(self, space: str, fact: str) -> bool:
+        graph = await self._find_graph(space)
+        if graph is None:
+            return False
+        path = f"/graphs/{segment(graph)}/edges/{segment(fact)}"
+        if await self._http.call("GET", path, missing=None) is None:
+            return False
+        await self._delete_edge(graph, fact)
+        return True
+
+    async def _delete_edge(self, graph: str, edge: str) -> None:
+        path = f"/graphs/{segment(graph)}/edges/{segment(edge)}"
+        await self._http.call("DELETE", path, missing=None)
+
+    async def _find_graph(self, space: str) -> str | None:
+        """Return the id of the graph of a space, or None if the cloud has no such user."""
+        if space not in self._graphs:
+            user = await self._http.call(
+                "POST",
+                "/users/lookup",
+                {"user_id": space},
+                call_timeout=SEARCH,
+                is_repeatable=True,
+                missing=None,
+            )
+            if user is None:
+                return None
+            self._graphs[space] = _graph_of(user)
+        return self._graphs[space]
+
+    async def _create_graph(self, space: str) -> str:
+        """Create the user of a space, and return the id of the user's graph."""
+        service = self._http.with_headers({"Idempotency-Key": space})
+        user = await service.call("POST", "/users", {"user_id": space})
+        self._graphs[space] = _graph_of(user)
+        return self._graphs[space]
+
+    async def _list_episodes(self, graph: str, key: str) -> list[Json]:
+        """Return the episodes of the item with this key."""
+        condition = {"property_name": KEY, "operator": "eq", "value": key}
+        filters = {"metadata_filters": {"type": "and", "filters": [condition]}}
+        episodes = await self._list_all(f"/graphs/{segment(graph)}/episodes/list", filters)
+        return [episode for episode in episodes if text_of(episode.get("metadata"), KEY) == key]
+
+    async def _list_edges(self, graph: str, episode: str) -> list[Json]:
+        """Return the facts that an episode bears out."""
+        path = f"/graphs/{segment(graph)}/edges/list"
+        edges = await self._list_all(path, {"episode_uuids": [episode]})
+        return [edge for edge in edges if episode in _sources_of(edge)]
+
+    async def _list_all(self, path: str, filters: Json) -> list[Json]:
+        """Return the items of all pages of a list, at most `MAX_PAGES` pages."""
+        items: list[Json] = []
+        params: dict[str, str | int] = {"page_size": PAGE_SIZE}
+        for _ in range(MAX_PAGES):
+            answer = await self._http.call(
+                "POST",
+                path,
+                {"filters": filters},
+                params=params,
+                is_repeatable=True,
+                missing={"items": []},
+            )
+            items += objects(answer, "items")
+            cursor = text_of(answer, "next_cursor")
+            if not cursor:
+                break
+            params["cursor"] = cursor
+        return items
+
+
+def _split(item: SyncItem) -> Sequence[str]:
+    """Return the text of an item in parts that the cloud accepts.
+
+    A part has whole lines, and a line that is too long is cut into several.
+    """
+    parts = [""]
+    for role, text in item.lines:
+        line = f"{role}: {text}"
+        for start in range(0, len(line), EPISODE_CHARS):
+            piece = line[start : start + EPISODE_CHARS]
+            if parts[-1] and len(parts[-1]) + len(piece) >= EPISODE_CHARS:
+                parts.append("")
+            parts[-1] = f"{parts[-1]}\n{piece}".strip()
+    return parts
+
+
+def _sources_of(edge: Json) -> set[Any]:
+    """Return the ids of the episodes that bear out a fact."""
+    episodes = edge.get("episode_uuids")
+    return set(episodes) if isinstance(episodes, list) else set()
+
+
+def _graph_of(user: Any) -> str:
+    """Return the id of a user's graph. Raises DeliveryError if the answer has none."""
+    graph = text_of(user, "graph_uuid")
+    if not graph:
+        raise DeliveryError("zep did not return the graph of a user")
+    return graph
