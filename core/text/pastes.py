@@ -201,8 +201,9 @@ def _is_own_message(lines: Sequence[_Line]) -> bool:
     """Return True if the sender seems to have typed all lines of a message."""
     head, *below = lines
     if _matches("greetings", head.text):
-        head, *below = below
-        return bool(below) or head.is_own or _matches("asking", head.text)
+        if any(line.is_own or _matches("asking", line.text) for line in below):
+            return True
+        return len(below) > 1 and not any(line.is_sentence for line in below)
     if head.is_own or _matches("asking", head.text):
         return _is_continued(head, below)
     if head.is_sentence:
@@ -215,7 +216,9 @@ def _is_continued(head: _Line, below: Sequence[_Line]) -> bool:
     """Return True if the lines below a line of the sender's own go on in the same way."""
     if len(below) > 1 or _continues(below[0]):
         return True
-    return below[0].is_own and (head.is_sentence or not below[0].is_sentence)
+    if head.is_sentence or below[0].is_sentence:
+        return below[0].is_own and head.is_sentence
+    return _width(below[0].text) <= MAX_NOTE_CHARS or below[0].is_own
 
 
 def _are_own_notes(head: _Line, below: Sequence[_Line]) -> bool:

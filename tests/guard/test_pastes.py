@@ -61,6 +61,21 @@ def test_first_line_stays_typed_above_lines_that_may_be_pasted(heading: str) -> 
 
 
 @pytest.mark.parametrize(
+    ("text", "is_typed"),
+    [
+        ("Hi there!\nPassengers pay on board.\nDogs stay on deck.", False),
+        ("Hi there!\nslept badly\nneed coffee", True),
+        ("Just woke up\nhead hurts, too much wine", True),
+        ("I'm on the ferry\nVehicles over 2 m pay an additional charge.", False),
+    ],
+)
+def test_lines_go_on_with_a_greeting_or_an_own_line_in_the_same_way(
+    text: str, is_typed: bool
+) -> None:
+    assert (typed_part(text) == text) is is_typed
+
+
+@pytest.mark.parametrize(
     ("text", "is_own_style"),
     [
         ("moving to bergen in may", True),
