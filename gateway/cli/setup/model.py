@@ -13,7 +13,7 @@ from core.models.failures import ModelFailure
 from core.models.wrappers import ModelClient
 from gateway import texts
 from gateway.cli.setup.dialog import Choice
-from gateway.cli.setup.steps import TEXTS, Setup, StepFailed
+from gateway.cli.setup.steps import TEXTS, Setup, StepFailed, describe_failure
 from gateway.services import connect_model_server
 from gateway.supervisor import WallClock
 
@@ -26,6 +26,8 @@ PROBE_TIMEOUT_S = 60.0
 _NO_LIST_STATUSES = (404, 405, 501)
 # After these statuses, a server may still have the other form of API.
 _OTHER_FORM_STATUSES = (400, 401, *_NO_LIST_STATUSES)
+# The status of a server that doesn't have the model.
+_UNKNOWN_MODEL_STATUS = 404
 _WORDS: Mapping[str, str] = TEXTS["model"]
 
 
@@ -52,8 +54,18 @@ def choose_model(setup: Setup) -> None:
         question = _WORDS["key"].format(server=_WORDS[server], page=page_words)
         setup.set_secret(key_name, setup.ask_for_secret(key_name, question))
     names = _list_models(setup.draft.load(), server)
-    name = _ask_for_name(setup, names, _default_name(setup, server, names))
-    _try_and_set(setup, server, name)
+    default = _default_name(setup, server, names)
+    while True:
+        name = _ask_for_name(setup, names, default)
+        try:
+            _try_and_set(setup, server, name)
+        except ModelFailure as error:
+            if error.status != _UNKNOWN_MODEL_STATUS or setup.options.model:
+                raise
+            # Only the name is asked again, not the server and its key.
+            setup.dialog.warn(describe_failure(error))
+        else:
+            return
 
 
 def set_model_from_options(setup: Setup) -> None:

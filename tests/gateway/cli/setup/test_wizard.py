@@ -111,6 +111,22 @@ async def test_everything_is_set_up_in_one_go(home: Path) -> None:
     assert discord.violations == []
 
 
+async def test_wrong_name_of_a_model_is_asked_again_without_the_key(home: Path) -> None:
+    key = "sk-ant-right"
+    async with MessagesApi(lambda body: ModelReply.say("Hi"), key=key) as model:
+        environ = {"ANTHROPIC_BASE_URL": model.url}
+        async with open_terminal(home, "setup", "model", environ=environ) as terminal:
+            await terminal.answer("Number", "1")
+            await terminal.answer("(hidden)", key)
+            await terminal.answer("The model's name", "claude-none")
+            await terminal.expect("has no model named claude-none")
+            await terminal.answer("The model's name", "claude-haiku-5-5")
+            shown = await terminal.expect("claude-haiku-5-5 answers, and is now the model.")
+            assert "(hidden)" not in shown
+            assert await terminal.end() == 0
+    assert options(home)["model"] == {"chat": "claude-haiku-5-5"}
+
+
 async def test_run_again_it_changes_one_thing_and_leaves_the_rest(home: Path) -> None:
     text = '# mine\n[general]\nzone = "Europe/Lisbon"\n[model]\ntries = 3 # enough\n'
     (home / "mneme.toml").write_text(text)
