@@ -549,6 +549,7 @@ def _build_agent(
         Summarizer(helper, settings.model.helper, windows, clock, services.zone),
         windows,
         settings.compression.threshold,
+        services.files,
     )
     return Agent(
         chat_model,

@@ -39,9 +39,11 @@ from core.agent.summary import (
 from core.agent.tool_runner import ToolRunner
 from core.errors import ModelError, Refused
 from core.guard.origin_and_fence import neutralise
+from core.media.descriptions import describe_old_pictures
 from core.memory.manager import MemoryManager
 from core.models.wrappers import MeteredModel, ask_model
 from core.ports import Clock, Model
+from core.store.media.files import Files
 from core.store.sessions import Conversations
 from core.text.normalize import language_data
 from core.types import BillingScope, Message, Session
@@ -301,6 +303,8 @@ class Compressor:
     windows: ContextWindows
     # The share of the window that a request may take.
     threshold: float
+    # The files of messages. None if no pictures are kept.
+    files: Files | None = None
     # The number of futile compressions in a row, by the id of the lineage's first session.
     _futile_counts: Counter[int] = field(default_factory=Counter)
 
@@ -408,6 +412,9 @@ class Compressor:
     ) -> Session:
         """Summarize a session, and return the child session that continues it."""
         memory_text = await self.memory.on_pre_compress(session, rows)
+        if self.files is not None and not session.is_incognito:
+            pictures = await describe_old_pictures(parts.middle, self.files, turn.scopes)
+            memory_text = "\n".join(filter(None, (memory_text, *pictures)))
         billing = turn.billing_scope(session)
         summary = await self.summarizer.summarize(session, parts, memory_text, billing, focus)
         return await self.sessions.open_compressed_child(

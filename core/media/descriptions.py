@@ -8,14 +8,18 @@ again. The description belongs to the picture's bytes as long as only one scope 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
+from core.guard.origin_and_fence import neutralise
+from core.store.media.files import DESCRIPTION_LABEL, Files
 from core.text.normalize import shorten, to_single_line
-from core.types import MEMORY_TAG
+from core.types import MEMORY_TAG, Message, Scopes
 
 # A picture is named by the beginning of its hash.
 NAME_CHARS = 12
 MAX_CHARS = 300
+# A summary names at most this many pictures, the newest ones.
+MAX_OLD_PICTURES = 40
 _DESCRIPTION = re.compile(
     r"<memory-context picture=\"([0-9a-f]{12})\">(.{3,2000}?)</memory-context>", re.DOTALL
 )
@@ -44,3 +48,25 @@ def find_descriptions(text: str) -> Mapping[str, str]:
         if line and "<" not in line:
             descriptions.setdefault(match[1], shorten(line, MAX_CHARS))
     return descriptions
+
+
+async def describe_old_pictures(
+    rows: Sequence[Message], files: Files, scopes: Scopes
+) -> Sequence[str]:
+    """Return a line for each picture of messages that leave the prompt: what it showed.
+
+    The number of the file is there, so that the model can send it again.
+    """
+    lines: list[str] = []
+    for row in rows:
+        if row.role != "user" or "[attached " not in row.text:
+            continue
+        for file in await files.load_by_message_id(row.id, scopes):
+            if file.content is None or not file.content.width:
+                continue
+            parts = await files.load_parts(file.content.hash)
+            texts = [part.text for part in parts if part.label == DESCRIPTION_LABEL]
+            name = neutralise(to_single_line(file.name))[:80]
+            line = f"- Picture “{name}” (file {file.id})"
+            lines.append(": ".join([line, *map(neutralise, texts)]))
+    return lines[-MAX_OLD_PICTURES:]

@@ -18,6 +18,7 @@ from tests.fixtures.scripted_model import ScriptedModel, says
 pytestmark = pytest.mark.slow
 
 PHOTO = make_photo()
+LONG = "The wall is to be grey and the door is to be green. " * 40
 
 
 def describing(
@@ -81,6 +82,23 @@ async def test_incognito_picture_is_not_described(home: Path) -> None:
         await harness.send(PHOTO, "a.jpg", "photo")
         rows = await harness.services.database.fetch_all("SELECT * FROM file_parts")
         assert rows == []
+
+
+async def test_old_picture_leaves_the_prompt_at_compression_with_a_line_of_what_it_showed(
+    home: Path,
+) -> None:
+    answers = [says("Hello."), describing("Nice."), *(says(f"Part {n}. {LONG}") for n in range(8))]
+    model = ScriptedModel(*answers, says("Done."))
+    async with open_gateway(home, model) as harness:
+        await harness.say("We plan the house.")
+        await harness.send(PHOTO, "IMG_1.jpg", "photo", "What is it?")
+        for number in range(8):
+            await harness.say(f"Part {number}? {LONG}")
+        assert "summarized" in (await harness.say("/compress")).text.lower()
+        await harness.say("And now?")
+        sent = str(model.requests[-1].messages)
+        assert "- Picture “IMG_1.jpg” (file 1): A red boiler in a cellar." in sent
+        assert "'type': 'image'" not in sent
 
 
 def test_broken_blocks_are_no_descriptions() -> None:
