@@ -5,7 +5,10 @@ what holds now stand first (the file of changes, `tests/bench/changes.py`), and 
 gone, from the results and from the files? Hermes runs in its own interpreter (``--peer PYTHON`` or
 MNEME_PEER_PYTHON); without one it is left out, visibly. It finds only messages with all words of a
 query, as it was made for queries that a model writes, so it is also asked for any of the content
-words (``OR``), as the description of its tool advises."""
+words (``OR``), as the description of its tool advises.
+
+Memory services ask a model about each turn, so LoCoMo would take hours. They are told the history of
+`tests/bench/services.py` instead, as ``--only services`` does, with fewer sessions."""
 
 from __future__ import annotations
 
@@ -20,7 +23,7 @@ from typing import Any
 from core.text.normalize import words_of
 from core.text.terms import stop_words
 from core.types import Scope
-from tests.bench import changes, recall
+from tests.bench import changes, recall, services
 from tests.bench.recall import RecallSet
 from tests.fixtures.gateway_harness import open_gateway
 from tests.fixtures.scripted_model import ScriptedModel
@@ -30,10 +33,8 @@ WORKER = Path(__file__).resolve().with_name("hermes_worker.py")
 FORGOTTEN_ROWS = 10
 FOUND_LIMIT = 300
 SECRET = "quokka7719"
-SERVICES = (
-    "left out: memory services, which ask a model about each turn, so they would take hours for "
-    "these conversations; `--only services` compares them on a smaller history"
-)
+SERVICE_SESSIONS = 40
+"""Services ask a model about each turn, so they are told a fifth of the history of `services`."""
 NO_PEER = "left out: Hermes, because no interpreter is named (`--peer` or MNEME_PEER_PYTHON)"
 
 
@@ -118,9 +119,10 @@ def report(shared: Path, python: str | None) -> Iterator[str]:
         yield f"| Hermes 0.19.0, the session deleted | {results} | {files} |"
     yield ""
     yield "bm25s and FTS5 here have no files and no command that forgets."
-    yield SERVICES
     if not python:
         yield NO_PEER
+    yield ""
+    yield from services.report(SERVICE_SESSIONS)
 
 
 def judge_mneme(rows: Sequence[dict[str, Any]]) -> tuple[int, int]:
