@@ -7,7 +7,7 @@ changed, that statement also answers questions about the earlier state.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from datetime import datetime, tzinfo
+from datetime import datetime, timedelta, tzinfo
 from math import ceil
 
 from core.agent.quotes import (
@@ -16,6 +16,7 @@ from core.agent.quotes import (
     AskedQuestion,
     Quote,
     distinct_words,
+    find_opening_name,
     is_distinctive,
     plain_text,
     words_in,
@@ -42,6 +43,8 @@ MIN_COMPOUND_CHARS = 9
 MAX_FOLLOW_UP_WORDS = 60
 MAX_SUBJECT_CHARS = 4
 """The subject of a text without spaces has at most so many characters."""
+MAX_CLOCK_DISTANCE = timedelta(minutes=1)
+"""The time of a message of this conversation is known to the minute."""
 MIN_SIGNS = 3.0
 """A later statement stands before an earlier one if `_count_signs` returns at least this."""
 MAX_SHARED_WORDS = 2
@@ -90,7 +93,7 @@ def rank_quotes(question: AskedQuestion, quotes: Iterable[Quote]) -> list[Quote]
     """
     quotes = list(quotes)
     for quote in quotes:
-        quote.relevance = question.measure(quote)
+        quote.coverage = quote.relevance = question.measure(quote)
     answers = _find_answers(question, [quote for quote in quotes if quote.is_askers])
     rest = [quote for quote in quotes if quote not in answers and quote.rank is not None]
     if answers:
@@ -174,9 +177,8 @@ def add_facts(
     sources: dict[int, object] = {}
     for fact in facts:
         message_id = fact["message_id"]
-        content = _plain_words(fact["content"])
         for key, quote in quotes.items():
-            if key == message_id or (isinstance(key, str) and content in _plain_words(quote.text)):
+            if key == message_id or (isinstance(key, str) and _is_source(quote, fact)):
                 sources.setdefault(message_id, key)
     current = {fact["message_id"] for fact in facts if fact["is_current"]}
     for rank, fact in enumerate(facts):
@@ -191,6 +193,21 @@ def add_facts(
         if end and message_id not in current:
             quotes[key].end = end
     _end_replaced(quotes, replaced, current)
+
+
+def _is_source(quote: Quote, fact: Json) -> bool:
+    """Whether a fact was read in a message of this conversation, whose id isn't known.
+
+    The message contains the fact, or it's of the same time and has the words of the fact: "My
+    daughter is Asha" was read in "my daughter Asha is 7".
+    """
+    if _plain_words(fact["content"]) in _plain_words(quote.text):
+        return True
+    distance = abs(datetime.fromisoformat(fact["said_at"]) - quote.at)
+    words = words_in(quote.text)
+    return distance <= MAX_CLOCK_DISTANCE and all(
+        words.contain(word) for word in distinct_words(fact["content"])
+    )
 
 
 def _end_replaced(
@@ -248,13 +265,15 @@ def _count_signs(
     """
     if not newer.reading.holds or "addition" in newer.reading.kinds:
         return 0.0
-    if _leaves_out_subject(question, newer, older):
+    if _leaves_out_subject(question, newer, older) or _adds_subject(question, newer, older):
         return 0.0
     shared_count = len(_list_shared_words(question, newer, older, own))
     has_common_topic = bool(newer.reading.topics & older.reading.topics & question.topics)
-    if not shared_count and not newer.relevance and not has_common_topic:
+    if not shared_count and not newer.coverage and not has_common_topic:
         return 0.0
-    signs = 2.0 * min(MAX_SHARED_WORDS, shared_count) + 2.0 * newer.relevance
+    signs = 2.0 * min(MAX_SHARED_WORDS, shared_count) + 2.0 * newer.coverage
+    if not shared_count and newer.coverage < older.coverage:
+        signs -= 2
     if _has_other_topic(question, newer, older):
         signs -= 2
     if not newer.reading.kinds.isdisjoint(("change", "correction")):
@@ -317,7 +336,7 @@ def _share_subject(question: AskedQuestion, newer: Quote, older: Quote) -> bool:
     missing = _list_left_out(question, newer, older)
     if question.unspaced_subject in missing:
         return _names_former_value(question, newer, older)
-    if _leaves_out_subject(question, newer, older):
+    if _leaves_out_subject(question, newer, older) or _adds_subject(question, newer, older):
         return False
     common_topics = newer.reading.topics & older.reading.topics & question.topics
     if common_topics and not missing:
@@ -339,14 +358,49 @@ def _list_left_out(question: AskedQuestion, newer: Quote, older: Quote) -> list[
 
 
 def _leaves_out_subject(question: AskedQuestion, newer: Quote, older: Quote) -> bool:
-    """Whether the newer statement lacks a name of the question, or its subject.
+    """Whether the newer statement isn't about the person of the question.
 
-    In text without spaces, the question begins with its subject.
+    "Sam dropped scouts" isn't about Ella, but "swimming moved to Tuesdays" may be. In text without
+    spaces, the question begins with its subject.
     """
     missing = _list_left_out(question, newer, older)
     if question.unspaced_subject in missing:
         return True
-    return any(question.is_name(word) and not is_unspaced(word) for word in missing)
+    if not any(word in missing for word in question.subjects):
+        return False
+    if "speaker" in newer.reading.kinds and "other" in older.reading.kinds:
+        return True
+    if not any(map(question.is_name, missing)):
+        return False
+    return _names_somebody(newer, older) or not _share_distinctive_word(newer, older)
+
+
+def _share_distinctive_word(newer: Quote, older: Quote) -> bool:
+    newer_words = words_in(newer.text)
+    return any(
+        newer_words.contain(word)
+        for word in distinct_words(older.text)
+        if is_distinctive(word, older)
+    )
+
+
+def _adds_subject(question: AskedQuestion, newer: Quote, older: Quote) -> bool:
+    """Whether only the newer statement has a name of the question, and they share no word."""
+    older_words = words_in(older.text)
+    newer_words = words_in(newer.text)
+    is_added = any(
+        newer_words.contain(word) and not older_words.contain(word) for word in question.subjects
+    )
+    return is_added and not _share_distinctive_word(newer, older)
+
+
+def _names_somebody(newer: Quote, older: Quote) -> bool:
+    """Whether the newer statement is about a person, or has a name of the older one."""
+    if "other" in newer.reading.kinds or find_opening_name(newer.text) is not None:
+        return True
+    newer_words = words_in(newer.text)
+    names = (plain_text(name) for name in names_in(f"x {older.text}"))
+    return any(newer_words.contain(word) for name in names for word in name.split())
 
 
 def _has_other_topic(question: AskedQuestion, newer: Quote, older: Quote) -> bool:

@@ -27,6 +27,9 @@ from core.text.normalize import fold, is_unspaced, language_data, plain_with_off
 from core.text.terms import content_words, names_in, query_terms, word_terms
 
 NAME_WEIGHT = 2
+ATTRIBUTE_WEIGHT = 0.5
+ATTRIBUTE_TOPICS = frozenset(("name",))
+"""Such a topic of a question counts less than what it belongs to: "what's my daughter's name?"."""
 MIN_STEM_CHARS = 3
 """Words of at most this length have no endings."""
 MIN_SHARED_CHARS = 1
@@ -38,6 +41,7 @@ PRONOUNS = ("he", "she", "er", "sie", "il", "elle")
 _SUBJECT_LANGUAGES = (("english",), ("german",), ("french",))
 """In these languages, a statement has a subject."""
 _INNER_NAME = re.compile(r"(?<=[\w,] )[A-Z][a-z]{2,}(?!\w)")
+_INNER_NOUN = re.compile(r"(?<=[\w,] )[A-ZÄÖÜ]\w+")
 _POSSESSIVE_NAME = re.compile(r"\w+['’]s ")
 _OPENING_WORD = re.compile(r"[^\W\d_]+")
 _GERMAN_SUBJECT = re.compile(r"([A-ZÄÖÜ]\w+) (?:hat|ist|war|\w{2,}t)(?!\w)")
@@ -62,6 +66,8 @@ class Quote:
     end: str = ""
     # The share of the question's words that the statement covers, from 0 to 1.
     relevance: float = 0.0
+    # The same share by its own words only, without what a replaced statement lends it.
+    coverage: float = 0.0
     # Whether it stands below a message of the same conversation that it touches.
     follows: bool = False
     # The later statement that replaced this one.
@@ -136,6 +142,14 @@ class AskedQuestion:
         return any(word in topic.split() for topic in self.topic_words)
 
     @property
+    def subjects(self) -> list[str]:
+        """The names in the question. In German, nouns count as well."""
+        if languages_of(self.text) == ("german",):
+            inner = {plain_text(match[0]) for match in _INNER_NOUN.finditer(self.text)}
+            return [word for word in self.words if word in inner]
+        return [word for word in self.words if self.is_name(word) and not is_unspaced(word)]
+
+    @property
     def unspaced_subject(self) -> str:
         """The word without spaces with which the question begins, or "" if a topic begins it."""
         word = next((word for word in self.words if is_unspaced(word)), "")
@@ -154,13 +168,23 @@ class AskedQuestion:
         A name counts more than other words.
         """
         weights = {word: NAME_WEIGHT if self.is_name(word) else 1 for word in self.words}
-        total = sum(weights.values()) + len(self.topic_words)
+        topic_weights = {
+            word: ATTRIBUTE_WEIGHT if topics <= ATTRIBUTE_TOPICS else 1
+            for word, topics in self.topic_words.items()
+        }
+        total = sum(weights.values()) + sum(topic_weights.values())
         if not total:
             return 0.0
         missing = self.find_missing(quote.text)
-        covered_weight = sum(weight for word, weight in weights.items() if word not in missing)
+        covered_weight: float = sum(
+            weight for word, weight in weights.items() if word not in missing
+        )
         topics = quote.reading.topics
-        covered_weight += sum(not topics.isdisjoint(word) for word in self.topic_words.values())
+        covered_weight += sum(
+            topic_weights[word]
+            for word, word_topics in self.topic_words.items()
+            if not topics.isdisjoint(word_topics)
+        )
         return covered_weight / total
 
     def is_name(self, word: str) -> bool:
@@ -202,6 +226,10 @@ class AskedQuestion:
         """Whether a statement is about a person whom neither question nor asker mention."""
         if not self._is_about_asker():
             return False
+        if "speaker" not in self.reading.kinds:
+            words = words_in(quote.text)
+            if any(map(words.contain, self.subjects)):
+                return False
         question_words = words_in(self.text)
         if "other" in quote.reading.kinds:
             person = quote.reading.person
@@ -217,7 +245,7 @@ class AskedQuestion:
             return False
         if self.is_impersonal and not _POSSESSIVE_NAME.match(quote.text):
             return False
-        opening_name = _find_opening_name(quote.text)
+        opening_name = find_opening_name(quote.text)
         if opening_name is None:
             return False
         name = plain_text(opening_name)
@@ -228,7 +256,7 @@ class AskedQuestion:
         )
 
 
-def _find_opening_name(text: str) -> str | None:
+def find_opening_name(text: str) -> str | None:
     """Return the name with which a message begins, or None."""
     languages = languages_of(text)
     if languages == ("german",):

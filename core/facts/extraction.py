@@ -229,15 +229,14 @@ class FactReader:
         if not changes:
             return []
         # Imported here because few messages are about changes.
-        from core.facts.successors import find_successor
+        from core.facts.successors import MAX_MESSAGES_BACK, find_successor
 
         page = await self.facts.list_page(frozenset((session.scope,)), 0, MAX_KNOWN)
         facts = [fact for fact in page if fact.is_open]
-        ids = {message.id for message in messages} | {fact.message_id or 0 for fact in facts}
         successors = []
         for message in changes:
             own_facts = [fact for fact in facts if is_by_sender(fact, message)]
-            earlier = sorted((id_ for id_ in ids if id_ < message.id), reverse=True)
+            earlier = await self.facts.list_earlier_ids(message, MAX_MESSAGES_BACK)
             successor = find_successor(message, own_facts, earlier, self.zone)
             if successor is not None:
                 claim, fact = successor

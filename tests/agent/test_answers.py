@@ -64,6 +64,9 @@ what's the baby called? | the baby's going to be called Rufus | she's here! so R
 how many sets of squats should I do? | physio says two sets of squats a day | physio says three sets from here | three
 how do I get to work? | I get to work on an old Raleigh | someone nicked the Raleigh so I take the 47 bus | 47
 ¿en qué barrio vivo? | comparto piso en Lavapiés | por fin sola, en un estudio en Carabanchel | Carabanchel
+wie ist die Nummer vom Vermieter? | unser Vermieter heißt Herr Krause, Telefon 0351 445566 | Herr Krause hat eine neue Nummer, 0351 998877 | 998877
+wann ist der Zahnarzttermin? | der Zahnarzttermin ist am 3. Februar | der Zahnarzt hat abgesagt, neuer Termin am 17. Februar | 17.
+when does Asha swim? | swimming for Asha is Thursdays at 4:30 | swimming moved to Tuesdays | Tuesdays
 どっちを使ってる、ギターとベース? | ギターを使ってる | ギターはやめて、今はベースにしてる | ベース
 """
 STAYS = """
@@ -73,6 +76,10 @@ which instrument do I play? | I play the violin | I used to play the drums | vio
 where do we live? | we live in Jena | we nearly moved to Gera | Jena
 does Tom take karate? | Ida and Tom both do karate | Ida quit karate | Tom
 what am I allergic to? | I'm allergic to penicillin | turns out my flatmate is allergic to latex | penicillin
+what's my daughter's name? | my daughter Asha is 7 | we have a cat called Mango | Asha
+who lives in Coventry? | my mum lives in Coventry and comes every second Friday | we moved to York last weekend! | Coventry
+wo wohnt Lena? | meine Schwester Lena wohnt in Chemnitz | ich bin Jana und wohne jetzt mit Micha in Dresden | Lena
+when does Finn have piano? | Finn has piano on Mondays | Jonas has piano on Tuesdays now | Finn
 does Ella go to scouts? | Sam and Ella both go to scouts | Sam dropped scouts for judo | Ella
 where's my desk? | my desk is on the third floor | first night in Hastings! mattress on the floor, no curtains | desk
 wann ist der TÜV? | der TÜV ist am 12. um neun | Nachbar hat sich einen Tesla gekauft | TÜV

@@ -96,6 +96,17 @@ async def test_the_receipt_of_a_correction_takes_it_back(home: Path) -> None:
         assert "still holds" in again.text
 
 
+async def test_correction_is_of_the_last_messages_and_not_of_an_older_fact(home: Path) -> None:
+    async with open_gateway(home, OfflineModel("UTC")) as harness:
+        await harness.say("My birthday is on 9 August")
+        for text in ("the bins are on Tuesdays", "tea is better than coffee", "it rains"):
+            await harness.say(text)
+        await harness.say("the dentist is on 17 February")
+        await harness.say("no wait, I meant 18 February")
+        assert await list_notices(harness) == []
+        assert await list_current(harness) == ["My birthday is on 9 August"]
+
+
 async def test_change_that_the_helper_reads_after_the_answer_is_shown_and_can_be_taken_back(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

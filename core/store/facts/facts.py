@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
-from functools import lru_cache
 from itertools import groupby
 from typing import NamedTuple, TypeAlias
 
@@ -25,6 +24,7 @@ from core.store.facts.learning import (
     learn_fact,
     learn_lesson,
     list_contradicted,
+    list_earlier_ids,
     undo_last_change,
 )
 from core.store.facts.rows import (
@@ -500,20 +500,22 @@ class Facts:
         return [read_session(row) for row in session_rows]
 
     async def load_unread(self, session: Session) -> tuple[ErasureEpoch | None, Sequence[Message]]:
-        """Load the current epoch, and the messages of a session that weren't read for facts.
+        """Load the current epoch, and the unread messages of a session, oldest first.
 
-        The messages are listed oldest first. While something in the session's scope is being
-        erased, the epoch is None and there are no messages.
+        During an erasure in the session's scope, the epoch is None and there are no messages.
         """
 
         def load(connection: Connection) -> tuple[ErasureEpoch | None, Sequence[Message]]:
-            scopes = scope_parameter(frozenset((session.scope,)))
-            epoch = current_epoch(connection, scopes)
-            if epoch is None:
-                return None, ()
-            return epoch, self._list_unread(connection, session.id)
+            epoch = current_epoch(connection, scope_parameter(frozenset((session.scope,))))
+            return epoch, () if epoch is None else self._list_unread(connection, session.id)
 
         return await self._database.read_inline(load)
+
+    async def list_earlier_ids(self, message: Message, limit: int) -> list[int]:
+        """Return the ids of the last messages of people before a message of its session."""
+        return await self._database.read_inline(
+            lambda connection: list_earlier_ids(connection, message, limit)
+        )
 
     async def learn_from_messages(
         self, messages: Sequence[Message], lessons: Sequence[Lesson]
@@ -654,7 +656,7 @@ def find_aliases(
         values = {
             "scopes": scope_parameter(scopes),
             "subject": subject,
-            "relations": _encode_relation_words(),
+            "relations": encode_list(relation_words()),
         }
         fact_rows = connection.execute(_SELECT_ALIASES, values).fetchall()
         if fact_rows:
@@ -692,8 +694,3 @@ def _aliases_from_fact(row: Row, subject: str, text_names: set[str]) -> list[Ali
         if asked_name in text_names:
             return [Alias(asked_name, name, row["id"]) for name in relation_names]
     return []
-
-
-@lru_cache(maxsize=1)
-def _encode_relation_words() -> str:
-    return encode_list(relation_words())

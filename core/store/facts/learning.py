@@ -31,6 +31,7 @@ from core.store.facts.rows import (
 from core.store.notes import Author
 from core.store.rows import Connection, Row
 from core.text.terms import names_in
+from core.types import Message
 
 CONFIRMATION_STEP = 0.25
 """When a fact is said again or called right, its trust grows by this share of the distance to 1."""
@@ -73,6 +74,18 @@ _SELECT_SAME_VALUE = f"""
     AND (valid_from IS NULL OR :valid_from IS NULL OR valid_from = :valid_from)
 """
 """Selects open facts that say the same in other words."""
+
+
+_SELECT_EARLIER_MESSAGES = """
+SELECT id FROM messages WHERE session_id = :session_id AND id < :id AND role = 'user'
+ORDER BY id DESC LIMIT :limit
+"""
+
+
+def list_earlier_ids(connection: Connection, message: Message, limit: int) -> list[int]:
+    """Return the ids of the last messages of people before a message of the same session."""
+    values = {"session_id": message.session_id, "id": message.id, "limit": limit}
+    return [int(row[0]) for row in connection.execute(_SELECT_EARLIER_MESSAGES, values)]
 
 
 class Lesson(NamedTuple):
