@@ -13,6 +13,7 @@ from math import ceil
 from core.agent.quotes import (
     MIN_SHARED_CHARS,
     MIN_STEM_CHARS,
+    NARROW_TOPICS,
     AskedQuestion,
     Quote,
     distinct_words,
@@ -265,6 +266,8 @@ def _count_signs(
     """
     if not newer.reading.holds or "addition" in newer.reading.kinds:
         return 0.0
+    if _differ_in_narrow_topic(question, newer, older):
+        return 0.0
     if _leaves_out_subject(question, newer, older) or _adds_subject(question, newer, older):
         return 0.0
     shared_count = len(_list_shared_words(question, newer, older, own))
@@ -334,6 +337,8 @@ def _share_subject(question: AskedQuestion, newer: Quote, older: Quote) -> bool:
     """
     newer_words = words_in(newer.text)
     missing = _list_left_out(question, newer, older)
+    if _differ_in_narrow_topic(question, newer, older):
+        return False
     if question.unspaced_subject in missing:
         return _names_former_value(question, newer, older)
     if _leaves_out_subject(question, newer, older) or _adds_subject(question, newer, older):
@@ -401,6 +406,16 @@ def _names_somebody(newer: Quote, older: Quote) -> bool:
     newer_words = words_in(newer.text)
     names = (plain_text(name) for name in names_in(f"x {older.text}"))
     return any(newer_words.contain(word) for name in names for word in name.split())
+
+
+def _differ_in_narrow_topic(question: AskedQuestion, newer: Quote, older: Quote) -> bool:
+    """Whether only one of two statements has a narrow topic, such as rent, unlike the question."""
+    new_topics, old_topics = newer.reading.topics, older.reading.topics
+    for topic in NARROW_TOPICS & (new_topics | old_topics):
+        is_asked = topic in question.topics
+        if is_asked != (topic in new_topics) or is_asked != (topic in old_topics):
+            return True
+    return False
 
 
 def _has_other_topic(question: AskedQuestion, newer: Quote, older: Quote) -> bool:

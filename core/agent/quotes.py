@@ -7,7 +7,7 @@ may occur. Names count more than other words.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cache, lru_cache
@@ -28,6 +28,8 @@ from core.text.terms import content_words, names_in, query_terms, word_terms
 
 NAME_WEIGHT = 2
 ATTRIBUTE_WEIGHT = 0.5
+NARROW_TOPICS = frozenset(("rent",))
+"""Words of such a topic belong to a wider one, too, such as home."""
 ATTRIBUTE_TOPICS = frozenset(("name",))
 """Such a topic of a question counts less than what it belongs to: "what's my daughter's name?"."""
 MIN_STEM_CHARS = 3
@@ -179,13 +181,31 @@ class AskedQuestion:
         covered_weight: float = sum(
             weight for word, weight in weights.items() if word not in missing
         )
-        topics = quote.reading.topics
+        topics = self._find_topics(quote)
         covered_weight += sum(
             topic_weights[word]
             for word, word_topics in self.topic_words.items()
-            if not topics.isdisjoint(word_topics)
+            if not word_topics.isdisjoint(topics)
         )
         return covered_weight / total
+
+    def _find_topics(self, quote: Quote) -> Collection[str]:
+        """Return the topics of a statement.
+
+        Words of a narrow topic count only if the question has this topic: what the rent costs
+        doesn't answer where somebody lives.
+        """
+        unasked_topics = (NARROW_TOPICS & quote.reading.topics) - self.topics
+        if not unasked_topics:
+            return quote.reading.topics
+        topic_words = topic_words_in(quote.text)
+        narrow_words = [word for word, topics in topic_words.items() if topics & unasked_topics]
+        remaining = [
+            topics
+            for word, topics in topic_words.items()
+            if not any(word in narrow_word for narrow_word in narrow_words)
+        ]
+        return frozenset().union(*remaining)
 
     def is_name(self, word: str) -> bool:
         """Whether a word of the question is a part of a name, or a word without spaces."""
@@ -230,17 +250,8 @@ class AskedQuestion:
             words = words_in(quote.text)
             if any(map(words.contain, self.subjects)):
                 return False
-        question_words = words_in(self.text)
         if "other" in quote.reading.kinds:
-            person = quote.reading.person
-            if not self.topics.isdisjoint(topics_of(person)):
-                # "My son" belongs to "what are my children called?".
-                return False
-            # "my cousin" is in "when is my cousin's birthday?", but "my" alone isn't.
-            person_words = distinct_words(person) if is_unspaced(person) else words_of(person)[-1:]
-            if self.is_impersonal and quote.reading.person in PRONOUNS:
-                return False
-            return not any(map(question_words.contain, person_words))
+            return self._leaves_out_person(quote.reading.person)
         if "speaker" in quote.reading.kinds:
             return False
         if self.is_impersonal and not _POSSESSIVE_NAME.match(quote.text):
@@ -249,11 +260,22 @@ class AskedQuestion:
         if opening_name is None:
             return False
         name = plain_text(opening_name)
-        if question_words.contain(name):
+        if words_in(self.text).contain(name):
             return False
         return not any(
             name in words_of(plain_text(other.text)) for other in others if other is not quote
         )
+
+    def _leaves_out_person(self, person: str) -> bool:
+        """Whether the question isn't about a person, such as "my cousin" or "she"."""
+        if not self.topics.isdisjoint(topics_of(person)):
+            # "My son" belongs to "what are my children called?".
+            return False
+        if self.is_impersonal and person in PRONOUNS:
+            return False
+        # "my cousin" is in "when is my cousin's birthday?", but "my" alone isn't.
+        person_words = distinct_words(person) if is_unspaced(person) else words_of(person)[-1:]
+        return not any(map(words_in(self.text).contain, person_words))
 
 
 def find_opening_name(text: str) -> str | None:

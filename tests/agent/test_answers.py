@@ -77,6 +77,9 @@ where do we live? | we live in Jena | we nearly moved to Gera | Jena
 does Tom take karate? | Ida and Tom both do karate | Ida quit karate | Tom
 what am I allergic to? | I'm allergic to penicillin | turns out my flatmate is allergic to latex | penicillin
 what's my daughter's name? | my daughter Asha is 7 | we have a cat called Mango | Asha
+¿dónde vivo? | vivo en Sevilla con mi pareja Nuria | nos han subido el alquiler a 760 | Sevilla
+where do I live? | I live in Leeds | they put the rent up to 900 | Leeds
+나 어디 살아? | 나는 대전에 살아 | 남동생 민호는 부산에 살아 | 대전
 who lives in Coventry? | my mum lives in Coventry and comes every second Friday | we moved to York last weekend! | Coventry
 wo wohnt Lena? | meine Schwester Lena wohnt in Chemnitz | ich bin Jana und wohne jetzt mit Micha in Dresden | Lena
 when does Finn have piano? | Finn has piano on Mondays | Jonas has piano on Tuesdays now | Finn

@@ -65,6 +65,7 @@ STATED = (
     ("Je suis allergique aux arachides", "me|allergy|arachides", "allergic"),
     ("저는 부산에 살아요", "me|home", "부산"),
     ("지난주에 대전으로 이사했어", "me|home", "대전"),
+    ("나 대전에서 세종으로 이사했어", "me|home", "세종"),
     ("내 여동생 아나는 포르투에 살아", "아나|home", "포르투"),
     ("제 생일은 5월 3일이에요", "me|birthday", "3.5"),
     ("저는 삼성에서 일해요", "me|work", "삼성"),
