@@ -49,6 +49,8 @@ class MediaOptions(_Section):
     decode_s: Seconds
     decode_memory_mb: Annotated[int, Field(ge=256, le=65_536)]
     pictures: bool
+    # Whether files of group talk that isn't addressed to Mneme are kept, if the talk is.
+    group_talk: bool
     # Whether the model adds a line about each picture to its answer, by which the picture is found.
     describe_pictures: bool
     # How many pages of a scan the model sees.

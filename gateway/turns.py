@@ -241,7 +241,8 @@ class TurnRunner:
         is_limited = event.counts_against_limits
         is_over_limit = is_limited and turns_in_a_row > MAX_TURNS_IN_A_ROW
         if is_over_limit or not event.is_addressed:
-            await self._batches.retry_stale_reads(batch, self._agent.store_unanswered)
+            store = self._agent.store_unanswered if is_over_limit else self._store_talk
+            await self._batches.retry_stale_reads(batch, store)
             return None
         if await self._commands.may_concern_reminders(event.inbound):
             answered_turn = await self._talk_about_reminders(batch)
@@ -249,6 +250,14 @@ class TurnRunner:
                 return answered_turn
         is_last_turn = is_limited and turns_in_a_row == MAX_TURNS_IN_A_ROW
         return await self._ask_model(batch, is_last_turn=is_last_turn)
+
+    async def _store_talk(self, turn: Turn) -> None:
+        """Store group talk that isn't addressed to Mneme, with its files if the settings say so."""
+        media = self._agent.media
+        has_files = any(entry.inbound.attachments for entry in turn.entries)
+        if has_files and media is not None and media.options.group_talk:
+            turn, _ = await self._agent.receive_files(turn)
+        await self._agent.store_unanswered(turn)
 
     async def _talk_about_reminders(self, batch: Batch) -> AnsweredTurn | None:
         """Answer a batch by rules. Returns None if none of its messages concerns reminders."""

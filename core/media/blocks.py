@@ -88,9 +88,10 @@ class MediaBlocks:
     ) -> list[tuple[Json, ...]]:
         """Return the blocks of each message for its own files and for those it replies to.
 
-        The files of a message that is among `earlier` are in the model's context already.
+        The files of a message that is among `earlier` are in the model's context already, unless
+        it's group talk that wasn't addressed to the assistant.
         """
-        earlier_ids = {row.id for row in earlier}
+        shown_ids = {row.id for row in earlier if _shows_files(row)}
         blocks: list[tuple[Json, ...]] = []
         for row in rows:
             files: list[AttachedFile] = []
@@ -98,7 +99,7 @@ class MediaBlocks:
             quoted_id = None
             if quote is not None and ATTACHED in quote.text:
                 quoted_id = quote.message_id
-            if quoted_id is not None and quoted_id not in earlier_ids:
+            if quoted_id is not None and quoted_id not in shown_ids:
                 files += await self._load_quoted(quoted_id, context)
             if ATTACHED in row.text and row.external_id is not None:
                 files += await self.intake.load(context.session.address, row.external_id)
@@ -255,6 +256,11 @@ class MediaBlocks:
     def invalidate(self) -> None:
         """Drop the pictures in memory, because something was erased."""
         self._encoded.clear()
+
+
+def _shows_files(row: Message) -> bool:
+    """Return whether the sent form of a message has the frame of a file."""
+    return any(FILE_LEAD in str(block.get("text", "")) for block in row.sent_blocks or ())
 
 
 def _drop_doubles(files: Sequence[AttachedFile]) -> list[AttachedFile]:

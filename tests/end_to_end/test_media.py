@@ -9,12 +9,13 @@ import base64
 import io
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 from PIL import Image
 
 from core.agent.offline import OfflineModel
-from core.types import Attachment, Json, Request
+from core.types import Address, Attachment, Json, Request, Scope
 from tests.end_to_end.test_erased import forget
 from tests.fixtures.gateway_harness import GatewayHarness, open_gateway
 from tests.fixtures.media_samples import make_pdf, make_photo, make_scan
@@ -282,3 +283,39 @@ async def test_export_lists_files_with_their_text(home: Path) -> None:
         assert '"name": "contract.pdf"' in exported
         assert "The boiler must be serviced" in exported
         assert await file_rows(harness) == 1
+
+
+async def test_file_of_overheard_group_talk_is_kept_and_shown_when_it_is_asked_about(
+    home: Path,
+) -> None:
+    place: dict[str, Any] = {
+        "address": Address(platform="telegram", chat_id="-5"),
+        "scope": Scope.group("telegram", "-5"),
+        "is_direct": False,
+    }
+    options = "[room]\nlisten = true\n"
+    model = ScriptedModel(says("A blue picture."))
+    async with open_gateway(home, model, options) as harness:
+        await harness.send(
+            make_photo(), "p.jpg", "photo", "look", is_addressed=False, message_id="70", **place
+        )
+        assert model.requests == []
+        assert len(kept_files(home)) == 2, "the bytes and their view"
+        await harness.say("What is it?", reply_to="70", **place)
+        assert len(pictures_of(model.requests[0])) == 1
+
+
+async def test_setting_leaves_files_of_group_talk_alone(home: Path) -> None:
+    options = "[room]\nlisten = true\n[media]\ngroup_talk = false\n"
+    async with open_gateway(home, ScriptedModel(), options) as harness:
+        await harness.send(
+            make_photo(),
+            "p.jpg",
+            "photo",
+            "look",
+            is_addressed=False,
+            address=Address(platform="telegram", chat_id="-5"),
+            scope=Scope.group("telegram", "-5"),
+            is_direct=False,
+        )
+        assert kept_files(home) == []
