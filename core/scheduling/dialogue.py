@@ -461,7 +461,9 @@ def _decide_removal(text: str, situation: Situation) -> Step | None:
     The words must name exactly one reminder.
     """
     for name in list_cancelled_names(text):
-        matches = _match_jobs(name, situation.jobs) or _match_jobs_by_time(name, situation)
+        matches = _match_jobs(name, situation.jobs)
+        if not matches and split_command("remove", text) is not None:
+            matches = _match_jobs_by_time(name, situation)
         if len(matches) == 1:
             return Step(move=Move.REMOVE, job=matches[0])
     return None

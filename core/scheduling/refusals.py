@@ -86,7 +86,7 @@ def _cancels(roles: Roles) -> bool:
     if "keep" in roles or _keeps(roles):
         return False
     denies_need = "no_need" in roles or {"negation", "need"} <= roles
-    return denies_need or "give_up" in roles
+    return denies_need or "give_up" in roles or {"verb", "verb_end"} <= roles
 
 
 def _keeps(roles: Roles) -> bool:

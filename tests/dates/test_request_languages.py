@@ -156,6 +156,8 @@ def test_request_is_read_in_each_language(
     [
         ("meine Schwester erinnert mich ständig an den Termin um 8", Intent.STORY),
         ("erinner mich nicht an morgen", Intent.STORY),
+        ("tu me rappelles quelqu'un", Intent.STORY),
+        ("esqueci de te pedir pra me lembrar da reunião", Intent.STORY),
         ("welche Erinnerungen habe ich?", Intent.QUESTION_ABOUT_REMINDERS),
         ("muss ich dich morgen um 8 erinnern?", Intent.STORY),
         ("mi jefe dijo recuérdame mañana a las 9 firmar", Intent.STORY),

@@ -215,6 +215,8 @@ def test_reminder_is_named_by_its_time() -> None:
     assert talk("delete the one at 10", jobs=jobs).job == jobs[0]
     assert talk("annule celui de midi", jobs=jobs).job == jobs[1]
     assert talk("delete the one at 11", jobs=jobs).job is None
+    assert talk("I don't want to be out at 10", jobs=jobs).job is None
+    assert talk("sag Olga ab", jobs=jobs).job == jobs[0]
 
 
 def test_reminder_is_named_by_words_of_its_text() -> None:

@@ -66,6 +66,8 @@ def test_message_without_other_words_is_a_cancellation(text: str) -> None:
         "취소하지마",
         "iptal etme",
         "bana lazım",
+        "I'm out at 9",
+        "ab morgen",
         "The library closes at noon",
         "",
     ],
@@ -85,6 +87,7 @@ def test_reason_may_follow_or_precede_a_cancellation() -> None:
     ("text", "name"),
     [
         ("I don't need the plumber anymore", "plumber"),
+        ("sag den Klempner ab", "klempner"),
         ("den Klempner kannst du löschen", "klempner"),
         ("把水管工那个取消掉", "水管工"),
         ("配管工のリマインダーはもういらない", "配管工"),
