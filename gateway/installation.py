@@ -97,13 +97,15 @@ def describe_update(
     """
     if (root / ".git").exists():
         return UpdateAdvice("a clone", f"cd {root} && git pull && ./setup.sh")
-    if any(mark.exists() for mark in marks):
-        return UpdateAdvice("a container", "docker compose pull && docker compose up -d")
     path = prefix.as_posix()
     if "/pipx/venvs/" in path:
         return UpdateAdvice("pipx", f"pipx upgrade {DISTRIBUTION}")
     if "/uv/tools/" in path:
         return UpdateAdvice("uv", f"uv tool upgrade {DISTRIBUTION}")
+    # Our image has no virtual environment. One in another container was made by hand.
+    is_virtual = (prefix / "pyvenv.cfg").exists()
+    if not is_virtual and any(mark.exists() for mark in marks):
+        return UpdateAdvice("a container", "git pull && docker compose up -d --build")
     return UpdateAdvice("pip", f"{python} -m pip install --upgrade {DISTRIBUTION}")
 
 

@@ -191,7 +191,7 @@ def test_foreign_package_of_the_same_name_ends_in_one_sentence(
     ("prefix", "is_clone", "is_container", "command"),
     [
         ("/home/ana/mneme/.venv", True, False, "cd {root} && git pull && ./setup.sh"),
-        ("/usr/local", False, True, "docker compose pull && docker compose up -d"),
+        ("/usr/local", False, True, "git pull && docker compose up -d --build"),
         ("/home/ana/.local/pipx/venvs/mneme-gateway", False, False, "pipx upgrade mneme-gateway"),
         ("/home/ana/.local/share/uv/tools/mneme-gateway", False, False, "uv tool upgrade"),
         ("/home/ana/env", False, False, "/bin/python -m pip install --upgrade mneme-gateway"),
@@ -207,3 +207,11 @@ def test_update_is_described_for_each_way_of_installation(
         mark.touch()
     advice = describe_update(Path(prefix), "/bin/python", tmp_path, [mark])
     assert advice.command.startswith(command.format(root=tmp_path))
+
+
+def test_environment_that_somebody_made_in_a_container_is_updated_with_pip(tmp_path: Path) -> None:
+    mark = tmp_path / "container"
+    mark.touch()
+    (tmp_path / "pyvenv.cfg").touch()
+    advice = describe_update(tmp_path, "/bin/python", tmp_path, [mark])
+    assert advice.command.startswith("/bin/python -m pip install --upgrade")
