@@ -6,6 +6,7 @@ measured in the same run, in turn. Memory is read from /proc, so this needs Linu
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import signal
 import statistics
@@ -14,12 +15,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from core.store.sessions import Conversations
-from core.store.sqlite.database import Database
-from core.types import Address, Message, Scope, Session
 from tests.bench.gateway import KEY, ROOT, START_S, cpu_s, memory_mb
 from tests.fixtures.bot_api import BotApi
-from tests.fixtures.clock import SteadyClock
 from tests.fixtures.messages_api import MessagesApi
 
 RUNS = 5
@@ -33,19 +30,19 @@ async def measure(folder: Path, before: Path | None = None) -> str:
     """A table in Markdown."""
     if sys.platform != "linux":
         return "left out: there is no /proc"
-    home = folder / "home"
-    home.mkdir()
-    await _fill(home)
     trees = [ROOT] if before is None else [before, ROOT]
+    homes = {root: folder / f"home {number}" for number, root in enumerate(trees)}
+    for root, home in homes.items():
+        _fill(home, root)
     lines = ["| process | tree | CPU ms | modules | MB |", "|---|---|---|---|---|"]
     for name, arguments in COMMANDS.items():
         costs: dict[Path, list[float]] = {root: [] for root in trees}
         for _ in range(RUNS):
             for root in trees:
-                costs[root].append(_run(arguments, home, root))
+                costs[root].append(_run(arguments, homes[root], root))
         for root in trees:
             lines.append(
-                _line(name, root, before, costs[root], str(_modules(arguments, home, root)))
+                _line(name, root, before, costs[root], str(_modules(arguments, homes[root], root)))
             )
     for name, has_model in (("start, no model", False), ("start, model", True)):
         costs = {root: [] for root in trees}
@@ -71,22 +68,23 @@ def _line(
     return f"| {name} | {tree} | {1000 * statistics.median(costs):.0f} | {modules} | {memory} |"
 
 
-async def _fill(home: Path) -> None:
+def _fill(home: Path, root: Path) -> None:
+    """Import some messages with the tree that reads them, because versions differ in the schema."""
+    home.mkdir()
     (home / "mneme.toml").write_text("[owner]\ntelegram = [1000]\n")
-    scope, address = (
-        Scope.account("terminal", "local"),
-        Address(platform="terminal", chat_id="local"),
-    )
-    async with Database.open(home / "state.db") as database:
-        clock = SteadyClock()
-        conversations = Conversations(database, clock)
-        made = await conversations.create(
-            Session(address=address, scope=scope, started_at=clock.now())
-        )
-        for number in range(20):
-            text = f"The ferry number {number} leaves at nine from the old harbour."
-            row = Message(role="user", text=text, session_id=made.id, created_at=clock.now())
-            await conversations.append([row])
+    lines = [
+        {
+            "session": "1",
+            "role": "user",
+            "text": f"The ferry number {number} leaves at nine from the old harbour.",
+            "at": "2026-11-20T09:00:00+00:00",
+            "id": str(number),
+        }
+        for number in range(20)
+    ]
+    file = home / "history.jsonl"
+    file.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    _run(["import", str(file)], home, root)
 
 
 def _environment(home: Path) -> dict[str, str]:
