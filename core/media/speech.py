@@ -13,12 +13,13 @@ import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
-
-import httpx
+from typing import TYPE_CHECKING, Any, Protocol
 
 from core.errors import FileError
 from core.store.media.files import FilePart
+
+if TYPE_CHECKING:
+    import httpx
 
 MAX_TEXT_CHARS = 200_000
 MAX_OUTPUT_BYTES = 4_000_000
@@ -54,6 +55,9 @@ class ServerTranscriber:
     timeout_s: float = 60.0
 
     async def transcribe(self, path: Path) -> Transcript:
+        # Loading it takes a tenth of a second, which most processes never need.
+        import httpx
+
         content = await asyncio.to_thread(path.read_bytes)
         # Telegram calls such files ".oga", which several servers refuse.
         files = {"file": ("voice.ogg", content, "audio/ogg")}
