@@ -198,8 +198,8 @@ async def measure_first_words(folder: Path, before: Path | None = None) -> str:
 
 async def _wait_for_words(api: TimedApi, number: int) -> float:
     """Seconds until words of the answer are visible, as a draft or a message."""
-    text = f"Number {number}: " + "the ferry leaves the old harbour at nine with everybody " * 4
-    drafts, posted = len(api.drafts), len(api.texts(PERSON)) + 1
+    text = f"Number {number}: " + "the ferry leaves the old harbour at nine with everybody " * 12
+    drafts, posted = len(api.drafts), len(api.texts(PERSON))
     began = time.perf_counter()
     api.user_says(PERSON, text)
     await api.wait_for(
