@@ -445,6 +445,32 @@ async def test_foreign_text_has_no_effect_at_once(
     assert 0 < spent <= MAX_HELPER_CALLS
 
 
+def agree_to_all(request: Request) -> Completion:
+    """A helper that says yes to every question about notes and wishes."""
+    if request.kind != "evidence":
+        return says("[]")
+    if '"asks"' in str(request.system):
+        return says('{"asks": "yes"}')
+    return says(json.dumps([{"note": number, "follows": "yes"} for number in range(1, 20)]))
+
+
+@pytest.mark.parametrize("door", ["forward", "paste below a heading", "result of an MCP server"])
+async def test_helper_that_agrees_to_all_lets_foreign_text_have_no_effect(
+    home: Path, door: str
+) -> None:
+    model, helper = ScriptedModel(), ScriptedModel(*[agree_to_all] * 999)
+    async with open_house(home, door, model, helper) as house:
+        await house.prepare()
+        await DOORS[door](house)
+        failures = []
+        for (name, action), arguments in ROWS.items():
+            before = await house.read_state()
+            await house.let_model_call(name, arguments, "What does it say about insulin?")
+            if await house.read_state() != before:
+                failures.append(f"{name} {action}")
+    assert failures == []
+
+
 @pytest.fixture(scope="module")
 def table() -> Iterator[dict[str, dict[str, str]]]:
     """The results by door and effect, printed as a Markdown table after the last door."""
