@@ -30,9 +30,11 @@ GERMAN = (
 JAPANESE = (
     (0, "札幌に住んでいます"),
     (0, "私はトヨタで働いています"),
+    (0, "花子と結婚しています"),
     (0, "私の誕生日は5月3日です"),
     (0, "ごめん、間違えた、5月4日です"),
     (60, "仙台に引っ越しました"),
+    (90, "花子と離婚しました"),
     (120, "私はホンダで働いています"),
     (200, "福岡に引っ越しました"),
 )
@@ -87,6 +89,10 @@ async def test_a_life_in_german(home: Path, clock: list[datetime]) -> None:
         assert "4. Mai" in await first_line(harness, "Wann ist mein Geburtstag?")
         homes = await chain(harness, "Kassel")
         assert ["Kassel" in homes[0], "Hamburg" in homes[1], "Leipzig" in homes[2]] == [True] * 3
+        works = await chain(harness, "Bosch")
+        assert ["Bosch" in works[0], "Siemens" in works[1]] == [True] * 2
+        birthdays = await chain(harness, "3. Mai")
+        assert ["3. Mai" in birthdays[0], "4. Mai" in birthdays[1]] == [True] * 2
 
 
 async def test_a_life_in_japanese(home: Path, clock: list[datetime]) -> None:
@@ -94,6 +100,9 @@ async def test_a_life_in_japanese(home: Path, clock: list[datetime]) -> None:
         await live(harness, JAPANESE, clock)
         assert "福岡" in await first_line(harness, "どこに住んでいますか?")
         assert "ホンダ" in await first_line(harness, "どこで働いていますか?")
+        assert "離婚" in await first_line(harness, "まだ花子と結婚していますか?")
         assert "5月4日" in await first_line(harness, "私の誕生日はいつですか?")
         homes = await chain(harness, "札幌")
         assert ["札幌" in homes[0], "仙台" in homes[1], "福岡" in homes[2]] == [True] * 3
+        works = await chain(harness, "トヨタ")
+        assert ["トヨタ" in works[0], "ホンダ" in works[1]] == [True] * 2
