@@ -37,7 +37,8 @@ class Options(ServerOptions):
     embedding: str = field(
         default="",
         metadata={
-            "help": "the embedding model of new archives, like openai/text-embedding-3-small"
+            "help": "the embedding model of new archives, like openai/text-embedding-3-small; "
+            "without it, your own server finds only a text that contains the whole question"
         },
     )
 
