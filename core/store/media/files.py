@@ -168,7 +168,7 @@ JOIN file_parts ON file_parts.id = found.part_id
 JOIN (
     SELECT message_files.id, message_files.hash FROM message_files WHERE {_IS_SHOWN}
         AND (:kinds IS NULL OR {in_list("message_files.kind", "kinds")})
-        AND instr(bare(message_files.name), :name)
+        AND (:name = '' OR instr(bare(message_files.name), :name))
         AND (:after IS NULL OR message_files.at >= :after)
         AND (:before IS NULL OR message_files.at < :before)
 ) AS shown ON shown.hash = file_parts.hash
@@ -177,7 +177,7 @@ ORDER BY found.score, shown.id DESC LIMIT :limit
 _SELECT_BY_NAME = f"""
 {_SELECT_FILES} WHERE {_IS_SHOWN}
     AND (:kinds IS NULL OR {in_list("message_files.kind", "kinds")})
-    AND instr(bare(message_files.name), :name)
+    AND (:name = '' OR instr(bare(message_files.name), :name))
     AND (:after IS NULL OR message_files.at >= :after)
     AND (:before IS NULL OR message_files.at < :before)
 ORDER BY message_files.id DESC LIMIT :limit
