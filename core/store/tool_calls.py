@@ -77,6 +77,23 @@ def forget_calls(connection: Connection, calls: Sequence[ToolCallKey]) -> None:
         connection.execute(_DELETE_CALL, _key_values(call))
 
 
+def begin_approved_call(connection: Connection, session_id: int, approval: str) -> bool:
+    """Record that a call runs that a person has approved. `approval` names the approval.
+
+    Returns False if a restart has interrupted it, so that it may have been carried out.
+    """
+    statement = "SELECT 1 FROM tool_calls WHERE call_id = ?"
+    if connection.execute(statement, (approval,)).fetchone() is not None:
+        return False
+    record_call(connection, ToolCallKey(session_id, approval))
+    return True
+
+
+def end_approved_call(connection: Connection, approval: str) -> None:
+    """Delete the record of a call that has ended, or whose person was told."""
+    connection.execute("DELETE FROM tool_calls WHERE call_id = ?", (approval,))
+
+
 def begin_changes(
     connection: Connection, change_ids: Sequence[int], call: ToolCallKey | None
 ) -> None:

@@ -17,6 +17,7 @@ import json
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -143,7 +144,7 @@ class McpServers:
         """Ask a server for its tools, and store their definitions. Returns None if that fails."""
         options = self._servers[name]
         try:
-            descriptions = await self._connection(name).list_tools()
+            descriptions = await (await self._connect(name)).list_tools()
         except ToolError as error:
             self.problems[name] = str(error)
             return None
@@ -178,8 +179,9 @@ class McpServers:
         """Close all connections."""
         await asyncio.gather(*(each.close() for each in self._connections.values()))
 
-    def _connection(self, name: str) -> McpConnection:
-        # Imported here because it loads the SDK.
+    async def _connect(self, name: str) -> McpConnection:
+        # Imported here because it loads the SDK, and in a thread because that takes up to a second.
+        await asyncio.to_thread(import_module, "core.tools.mcp_client")
         from core.tools.mcp_client import McpConnection
 
         if name not in self._connections:
@@ -298,7 +300,7 @@ class McpServers:
         if unknown and offer.effect is not Effect.READ:
             raise ToolError(f"{offer.full_name} has no argument {min(unknown)[:60]!r}.")
         try:
-            result = await self._connection(offer.server).call(offer.tool.name, arguments)
+            result = await (await self._connect(offer.server)).call(offer.tool.name, arguments)
         except ToolError as error:
             raise ToolError(_frame(offer.server, str(error), options)) from error
         return _frame(offer.server, result or "Done.", options)

@@ -20,6 +20,7 @@ from core.notes.notebook import ALL_FILES, FILES
 from core.review.pending import ANYWAY, ask_to_reword, quote_operations, split_anyway
 from core.store.notes import TOOL_CALL, NoteChange, Operation, PendingNote
 from core.store.reviews import MemoryReviews
+from core.store.tool_calls import begin_approved_call, end_approved_call
 from core.text.normalize import shorten
 from core.types import Answer, Button, Command, Inbound, ToolContext
 from gateway import texts
@@ -95,6 +96,8 @@ class MemoryCommands:
         self._services = services
         # Runs calls of external tools that the person has approved. None in a shell.
         self._tool_runner = tool_runner
+        # The approved calls of external tools that are running.
+        self._running_approvals: set[str] = set()
         self._notebook = services.notebook
         self._facts = FactCommands(services)
         self._zone = services.zone
@@ -279,13 +282,40 @@ class MemoryCommands:
             epoch=context.epoch,
         )
         try:
-            report = await self._tool_runner.run_approved(
-                operation.path, json.loads(operation.content), tool_context
-            )
+            report = await self._run_approved_call(note, operation, tool_context)
         except ToolError as error:
             raise Refused(f"That can't be done: {error}") from error
         await self._services.notes.drop(note.id)
         return report
+
+    async def _run_approved_call(
+        self, note: PendingNote, operation: Operation, context: ToolContext
+    ) -> str:
+        """Run a pending call, and return its result.
+
+        If a restart has interrupted the call of an external tool, it may have been carried out, so
+        it isn't made again. Raises ToolError if the call fails.
+        """
+        assert self._tool_runner is not None
+        arguments = json.loads(operation.content)
+        tool = self._tool_runner.tools.get(operation.path)
+        if tool is None or not tool.is_external or tool.is_lookup or context.session.is_incognito:
+            return await self._tool_runner.run_approved(operation.path, arguments, context)
+        approval = f"approved:{note.id}:{note.at.timestamp()}"
+        if approval in self._running_approvals:
+            raise Refused(texts.APPROVED_CALL_RUNS)
+        database = self._services.database
+        self._running_approvals.add(approval)
+        try:
+            is_first = await database.write(
+                lambda connection: begin_approved_call(connection, context.session.id, approval)
+            )
+            if not is_first:
+                return texts.APPROVED_CALL_CUT
+            return await self._tool_runner.run_approved(operation.path, arguments, context)
+        finally:
+            self._running_approvals.discard(approval)
+            await database.write(lambda connection: end_approved_call(connection, approval))
 
     def _is_lookup(self, note: PendingNote) -> bool:
         """Return whether an item is a call of a tool that looks something up outside."""
