@@ -9,6 +9,7 @@ prefix.
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import re
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
@@ -19,7 +20,7 @@ import structlog
 from pydantic_core import from_json, to_json
 
 from core.models.connections import Retries, ServerConnection
-from core.models.failures import ModelFailure, ServerNames
+from core.models.failures import ModelFailure, ServerNames, is_about_call_ids
 from core.ports import Clock, TextCallback
 from core.text.normalize import make_json_safe
 from core.types import Completion, Json, Request, Usage, join_text
@@ -38,6 +39,8 @@ _STOP_REASONS = {
 _WINDOW_FIELDS = ("context_length", "max_model_len", "context_window", "max_context_length")
 # An id of a tool call that every server accepts in later requests.
 _CALL_ID = re.compile(r"[a-zA-Z0-9_-]{1,40}")
+# The only ids that Mistral accepts.
+_SHORT_CALL_ID = re.compile(r"[a-zA-Z0-9]{9}")
 # The fields of thinking whose texts arrive in pieces.
 _DETAIL_TEXTS = ("text", "summary", "data")
 _THINKING_START = "<think>"
@@ -52,9 +55,15 @@ class _Dialect:
     limit_field: str = "max_tokens"
     is_limit_field_certain: bool = False
     reports_usage: bool = True
+    # Mistral accepts only ids of tool calls with 9 letters or digits. Other servers get the ids as
+    # they are, because thinking may refer to them.
+    shortens_call_ids: bool = False
 
     def correct(self, explanation: str) -> bool:
         """Correct the field that a refusal names. Return False if it names none of them."""
+        if is_about_call_ids(explanation) and not self.shortens_call_ids:
+            self.shortens_call_ids = True
+            return True
         if "stream_options" in explanation and self.reports_usage:
             self.reports_usage = False
             return True
@@ -147,7 +156,8 @@ class ChatCompletions:
     ) -> Completion:
         """Send a request. If the server refuses an optional field, repeat it without that field.
 
-        All later requests are then sent without it. Raises ModelFailure.
+        If it refuses the ids of tool calls, repeat it with short ones. All later requests are then
+        sent like that. Raises ModelFailure.
         """
         while True:
             try:
@@ -179,11 +189,14 @@ class ChatCompletions:
 
     def _build_body(self, request: Request) -> bytes:
         """Return the request as JSON in the form of the Chat Completions API."""
+        messages = build_messages(request, self.url)
+        if self._dialect.shortens_call_ids:
+            messages = [_shorten_call_ids(message) for message in messages]
         body: dict[str, Any] = {
             "model": request.model,
             self._dialect.limit_field: request.max_tokens,
             "stream": True,
-            "messages": build_messages(request, self.url),
+            "messages": messages,
         }
         if isinstance(request.effort, str) and request.effort:
             body["reasoning_effort"] = request.effort
@@ -236,6 +249,26 @@ def _build_assistant_messages(blocks: Sequence[Json], server: str) -> list[dict[
     if details:
         message["reasoning_details"] = details
     return [message] if text or calls else []
+
+
+def _shorten_call_ids(message: dict[str, Any]) -> dict[str, Any]:
+    """Return the message with ids that Mistral accepts, in tool calls and their results alike."""
+    if "tool_call_id" in message:
+        return {**message, "tool_call_id": _shorten_call_id(message["tool_call_id"])}
+    calls = message.get("tool_calls")
+    if not calls:
+        return message
+    return {
+        **message,
+        "tool_calls": [{**call, "id": _shorten_call_id(call["id"])} for call in calls],
+    }
+
+
+def _shorten_call_id(call_id: str) -> str:
+    """Return the same 9 letters or digits for an id each time. A short id stays as it is."""
+    if _SHORT_CALL_ID.fullmatch(call_id):
+        return call_id
+    return hashlib.sha256(call_id.encode()).hexdigest()[:9]
 
 
 def _build_user_messages(blocks: Sequence[Json]) -> list[dict[str, Any]]:
@@ -338,7 +371,8 @@ class ChunkedAnswer:
             self._add_detail(detail)
         if delta.get("refusal"):
             self._has_refused = True
-        piece = self._thinking.add((delta.get("content") or "") + (delta.get("refusal") or ""))
+        content = _read_text(delta.get("content"))
+        piece = self._thinking.add(content + (delta.get("refusal") or ""))
         self.has_begun = self.has_begun or bool(piece) or bool(self._calls)
         self._text += piece
         return piece
@@ -462,6 +496,18 @@ class ThinkingFilter:
         rest = self._held or ""
         self._held = None
         return "" if rest.startswith(_THINKING_START) else rest
+
+
+def _read_text(content: str | Sequence[Json] | None) -> str:
+    """Return the text of an answer's content.
+
+    Mistral's thinking models send a list of parts. Its thinking isn't part of the text.
+    """
+    if not content:
+        return ""
+    if isinstance(content, str):
+        return content
+    return "".join(part["text"] or "" for part in content if part["type"] == "text")
 
 
 def _read_usage(usage: Mapping[str, Any]) -> Usage:

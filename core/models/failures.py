@@ -22,6 +22,7 @@ _FAILURES = language_data("failures", "core.models")
 _TOO_LONG = re.compile(_FAILURES["too_long"])
 _NO_CREDIT = re.compile(_FAILURES["no_credit"])
 _WINDOW = re.compile(_FAILURES["window"])
+_CALL_IDS = re.compile(_FAILURES["call_ids"], re.IGNORECASE)
 _SUCCESSOR = re.compile(_FAILURES["successor"], re.IGNORECASE)
 _REFUSED_ABILITIES = {
     ability: re.compile(pattern) for ability, pattern in _FAILURES["refused_ability"].items()
@@ -138,6 +139,11 @@ def build_refusal(response: ErrorResponse, names: ServerNames, key: str) -> Mode
     elif kind == "no_model":
         failure.successor = _find_successor(explanation, response.model)
     return failure
+
+
+def is_about_call_ids(explanation: str) -> bool:
+    """Return True if a server refused a request because of the ids of its tool calls."""
+    return _CALL_IDS.search(explanation) is not None
 
 
 def _read_explanation(body: object) -> str:

@@ -55,8 +55,8 @@ MAX_MONTHS = 12
 HIT_SHARE = 0.99
 """If at least this share of a prefix was read from the cache, the call counts as a cache hit,
 because providers round token counts."""
-_DATE_SUFFIX = re.compile(r"-(?:\d{8}|latest)\Z")
-"""The end of a model name that names a version, such as ``-20250929``."""
+_DATE_SUFFIX = re.compile(r"-(?:\d{8}|\d{4}-\d{2}-\d{2}|latest)\Z")
+"""The end of a model name that names a version, such as ``-20250929`` or ``-2026-08-01``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -61,6 +61,22 @@ def test_what_is_valid_is_accepted(valid: dict[str, Any]) -> None:
             body(USER, {**CALLING, "tool_calls": [{**CALL, "id": "x" * 41}]}),
             "Invalid 'tool_calls.id'",
         ),
+        *(
+            (
+                body(
+                    USER,
+                    {
+                        **CALLING,
+                        "tool_calls": [
+                            {**CALL, "function": {"name": "look", "arguments": arguments}}
+                        ],
+                    },
+                    RESULT,
+                ),
+                "Invalid 'tool_calls.function.arguments'",
+            )
+            for arguments in ("", '{"a": ', "[]")
+        ),
     ],
 )
 def test_what_is_documented_as_refused_is_refused(invalid: dict[str, Any], words: str) -> None:

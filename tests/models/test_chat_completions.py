@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from itertools import pairwise
@@ -11,7 +12,12 @@ from typing import Any
 import pytest
 
 from core.errors import ModelError
-from core.models.chat_completions import ChatCompletions, ThinkingFilter, build_messages
+from core.models.chat_completions import (
+    ChatCompletions,
+    ChunkedAnswer,
+    ThinkingFilter,
+    build_messages,
+)
 from core.types import Completion, Json, Request
 from tests.fixtures.chat_api import MODEL, ChatApi, Reply
 from tests.fixtures.clock import SteadyClock
@@ -120,6 +126,43 @@ async def test_system_prompt_and_turns_are_sent_in_order() -> None:
         ("assistant", "Two"),
         ("user", "Three\n\n<memory-context>"),
     ]
+
+
+def answer_like_mistral(body: dict[str, Any]) -> Reply:
+    """Refuse ids of tool calls that don't have 9 letters or digits."""
+    for message in body["messages"]:
+        for call in message.get("tool_calls") or ():
+            if not re.fullmatch("[a-zA-Z0-9]{9}", call["id"]):
+                words = (
+                    f"Tool call id was {call['id']} but must be a-z, A-Z, 0-9, with a length of 9."
+                )
+                return ModelReply.fail(400, words, code="3280")
+    return "Seen."
+
+
+async def test_server_that_wants_short_call_ids_gets_the_same_ones_each_time() -> None:
+    turns: list[Any] = ["Look"]
+    for call_id in ("toolu_01ABCdef", "call_17f_0", "abcDEF123"):
+        call: dict[str, Any] = {"type": "tool_use", "id": call_id, "name": "memory", "input": {}}
+        turns += [[call], build_results([call])]
+    async with calling(answer_like_mistral) as (api, caller):
+        assert (await caller.ask(*turns)).text == "Seen."
+        assert (await caller.ask(*turns, "Seen.", "And now?")).text == "Seen."
+    # Only the first request has the long ids, and the results have the ids of their calls.
+    assert len(api.requests) == 3
+    assert api.refusals == []
+    before, after = (json.dumps(body["messages"])[:-1] for body in api.requests[1:])
+    assert after.startswith(before)
+    ids = [m["tool_call_id"] for m in api.requests[1]["messages"] if m["role"] == "tool"]
+    assert len(set(ids)) == 3
+    assert ids[2] == "abcDEF123"
+
+
+async def test_other_servers_get_the_ids_of_calls_as_they_are() -> None:
+    call = {"type": "tool_use", "id": "toolu_01ABCdef", "name": "memory", "input": {}}
+    async with calling(["Seen."]) as (api, caller):
+        await caller.ask("Look", [call], build_results([call]))
+    assert api.requests[0]["messages"][-1]["tool_call_id"] == "toolu_01ABCdef"
 
 
 @pytest.mark.parametrize("chunk_chars", [1, 3, 400])
@@ -233,6 +276,16 @@ async def test_thinking_is_neither_shown_nor_kept() -> None:
 def test_only_thinking_in_front_of_the_answer_is_removed(pieces: list[str], text: str) -> None:
     thinking = ThinkingFilter()
     assert "".join([*map(thinking.add, pieces), thinking.finish()]) == text
+
+
+def test_answer_in_parts_has_their_text_without_their_thinking() -> None:
+    answer = ChunkedAnswer()
+    thinking = {"type": "thinking", "thinking": [text_block("She means Porto.")]}
+    contents: list[Any] = [[thinking], [text_block("Por")], "to", [thinking, text_block(".")]]
+    pieces = [answer.add_chunk({"choices": [{"delta": {"content": part}}]}) for part in contents]
+    answer.add_chunk({"choices": [{"delta": {}, "finish_reason": "stop"}]})
+    assert pieces == ["", "Por", "to", "."]
+    assert answer.build_completion(MODEL).blocks == (text_block("Porto."),)
 
 
 async def test_server_that_knows_other_fields_is_asked_again_once() -> None:

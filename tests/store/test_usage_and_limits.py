@@ -211,7 +211,10 @@ def test_each_kind_of_token_has_its_price() -> None:
     assert cost_of("free", USED) == 0
 
 
-@pytest.mark.parametrize("name", ["claude-sonnet-5-5-20260915", "claude-sonnet-5-5-latest"])
+@pytest.mark.parametrize(
+    "name",
+    ["claude-sonnet-5-5-20260915", "claude-sonnet-5-5-2026-09-15", "claude-sonnet-5-5-latest"],
+)
 def test_a_dated_name_has_the_price_of_its_model(name: str) -> None:
     assert cost_of(name, USED) == cost_of("claude-sonnet-5-5", USED)
 
