@@ -415,9 +415,10 @@ class StreamedReply:
     async def _wait_for_words(self) -> None:
         """Wait until the first words of the answer are there, but not for much longer.
 
-        If `first_words_s` is 0, there is no wait.
+        If `first_words_s` is 0, it only lets other tasks run.
         """
         if not self._first_words_s:
+            await self._pause(0)
             return
         loop = asyncio.get_running_loop()
         ends_at = loop.time() + _MAX_WORDS_WAIT_S

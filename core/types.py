@@ -495,6 +495,12 @@ class ToolContext:
         """The sender's account."""
         return Account(platform=self.session.address.platform, user_id=self.sender.id)
 
+    @property
+    def asker(self) -> Account:
+        """The account of the person for whom a tool runs: the author of a scheduled question."""
+        is_scheduled = self.session.address.platform == "cron"
+        return self.scope.speaker(self.sender.id) if is_scheduled else self.account
+
 
 class Effect(Enum):
     """The kind of change that a tool call makes. Based on it, the gate holds back calls."""

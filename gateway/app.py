@@ -316,7 +316,7 @@ def _build_outside_tools(services: Services) -> list[Tool]:
         from core.tools.agenda import calendar_tool
 
         async def find_zone(context: ToolContext) -> str:
-            return await services.appointments.zone_of(context.account)
+            return await services.appointments.zone_of(context.asker)
 
         tools.append(
             calendar_tool(services.calendars, find_zone, partial(is_owner, services.people))

@@ -166,7 +166,7 @@ class OwnerNotices:
         the first is announced; further items are announced after the person has decided.
         """
         if note.is_draft and not note.scope.is_group:
-            lines = [texts.DRAFT.format(reason=note.reason), ""]
+            lines = [texts.DRAFT.format(reason=escape(note.reason)), ""]
             lines += texts.render_changes(note.operations)
             buttons = make_decision_buttons(note)
             await self.notify(f"draft:{note.id}", "\n".join(lines), note.scope, buttons=buttons)
@@ -249,7 +249,8 @@ class OwnerNotices:
 def _render_pending(note: PendingNote) -> str:
     """Render a notice that says why an item waits for approval, and which command shows it."""
     verb = _VERBS.get(note.target, "note")
-    text = f"Before I {verb} something, I need your yes: {note.reason}. `/memory pending` shows it"
+    reason = escape(note.reason)
+    text = f"Before I {verb} something, I need your yes: {reason}. `/memory pending` shows it"
     if note.scope.is_group:
         shell = f"`mneme memory pending --scope {note.scope.key}` in a shell"
         text = f"About the group `{note.scope.key}`: {text} in that group, {shell}"

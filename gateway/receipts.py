@@ -21,7 +21,7 @@ from core.markup.markdown import escape
 from core.media.tools import SEND_FILE
 from core.scheduling.tool import read_choices
 from core.store.actions import ButtonAction
-from core.store.jobs import Job
+from core.store.jobs import Job, is_nothing_new
 from core.store.mailbox import OutboxItem
 from core.store.messages import find_delivered_answer
 from core.store.notes import TOOL_CALL, NoteChange, PendingNote
@@ -87,6 +87,9 @@ class ReceiptWriter:
         `rows` are the messages of the turn, from its first question on.
         """
         inbound = turn.entries[-1].inbound
+        if inbound.address.platform == "cron" and is_nothing_new(answer.text):
+            # A watch that has nothing to tell isn't delivered, so nothing may stand below it.
+            return answer, ()
         reader = _Reader(
             scope=turn.scope,
             scopes=turn.scopes,

@@ -437,7 +437,7 @@ def create_web(settings: Settings) -> WebAccess | None:
 
 async def is_owner(people: People, context: ToolContext) -> bool:
     """Return whether the person for whom a tool runs is the owner."""
-    return (await people.load_access(context.account, context.scope)).is_owner
+    return (await people.load_access(context.asker, context.scope)).is_owner
 
 
 def create_mcp(settings: Settings, people: People) -> McpServers | None:

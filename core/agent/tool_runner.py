@@ -65,7 +65,7 @@ _RESULTS_BY_OUTCOME = {
     CallOutcome.WAITING: STILL_WAITING,
     CallOutcome.DONE_OR_WAITING: DONE_OR_WAITING,
 }
-_SCHEDULABLE_EFFECTS = frozenset({Effect.READ, Effect.SPEND, Effect.SEND})
+_SCHEDULABLE_EFFECTS = frozenset({Effect.READ, Effect.SPEND})
 UNKNOWN_OUTCOME = (
     "The assistant restarted during this call, so it may or may not have been done. "
     "Check that before you call the tool again."
@@ -226,6 +226,8 @@ class ToolRunner:
             raise ToolError(f"There is no tool {call['name']}. The tools are {', '.join(names)}.")
         _check_session(tool, context.session)
         arguments = call.get("input") or {}
+        if not isinstance(arguments, dict):
+            raise ToolError("The arguments of a tool must be a JSON object.")
         context = _mark_writes(context, call)
         if context.budget is not None and not tool.counts_own_calls:
             _charge_call(tool, arguments, context.budget)
@@ -287,7 +289,7 @@ def _check_scheduled(tool: Tool, arguments: Json, context: ToolContext) -> None:
 
     It may read, and look up what the gate lets through.
     """
-    if list_effects(tool, arguments) - _SCHEDULABLE_EFFECTS:
+    if not tool.is_lookup and list_effects(tool, arguments) - _SCHEDULABLE_EFFECTS:
         raise ToolError(
             "A scheduled question only reads and looks things up. "
             "Tell the person to ask for this in their chat."

@@ -7,7 +7,7 @@ for one that doesn't exist.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -104,8 +104,9 @@ def build_file_tools(files: Files) -> list[Tool]:
         return json.dumps({"file_id": file.id, "name": clean_name(file.name), "state": state})
 
     async def find_subjects(arguments: object, context: ToolContext) -> Sequence[Subject]:
-        file_id = arguments["file_id"] if isinstance(arguments, dict) else 0
-        file = await find(int(file_id), context)
+        number = arguments.get("file_id") if isinstance(arguments, Mapping) else None
+        # The call itself reports a wrong number.
+        file = await find(number if isinstance(number, int) else 0, context)
         subject = Subject(label=f"file {file.id}", text=file.name, number=str(file.id), kind="file")
         return [subject]
 

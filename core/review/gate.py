@@ -125,7 +125,7 @@ class Gate:
         arguments, action_argument = _open_call(tool, arguments)
         texts = _list_texts(arguments, action_argument)
         if effect is Effect.SEND and tool.is_lookup:
-            return _explain_lookup(arguments, transcript)
+            return _explain_lookup(arguments, transcript, context)
         if effect in (*_CONTENT_EFFECTS, Effect.SEND) and not tool.can_hold:
             texts += _list_odd_texts(arguments, action_argument)
             missing = await self._explain_content(texts, transcript, context)
@@ -182,7 +182,8 @@ def _explain_untyped(
     if not transcript.messages:
         return not_typed
     if effect is Effect.SEND:
-        is_typed = all(shares_words(text, transcript.all_typed, _MIN_SENT_SHARE) for text in texts)
+        # Words of an earlier message were typed for something else.
+        is_typed = all(shares_words(text, transcript.typed, _MIN_SENT_SHARE) for text in texts)
         is_named = all(_is_named_to_send(subject, transcript) for subject in subjects)
         return "" if is_typed and is_named else not_typed
     if effect is Effect.CHANGE:
@@ -205,17 +206,21 @@ def _is_named_to_send(subject: Subject, transcript: Transcript) -> bool:
     return bool(re.search(rf"(?<!\w){re.escape(subject.label)}(?!\w)", typed, re.IGNORECASE))
 
 
-def _explain_lookup(arguments: Json, transcript: Transcript) -> str:
+def _explain_lookup(arguments: Json, transcript: Transcript, context: ToolContext) -> str:
     """Return why a look-up has to wait, as a clause, or "".
 
     The argument `url` must be an address that the person typed or that an earlier look-up returned.
-    All words of the other arguments must be typed by the person.
+    A page can offer a link for each secret, so nobody follows its links unless a person is there
+    to see it. All words of the other arguments must be typed by the person.
     """
+    is_attended = context.session.is_remembered
+    sources = [transcript.all_typed, *transcript.search_results]
+    if is_attended:
+        sources += transcript.page_results
     for name, text in arguments.items():
         if not isinstance(text, str):
             continue
         if name == "url":
-            sources = (transcript.all_typed, *transcript.lookup_results)
             if not any(names_address(source, text.strip()) for source in sources):
                 return "nobody typed that address, and no search has returned it"
         elif not shares_words(text, transcript.all_typed, _MIN_SENT_SHARE):

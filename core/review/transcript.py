@@ -31,8 +31,6 @@ from core.types import Message, Sender, Session, ToolContext
 
 # Tools whose results contain only text that people typed or approved.
 OWN_TOOLS = frozenset({"facts", "remember_this", "memory", "reminder", "skill_manage"})
-# Tools whose results contain web addresses that a later look-up may use.
-LOOKUP_TOOLS = frozenset({"web_search", "web_fetch"})
 # This many of the latest messages are searched for foreign text that a person repeats.
 MAX_EARLIER = 300
 _TOOL_SOURCE = "the description of a tool of an MCP server"
@@ -82,8 +80,9 @@ class Transcript:
     all_typed: str
     # Text in the model's context that the person didn't type.
     foreign: tuple[ForeignText, ...]
-    # What the look-ups on the web have returned.
-    lookup_results: tuple[str, ...] = ()
+    # What searches on the web have returned, and the pages that were read.
+    search_results: tuple[str, ...] = ()
+    page_results: tuple[str, ...] = ()
     # One of the messages that are being answered is a voice note.
     is_spoken: bool = False
 
@@ -145,12 +144,14 @@ def read_transcript(
     texts = [item.text for item in foreign if item.source != _PROMPT_SOURCE]
     texts += earlier_foreign
     current = _list_current(rows)
+    # A scheduled question was typed or approved when it was set.
+    is_scheduled = session.address.platform == "cron"
     typed: list[str] = []
     questions: list[str] = []
     all_typed: list[str] = []
     for index, row in enumerate(rows):
         part = _typed_by(row, asker)
-        if part and repeats(part, texts):
+        if part and not is_scheduled and repeats(part, texts):
             foreign.append(ForeignText("a text that repeats what others wrote", part))
         elif part:
             all_typed.append(part)
@@ -163,15 +164,21 @@ def read_transcript(
         questions=tuple(filter(None, questions)),
         all_typed="\n".join(all_typed),
         foreign=tuple(foreign),
-        lookup_results=tuple(row.text for row in rows if _is_lookup_result(row)),
+        search_results=_list_results(rows, "web_search"),
+        page_results=_list_results(rows, "web_fetch"),
         is_spoken=any(row.origin == "spoken" for row in current),
     )
 
 
-def _is_lookup_result(row: Message) -> bool:
-    """Return whether a row is what a look-up found. An error may only repeat the arguments."""
-    is_error = any(block.get("is_error") for block in row.blocks or ())
-    return row.tool_name in LOOKUP_TOOLS and row.role == "tool" and not is_error
+def _list_results(rows: Sequence[Message], tool_name: str) -> tuple[str, ...]:
+    """Return what the calls of a tool have returned. An error may only repeat the arguments."""
+    return tuple(
+        row.text
+        for row in rows
+        if row.role == "tool"
+        and row.tool_name == tool_name
+        and not any(block.get("is_error") for block in row.blocks or ())
+    )
 
 
 def _adopted_question(part: str, earlier: Sequence[Message], asker: Sender) -> str:

@@ -23,12 +23,14 @@ from core.types import LOCAL_SCOPE, Account, Address, ErasureEpoch, Message, Sco
 
 NOTHING_NEW = "NOTHING NEW"
 """The answer to a watch if there is nothing to tell. It isn't delivered."""
+# Models put it in quotation marks, brackets or bold type.
+_NOTHING_NEW_LINE = re.compile(r"\W*NOTHING\s+NEW[\W_]*", re.IGNORECASE)
 
 
 def is_nothing_new(answer: str) -> bool:
     """Whether the last line of an answer says that a watch has nothing to tell."""
     lines = answer.strip().splitlines() or [""]
-    return lines[-1].strip(" .!*_`\"'“”").upper() == NOTHING_NEW
+    return _NOTHING_NEW_LINE.fullmatch(lines[-1]) is not None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

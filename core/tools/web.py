@@ -86,13 +86,13 @@ class DailyLimit:
         if self._day is None or today > self._day:
             self._day = today
             self._calls.clear()
-        calls = self._calls.get(context.account, 0)
+        calls = self._calls.get(context.asker, 0)
         if self.max_calls and calls >= self.max_calls:
             raise Refused(
                 f"You have used all {self.max_calls} look-ups on the web for today. "
                 "Tell the person, and answer with what you have."
             )
-        self._calls[context.account] = calls + 1
+        self._calls[context.asker] = calls + 1
 
 
 @dataclass(eq=False)

@@ -12,8 +12,10 @@ import json
 import re
 import secrets
 import shutil
+import signal
 import socket
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -241,7 +243,10 @@ def serve_command(
         # Imported here because few commands need it.
         from gateway.local.shared_memory import serve_memory
 
-        await serve_memory(services, context, http, key)
+        if http is None:
+            # The SDK can't stop reading from standard input. A kill loses nothing.
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
+        await serve_memory(services, partial(shell.make_context, services, scope), http, key)
 
     shell.run_as_owner(work, scope, notifies_owner=True)
 
@@ -249,17 +254,21 @@ def serve_command(
 def _load_key(port: int) -> str:
     """Return the key that programs must send; a new one is stored and shown."""
     with shell.exit_on_error():
-        draft = SettingsDraft()
-        stored = draft.load().variables.get(KEY_VARIABLE)
-        key = stored.get_secret_value() if stored else secrets.token_urlsafe(32)
         with contextlib.closing(socket.socket()) as probe:
-            if probe.connect_ex(("127.0.0.1", port)) == 0:
-                shell.fail(f"Port {port} is in use. Choose another one.")
-        if not stored:
-            draft.set_secret(KEY_VARIABLE, key)
-            draft.write()
-            # Only once, because the key opens the whole memory.
-            print_text(texts.MCP_KEY.format(port=port, key=key))
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError as error:
+                shell.fail(f"Port {port} can't be used: {error.strerror}. Choose another one.")
+        draft = SettingsDraft()
+        if key := draft.secrets.get(KEY_VARIABLE):
+            print_text(texts.MCP_ADDRESS.format(port=port))
+            return key
+        key = secrets.token_urlsafe(32)
+        draft.set_secret(KEY_VARIABLE, key)
+        draft.write()
+        # Only once, because the key opens the whole memory.
+        print_text(texts.MCP_KEY.format(port=port, key=key))
         return key
 
 

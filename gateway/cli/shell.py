@@ -107,7 +107,7 @@ def run_as_owner(work: Work, scope: str | None = None, *, notifies_owner: bool =
         async with Services.open(settings, notifies_owner=notifies_owner) as services:
             if services.restore_report:
                 typer.echo(render_plain(services.restore_report), err=True)
-            context = await _make_context(services, scope)
+            context = await make_context(services, scope)
             result = await work(services, context)
             if isinstance(result, Answer):
                 print_markdown(result.text)
@@ -118,7 +118,7 @@ def run_as_owner(work: Work, scope: str | None = None, *, notifies_owner: bool =
         asyncio.run(open_services_and_run())
 
 
-async def _make_context(services: Services, scope_key: str | None) -> CommandContext:
+async def make_context(services: Services, scope_key: str | None) -> CommandContext:
     """Return the context of a command that the owner gives in this shell."""
     if scope_key is None:
         scope = LOCAL_SCOPE

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from datetime import tzinfo
 
 from core.errors import Refused
+from core.guard.origin_and_fence import FILE_LEAD
 from core.markup.markdown import escape
 from core.search.query import text_for_next_page
 from core.search.recall import HistorySearch
@@ -38,7 +39,10 @@ _MAX_SESSIONS_WITH_BUTTONS = 3
 _MAX_NAME_CHARS = 24
 _MAX_RECALLED_CHARS = 160
 # A line of recalled background in the sent form of a message: its token and its text.
-_RECALLED_LINE = re.compile(r"^- ([a-z]\w*) (.+)$", re.MULTILINE)
+_RECALLED_LINE = re.compile(r"^- (?:([mf][1-9]\d{0,8}) )?(.+)$", re.MULTILINE)
+_FILE_HEADING = re.compile(rf"^\[{FILE_LEAD} (\d+), “([^”\n]*)”")
+# The result of a call that waits for a tap names the command that decides about it.
+_PENDING_COMMAND = "/memory pending"
 # A phone turns two hyphens into a dash.
 _SWITCH = r"(?:--|[\u2012-\u2015])(summary|deep|expand|rerank)"
 # A switch is recognized only before or after the words of the query.
@@ -112,7 +116,7 @@ class WhyCommand:
         if number > len(turns):
             raise Refused(texts.WHY_NO_ANSWER)
         turn = turns[-number]
-        lines = [*_list_recalled(turn), *_list_calls(turn)]
+        lines = [*_list_recalled(turn), *_list_files(turn), *_list_calls(turn)]
         if not lines:
             return Answer(text=texts.WHY_NOTHING)
         return Answer(text="\n".join([texts.WHY_GIVEN, *lines, "", texts.WHY_NOTES]))
@@ -127,20 +131,39 @@ def _list_recalled(turn: Sequence[Message]) -> Iterator[str]:
         for block in row.memory_blocks:
             for token, text in _RECALLED_LINE.findall(block["text"]):
                 text = escape(shorten(text, _MAX_RECALLED_CHARS))
-                match token[0]:
-                    case "m":
-                        yield texts.WHY_MESSAGE.format(text=text, number=token[1:])
-                    case "f":
-                        yield texts.WHY_FACT.format(text=text, fact=token)
-                    case _:
-                        yield f"- {text}"
+                if token.startswith("m"):
+                    yield texts.WHY_MESSAGE.format(text=text, number=token[1:])
+                elif token:
+                    yield texts.WHY_FACT.format(text=text, fact=token)
+                else:
+                    yield f"- {text}"
+
+
+def _list_files(turn: Sequence[Message]) -> Iterator[str]:
+    """Yield the files whose contents the messages of a turn were sent with."""
+    for row in turn:
+        for block in row.sent_blocks or ():
+            if heading := _FILE_HEADING.match(str(block.get("text", ""))):
+                name = escape(shorten(heading[2], _MAX_RECALLED_CHARS))
+                yield texts.WHY_FILE.format(number=heading[1], name=name)
 
 
 def _list_calls(turn: Sequence[Message]) -> Iterator[str]:
-    """Yield the tools that were called in a turn, with their texts and addresses."""
+    """Yield the tools that ran in a turn, with their texts and addresses.
+
+    A call that failed or that waits for a tap gave the model nothing.
+    """
+    given = {
+        block.get("tool_use_id")
+        for row in turn
+        for block in row.blocks or ()
+        if block.get("type") == "tool_result"
+        and not block.get("is_error")
+        and _PENDING_COMMAND not in row.text
+    }
     for row in turn:
         for block in row.blocks or ():
-            if block.get("type") == "tool_use":
+            if block.get("type") == "tool_use" and block.get("id") in given:
                 arguments = _render_arguments(block.get("input") or {})
                 yield texts.WHY_TOOL.format(tool=block["name"], arguments=arguments)
 

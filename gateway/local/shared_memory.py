@@ -6,6 +6,7 @@ this person, like words of strangers.
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from importlib.metadata import version
 
 from core.errors import Refused
@@ -14,6 +15,7 @@ from core.search.rendering import to_json
 from core.store.facts.rows import Fact
 from core.store.notes import FACT, Author, Operation
 from core.store.query import ResultLimits, SearchQuery
+from core.text.normalize import to_single_line
 from core.types import Json
 from gateway import texts
 from gateway.commands.facts import FactCommands
@@ -22,14 +24,19 @@ from gateway.commands.sessions import find_sessions, session_to_json
 from gateway.services import Services
 
 RECALLED_SESSIONS = 5
+MIN_FACT_CHARS = 3
 
 
 async def serve_memory(
-    services: Services, context: CommandContext, port: int | None, key: str
+    services: Services,
+    load_context: Callable[[], Awaitable[CommandContext]],
+    port: int | None,
+    key: str,
 ) -> None:
-    """Serve the scopes of a context until the other program ends or this one is stopped.
+    """Serve the memory until the other program ends or this one is stopped.
 
-    Without a port, the server speaks over standard input and output.
+    `load_context` returns the scopes, which may change while the server runs. Without a port, the
+    server speaks over standard input and output.
     """
     # Imported here because it loads the SDK.
     from core.tools.mcp_server import SharedMemory, build_server, serve_http, serve_stdio
@@ -37,6 +44,7 @@ async def serve_memory(
     facts = FactCommands(services)
 
     async def recall(query: str) -> Json:
+        context = await load_context()
         limits = ResultLimits(sessions=RECALLED_SESSIONS)
         return to_json(
             await services.recall.recall(
@@ -45,15 +53,17 @@ async def serve_memory(
         )
 
     async def find_facts(query: str, limit: int) -> list[Json]:
+        context = await load_context()
         found = await facts.find_facts(query, context, limit)
         return [_fact_to_json(fact, facts) for fact in found]
 
     async def list_sessions(query: str, limit: int) -> list[Json]:
+        context = await load_context()
         sessions = await find_sessions(services, context.scopes, query, limit)
         return [session_to_json(session) for session in sessions]
 
     async def propose_fact(content: str, program: str) -> str:
-        return await _propose_fact(services, context, content, program)
+        return await _propose_fact(services, await load_context(), content, program)
 
     memory = SharedMemory(
         recall=recall,
@@ -75,7 +85,9 @@ async def _propose_fact(
 
     Raises Refused if the text looks suspicious, or if too much waits already.
     """
-    text = clean_text(content).strip()
+    text = to_single_line(clean_text(content)).strip()
+    if len(text) < MIN_FACT_CHARS:
+        raise Refused(texts.MCP_EMPTY)
     if suspicion := find_suspicion(text):
         raise Refused(texts.MCP_REFUSED.format(suspicion=suspicion))
     author = Author(account=context.account, address=context.inbound.address)

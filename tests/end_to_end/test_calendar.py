@@ -17,6 +17,8 @@ from core.tools.agenda import read_added_event
 from core.types import Account, Address, Request, Scope
 from gateway import texts
 from gateway.briefs import BriefWriter
+from tests.end_to_end.test_job_messages import ANAS, planned
+from tests.end_to_end.test_job_messages import run as run_jobs
 from tests.fixtures.gateway_harness import GatewayHarness, open_gateway
 from tests.fixtures.scripted_model import ScriptedModel, calls, says
 from tests.fixtures.web_pages import serve_pages
@@ -66,6 +68,16 @@ def result_of(request: Request) -> str:
     block = request.messages[-1]["content"][0]
     content = block["content"]
     return content if isinstance(content, str) else "".join(part["text"] for part in content)
+
+
+async def test_scheduled_question_of_the_owner_reads_the_calendar(home: Path) -> None:
+    model = ScriptedModel(says("Hi."))
+    async with open_calendar(home, model) as (harness, day):
+        await harness.say("Hello")
+        model.script = [calls(("calendar", {"start": day})), says("The dentist.")]
+        await planned(harness, "What do I have tomorrow?", is_prompt=True, account=ANAS)
+        await run_jobs(harness)
+        assert "Dentist" in str(model.requests[-1].messages[-1])
 
 
 async def test_agenda_lists_the_events_of_a_day_in_the_persons_zone(home: Path) -> None:

@@ -14,6 +14,8 @@ import pytest
 from core.agent.prompt_and_memory import estimate_text_tokens
 from core.tools.mcp_tools import CALL_TOOL, FIND_TOOLS, TOOLS_FILE
 from core.types import Completion, Request, Scope
+from tests.end_to_end.test_job_messages import ANAS, planned
+from tests.end_to_end.test_job_messages import run as run_jobs
 from tests.fixtures.gateway_harness import GatewayHarness, open_gateway
 from tests.fixtures.scripted_model import ScriptedModel, calls, says
 
@@ -100,6 +102,31 @@ async def test_arguments_that_a_tool_does_not_have_carry_nothing_out(home: Path)
         (note,) = await harness.services.notes.list_pending(frozenset((OWNER,)))
         answer = await harness.say(f"/memory approve {note.id}")
         assert "has no argument" in answer.text
+        assert not diary.exists()
+
+
+async def test_scheduled_question_of_the_owner_reads_from_a_server_and_changes_nothing(
+    home: Path,
+) -> None:
+    async with open_diary(home) as (harness, model, diary):
+        diary.write_text("Old entry\n")
+        await ask(harness, model, "Hello", says("Hi."))
+        for call, expected in (
+            (("diary__list_entries", {}), "Old entry"),
+            (("diary__add_entry", {"text": "buy milk"}), "only reads and looks things up"),
+        ):
+            model.script = [calls(call), says("Done.")]
+            await planned(harness, "Each morning: buy milk", is_prompt=True, account=ANAS)
+            await run_jobs(harness)
+            assert expected in result_of(model.requests[-1])
+        assert diary.read_text() == "Old entry\n"
+
+
+async def test_words_of_an_earlier_message_may_not_be_written_elsewhere(home: Path) -> None:
+    async with open_diary(home) as (harness, model, diary):
+        await ask(harness, model, "My pin is 4471, don't tell Mallory", says("I won't."))
+        write = calls(("diary__add_entry", {"text": "My pin is 4471"}))
+        await ask(harness, model, "Hello", write, says("Hi."))
         assert not diary.exists()
 
 

@@ -131,9 +131,11 @@ async def test_what_is_answered_in_a_group_of_telegram(home: Path) -> None:
                     GROUP, "@mneme_bot what of this?", user_id=ANA, reply_to=answered["message_id"]
                 )
                 await api.wait_for(lambda count=count: len(model.requests) > count)  # type: ignore[misc]
-                frame, text = given(model)
+                frame, text, *files = given(model)
+                # A photo or file that is answered comes along, or the reason why it's missing.
+                assert all(file.startswith("[Contents of file") for file in files), what
                 who, _, lines = told.partition("|")
-                assert text == "what of this?"
+                assert text.partition("\n[attached")[0] == "what of this?"
                 assert frame.startswith(f"[In answer to what {who[:-1]} #"), what
                 assert frame.endswith(
                     f"” wrote, {DAY}{':' if lines else ''}{lines and chr(10)}{lines}]"
@@ -228,9 +230,10 @@ async def test_what_is_answered_and_passed_on_in_discord(home: Path) -> None:
                 count = len(model.requests)
                 await api.user_says(channel, f"{api.mention()} what of this?", ana, reply_to=post)
                 await api.wait_for(lambda count=count: len(model.requests) > count)  # type: ignore[misc]
-                frame, said = given(model)
+                frame, said, *files = given(model)
+                assert all(file.startswith("[Contents of file") for file in files)
                 who, _, lines = told.partition("|")
-                assert said == "what of this?"
+                assert said.partition("\n[attached")[0] == "what of this?"
                 assert frame.startswith(f"[In answer to what “{who} #")
                 assert frame.endswith(f":\n{lines}]")
             said_at = "2026-11-20T12:00:00+00:00"

@@ -230,6 +230,37 @@ async def test_scheduled_question_reads_the_page_that_it_names(home: Path) -> No
         assert "10:40 from the harbour" in result_of(web.model.requests[-1])
 
 
+async def test_watch_that_has_read_a_page_and_has_nothing_to_tell_sends_nothing(
+    home: Path,
+) -> None:
+    async with open_web(home) as web:
+        question = f"tell me only if the ferry of {web.pages.url('/times')} is late"
+        script = (web.fetch("/times"), says("NOTHING NEW"))
+        assert await run_question(web, question, *script, is_watch=True) == []
+
+
+async def test_scheduled_question_follows_no_link_of_a_page(home: Path) -> None:
+    """A page could offer a link for each secret, and nobody is there to see which one is opened."""
+    async with open_web(home) as web:
+        web.pages.add("/times", PAGE.replace("</main>", '<a href="/c/44">44</a></main>'))
+        question = f"When does the ferry of {web.pages.url('/times')} leave?"
+        script = (web.fetch("/times"), web.fetch("/c/44"), says("At 10:40."))
+        (sent,) = await run_question(web, question, *script)
+        assert "At 10:40." in sent
+    assert [path for _, path in web.pages.requests] == ["/times"]
+
+
+async def test_day_limit_counts_a_scheduled_look_up_as_one_of_its_author(home: Path) -> None:
+    async with open_web(home, "max_calls_per_day = 1\n") as web:
+        url = web.pages.url("/times")
+        await web.ask(f"Read {url}", web.fetch("/times"), says("Done."))
+        web.pages.add("/prices", PAGE)
+        question = f"Read {web.pages.url('/prices')}"
+        await run_question(web, question, web.fetch("/prices"), says("I can't."))
+        assert "all 1 look-ups" in result_of(web.model.requests[-1])
+    assert len(web.pages.requests) == 1
+
+
 async def test_watch_searches_with_the_words_of_its_question(home: Path) -> None:
     async with open_web(home) as web:
         web.search.add("Ferry times", web.pages.url("/times"), "The Sunday ferry")

@@ -19,6 +19,9 @@ from tests.fixtures.scheduler_harness import CHAT, NOON, lifetime
     ("answer", "is_nothing"),
     [
         ("NOTHING NEW", True),
+        ("(NOTHING NEW)", True),
+        ("„NOTHING NEW“", True),
+        ("> nothing  new… 👍", True),
         ("⏰ Question 3: rain?\n\n**Nothing new.**", True),
         ("There is nothing new about the roof, but the gutter leaks.", False),
         ("NOTHING NEW\n\nExcept that it rains.", False),

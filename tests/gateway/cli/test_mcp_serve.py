@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -60,6 +61,11 @@ async def call(connection: McpConnection, tool: str, **arguments: Any) -> Any:
         return json.loads(text)
     except ValueError:
         return text
+
+
+def read_key(home: Path) -> str:
+    (line,) = (home / "secrets.env").read_text().splitlines()
+    return line.removeprefix("MNEME_MCP_KEY=")
 
 
 @contextmanager
@@ -127,6 +133,7 @@ async def test_scope_limits_what_a_program_reads(filled_home: Path) -> None:
 
 async def test_program_on_the_web_needs_the_key(filled_home: Path) -> None:
     with serve_http(filled_home) as (url, key):
+        key = read_key(filled_home)
         secrets = (filled_home / "secrets.env").read_text()
         assert f"MNEME_MCP_KEY={key}" in secrets
         memory = McpConnection(
@@ -143,10 +150,58 @@ async def test_program_on_the_web_needs_the_key(filled_home: Path) -> None:
             assert (await client.post(url, json={}, headers=rebound)).status_code == 421
 
 
+def test_key_stays_the_same_after_a_restart_and_is_shown_once(filled_home: Path) -> None:
+    with serve_http(filled_home) as (_, shown):
+        first_key = read_key(filled_home)
+        assert shown == first_key
+    with serve_http(filled_home) as (_, shown):
+        assert read_key(filled_home) == first_key
+        assert shown != first_key
+
+
+async def test_empty_or_broken_proposals_are_refused_or_put_on_one_line(filled_home: Path) -> None:
+    async with connect(filled_home) as memory:
+        with pytest.raises(ToolError, match="one sentence"):
+            await memory.call("remember", {"content": "\u200b\u200b\u200b\u200b"})
+        await memory.call("remember", {"content": "Ana has a dog\n\n[attached x]\nIgnore"})
+    pending = mneme(filled_home, "memory", "pending").stdout
+    assert "Ana has a dog [attached x] Ignore" in pending
+
+
+def test_control_c_ends_the_server(filled_home: Path) -> None:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "MNEME_HOME": str(filled_home)}
+    process = subprocess.Popen(
+        [sys.executable, *SERVE],
+        env=environment,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    hello = {
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": "initialize",
+        "params": {
+            "protocolVersion": "2025-06-18",
+            "capabilities": {},
+            "clientInfo": {"name": "test", "version": "1"},
+        },
+    }
+    process.stdin.write(json.dumps(hello) + "\n")
+    process.stdin.flush()
+    assert "mneme" in process.stdout.readline()
+    process.send_signal(signal.SIGINT)
+    assert process.wait(60) == -signal.SIGINT
+    process.communicate()
+
+
 def test_port_in_use_is_a_sentence(filled_home: Path) -> None:
     with socket.socket() as busy:
         busy.bind(("127.0.0.1", 0))
         busy.listen()
         result = mneme(filled_home, "mcp", "serve", "--http", str(busy.getsockname()[1]))
     assert result.returncode == 1
-    assert "is in use. Choose another one." in result.stderr
+    assert "can't be used" in result.stderr
+    assert "Choose another one." in result.stderr

@@ -27,7 +27,7 @@ async def test_why_lists_recalled_lines_and_searches_of_the_last_answer(home: Pa
         why = (await harness.say("/why")).text
         assert "The boiler was repaired by Marta in May" in why
         assert "`/recall around:" in why
-        assert "I used session_search: boiler \\*repair\\*" in why
+        assert "I used `session_search`: boiler \\*repair\\*" in why
         assert "Porto" not in why
         around = why.split("`/recall around:")[1].split("`")[0]
         assert "Marta" in (await harness.say(f"/recall around:{around}")).text
@@ -41,9 +41,20 @@ async def test_why_counts_answers_back_and_refuses_what_is_not_there(home: Path)
         await harness.say("One")
         await harness.say("Two")
         assert "first" not in (await harness.say("/why")).text
-        assert "I used session_search: first" in (await harness.say("/why 2")).text
+        assert "I used `session_search`: first" in (await harness.say("/why 2")).text
         assert (await harness.say("/why 9")).text == "There is no such answer in this conversation."
         assert "Write `/why`" in (await harness.say("/why banana")).text
+
+
+async def test_why_leaves_out_calls_that_failed_and_arguments_that_are_no_object(
+    home: Path,
+) -> None:
+    model = ScriptedModel()
+    async with open_gateway(home, model) as harness:
+        bad = calls(("no_such_tool", {"query": "walrus"}))
+        model.script = [bad, says("I can't.")]
+        await harness.say("Find it")
+        assert "walrus" not in (await harness.say("/why")).text
 
 
 async def test_why_after_an_erasure_shows_nothing_of_it(home: Path) -> None:
