@@ -77,13 +77,18 @@ def suggest_name(name: str, known_names: Sequence[str]) -> str:
     same = [known for known in known_names if known.rpartition(".")[2] == last]
     if len(same) == 1:
         return same[0]
-    matches = difflib.get_close_matches(name, same, 1, _MIN_SIMILARITY)
-    if matches:
-        return matches[0]
+    similar = find_similar_name(name, same)
+    if similar:
+        return similar
     # Of several, the option of a whole table rather than that of one server in it.
     least_depth = min((known.count(".") for known in same), default=0)
     outermost = [known for known in same if known.count(".") == least_depth]
     if len(outermost) == 1:
         return outermost[0]
+    return find_similar_name(name, known_names)
+
+
+def find_similar_name(name: str, known_names: Sequence[str]) -> str:
+    """Return the known name that is spelt most like `name`, or "" if none is similar."""
     matches = difflib.get_close_matches(name, known_names, 1, _MIN_SIMILARITY)
     return matches[0] if matches else ""

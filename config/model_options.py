@@ -8,7 +8,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationInfo,
+    field_validator,
+)
+from pydantic_core import PydanticCustomError
 
 from config.field_types import (
     Amount,
@@ -19,6 +27,7 @@ from config.field_types import (
     OptionalWebAddress,
     Seconds,
 )
+from config.locating import find_similar_name
 
 # The server of models whose names have no server.
 DEFAULT_SERVER = "anthropic"
@@ -57,16 +66,36 @@ class ModelServer(_Section):
     successors: Mapping[str, str] = {}
 
 
+def _check_server(name: str, info: ValidationInfo) -> str:
+    """Check the server in front of a model's name. The texts are in problems.toml."""
+    server, slash, model = name.partition("/")
+    servers = info.data.get("servers")
+    if not slash or servers is None:
+        return name
+    if server not in servers:
+        similar = find_similar_name(server, list(servers))
+        kind = "similar_server" if similar else "unknown_server"
+        details = {"server": server, "model": model, "similar": similar, "name": name}
+        raise PydanticCustomError(kind, "{name}", details)
+    if not model:
+        raise PydanticCustomError("no_model_name", "{server}", {"server": server})
+    return name
+
+
+ModelName = Annotated[Name, AfterValidator(_check_server)]
+
+
 class ModelOptions(_Section):
-    chat: Name
-    # The models that answer instead, in this order, if the chat model is out of reach.
-    fallbacks: Annotated[tuple[Name, ...], Field(strict=False)]
-    # Further models that `/model` offers.
-    choices: Annotated[tuple[Name, ...], Field(strict=False)]
-    helper: Name
-    # Further helper models that `/model helper` offers.
-    helper_choices: Annotated[tuple[Name, ...], Field(strict=False)]
+    # The names of models are checked against the servers, so these come first.
     servers: Mapping[ModelServerName, ModelServer]
+    chat: ModelName
+    # The models that answer instead, in this order, if the chat model is out of reach.
+    fallbacks: Annotated[tuple[ModelName, ...], Field(strict=False)]
+    # Further models that `/model` offers.
+    choices: Annotated[tuple[ModelName, ...], Field(strict=False)]
+    helper: ModelName
+    # Further helper models that `/model helper` offers.
+    helper_choices: Annotated[tuple[ModelName, ...], Field(strict=False)]
     max_tokens: Count
     window_tokens: Annotated[int, Field(ge=8000, le=10**8)]
     windows: Mapping[str, Annotated[int, Field(ge=8000, le=10**8)]]

@@ -543,14 +543,15 @@ def _complete_model_names(model: dict[str, Any]) -> None:
     if not isinstance(chat, str):
         # The mistake is reported for the chat model only.
         chat = DEFAULT_SERVER
-    server = chat.partition("/")[0]
-    small = get_table(get_table(model, "servers"), server).get("helper")
+    server, _, name = chat.partition("/")
+    servers = get_table(model, "servers")
+    small = get_table(servers, server).get("helper")
     if small:
         model["helper"] = f"{server}/{small}"
-    elif "/" in chat:
+    elif name and server in servers:
         model["helper"] = chat
     else:
-        model["helper"] = get_table(get_table(model, "servers"), DEFAULT_SERVER).get("helper")
+        model["helper"] = get_table(servers, DEFAULT_SERVER).get("helper")
 
 
 def _merge(options: dict[str, Any], own_options: Mapping[str, Any]) -> None:
@@ -597,5 +598,5 @@ def _describe_problem(detail: Any) -> str:
         if suggestion:
             return f"{path}: isn't a known option; did you mean {suggestion}?"
     if template:
-        return f"{path}: {template.format(path=path, error=context.get('error'))}"
+        return f"{path}: {template.format(path=path, **context)}"
     return f"{path}: {str(detail['msg']).removeprefix('Input ')}"

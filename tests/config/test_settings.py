@@ -395,6 +395,34 @@ def test_server_of_a_model_is_the_known_name_in_front(
     assert load(home, "").model.split_name(name) == parts
 
 
+@pytest.mark.parametrize(
+    ("toml", "path", "words"),
+    [
+        ('chat = "openia/gpt-6-sol"', "chat", 'no server "openia"; did you mean openai/gpt-6-sol?'),
+        ('chat = ["claude-opus-5-5", "olama/q"]', "fallbacks[0]", "did you mean ollama/q?"),
+        ('choices = ["mistrl/large"]', "choices[0]", "did you mean mistral/large?"),
+        ('helper = "grok/x"', "helper", "did you mean groq/x?"),
+        ('helper_choices = ["deepsek/x"]', "helper_choices[0]", "did you mean deepseek/x?"),
+        ('chat = "Qwen/Qwen4-8B"', "chat", "write anthropic/Qwen/Qwen4-8B"),
+        ('chat = "ollama/"', "chat", "write the name of a model behind ollama/"),
+    ],
+)
+def test_model_of_an_unknown_server_is_a_mistake_with_the_server_that_was_meant(
+    home: Path, toml: str, path: str, words: str
+) -> None:
+    found = problems(home, f"[model]\n{toml}\n")
+    assert list(found) == [f"model.{path}"]
+    assert words in found[f"model.{path}"]
+
+
+def test_misspelt_name_of_an_own_server_is_a_mistake_too(home: Path) -> None:
+    own = "[model.servers.attic]\napi = 'chat-completions'\nurl = 'http://10.0.0.5:8000/v1'\n"
+    found = problems(home, f"[model]\nchat = 'atic/qwen'\n{own}")
+    assert found == {"model.chat": 'there is no server "atic"; did you mean attic/qwen?'}
+    assert load(home, f"[model]\nchat = 'attic/a/b'\n{own}").model.chat == "attic/a/b"
+    assert load(home, "[model]\nchat = 'anthropic/Qwen/Q'\n").model.chat == "anthropic/Qwen/Q"
+
+
 def test_list_of_chat_models_names_the_fallbacks(home: Path) -> None:
     settings = load(home, "[model]\nchat = ['ollama/qwen4', 'claude-opus-5-5']\n")
     assert settings.model.chat_models == ("ollama/qwen4", "claude-opus-5-5")

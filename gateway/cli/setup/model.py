@@ -218,7 +218,8 @@ def _try_and_set(setup: Setup, server: str, name: str) -> None:
     """
     setup.dialog.tell(_WORDS["trying"].format(name=name))
     asyncio.run(_probe(setup.draft.load(), server, name))
-    full_name = name if server == DEFAULT_SERVER else f"{server}/{name}"
+    has_prefix = server != DEFAULT_SERVER or "/" in name
+    full_name = f"{server}/{name}" if has_prefix else name
     current = setup.draft.own_options.get("model", {}).get("chat")
     others = current[1:] if isinstance(current, list) else []
     setup.set_option("model.chat", [full_name, *others] if others else full_name)
