@@ -234,6 +234,23 @@ def test_what_is_to_be_remembered_is_a_fact_whatever_it_is() -> None:
     assert (home.attribute, home.value, home.is_requested) == ("me|home", "porto", True)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Note that please",
+        "Note that, please!",
+        "Please note that for me, thanks",
+        "Remember: please",
+        "Recuerda, por favor",
+        "Souviens-toi, s'il te plaît",
+        "Запомни, пожалуйста",
+        "記住，谢谢",
+    ],
+)
+def test_request_without_anything_to_remember_is_no_fact(text: str) -> None:
+    assert list(extract_claims(text, NOW, ZONE)) == []
+
+
 def test_a_message_may_say_several_things() -> None:
     found = extract_claims(
         "My name is Joana and I live in Porto. My sister Ana lives in Braga, and I work at EDP.",
