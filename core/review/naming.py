@@ -62,9 +62,10 @@ class _Part:
 def names_subject(wish: Wish, subject: Subject) -> bool:
     """Return True if a wish names a thing, and no other thing of its kind.
 
-    A wish to plan something new names nothing that exists.
+    A wish to plan something new names nothing that exists. A wish for a later day isn't for now,
+    unless the day belongs to the thing, as in "cancel the dentist on Friday".
     """
-    if wish.table == "plan":
+    if wish.table == "plan" or (wish.later and not _states_day(subject, wish.later)):
         return False
     parts = _read_parts(wish)
     if not _may_mean_kind(wish, parts, subject.kind):
@@ -80,6 +81,11 @@ def names_subject(wish: Wish, subject: Subject) -> bool:
     if not content and has_kind and "all" in roles:
         return True
     return _names_by_words(wish, parts, content, subject)
+
+
+def _states_day(subject: Subject, day: str) -> bool:
+    """Return True if a thing's text contains the words of a day."""
+    return _compare(_PART.findall(day), subject.text)[0] > 0 and consists_of(day, subject.text)
 
 
 def mentions_subject(message: str, subject: Subject) -> bool:

@@ -41,6 +41,8 @@ _TABLES = {
     Effect.REMOVE: ("remove", "stated"),
     Effect.PLAN: ("plan", "resume"),
 }
+# The tables of frames by which something ends.
+_END_TABLES = frozenset({"remove", "weaken", "stated"})
 _ALL_TABLES = ("remove", "weaken", "stated", "doubt", "change", "plan", "resume")
 _NAMES = {
     "german": "de",
@@ -110,6 +112,8 @@ class Wish:
     is_object_first: bool
     # The sentence, as typed.
     sentence: str
+    # A later day that comes first or last. It names the thing, or the wish isn't for now.
+    later: str = ""
 
 
 def find_wishes(
@@ -156,8 +160,11 @@ def may_hold_wish(message: str, effect: Effect) -> bool:
 
     Hearsay, words that take a wish back, a condition, "don't delete", a question that asks the
     assistant for nothing, words before a colon that ask for nothing, and items of a list speak
-    against it. A wish to remove or pause something needs a word such as "over" or "delete".
+    against it. A wish to remove or pause something needs a word such as "over" or "delete". What a
+    language without a table says isn't known, so it holds none.
     """
+    if _is_in_other_language(message):
+        return False
     languages = find_languages(message)
     for line in message.splitlines():
         if _BULLET.match(line):
@@ -169,6 +176,35 @@ def may_hold_wish(message: str, effect: Effect) -> bool:
         return True
     plain = to_plain(_mask_quotations(message)[0])
     return any(_has_end(plain, language) for language in languages)
+
+
+def _is_in_other_language(message: str) -> bool:
+    """Return True if a message is probably in a language without a table.
+
+    A text in Latin letters is, too, if it denies something, and contains no other common word.
+    """
+    plain = to_plain(message)
+    if _other_words().search(plain) or _other_letters().search(message.casefold()):
+        return True
+    languages = find_languages(message)
+    if not languages <= _LATIN or not _has_marker(plain, "denial", _LATIN):
+        return False
+    for language in _LATIN:
+        plain = _marker(language, "denial").sub(" ", plain)
+    is_known = any(_marker(language, "ends").search(plain) for language in languages)
+    is_known = is_known or any(_verbs_to_end(language).search(plain) for language in languages)
+    return not is_known and not any(_count_common_words(plain).values())
+
+
+@cache
+def _other_words() -> re.Pattern[str]:
+    words = language_data("wishes", "core.review")["others"]["words"]
+    return re.compile(rf"(?<!\w)(?:{_to_plain_frame(words)})(?!\w)")
+
+
+@cache
+def _other_letters() -> re.Pattern[str]:
+    return re.compile(f"[{language_data('wishes', 'core.review')['others']['letters']}]")
 
 
 def is_dictated(text: str, message: str) -> bool:
@@ -222,7 +258,9 @@ def _verbs_to_end(language: str) -> re.Pattern[str]:
         if match:
             verbs |= {verb for verb in (match[1] or match[2]).split("|") if verb}
     joined = "|".join(sorted(map(re.escape, verbs), key=len, reverse=True))
-    is_spaced = language not in UNSPACED_LANGUAGES and language not in ("ko", "tr")
+    if language == "tr":
+        return re.compile(rf"(?<!\w)(?:{joined})")
+    is_spaced = language not in UNSPACED_LANGUAGES and language != "ko"
     return re.compile(rf"(?<!\w)(?:{joined})(?!\w)" if is_spaced else f"(?:{joined})")
 
 
@@ -289,7 +327,16 @@ def _find_in_sentence(
             words = match.words
             for quotation in quotations:
                 words = words.replace(_MASK, quotation, 1)
-            wishes.append(Wish(words, match.table, match.language, match.is_object_first, sentence))
+            wishes.append(
+                Wish(
+                    words,
+                    match.table,
+                    match.language,
+                    match.is_object_first,
+                    sentence,
+                    match.later,
+                )
+            )
     return wishes
 
 
@@ -324,6 +371,17 @@ def to_plain(text: str) -> str:
     return " ".join(_NOT_A_WORD.sub(" ", plain).split())
 
 
+def _count_common_words(text: str) -> dict[str, int]:
+    """Return for each language in Latin letters how many of its common words a text contains."""
+    words = [word for word in words_of(text.casefold()) if len(word) > 1]
+    counts = {"en": sum(word in stop_words() for word in words)}
+    for name, language in _NAMES.items():
+        known = sum(word in latin_stop_words(name) for word in words)
+        letters = sum(letter in _LETTERS[language] for letter in text.casefold())
+        counts[language] = known + letters
+    return counts
+
+
 def find_languages(text: str) -> frozenset[str]:
     """Return the languages that a text may be in. English is always among them.
 
@@ -333,12 +391,7 @@ def find_languages(text: str) -> frozenset[str]:
     for language, script in _SCRIPTS:
         if script.search(text):
             return frozenset({language, "en"})
-    words = [word for word in words_of(text.casefold()) if len(word) > 1]
-    counts = {"en": sum(word in stop_words() for word in words)}
-    for name, language in _NAMES.items():
-        known = sum(word in latin_stop_words(name) for word in words)
-        letters = sum(letter in _LETTERS[language] for letter in text.casefold())
-        counts[language] = known + letters
+    counts = _count_common_words(text)
     most = max(counts.values())
     if most == 0:
         return _LATIN
@@ -359,6 +412,7 @@ class _Match:
     language: str
     words: str
     is_object_first: bool
+    later: str
 
 
 def _match(
@@ -386,9 +440,31 @@ def _match_table(text: str, table: str, language: str, *, is_offer: bool) -> _Ma
             if match is None:
                 continue
             words = " ".join(filter(None, match.groups()))
-            if not (is_object_first and _has_marker(words, "denial", (language,))):
-                return _Match(table, language, words, is_object_first)
+            is_end = table in _END_TABLES
+            if (is_end or is_object_first) and _has_marker(words, "denial", (language, "en")):
+                continue
+            later = (_find_later(text, language) or _find_later(words, language)) if is_end else ""
+            return _Match(table, language, words, is_object_first, later)
     return None
+
+
+def _find_later(text: str, language: str) -> str:
+    """Return a later day that comes first or last, as in "tomorrow" but not "until tomorrow"."""
+    match = _later_pattern(language).search(text)
+    return (match["last"] or match["first"]) if match and match["until"] is None else ""
+
+
+@cache
+def _later_pattern(language: str) -> re.Pattern[str]:
+    gap = _gap(language)
+    data = language_data("wishes", "core.review")[language]
+    later, until = ("|".join(map(_to_plain_frame, data[name])) for name in ("later", "until"))
+    leads = _join_phrases(language, ("lead", "request"))
+    polite = rf"(?:{gap}(?:{_join_phrases(language, ('tail',))})){{0,{MAX_TAILS}}}"
+    edge = r"(?<!\w)" if gap else ""
+    last = rf"{edge}(?P<until>(?:{until}){gap})?(?P<last>{later}){polite}$"
+    first = rf"^(?:(?:{leads}){gap}){{0,{MAX_LEADS}}}(?P<first>{later}){gap and '(?= )'}"
+    return re.compile(f"{last}|{first}")
 
 
 def _list_bodies(text: str, language: str, leads: re.Pattern[str]) -> list[str]:
@@ -498,7 +574,7 @@ def _marker(language: str, name: str) -> re.Pattern[str]:
     joined = "|".join(words) if isinstance(words, list) else words
     joined = _to_plain_frame(joined)
     is_spaced = language not in UNSPACED_LANGUAGES and not (
-        language == "ko" and name in ("hearsay", "request")
+        language == "ko" and name in ("hearsay", "request", "denial")
     )
     return re.compile(rf"(?<!\w)(?:{joined})(?!\w)" if is_spaced else joined)
 
