@@ -79,11 +79,14 @@ class _Connection:
 class JsonService:
     """A client for a service that speaks JSON."""
 
-    def __init__(self, name: str, url: str, headers: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, name: str, url: str, headers: Mapping[str, str] | None = None, setting: str = ""
+    ) -> None:
         """Check the URL. The first call opens the connection.
 
         `name` is the name of the service in errors. `headers` are sent with every call and may
-        contain a key. Raises ConfigError if the URL is invalid or contains a key.
+        contain a key. Raises ConfigError if the URL is invalid or contains a key. This error names
+        `setting`, which is the `url` of the memory `name` by default.
         """
         self.name = name
         try:
@@ -92,9 +95,9 @@ class JsonService:
         except httpx.InvalidURL:
             is_address = False
         if not is_address or self.url.userinfo or self.url.query or self.url.fragment:
+            setting = setting or f"url of the memory {name}"
             raise ConfigError(
-                f"The url of the memory {name} should be an address like https://host, without a "
-                "key."
+                f"The {setting} should be an address like https://host, without a key."
             )
         self._headers = {
             "Accept": "application/json",

@@ -50,6 +50,7 @@ class Embedder:
             f"the server for {service}'s embeddings",
             options.embedder_url or other_url,
             {"Authorization": f"Bearer {key}"} if key else {},
+            f"embedder_url of the memory {service}",
         )
 
     async def embed(self, texts: Sequence[str]) -> list[list[float]]:
@@ -103,6 +104,7 @@ class JsonModel:
             f"the server of {service}'s model",
             url,
             {"Authorization": f"Bearer {key}"} if key else {},
+            f"llm_url of the memory {service}",
         )
 
     async def complete(self, messages: Sequence[Json]) -> Json:

@@ -391,6 +391,7 @@ class _LibraryEngine:
             "the server for mem0's embeddings",
             options.embedder_url or options.llm_url,
             {"Authorization": f"Bearer {key}"} if key else {},
+            f"{'embedder_url' if options.embedder_url else 'llm_url'} of the memory mem0",
         )
         request = {
             "model": options.embedder_model,
