@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -12,8 +14,12 @@ from core.errors import ConfigError, ToolError
 from core.memory.plugins import Plugins
 from core.types import Scope
 from tests.fixtures.provider_contract import SAID
-from tests.fixtures.provider_harness import ANA, BEN, harness
+from tests.fixtures.provider_harness import ANA, BEN, harness, provider
+from tests.services.doubles.double import running
+from tests.services.registry import SERVICES
+from tests.services.test_zep import forget
 
+LANGCHAIN = SERVICES["langchain"]
 pytestmark = pytest.mark.slow
 needs_library = pytest.mark.skipif(
     find_spec("langgraph") is None, reason="LangGraph is not here: `make services` has it"
@@ -68,6 +74,54 @@ async def test_erased_text_is_not_left_in_the_file(home: Path) -> None:
 
 
 @needs_library
+async def test_embeddings_of_a_forgotten_text_are_deleted(home: Path) -> None:
+    file = home / "providers" / "langchain" / "store.db"
+    async with (
+        running(double := LANGCHAIN.double()),
+        harness(home, [LANGCHAIN.made(home, double)], timeout_s=60) as one,
+        one.working(),
+    ):
+        await one.turn(SAID)
+        await one.turn("Our boat is called Molly.")
+        await one.carried(2)
+        assert _count_rows(file) == (2, 2)
+        await forget(one, SAID)
+        await one.carried(3)
+        assert len(double.texts()) == _count_rows(file)[1] == 1
+        assert "Molly" in (await one.recalled("what is the boat called?"))[0]
+
+
+@needs_library
+async def test_embeddings_that_an_earlier_version_left_are_deleted_at_the_start(
+    home: Path,
+) -> None:
+    file = home / "providers" / "langchain" / "store.db"
+    async with running(double := LANGCHAIN.double()):
+        async with (
+            harness(home, [LANGCHAIN.made(home, double)], timeout_s=60) as one,
+            one.working(),
+        ):
+            await one.turn(SAID)
+            await one.turn("Our boat is called Molly.")
+            await one.carried(2)
+        with closing(sqlite3.connect(file)) as connection, connection:
+            connection.execute("DELETE FROM store WHERE CAST(value AS TEXT) LIKE '%Porto%'")
+        assert _count_rows(file) == (1, 2)
+        for service in (LANGCHAIN.made(home, double), made(home)):
+            async with harness(home, [service], timeout_s=60) as one:
+                await one.memory.externals["langchain"].call(60, "is_available")
+            assert _count_rows(file) == (1, 1)
+
+
+def _count_rows(file: Path) -> tuple[int, int]:
+    """Count the texts and the embeddings in the file."""
+    with closing(sqlite3.connect(file)) as connection:
+        (texts,) = connection.execute("SELECT count(*) FROM store").fetchone()
+        (embeddings,) = connection.execute("SELECT count(*) FROM store_vectors").fetchone()
+    return texts, embeddings
+
+
+@needs_library
 async def test_tool_deletes_only_what_the_person_may_see(home: Path) -> None:
     async with harness(home, [made(home)]) as one, one.working():
         await one.turn(SAID)
@@ -89,6 +143,14 @@ async def test_tool_deletes_only_what_the_person_may_see(home: Path) -> None:
         assert await one.recalled(SAID) == []
 
 
+@needs_library
+def test_documented_vector_store_without_a_server_for_embeddings_says_what_is_missing(
+    home: Path,
+) -> None:
+    with pytest.raises(ConfigError, match="embedder_url is missing"):
+        provider(home, "vectors", {}, {})
+
+
 @pytest.mark.skipif(find_spec("langgraph") is not None, reason="its library is here")
 def test_missing_library_is_named_with_the_command_that_installs_it(home: Path) -> None:
     with pytest.raises(ConfigError, match=r"pip install \"mneme-gateway\[langchain\]\""):
@@ -100,7 +162,10 @@ def test_missing_library_is_named_with_the_command_that_installs_it(home: Path) 
     [
         ({"url": "redis://host"}, "should be an address like postgresql://"),
         ({"url": "postgresql://ana:secret@host/db"}, "should have no password"),
-        ({"embedder_url": "not an address"}, "should be an address like https://"),
+        (
+            {"embedder_url": "not an address"},
+            r"^The embedder_url of the memory langchain should be an address like https://",
+        ),
         ({"embedder_url": "http://key@host"}, "without a key"),
         ({"namespace": "a/b"}, "namespace should be"),
     ],

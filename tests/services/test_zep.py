@@ -3,7 +3,9 @@ two deployments."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from importlib.util import find_spec
 from pathlib import Path
@@ -13,7 +15,9 @@ import pytest
 
 from core.errors import ConfigError
 from core.memory.plugins import Plugins
+from core.memory.provider import Forgotten
 from core.memory.service import RemoteMemory, RemoteService, SyncItem, format_memory
+from core.store.notes import NoteChange
 from tests.fixtures.provider_contract import SAID
 from tests.fixtures.provider_harness import ANA, ProviderHarness, harness
 from tests.services.doubles.double import running
@@ -91,6 +95,57 @@ async def test_fact_that_another_message_tells_too_stays(zep: ZepDouble, home: P
         assert set(zep.episodes) <= set(edge["episode_uuids"])
 
 
+@pytest.mark.parametrize("is_at_once", [True, False])
+async def test_fact_goes_when_every_message_that_told_it_is_forgotten(
+    zep: ZepDouble, home: Path, is_at_once: bool
+) -> None:
+    async with harness(home, [CLOUD.made(home, zep)]) as one, one.working():
+        await one.turn(f"  {SAID}")
+        await one.turn(SAID)
+        await one.carried(2)
+        batches = [(SAID, f"  {SAID}")] if is_at_once else [(SAID,), (f"  {SAID}",)]
+        for texts in batches:
+            await forget(one, *texts)
+        await one.watch.until(lambda: not zep.episodes)
+        assert set(one.ends) == {"done"}
+        assert zep.texts() == []
+        assert await one.recalled(SAID) == []
+
+
+async def test_fact_in_two_parts_of_a_turn_goes_with_the_turn(zep: ZepDouble, home: Path) -> None:
+    provider = CLOUD.made(home, zep)
+    assert isinstance(provider, RemoteService)
+    async with harness(home, [provider]) as one:
+        own = one.memory.externals["zep"]
+        await own.call(20, "is_available")
+        lines = [("user", SAID), ("assistant", "x" * 8_900), ("user", SAID)]
+        item = SyncItem(key="a" * 32, kind="turn", lines=lines, at=NOW)  # type: ignore[arg-type]
+        await own._run(lambda: provider.sync_item(ANA, item))
+        (edge,) = zep.edges.values()
+        assert len(edge["episode_uuids"]) == len(zep.episodes) == 2
+        (entry,) = provider.record.find_entries(provider.space(ANA), mark="")
+        assert await own._run(lambda: provider.holds(entry))
+        await own._run(lambda: provider.erase_all([entry]))
+        assert zep.texts() == []
+        assert zep.episodes == {}
+
+
+async def test_fact_that_only_deleted_messages_told_counts_as_held(
+    zep: ZepDouble, home: Path
+) -> None:
+    provider = CLOUD.made(home, zep)
+    assert isinstance(provider, RemoteService)
+    async with harness(home, [provider]) as one:
+        own = one.memory.externals["zep"]
+        await own.call(20, "is_available")
+        for key in ("a" * 32, "b" * 32):
+            item = SyncItem(key=key, kind="turn", lines=[("user", SAID)], at=NOW)
+            await own._run(lambda item=item: provider.sync_item(ANA, item))
+        entries = provider.record.find_entries(provider.space(ANA), mark="")
+        zep.episodes.clear()
+        assert await own._run(lambda: provider.holds(entries[0]))
+
+
 async def test_episode_without_facts_yet_is_deleted_when_it_has_them(
     zep: ZepDouble, home: Path
 ) -> None:
@@ -151,6 +206,53 @@ async def test_graphiti_marks_a_fact_that_a_later_one_ended(home: Path) -> None:
 
 
 @needs_library
+@pytest.mark.parametrize("kind", ["turn", "note"])
+async def test_graphiti_forgets_what_is_still_being_added(home: Path, kind: str) -> None:
+    item = SyncItem(key="a" * 32, kind="turn", lines=[("user", SAID)], at=NOW)
+    note = NoteChange(id=1, scope=ANA, target="user", action="add", at=NOW, after=SAID)
+    removal = replace(note, id=2, action="remove", before=SAID, after=None)
+    async with running(LIBRARY.double()) as double:
+        provider = LIBRARY.made(home, double)
+        assert isinstance(provider, RemoteService)
+
+        async def add() -> None:
+            if kind == "turn":
+                await provider.sync_item(ANA, item, messages=[1])
+            else:
+                await provider.on_memory_write(note)
+
+        async def erase() -> None:
+            if kind == "turn":
+                await provider.on_forget(Forgotten(scope=ANA, messages=(1,)))
+            else:
+                await provider.on_memory_write(removal)
+
+        async def finish_additions() -> None:
+            await asyncio.gather(*provider._engine._additions.values())  # type: ignore[attr-defined]
+
+        async with harness(home, [provider], timeout_s=60) as one:
+            own = one.memory.externals["zep"]
+            await own.call(60, "is_available")
+            double.is_asked.clear()
+            double.fault = "hanging"
+            addition = asyncio.create_task(own._run(add))
+            await double.is_asked.wait()
+            # The outbox gives up, but the addition continues.
+            addition.cancel()
+            await asyncio.wait([addition])
+            erasure = asyncio.create_task(own._run(erase))
+            # An erasure that doesn't wait for the addition ends meanwhile.
+            await asyncio.wait([erasure], timeout=0.5)
+            double.fault = "well"
+            double.may_go.set()
+            await erasure
+            await own._run(finish_additions)
+            assert double.texts() == []
+            assert await one.recalled(SAID) == []
+        assert provider.record.find_entries(provider.space(ANA), [1], [1]) == []
+
+
+@needs_library
 async def test_graphiti_reports_nothing_to_its_makers(home: Path) -> None:
     async with (
         running(LIBRARY.double()) as double,
@@ -176,7 +278,14 @@ def test_missing_library_is_named_with_the_command_that_installs_it(home: Path) 
         ({"deployment": "server"}, "should be cloud or graphiti"),
         ({"deployment": "cloud"}, "needs the key"),
         ({"deployment": "graphiti"}, "needs llm_url"),
-        ({"deployment": "graphiti", "llm_url": "a", "graph_url": "b"}, "should be an address"),
+        (
+            {"deployment": "graphiti", "llm_url": "a", "graph_url": "b"},
+            "^The llm_url of the memory zep should be an address",
+        ),
+        (
+            {"deployment": "graphiti", "llm_url": "http://a", "embedder_url": "b"},
+            "^The embedder_url of the memory zep should be an address",
+        ),
         (
             {"deployment": "graphiti", "llm_url": "http://a", "graph_url": "kuzu://b"},
             "graph_url of zep should begin with",

@@ -206,8 +206,7 @@ class GraphitiEngine:
 
     async def _add(self, space: str, item: SyncItem) -> Sequence[str]:
         if item.is_retry:
-            for episode in await self.find_episodes(space, item.key):
-                await self.delete_episode(space, episode)
+            await self.delete_episodes(space, await self.find_episodes(space, item.key))
         from graphiti_core.nodes import EpisodeType
 
         with _translate_errors():
@@ -227,7 +226,22 @@ class GraphitiEngine:
         rows = await self._query(space, query, {"space": space, "key": key})
         return [row["uuid"] for row in rows]
 
-    async def delete_episode(self, space: str, episode: str) -> None:
+    async def finish_addition(self, key: str) -> None:
+        """Wait for an addition that still runs, so that what it stores can be deleted.
+
+        It isn't cancelled, because Kuzu would go on with its query. If the caller gives up, the
+        next call waits again.
+        """
+        addition = self._additions.get(key)
+        if addition is not None:
+            await asyncio.wait([addition])
+            self._additions.pop(key, None)
+
+    async def delete_episodes(self, space: str, episodes: Sequence[str]) -> None:
+        for episode in episodes:
+            await self._delete_episode(space, episode)
+
+    async def _delete_episode(self, space: str, episode: str) -> None:
         """Delete an episode, and the facts and people that no other episode mentions."""
         from graphiti_core.errors import EdgesNotFoundError, NodeNotFoundError
         from graphiti_core.nodes import EpisodicNode
@@ -258,8 +272,14 @@ class GraphitiEngine:
                 await node.load_name_embedding(driver)
                 await node.save(driver)
 
-    async def has_facts(self, space: str, episode: str) -> bool:
-        """Return whether the graph has facts that the episode bears out."""
+    async def has_facts(self, space: str, episodes: Sequence[str]) -> bool:
+        """Return whether the graph has facts that one of the episodes bears out."""
+        for episode in episodes:
+            if await self._has_facts(space, episode):
+                return True
+        return False
+
+    async def _has_facts(self, space: str, episode: str) -> bool:
         query = "match ()-[r:RELATES_TO]->() where $uuid in r.episodes return r.uuid limit 1"
         if self._is_embedded:
             query = (

@@ -6,7 +6,7 @@ of them. That takes the cloud some time, and only then can an episode be deleted
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -114,31 +114,51 @@ class CloudEngine:
             return []
         return [text_of(episode, "uuid") for episode in await self._list_episodes(graph, key)]
 
-    async def delete_episode(self, space: str, episode: str) -> None:
-        """Delete an episode and the facts that no other episode bears out.
+    async def finish_addition(self, key: str) -> None:
+        """Do nothing: an addition ends with its call."""
 
-        Raises DeliveryError while the cloud's model hasn't read the episode, because its facts
+    async def delete_episodes(self, space: str, episodes: Sequence[str]) -> None:
+        """Delete the episodes of an item and the facts that no other episode bears out.
+
+        Raises DeliveryError while the cloud's model hasn't read one of them, because its facts
         would appear after the deletion.
         """
         graph = await self._find_graph(space)
         if graph is None:
             return
-        path = f"/graphs/{segment(graph)}/episodes/{segment(episode)}"
-        known = await self._http.call("GET", path, missing=None)
-        if isinstance(known, dict) and known.get("processed") is False:
-            raise DeliveryError("zep has not made facts of it yet", retry_after_s=PENDING_RETRY_S)
-        for edge in await self._list_edges(graph, episode):
-            if _sources_of(edge) <= {episode}:
-                await self._delete_edge(graph, text_of(edge, "uuid"))
-        await self._http.call("DELETE", path, missing=None)
+        for episode in episodes:
+            known = await self._get_episode(graph, episode)
+            if isinstance(known, dict) and known.get("processed") is False:
+                raise DeliveryError(
+                    "zep has not made facts of it yet", retry_after_s=PENDING_RETRY_S
+                )
+        for edge in await self._list_own_edges(graph, episodes):
+            await self._delete_edge(graph, edge)
+        for episode in episodes:
+            await self._http.call("DELETE", _episode_path(graph, episode), missing=None)
 
-    async def has_facts(self, space: str, episode: str) -> bool:
-        """Return whether the cloud has facts that only this episode bears out."""
+    async def has_facts(self, space: str, episodes: Sequence[str]) -> bool:
+        """Return whether the cloud has facts that no other episode than these bears out."""
         graph = await self._find_graph(space)
-        if graph is None:
-            return False
-        edges = await self._list_edges(graph, episode)
-        return any(_sources_of(edge) <= {episode} for edge in edges)
+        return graph is not None and bool(await self._list_own_edges(graph, episodes))
+
+    async def _list_own_edges(self, graph: str, episodes: Sequence[str]) -> Sequence[str]:
+        """Return the ids of the facts that these episodes bear out, and no other that exists."""
+        sources: dict[str, set[str]] = {}
+        for episode in episodes:
+            for edge in await self._list_edges(graph, episode):
+                sources[text_of(edge, "uuid")] = _sources_of(edge) - {*episodes}
+        return [edge for edge, others in sources.items() if not await self._exists(graph, others)]
+
+    async def _exists(self, graph: str, episodes: Collection[str]) -> bool:
+        """Return whether one of the episodes exists. A fact also names those that are deleted."""
+        for episode in episodes:
+            if await self._get_episode(graph, episode) is not None:
+                return True
+        return False
+
+    async def _get_episode(self, graph: str, episode: str) -> Any:
+        return await self._http.call("GET", _episode_path(graph, episode), missing=None)
 
     async def delete_fact(self, space: str, fact: str) -> bool:
         graph = await self._find_graph(space)
@@ -227,10 +247,14 @@ def _split(item: SyncItem) -> Sequence[str]:
     return parts
 
 
-def _sources_of(edge: Json) -> set[Any]:
+def _episode_path(graph: str, episode: str) -> str:
+    return f"/graphs/{segment(graph)}/episodes/{segment(episode)}"
+
+
+def _sources_of(edge: Json) -> set[str]:
     """Return the ids of the episodes that bear out a fact."""
     episodes = edge.get("episode_uuids")
-    return set(episodes) if isinstance(episodes, list) else set()
+    return {str(episode) for episode in episodes} if isinstance(episodes, list) else set()
 
 
 def _graph_of(user: Any) -> str:

@@ -126,12 +126,16 @@ class LangChain(RemoteService):
     async def _open_sqlite(self, folder: Path, index: Any) -> AsyncIterator[Any]:
         from langgraph.store.sqlite.aio import AsyncSqliteStore
 
-        from core.store.sqlite.opening import SECURE_DELETE
+        from core.store.sqlite.opening import FOREIGN_KEYS, SECURE_DELETE
 
         file = str(folder / "store.db")
         async with AsyncSqliteStore.from_conn_string(file, index=index) as store:
             # Deleted texts are overwritten, so that the file doesn't contain them any more.
             await store.conn.execute(SECURE_DELETE)
+            # Without this, the embeddings of a deleted text stay.
+            await store.conn.execute(FOREIGN_KEYS)
+            await store.setup()
+            await _delete_stray_embeddings(store.conn)
             yield store
 
     @asynccontextmanager
@@ -280,3 +284,15 @@ class LangChain(RemoteService):
             return False
         await self._call(self._store.adelete((space, kind), key))
         return True
+
+
+async def _delete_stray_embeddings(connection: Any) -> None:
+    """Delete the embeddings whose text is gone, which earlier versions left in the file."""
+    table = "SELECT 1 FROM sqlite_master WHERE name = 'store_vectors'"
+    async with connection.execute(table) as cursor:
+        if await cursor.fetchone() is None:
+            return
+    await connection.execute(
+        "DELETE FROM store_vectors WHERE NOT EXISTS (SELECT 1 FROM store "
+        "WHERE store.prefix = store_vectors.prefix AND store.key = store_vectors.key)"
+    )

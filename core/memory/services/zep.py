@@ -3,7 +3,7 @@
 Each scope is a user of its own in the cloud, and a group id in Graphiti. A turn becomes an episode
 with its time. Zep's model derives facts from it, some time later in the cloud. A fact has a time
 from which it holds, and one when it ended, which Mneme shows. Forgetting deletes the episode and
-the facts that no other episode bears out.
+the facts that no other episode bears out. An episode that is deleted doesn't count.
 """
 
 from __future__ import annotations
@@ -86,16 +86,13 @@ class Zep(RemoteService):
         return await self._engine.add(space, item)
 
     async def erase(self, entry: Entry) -> None:
-        for episode in await self._find_episodes(entry):
-            await self._engine.delete_episode(entry.space, episode)
+        await self._engine.finish_addition(entry.key)
+        await self._engine.delete_episodes(entry.space, await self._find_episodes(entry))
 
     async def holds(self, entry: Entry) -> bool:
         if await self._engine.find_episodes(entry.space, entry.key):
             return True
-        for episode in entry.remote or ():
-            if await self._engine.has_facts(entry.space, episode):
-                return True
-        return False
+        return await self._engine.has_facts(entry.space, entry.remote or ())
 
     async def _find_episodes(self, entry: Entry) -> Sequence[str]:
         """Return the ids of the episodes of an item, also of those with an unknown id."""

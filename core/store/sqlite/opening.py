@@ -38,6 +38,9 @@ To begin with an empty memory on purpose, delete this file and state.db.
 SECURE_DELETE = "PRAGMA secure_delete = ON"
 """Makes SQLite overwrite deleted text with zeros."""
 
+FOREIGN_KEYS = "PRAGMA foreign_keys = ON"
+"""Makes SQLite also delete the rows that belong to a deleted row, in a schema that says so."""
+
 CHECKPOINT_PAGES = 1_500
 """When the log has this many pages of 4 KB, SQLite copies them into the file.
 
