@@ -149,6 +149,10 @@ class ModelOptions(_Section):
         server, _ = self.split_name(name)
         return frozenset((*self.servers[server].lacks, *self.lacks.get(name, ())))
 
+    def forgets_lacks(self, name: str) -> bool:
+        """Return True if the settings say that a model lacks nothing, whatever was learnt."""
+        return self.lacks.get(name) == ()
+
     def find_successor(self, name: str) -> str:
         """Return the model that replaces a retired model, or "" if the settings don't say."""
         server, model = self.split_name(name)

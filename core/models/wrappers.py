@@ -445,6 +445,9 @@ class LearnedLimits(Protocol):
     async def save_lack(self, model: str, ability: Ability) -> None:
         """Remember that a model can't use something."""
 
+    async def forget_lacks(self, model: str) -> None:
+        """Forget what the server of a model has refused for it."""
+
     async def load_window(self, model: str) -> int | None:
         """Return the size of a model's window that a refusal named, in tokens, or None."""
 
@@ -648,6 +651,8 @@ class ModelRouter:
             raise ModelFailure("no_key", names=names, status=401, model=name)
         lacks = self._options.known_lacks(name)
         if self._limits is not None:
+            if self._options.forgets_lacks(name):
+                await self._limits.forget_lacks(name)
             lacks |= await self._limits.load_lacks(name)
         effort = self._options.effort_of(name)
         route = _Route(client=client, model=model, effort=effort, lacks=lacks)

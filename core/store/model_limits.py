@@ -43,6 +43,11 @@ class ModelLimits:
 
         await self._database.write(write)
 
+    async def forget_lacks(self, model: str) -> None:
+        """Forget what a model can't use, so that it is asked for everything again."""
+        statement = "DELETE FROM state_meta WHERE key = :key"
+        await self._database.execute(statement, {"key": _lacks_key(model)})
+
     async def load_window(self, model: str) -> int | None:
         """Return the size of a model's window that a refusal named, in tokens, or None."""
         tokens = await self._database.read(lambda connection: _read(connection, _window_key(model)))

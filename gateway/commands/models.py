@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from config.model_options import Ability
 from core.errors import Refused
 from core.types import Answer, Command, Scope
 from gateway import texts
@@ -56,7 +57,7 @@ class ModelCommands:
         current = options.keep_name(context.session.model)
         others = [name for name in options.offered_models if name != current]
         text = texts.MODEL_SHOWN.format(model=current)
-        lacks = options.known_lacks(current) | await self._limits.load_lacks(current)
+        lacks = await self._load_lacks(current)
         if lacks:
             names = ", ".join(texts.table("ABILITIES")[ability] for ability in sorted(lacks))
             text += f" {texts.MODEL_LACKS.format(abilities=names)}"
@@ -76,6 +77,13 @@ class ModelCommands:
         listed = ", ".join(f"`/model {argument}`" for argument in arguments)
         text = f"{text} {texts.OTHER_MODELS.format(models=listed)}"
         return Answer(text=text, buttons=tuple(buttons))
+
+    async def _load_lacks(self, name: str) -> frozenset[Ability]:
+        """Return what a model can't use, by the settings and by what was learnt."""
+        lacks = self._options.known_lacks(name)
+        if self._options.forgets_lacks(name):
+            return lacks
+        return lacks | await self._limits.load_lacks(name)
 
     async def _load_helper(self, context: CommandContext) -> str:
         """Return the helper model of the conversation."""

@@ -214,3 +214,74 @@ async def test_refusal_about_something_else_is_an_error_as_before(home: Path) ->
         with pytest.raises(ModelError, match="invalid schema"):
             await asker.ask(build_request(tools=(TOOL,)))
     assert len(api.requests) == 1
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "Invalid image: animated images are not supported.",
+        "The API does not support images larger than 20 MB.",
+        "webp images are not supported",
+        "The model does not support images of this size.",
+        "Only image/png and image/jpeg are supported.",
+        "Invalid parameter: tools[3].function.parameters has an unsupported keyword",
+        "1 request validation error: field required (tools.4.function.name)",
+        "Invalid type for parameter tools[0].type",
+        "This model does not support tools with more than 128 parameters.",
+        "The API does not support functions named with a dot.",
+    ],
+)
+async def test_refusal_of_one_picture_or_one_tool_teaches_nothing(
+    home: Path, database: Database, words: str
+) -> None:
+    limits = ModelLimits(database)
+    request = build_request([text_block("What?"), PICTURE])
+    async with (
+        ChatApi([ModelReply.fail(400, words)]) as api,
+        asking(api, load_options(home), limits) as asker,
+    ):
+        with pytest.raises(ModelError, match="refused the request"):
+            await asker.ask(request)
+    assert await limits.load_lacks(NAME) == frozenset()
+
+
+@pytest.mark.parametrize(
+    ("words", "ability"),
+    [
+        ("This model does not support images.", "pictures"),
+        ("gemma doesn't support image input", "pictures"),
+        ("Images are not supported by this model", "pictures"),
+        ("image input is not supported - hint: you may need the mmproj", "pictures"),
+        ("Invalid content type. image_url is only supported by certain models.", "pictures"),
+        ("The model doesn't support vision", "pictures"),
+        ("registry.example/library/gemma does not support tools", "tools"),
+        ("Unrecognized request argument supplied: tools", "tools"),
+        ("Unsupported parameter: 'tools' is not supported with this model.", "tools"),
+        ("Tools are not supported for this model", "tools"),
+        ("`tool calling` is not supported with this model", "tools"),
+        ('"auto" tool choice requires --enable-auto-tool-choice', "tools"),
+    ],
+)
+async def test_refusal_of_all_pictures_or_all_tools_is_learnt(
+    home: Path, database: Database, words: str, ability: str
+) -> None:
+    limits = ModelLimits(database)
+    request = build_request([text_block("What?"), PICTURE])
+    async with (
+        ChatApi([ModelReply.fail(400, words), "One."]) as api,
+        asking(api, load_options(home), limits) as asker,
+    ):
+        assert (await asker.ask(request)).text.endswith("One.")
+    assert await limits.load_lacks(NAME) == {ability}
+
+
+async def test_empty_list_in_the_settings_removes_what_was_learnt(
+    home: Path, database: Database
+) -> None:
+    limits = ModelLimits(database)
+    await limits.save_lack(NAME, "tools")
+    options = load_options(home, f'lacks = {{ "{NAME}" = [] }}')
+    async with ChatApi(["One."]) as api, asking(api, options, limits) as asker:
+        assert (await asker.ask(build_request())).text == "One."
+    assert api.requests[0]["tools"]
+    assert await limits.load_lacks(NAME) == frozenset()

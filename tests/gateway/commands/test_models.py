@@ -161,3 +161,10 @@ async def test_what_the_model_lacks_is_shown(home: Path) -> None:
         await harness.services.model_limits.save_lack("claude-sonnet-5-5", "tools")
         text = (await harness.say("/model")).text
         assert text.startswith("`claude-sonnet-5-5` answers here. It can't use pictures, tools.")
+
+
+async def test_what_the_settings_make_it_forget_is_not_shown(home: Path) -> None:
+    options = '[model]\nlacks = { "claude-sonnet-5-5" = [] }\n'
+    async with open_gateway(home, options=options) as harness:
+        await harness.services.model_limits.save_lack("claude-sonnet-5-5", "tools")
+        assert "can't use" not in (await harness.say("/model")).text
