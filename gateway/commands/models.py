@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from config.model_options import Ability
 from core.errors import Refused
-from core.types import Answer, Command, Scope
+from core.types import Answer, Button, Command, Scope
 from gateway import texts
 from gateway.commands.registry import CommandContext, load_specs, make_button
 from gateway.services import Services
@@ -40,6 +40,8 @@ class ModelCommands:
             raise Refused(texts.MODEL_BY_OWNER)
         first_word, _, rest = name.partition(" ")
         if first_word.lower() == HELPER_WORD:
+            if not rest.strip():
+                return await self._show_helper(context)
             return await self._choose_helper(rest.strip(), context)
         return await self._choose(name, context)
 
@@ -71,9 +73,7 @@ class ModelCommands:
             return Answer(text=text)
         buttons = [make_button(name, "model", name) for name in others]
         arguments = [*others, *(f"{HELPER_WORD} {name}" for name in other_helpers)]
-        for name in other_helpers:
-            label = texts.HELPER_BUTTON.format(model=name)
-            buttons.append(make_button(label, "model", f"{HELPER_WORD} {name}"))
+        buttons += map(_make_helper_button, other_helpers)
         listed = ", ".join(f"`/model {argument}`" for argument in arguments)
         text = f"{text} {texts.OTHER_MODELS.format(models=listed)}"
         return Answer(text=text, buttons=tuple(buttons))
@@ -84,6 +84,17 @@ class ModelCommands:
         if self._options.forgets_lacks(name):
             return lacks
         return lacks | await self._limits.load_lacks(name)
+
+    async def _show_helper(self, context: CommandContext) -> Answer:
+        """Name the model that helps here, with a button for each other one."""
+        helper = await self._load_helper(context)
+        others = [name for name in self._options.offered_helpers if name != helper]
+        text = texts.HELPER_SHOWN.format(model=helper)
+        if not others:
+            return Answer(text=f"{text} {texts.NO_OTHER_HELPER}")
+        listed = ", ".join(f"`/model {HELPER_WORD} {name}`" for name in others)
+        text = f"{text} {texts.OTHER_MODELS.format(models=listed)}"
+        return Answer(text=text, buttons=tuple(map(_make_helper_button, others)))
 
     async def _load_helper(self, context: CommandContext) -> str:
         """Return the helper model of the conversation."""
@@ -97,7 +108,7 @@ class ModelCommands:
 
         Raises Refused if the settings don't offer it.
         """
-        if name.lower() in ("", DEFAULT_WORD):
+        if name.lower() == DEFAULT_WORD:
             await self._helper_choices.choose(context.session, None)
             return Answer(text=texts.HELPER_SET.format(model=self._options.helper))
         model = _find(name, self._options.offered_helpers)
@@ -111,6 +122,11 @@ class ModelCommands:
             model = _find(name, self._options.offered_models)
         await self._conversations.set_model(context.session.id, model, context.epoch)
         return Answer(text=texts.MODEL_SET.format(model=model))
+
+
+def _make_helper_button(name: str) -> Button:
+    """Return the button that chooses a helper model."""
+    return make_button(texts.HELPER_BUTTON.format(model=name), "model", f"{HELPER_WORD} {name}")
 
 
 def _find(name: str, offered: Sequence[str]) -> str:

@@ -95,10 +95,19 @@ class SessionCommands:
         if session.is_incognito:
             return await self._switch_incognito("off", context)
         if session.messages == 0:
+            await self._drop_models(context)
             return Answer(text=texts.ALREADY_NEW)
         await self._tracker.end(session)
         title = texts.quote_title(session.title)
         return Answer(text=texts.NEW_SESSION.format(number=session.id, title=title))
+
+    async def _drop_models(self, context: CommandContext) -> None:
+        """Let the models of the settings answer and help in a conversation, as in a new one."""
+        session = context.session
+        chat = self._services.settings.model.chat
+        if session.model != chat:
+            await self._services.conversations.set_model(session.id, chat, context.epoch)
+        await self._services.helper_choices.choose(session, None)
 
     async def _set_title(self, arguments: str, context: CommandContext) -> Answer:
         """Set the title of the conversation. Without arguments, show its present title.

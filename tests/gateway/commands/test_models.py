@@ -168,3 +168,37 @@ async def test_what_the_settings_make_it_forget_is_not_shown(home: Path) -> None
     async with open_gateway(home, options=options) as harness:
         await harness.services.model_limits.save_lack("claude-sonnet-5-5", "tools")
         assert "can't use" not in (await harness.say("/model")).text
+
+
+async def test_choices_before_the_first_message_end_with_new_as_promised(home: Path) -> None:
+    options = OPTIONS + HELPERS.partition("\n")[2]
+    helper = ScriptedModel()
+    async with open_gateway(home, options=options, titles=helper) as harness:
+        await harness.say(f"/model {OTHER}")
+        await harness.say("/model helper qwen4")
+        assert (await harness.say("/new")).text.startswith("This conversation is already new.")
+        assert (await harness.say("/model")).text.startswith("`claude-sonnet-5-5` answers here.")
+        assert await ask_and_read_model(harness, "New?") == "claude-sonnet-5-5"
+        assert helper_of_last(helper, "title") == "claude-haiku-5-5"
+
+
+async def test_helper_without_a_name_is_shown_and_stays(home: Path) -> None:
+    async with open_gateway(home, options=HELPERS, titles=ScriptedModel()) as harness:
+        await harness.say("/model helper qwen4")
+        shown = await harness.say("/model helper")
+        assert shown.text == (
+            "`ollama/qwen4` helps with titles, summaries and facts. To change that: "
+            "`/model helper claude-haiku-5-5`, `/model helper openai/gpt-6-luna`"
+        )
+        assert shown.answer is not None
+        labels = [button.label for button in shown.answer.buttons]
+        assert labels == ["Helper: claude-haiku-5-5", "Helper: openai/gpt-6-luna"]
+        assert "`ollama/qwen4` helps" in (await harness.say("/model")).text
+
+
+async def test_helper_without_a_name_or_a_choice_is_shown_with_the_option(home: Path) -> None:
+    async with open_gateway(home) as harness:
+        assert (await harness.say("/model helper")).text == (
+            "`claude-haiku-5-5` helps with titles, summaries and facts. "
+            "Add others with `helper_choices` below [model] in mneme.toml."
+        )
