@@ -235,9 +235,14 @@ def _speaks_against(sentence: str, effect: Effect, languages: frozenset[str]) ->
     before, colon, _ = sentence.partition(":")
     if colon and not _asks_or_greets(before, languages):
         return True
-    if _has_marker(plain, "condition", languages):
+    if _depends(plain, languages):
         return True
     return any(_forbids(clause, languages) for clause, _ in _split_clauses(sentence, languages))
+
+
+def _depends(plain: str, languages: frozenset[str]) -> bool:
+    """Return True if a sentence asks for something only in some case, or not now."""
+    return any(_has_marker(plain, name, languages) for name in ("condition", "not_now"))
 
 
 def _forbids(clause: str, languages: frozenset[str]) -> bool:
@@ -285,7 +290,11 @@ def _is_doubtful(sentences: Sequence[str], index: int, languages: frozenset[str]
         if len(plain) <= MAX_SHORT_CHARS and _has_marker(plain, "hearsay", languages):
             return True
     following = sentences[index + 1 : index + 2]
-    return any(_has_marker(to_plain(sentence), "retract", languages) for sentence in following)
+    return any(
+        _has_marker(to_plain(sentence), name, languages)
+        for sentence in following
+        for name in ("retract", "not_now")
+    )
 
 
 def _asks_or_greets(sentence: str, languages: frozenset[str]) -> bool:
@@ -310,7 +319,7 @@ def _find_in_sentence(
     plain = to_plain(masked)
     if _has_marker(plain, "hearsay", languages) or _has_marker(plain, "retract", languages):
         return []
-    if effect is not Effect.PLAN and _has_marker(plain, "condition", languages):
+    if effect is not Effect.PLAN and _depends(plain, languages):
         return []
     is_question = masked.rstrip().endswith(("?", "\uff1f")) and not is_offer
     wishes: list[Wish] = []

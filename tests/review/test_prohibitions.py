@@ -106,6 +106,7 @@ def test_scorn_and_threat_behind_a_wish_take_it_back(typed: str) -> None:
     [
         ("Delete the insulin reminder tomorrow, not today", Effect.REMOVE),
         ("Later on, not now, delete the insulin reminder", Effect.REMOVE),
+        ("Delete the insulin reminder. Not now.", Effect.REMOVE),
         ("Delete the insulin reminder on Friday", Effect.REMOVE),
         ("Delete the insulin reminder tomorrow", Effect.REMOVE),
         ("Tomorrow delete the insulin reminder", Effect.REMOVE),
@@ -165,3 +166,15 @@ def test_prohibition_never_reaches_the_helper(typed: str) -> None:
 )
 def test_wish_in_free_words_of_a_known_language_may_reach_the_helper(typed: str) -> None:
     assert may_hold_wish(typed, Effect.REMOVE)
+
+
+@pytest.mark.parametrize(
+    "typed",
+    [
+        "Remind me tomorrow at 9 to call Ana, not today",
+        "Erinner mich morgen um 9 an Ana, nicht heute",
+        "Recuérdame mañana a las 9 llamar a Ana, hoy no",
+    ],
+)
+def test_wish_to_plan_for_another_day_than_today_stays_a_wish(typed: str) -> None:
+    assert find_wishes([typed], Effect.PLAN)
