@@ -247,7 +247,8 @@ async def measure(name: str, folder: Path, running: Running, sessions: int) -> M
     home.mkdir()
     services, own = list[MemoryProvider](), list[MemoryProvider]()
     if name in ENGINES:
-        services.append(Plugins(home).create_provider(name, running.options, running.variables))
+        service = ENGINES[name].name
+        services.append(Plugins(home).create_provider(service, running.options, running.variables))
 
     def builtins(database: Database, clock: RunningClock) -> Sequence[MemoryProvider]:
         model = None if name == BUILT_IN else _FactModel()
@@ -394,21 +395,27 @@ def report(sessions: int = SESSIONS) -> Iterator[str]:
         cells += [f"{one.p50_ms:.0f} / {one.p95_ms:.0f}", f"{one.told_s:.0f}{untold}"]
         cells += [f"{one.disk_mb:.0f} ({one.empty_mb:.0f})", f"{one.resident_mb:.0f}"]
         yield f"| {name} | {' | '.join(cells)} |"
-    known = {file.stem for file in PACKAGE.glob("[a-z]*.py")} - ENGINES.keys()
     missing += [
         f"{name} did not run: there is no engine of it in tests/services/engines"
-        for name in sorted(known)
+        for name in services_without_engine()
     ]
     yield from ("", *(f"* {one}" for one in missing))
 
 
+def services_without_engine() -> list[str]:
+    """Services that no engine in tests/services/engines runs."""
+    known = {file.stem for file in PACKAGE.glob("[a-z]*.py")}
+    return sorted(known - {engine.name for engine in ENGINES.values()})
+
+
 def _measured(name: str, sessions: int) -> Measured:
-    """In a process of its own; mem0's library in that of its environment."""
-    own = ROOT / name / "bin" / "python"
-    python = str(own) if name == "mem0" and own.exists() else sys.executable
+    """In a process of its own; a library in that of its environment."""
+    environment = ENGINES[name].environment if name in ENGINES else ""
+    own = ROOT / environment / "bin" / "python"
+    python = str(own) if environment and own.exists() else sys.executable
     command = [python, "-m", "tests.bench.services", name, str(sessions)]
-    environment = {**os.environ, "PYTHONPATH": str(PACKAGE.parents[2])}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    variables = {**os.environ, "PYTHONPATH": str(PACKAGE.parents[2])}
+    done = subprocess.run(command, env=variables, capture_output=True, text=True, check=False)
     try:
         return Measured(**json.loads(done.stdout.splitlines()[-1]))
     except (ValueError, IndexError):

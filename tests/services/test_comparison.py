@@ -3,11 +3,20 @@ finds it."""
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
-from tests.bench.services import BUILT_IN, WITH_HRR, WITH_MODEL, History, history, measure
+from tests.bench.services import (
+    BUILT_IN,
+    WITH_HRR,
+    WITH_MODEL,
+    History,
+    history,
+    measure,
+    services_without_engine,
+)
 from tests.services.engines.engine import Running
 
 
@@ -57,3 +66,17 @@ async def test_the_built_in_memory_is_measured(tmp_path: Path, name: str) -> Non
     assert (one.foreign, one.untold) == (0, 0)
     assert 0 < one.current <= 1
     assert one.resident_mb > 20
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(
+    find_spec("langgraph") is None, reason="LangGraph is not here: `make services` has it"
+)
+async def test_an_engine_with_another_name_than_its_service_is_measured(tmp_path: Path) -> None:
+    one = await measure("langchain by words", tmp_path, Running(options={}), 20)
+    assert set(one.found.values()) == {1.0}
+    assert (one.foreign, one.untold) == (0, 0)
+
+
+def test_services_without_an_engine_are_those_that_have_none_under_any_name() -> None:
+    assert services_without_engine() == ["honcho", "retaindb", "supermemory"]

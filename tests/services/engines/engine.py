@@ -56,7 +56,7 @@ class Running:
 @dataclass(frozen=True, kw_only=True)
 class Engine:
     """`missing` says why it cannot run here; empty where it can. `running` starts it, with files in
-    a folder."""
+    a folder. `environment` has the library that runs in Mneme's process, if it is one."""
 
     name: str
     missing: Callable[[], str]
@@ -64,6 +64,7 @@ class Engine:
     search_tool: str = ""
     add_tool: str = ""
     forget_tool: str = ""
+    environment: str = ""
 
 
 def installed(name: str, program: str) -> str:
@@ -353,6 +354,7 @@ _LANGCHAIN: Mapping[str, str] = {
     "search_tool": "langchain_search",
     "add_tool": "langchain_put",
     "forget_tool": "langchain_delete",
+    "environment": "libraries",
 }
 ENGINES: Mapping[str, Engine] = {
     "mem0": Engine(
@@ -362,6 +364,7 @@ ENGINES: Mapping[str, Engine] = {
         search_tool="mem0_search",
         add_tool="mem0_add",
         forget_tool="mem0_delete",
+        environment="mem0",
     ),
     "langchain": Engine(
         name="langchain",
@@ -385,6 +388,7 @@ ENGINES: Mapping[str, Engine] = {
         search_tool="zep_search",
         add_tool="zep_add",
         forget_tool="zep_delete",
+        environment="libraries",
     ),
     "hindsight": Engine(
         name="hindsight",
