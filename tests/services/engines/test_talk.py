@@ -43,8 +43,9 @@ async def test_a_talk_of_three_turns_with_a_kill_between_is_known_to_it_once(
         assert await say(process, SAID[2])
         await _left(process)
     async with chatting(home, **variables) as process, asyncio.timeout(90):
-        while (state := await _state(home, name, variables)) != "on, hybrid":
-            assert "given up" not in state
+        while (row := await _load_row(home, name, variables))["waiting"]:
+            assert not row["undelivered"]
+        assert (row["state"], row["mode"]) == ("on", "hybrid")
         await _left(process)
     async with harness(home, [subject.made(home)], 20) as one:
         for line in SAID:
@@ -92,7 +93,8 @@ async def _left(process: asyncio.subprocess.Process) -> None:
     assert process.returncode == 0, said.decode()
 
 
-async def _state(home: Path, name: str, variables: dict[str, str]) -> str:
-    """Of the service, as its owner reads it."""
+async def _load_row(home: Path, name: str, variables: dict[str, str]) -> dict[str, object]:
+    """What the owner's list says of a service."""
     listed = await asyncio.to_thread(good, home, "memory", "providers", "--json", **variables)
-    return str(json.loads(listed)["providers"][name])
+    rows: list[dict[str, object]] = json.loads(listed)["providers"]
+    return next(row for row in rows if row["name"] == name)
