@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
@@ -122,7 +122,6 @@ class Services:
         self.inbox = Inbox(database, clock, incognito, callbacks.on_dead_letter)
         self.conversations = Conversations(database, clock, incognito)
         self.embeddings = create_embeddings(settings, database)
-        self.web = create_web(settings)
         self.mcp = create_mcp(settings, self.people)
         self.calendars = create_calendars(settings)
         self.recall = Recall(database, clock, zone, self.embeddings)
@@ -168,6 +167,11 @@ class Services:
             self.skills,
             partial(remove_erased_files, self.files, self.media_folder),
         )
+
+    @cached_property
+    def web(self) -> WebAccess | None:
+        """The tools for the web. Created when first used, because few shell commands need them."""
+        return create_web(self.settings)
 
     async def load_preference(self, account: Account | None) -> Preference:
         """Return a person's preferences, which they may have set with any of their accounts."""
@@ -318,8 +322,10 @@ class Services:
             finally:
                 if services.embeddings is not None:
                     await services.embeddings.close()
-                if services.web is not None:
-                    await services.web.close()
+                # A process that has looked nothing up has no connections.
+                web = vars(services).get("web")
+                if web is not None:
+                    await web.close()
                 if services.mcp is not None:
                     await services.mcp.close()
 
