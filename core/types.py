@@ -452,6 +452,11 @@ class Message:
     usage: Usage | None = None
 
     @property
+    def sender_name(self) -> str:
+        """The display name of the sender, or ""."""
+        return self.sender.name if self.sender is not None else ""
+
+    @property
     def memory_blocks(self) -> tuple[Json, ...]:
         """The blocks of `sent_blocks` that memory added."""
         return tuple(block for block in self.sent_blocks or () if is_memory_block(block))

@@ -227,13 +227,14 @@ class MemoryReviewer:
             if change is None or len(notes) == MAX_PROPOSALS:
                 continue
             target, operation = change
+            own_words = extract_own_words(message.text, sender_name=message.sender_name)
             notes[change] = PendingNote(
                 account=account,
                 message_id=message.id,
                 scope=scope,
                 target=target,
                 operations=(operation,),
-                reason=f"you wrote “{shorten(extract_own_words(message.text), 80)}”",
+                reason=f"you wrote “{shorten(own_words, 80)}”",
                 at=self.clock.now(),
             )
         return list(notes.values())
@@ -281,7 +282,9 @@ def _render_messages(messages: Sequence[Message]) -> str:
     """Return the typed messages as lines of JSON."""
     lines = []
     for number, message in enumerate(messages, 1):
-        text = shorten(extract_own_words(message.text), MAX_MESSAGE_CHARS)
+        text = shorten(
+            extract_own_words(message.text, sender_name=message.sender_name), MAX_MESSAGE_CHARS
+        )
         fields = {"message": number, "on": f"{message.created_at:%Y-%m-%d}", "text": text}
         lines.append(json.dumps(fields, ensure_ascii=False))
     return "\n".join(lines)

@@ -156,4 +156,4 @@ def _has_nudge(turn: Sequence[Message]) -> bool:
 
 
 def _is_typed(row: Message) -> bool:
-    return row.origin == "typed" and bool(typed_part(row.text))
+    return row.origin == "typed" and bool(typed_part(row.text, sender_name=row.sender_name))

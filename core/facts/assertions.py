@@ -235,7 +235,9 @@ def resolve_subject(about: str, content: str, message: Message) -> str | None:
         return key
     # `about` is the sender's own name. It means another person with that name only if the message
     # contains the name.
-    names_other = AnalyzedText(extract_own_words(message.text)).has_name(about)
+    names_other = AnalyzedText(
+        extract_own_words(message.text, sender_name=message.sender_name)
+    ).has_name(about)
     return key if names_other else ME
 
 

@@ -172,7 +172,7 @@ class Evidence:
             message = self.messages[index]
             if sender is not None and message.sender is not None and message.sender.id != sender.id:
                 continue
-            own = extract_own_words(message.text)
+            own = extract_own_words(message.text, sender_name=message.sender_name)
             if with_doubtful:
                 own = self._add_doubtful(own, index)
             question = self._question_before(index)
@@ -189,12 +189,14 @@ class Evidence:
         These lines are left out unless the person's other messages are written in the same way.
         """
         message = self.messages[index]
-        whole = extract_own_words(message.text, with_doubtful=True)
+        whole = extract_own_words(message.text, with_doubtful=True, sender_name=message.sender_name)
         doubtful_text = whole.removeprefix(own).strip()
         if not doubtful_text:
             return own
         others = [
-            extract_own_words(self.messages[other].text)
+            extract_own_words(
+                self.messages[other].text, sender_name=self.messages[other].sender_name
+            )
             for other in self._typed_indexes
             if other != index and self.messages[other].sender == message.sender
         ]
@@ -274,7 +276,11 @@ class Evidence:
         return not names_others and missing_names <= set().union(*earlier_parts)
 
     def _own_words(self, index: int) -> AnalyzedText:
-        return self._analyze(extract_own_words(self.messages[index].text))
+        return self._analyze(
+            extract_own_words(
+                self.messages[index].text, sender_name=self.messages[index].sender_name
+            )
+        )
 
     def _question_before(self, index: int) -> str:
         """Return the question that a "yes" in a message would confirm, or ""."""

@@ -204,7 +204,8 @@ class FactReader:
         typed_messages = [
             message
             for message in typed_messages
-            if len(set(terms_of(extract_own_words(message.text)))) >= MIN_MESSAGE_TERMS
+            if len(set(terms_of(extract_own_words(message.text, sender_name=message.sender_name))))
+            >= MIN_MESSAGE_TERMS
         ]
         if not typed_messages:
             return []
@@ -259,7 +260,11 @@ class FactReader:
     def _apply_rules(self, messages: Sequence[Message]) -> list[Candidate]:
         candidates: list[Candidate] = []
         for message in messages:
-            claims = extract_claims(typed_part(message.text), message.created_at, self.zone)
+            claims = extract_claims(
+                typed_part(message.text, sender_name=message.sender_name),
+                message.created_at,
+                self.zone,
+            )
             candidates += [
                 Candidate(source=message, claim=claim, origin="rule") for claim in claims
             ]

@@ -111,13 +111,13 @@ def split_sentences(text: str) -> list[str]:
     return _SENTENCE_END.split(text)
 
 
-def extract_own_words(text: str, *, with_doubtful: bool = False) -> str:
+def extract_own_words(text: str, *, with_doubtful: bool = False, sender_name: str = "") -> str:
     """Return the part of a message that is in the sender's own words.
 
     Quotations, quoted lines, and text that the sender pastes as material ("translate this: …") are
     removed. Lines that may be pasted remain only `with_doubtful`.
     """
-    part = typed_part(text, with_doubtful=with_doubtful)
+    part = typed_part(text, with_doubtful=with_doubtful, sender_name=sender_name)
     lines = _QUOTATION.sub(" ", part).splitlines()
     own_lines = [line for line in lines if not line.lstrip().startswith(_QUOTING_LINE_STARTS)]
     own_text = "\n".join(own_lines).strip()

@@ -8,7 +8,8 @@ The origin says who wrote a text. In a person's message, the first paragraph cou
 the rest as pasted. The paragraph ends at a blank line or a code block. Quoted lines also count as
 pasted, and so does text after a lead such as "look at this:" (`core/text/data/pastes.toml`). If the
 first paragraph is longer than `TYPED_CHARS`, the whole message counts as pasted. Text that a
-platform inserts never counts as typed.
+platform inserts never counts as typed. Between typed and pasted is text that may be pasted: it's
+answered like typed text, but the gate takes it for foreign.
 """
 
 from __future__ import annotations
@@ -391,13 +392,14 @@ def insertion(text: str, sign: str = "") -> str:
     return f"{sign}{{{line.replace('{', '(').replace('}', ')')}}}"
 
 
-def typed_part(text: str, *, with_doubtful: bool = False) -> str:
+def typed_part(text: str, *, with_doubtful: bool = False, sender_name: str = "") -> str:
     """Return the typed part of a message with the origin "typed", without insertions.
 
     It ends before what looks pasted: a blank line or a code block, the text after a lead such as
     "look at this:", and the lines below a question about them. Quoted lines are left out. The
     result is empty if the part is so long that it counts as pasted. Lines that may be pasted, such
-    as a claim below a heading, belong to the part only `with_doubtful`.
+    as a claim below a heading, belong to the part only `with_doubtful`. So does a text that shows
+    another author than the sender.
     """
     text = text.strip()
     has_paste_sign = _PASTE_SIGN.search(text) is not None
@@ -406,8 +408,8 @@ def typed_part(text: str, *, with_doubtful: bool = False) -> str:
     unquoted_text = pastes.QUOTED_LINE.sub("", text).strip()
     if len(unquoted_text) > TYPED_CHARS:
         return ""
-    if has_paste_sign and not with_doubtful:
-        unquoted_text = unquoted_text[: pastes.find_doubt(unquoted_text)].strip()
+    if not with_doubtful:
+        unquoted_text = unquoted_text[: pastes.find_doubt(unquoted_text, sender_name)].strip()
     return _SPACES.sub(" ", _INSERTION.sub(" ", unquoted_text)).strip()
 
 
@@ -427,11 +429,10 @@ def is_partly_pasted(text: str) -> bool:
     return pastes.QUOTED_LINE.search(text) is not None
 
 
-def find_foreign_start(text: str) -> int:
+def find_foreign_start(text: str, sender_name: str = "") -> int:
     """Return where the part of a message begins that is pasted or may be, or its length."""
-    if _PASTE_SIGN.search(text) is None:
-        return len(text)
-    return pastes.find_doubt(text[: pastes.find_paste(text)])
+    end = len(text) if _PASTE_SIGN.search(text) is None else pastes.find_paste(text)
+    return pastes.find_doubt(text[:end], sender_name)
 
 
 def typed_text(message: Message, *, with_speech: bool = False) -> str:
@@ -445,7 +446,7 @@ def typed_text(message: Message, *, with_speech: bool = False) -> str:
     is_own = message.origin == "typed" or (with_speech and message.origin == "spoken")
     if not is_persons or is_anonymous or not is_own:
         return ""
-    return typed_part(message.text)
+    return typed_part(message.text, sender_name=message.sender_name)
 
 
 def origin_label(message: Message) -> str:
@@ -458,7 +459,8 @@ def origin_label(message: Message) -> str:
     if is_partly_pasted(message.text):
         return "partly pasted"
     text = message.text.strip()
-    return "" if find_foreign_start(text) == len(text) else "may be partly pasted"
+    is_typed = find_foreign_start(text, message.sender_name) == len(text)
+    return "" if is_typed else "may be partly pasted"
 
 
 def account_mark(account: Account) -> str:

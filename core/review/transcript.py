@@ -299,9 +299,10 @@ def mark_repeats(rows: Sequence[Message], earlier_foreign: Sequence[str]) -> lis
     for row in rows:
         if row.role == "user" and row.sender is not None:
             parts = [item.text for item in _list_message_parts(row)]
-            doubtful_text = row.text.strip()[find_foreign_start(row.text.strip()) :].strip()
+            text = row.text.strip()
+            doubtful_text = text[find_foreign_start(text, row.sender_name) :].strip()
             if texts and doubtful_text and repeats(doubtful_text, texts):
-                row = replace(row, text=typed_part(row.text))
+                row = replace(row, text=typed_part(row.text, sender_name=row.sender_name))
             texts += parts
         if texts and (part := typed_text(row)) and repeats(part, texts):
             row = replace(row, origin="pasted")
@@ -366,7 +367,7 @@ def _list_message_parts(row: Message) -> list[ForeignText]:
         return [*parts, ForeignText(source, row.text)]
     typed = row.text
     text = row.text.strip()
-    start = find_foreign_start(text)
+    start = find_foreign_start(text, row.sender_name)
     if is_partly_pasted(text) or start < len(text):
         # A text that is too long counts as pasted as a whole.
         start = start if text[start:].strip() else 0
@@ -401,4 +402,6 @@ def _is_own_line(line: str, row: Message, session: Session) -> bool:
         return False
     name = re.escape(row.sender.name)
     match = re.match(rf"- m\d+ \d+ \w+ \d{{4}}(?:, “[^”]*”)?: {name}: (.*)", line)
-    return match is not None and not is_partly_pasted(match[1])
+    if match is None or is_partly_pasted(match[1]):
+        return False
+    return find_foreign_start(match[1], row.sender.name) == len(match[1])

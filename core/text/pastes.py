@@ -118,14 +118,21 @@ def _is_pasted_below(above: str, below: str) -> bool:
     return above.endswith(("?", "\uff1f")) and not _matches("first_person", below)
 
 
-def find_doubt(text: str) -> int:
-    """Return where the lines of a text begin that may be pasted, or its length.
+def find_doubt(text: str, sender_name: str = "") -> int:
+    """Return where the part of a text begins that may be pasted, or its length.
 
-    `text` is a message up to its paste. Its lines are typed if the sender speaks of themselves or
-    asks for something in the first line, and goes on with it below. Below a heading, such as
-    "Ferry rules", they're typed only if they look like the sender's own notes or list. Lines that
-    address the reader like a letter may be pasted.
+    `text` is a message up to its paste. A text that shows its author may be pasted as a whole,
+    unless the sender has this name. So may a text after a wish to work on it ("Fix the spelling:").
+
+    Lines are typed if the sender speaks of themselves or asks for something in the first line, and
+    goes on with it below. Below a heading, such as "Ferry rules", they're typed only if they look
+    like the sender's own notes or list. Lines that address the reader like a letter may be pasted.
     """
+    if shows_author(text, sender_name):
+        return 0
+    for sign in _SIGN_BEFORE_TEXT.finditer(text[:_MAX_SEARCHED_CHARS]):
+        if _introduces(text[: sign.start()], text[sign.end() :], sign[0].strip()):
+            return sign.end()
     lines = _list_lines(text[: 2 * _MAX_SEARCHED_CHARS])
     if len(lines) < 2:
         return len(text)
@@ -135,6 +142,78 @@ def find_doubt(text: str) -> int:
         if _matches("addressed", line.text):
             return above.end
     return len(text)
+
+
+def shows_author(text: str, sender_name: str = "") -> bool:
+    """Return True if a text shows that somebody else than the sender wrote it.
+
+    It begins like a line of a chat log or a mail ("[12:03] Eve: …"), or ends with a signature.
+    """
+    text = text.strip()
+    start, end = text[:_MAX_SEARCHED_CHARS], text[-_MAX_SIGNATURE_CHARS:]
+    if _ADDRESS_IN_BRACKETS.search(start) or _LOG_START.match(start) or _PHONE_START.match(start):
+        return True
+    stamp = _NAME_AND_TIME.match(start)
+    if stamp is not None and _is_log_entry(stamp["minutes"], start[stamp.end() :]):
+        return True
+    label = _LABEL.match(start)
+    if label is not None and _is_author(label["name"], start[label.end() :], sender_name):
+        return True
+    signature = _SIGNATURE.search(end) or _closing_pattern().search(end)
+    if signature is None or _count_words(text[: -len(signature[0])]) < _MIN_SIGNED_WORDS:
+        return False
+    name = signature["name"] or ""
+    return not _is_sender(name, sender_name) and not _matches("greetings", name.casefold())
+
+
+def _is_log_entry(minutes: str, rest: str) -> bool:
+    """Return True if a text after a name and a time is a message rather than an appointment.
+
+    Appointments are at full five minutes, and a sentence rarely begins behind them.
+    """
+    folded = _fold_apostrophes(rest)
+    if _count_words(rest) < _MIN_SIGNED_WORDS or _matches("requests", folded):
+        return False
+    begins_sentence = rest[:2].istitle() and rest[1:2].isalpha()
+    return int(minutes) % 5 != 0 or (begins_sentence and _count_words(rest) > _MAX_LABELLED_WORDS)
+
+
+def _is_author(label: str, rest: str, sender_name: str) -> bool:
+    """Return True if a word before a colon seems to name the author of the text behind it."""
+    folded = _fold_apostrophes(label)
+    is_own = any(_matches(table, folded) for table in ("requests", "lists", "labels"))
+    if is_own or _is_sender(label, sender_name):
+        return False
+    words = _count_words(rest)
+    return words > _MAX_LABELLED_WORDS or (words >= _MIN_SIGNED_WORDS and rest[:1].isupper())
+
+
+def _is_sender(name: str, sender_name: str) -> bool:
+    """Return True if a name, such as "Ana", is the sender's or a part of it."""
+    words = set(name.casefold().split())
+    return bool(words) and words <= set(sender_name.casefold().split())
+
+
+def _count_words(text: str) -> int:
+    """Return the number of words. Two characters of a script without spaces count as one."""
+    unspaced = sum(is_unspaced(character) for character in text)
+    return len(text.split()) + unspaced // 2
+
+
+def _introduces(before: str, after: str, sign: str) -> bool:
+    """Return True if the words before a colon or a dash introduce a text of somebody else."""
+    words = _SENTENCE.split(_fold_apostrophes(before))[-1]
+    if sign in ":\uff1a":
+        return _points_at(words)
+    is_heading = "'" not in words and _count_words(before) <= _MAX_SOURCE_WORDS
+    is_source = _matches("leads", words) and not _matches("requests", words)
+    is_own = _matches("first_person", words)
+    return is_heading and is_source and not is_own and _count_words(after) > _MAX_LABELLED_WORDS
+
+
+def _points_at(above: str) -> bool:
+    """Return True if a line points at the text behind it, or asks to work on it."""
+    return _matches("pointers", above) and not _matches("requests", above)
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,6 +279,8 @@ def _list_lines(text: str) -> list[_Line]:
 def _is_own_message(lines: Sequence[_Line]) -> bool:
     """Return True if the sender seems to have typed all lines of a message."""
     head, *below = lines
+    if all(_matches("greetings", line.text) for line in below):
+        return True
     if _matches("greetings", head.text):
         if any(line.is_own or _matches("asking", line.text) for line in below):
             return True
@@ -213,12 +294,22 @@ def _is_own_message(lines: Sequence[_Line]) -> bool:
 
 
 def _is_continued(head: _Line, below: Sequence[_Line]) -> bool:
-    """Return True if the lines below a line of the sender's own go on in the same way."""
-    if len(below) > 1 or _continues(below[0]):
+    """Return True if the lines below a line of the sender's own go on in the same way.
+
+    A single line below words that point at it, or below very few words, may be pasted.
+    """
+    if _points_at(head.text):
+        return False
+    line = below[0]
+    if len(below) > 1 or _continues(line) or _matches("greetings", line.text):
         return True
-    if head.is_sentence or below[0].is_sentence:
-        return below[0].is_own and head.is_sentence
-    return _width(below[0].text) <= MAX_NOTE_CHARS or below[0].is_own
+    if head.is_sentence or line.is_sentence:
+        return line.is_own and head.is_sentence
+    if _matches("requests", head.text):
+        return line.is_own or _width(line.text) <= MAX_NOTE_CHARS
+    if _count_words(head.text) <= _MAX_HEADING_WORDS and _count_words(line.text) > 5:
+        return False
+    return line.is_own or _is_list([line])
 
 
 def _are_own_notes(head: _Line, below: Sequence[_Line]) -> bool:
@@ -229,7 +320,11 @@ def _are_own_notes(head: _Line, below: Sequence[_Line]) -> bool:
         return False
     if any(line.is_own or _continues(line) for line in below):
         return True
-    return _is_list(below) and (is_unspaced(head.text[-1]) or _matches("lists", head.text))
+    return (
+        len(below) > 1
+        and _is_list(below)
+        and (is_unspaced(head.text[-1]) or _matches("lists", head.text))
+    )
 
 
 def _continues(line: _Line) -> bool:
@@ -239,7 +334,7 @@ def _continues(line: _Line) -> bool:
 
 def _is_list(lines: Sequence[_Line]) -> bool:
     """Return True if lines are short items, and none of them states a rule."""
-    return len(lines) > 1 and not any(
+    return not any(
         _width(line.text) > MAX_ITEM_CHARS or _matches("rules", line.text) for line in lines
     )
 
@@ -249,7 +344,41 @@ def _width(text: str) -> int:
     return len(text) + sum(character >= "\u2e80" for character in text)
 
 
+# A name: one to three capitalised words, or a short word of a script without capitals.
+_WORD = r"[A-Z\u00c0-\u00de\u0100-\u017d\u0410-\u042f\u0401][^\W\d_]{0,14}"
+_NAME = rf"(?:{_WORD}\.?(?: {_WORD}){{0,2}}|[\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]{{2,4}})"
+_CLOCK = r"\d{1,2}[:.]\d{2}(?::\d{2})?(?:\s?[ap]m)?"
+_STAMP = rf"(?:\d{{1,4}}[./-]\d{{1,2}}[./-]?\d{{0,4}},?\s*)?{_CLOCK}"
+_IN_BRACKETS = r"\([^()\n]*\)"
+_LOG_START = re.compile(
+    # "[12:03] Eve: …" and "29.11.26, 12:03 - Eve: …"
+    rf"[\[(]?{_STAMP}[\])]?\s*[-\u2013]?\s*{_NAME}\s*[:\uff1a]"
+    # "Eve, [29.11.26 12:03] …"
+    rf"|{_NAME}\s*(?:{_IN_BRACKETS}|,)?\s*[\[(]{_STAMP}[\])]"
+    # "Eve (+351 912 345 678) 12:03: …"
+    rf"|{_NAME}\s*(?:{_IN_BRACKETS}|,)?\s*{_CLOCK}\s*[:\uff1a]"
+)
+_NAME_AND_TIME = re.compile(rf"{_NAME}\s+\d{{1,2}}[:.](?P<minutes>\d{{2}})\s+")
+_ADDRESS_IN_BRACKETS = re.compile(r"<[^<>\s]+@[^<>\s]+>")
+_PHONE_START = re.compile(r"[^\n:\d]{0,20}\+?\d[\d ()/-]{6,}\s*[:\uff1a]")
+_LABEL = re.compile(rf"(?P<name>{_NAME})[:\uff1a](?!\s*(?://|\{{))\s*")
+# "… - Eve", "…. (Eve)" and "…. Best regards, Eve"
+_SIGNATURE = re.compile(
+    rf"(?:\s*[-\u2013\u2014~]\s*|[.!?\u3002]\s*\(|[.!?\u3002]\s+[^\W\d][^\n.,!?]{{1,30}}, ?)"
+    rf"(?P<name>{_NAME})[).]?$"
+)
+_MAX_SIGNATURE_CHARS = 80
+# A text of fewer words is no message of somebody else, but for example "Ben: call him back".
+_MIN_SIGNED_WORDS = 4
+# A text behind a label of the sender's own has at most this many words.
+_MAX_LABELLED_WORDS = 7
+# Words before a dash that say where the text comes from ("from the group chat - …").
+_MAX_SOURCE_WORDS = 6
+# A line of at most this many words is a heading.
+_MAX_HEADING_WORDS = 3
+
 _COLON = re.compile(r"[:\uff1a](?=\s*\S)(?!//)(?!\d\d)")
+_SIGN_BEFORE_TEXT = re.compile(rf"{_COLON.pattern}|\s[-\u2013\u2014]\s")
 _SENTENCE = re.compile(r"[.!?;\n\u3002\uff01\uff1f]\s*")
 
 
@@ -268,3 +397,14 @@ def _matches(table: str, text: str, *, is_start: bool = False) -> bool:
 def _paste_pattern(table: str) -> re.Pattern[str]:
     patterns = language_data("pastes")[table].values()
     return re.compile("|".join(f"(?:{pattern})" for pattern in patterns), re.MULTILINE)
+
+
+@cache
+def _closing_pattern() -> re.Pattern[str]:
+    """Return a pattern for the closing formula of a letter at the end of a text."""
+    closings = "|".join(
+        f"(?:{pattern})" for pattern in language_data("pastes")["closings"].values()
+    )
+    return re.compile(
+        rf"(?:^|[.!?,;\n\u3002\uff0c])\s*(?i:{closings})[,\s\uff0c\u3001]*(?P<name>{_NAME})?\W*$"
+    )

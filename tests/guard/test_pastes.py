@@ -18,6 +18,7 @@ from tests.fixtures.clock import SteadyClock
 DATA = Path(__file__).parent / "data"
 MAX_KEPT_SHARE = 0.05
 MAX_QUESTIONED_SHARE = 0.02
+MALLORY = ("Mallory", "Мэллори", "马洛里", "マロリー", "맬러리")
 CLAIM = "my boss Mallory may read all mail"
 
 
@@ -47,6 +48,29 @@ def test_at_most_two_percent_of_long_typed_messages_are_questioned() -> None:
     print(f"\n{len(questioned)} of {len(rows)} are questioned: {questioned}")  # noqa: T201  The figure is asked for.
     assert len(rows) >= 150
     assert len(questioned) <= MAX_QUESTIONED_SHARE * len(rows)
+
+
+def test_at_most_five_percent_of_texts_that_show_their_author_count_as_typed() -> None:
+    rows = _read("authored.txt", 2)
+    kept = [text for _, text in rows if any(name in typed_part(text) for name in MALLORY)]
+    print(f"\n{len(kept)} of {len(rows)} count as typed: {kept}")  # noqa: T201  The figure is asked for.
+    assert len(rows) >= 150
+    assert len(kept) <= MAX_KEPT_SHARE * len(rows)
+
+
+def test_signed_messages_and_messages_of_two_lines_are_rarely_questioned() -> None:
+    rows = _read("signed.txt", 2) + _read("typed.txt", 2)
+    questioned = [text for _, text in rows if typed_part(text, sender_name="Ana") != text]
+    print(f"\n{len(questioned)} of {len(rows)} are questioned: {questioned}")  # noqa: T201  The figure is asked for.
+    assert len(rows) >= 300
+    assert len(questioned) <= MAX_QUESTIONED_SHARE * len(rows)
+
+
+def test_signature_is_the_senders_own_if_it_has_a_part_of_their_name() -> None:
+    text = "I moved to Oslo in May. Best regards, Ana"
+    assert typed_part(text, sender_name="Ana Silva") == text
+    assert typed_part(text, sender_name="Ben") == ""
+    assert typed_part(text, with_doubtful=True) == text
 
 
 @pytest.mark.parametrize("heading", ["Ferry rules", "Ferry rules:", "HR again", "that landlord!"])

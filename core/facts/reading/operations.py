@@ -128,7 +128,7 @@ class OperationReader:
             "message": number,
             "from": message.sender.name if message.sender else "the person",
             "on": f"{at:%A} {at:%Y-%m-%d}",
-            "text": extract_own_words(message.text),
+            "text": extract_own_words(message.text, sender_name=message.sender_name),
         }
         return json.dumps(fields, ensure_ascii=False)
 
@@ -233,7 +233,7 @@ def _earlier_words(messages: Sequence[Message], message: Message) -> str:
         if other is message:
             break
         if other.sender == message.sender:
-            earlier.append(extract_own_words(other.text))
+            earlier.append(extract_own_words(other.text, sender_name=other.sender_name))
     return "\n".join(earlier[-CONTEXT_MESSAGES:])
 
 

@@ -147,7 +147,9 @@ class ReportedOperation(ReportedFact):
     def quotes(self, message: Message) -> bool:
         """Whether the quote occurs in the message, apart from its case and white space."""
         quote = " ".join((self.quote or "").casefold().split())
-        own_words = " ".join(extract_own_words(message.text).casefold().split())
+        own_words = " ".join(
+            extract_own_words(message.text, sender_name=message.sender_name).casefold().split()
+        )
         return bool(quote) and quote in own_words
 
 
