@@ -379,6 +379,10 @@ _INSERTION = re.compile(
 _SPACES = re.compile(r"[^\S\n]{2,}")
 # A text with none of these signs has no pasted part.
 _PASTE_SIGN = re.compile(r"[\n:\uff1a`~]")
+# A text with none of these signs doesn't show an author: a name before a time, a signature.
+_AUTHOR_SIGN = re.compile(
+    r"[\n:\uff1a`<~]|\d\.\d\d|\s[-\u2013\u2014]|[.!?,;\u3002\uff0c\u3001]\s*[^\W\d]|[.!?]\s*\("
+)
 
 
 def insertion(text: str, sign: str = "") -> str:
@@ -408,7 +412,7 @@ def typed_part(text: str, *, with_doubtful: bool = False, sender_name: str = "")
     unquoted_text = pastes.QUOTED_LINE.sub("", text).strip()
     if len(unquoted_text) > TYPED_CHARS:
         return ""
-    if not with_doubtful:
+    if not with_doubtful and _AUTHOR_SIGN.search(unquoted_text) is not None:
         unquoted_text = unquoted_text[: pastes.find_doubt(unquoted_text, sender_name)].strip()
     return _SPACES.sub(" ", _INSERTION.sub(" ", unquoted_text)).strip()
 
@@ -431,6 +435,8 @@ def is_partly_pasted(text: str) -> bool:
 
 def find_foreign_start(text: str, sender_name: str = "") -> int:
     """Return where the part of a message begins that is pasted or may be, or its length."""
+    if _AUTHOR_SIGN.search(text) is None:
+        return len(text)
     end = len(text) if _PASTE_SIGN.search(text) is None else pastes.find_paste(text)
     return pastes.find_doubt(text[:end], sender_name)
 
