@@ -44,7 +44,7 @@ DOORS: Mapping[str, tuple[str, ...]] = {
     "discord": ("adapters/discord/*.py",),
     "aiohttp": ("adapters/discord/*.py", "adapters/telegram/*.py", "core/models/connections.py"),
     "yarl": ("adapters/discord/*.py",),
-    "openai": ("core/models/connections.py",),
+    "openai": ("core/models/sdk.py",),
     "httpx2": ("core/models/connections.py", "core/tools/mcp_client.py"),
     "caldav": ("core/tools/calendars.py",),
     "niquests": ("core/tools/calendars.py",),

@@ -24,8 +24,10 @@ from core.types import Completion, Json, Request, Usage, join_text
 
 OFFICIAL_URL = "https://api.anthropic.com"
 API_VERSION = "2023-06-01"
-# How many signatures of other servers' thinking are remembered.
-MAX_FOREIGN_SIGNATURES = 1000
+# How many signatures of refused thinking are remembered.
+MAX_REFUSED_SIGNATURES = 1000
+# The types of blocks with thinking. "reasoning" comes from servers with the Chat Completions API.
+_THINKING_TYPES = ("thinking", "redacted_thinking", "reasoning")
 # The field of a content block that each type of delta extends.
 _DELTA_FIELDS = {
     "text_delta": "text",
@@ -63,8 +65,8 @@ class Claude:
         self.url = (base_url or OFFICIAL_URL).rstrip("/").removesuffix("/v1")
         self._is_official = urlsplit(self.url).hostname == "api.anthropic.com"
         self._accepts_cache_marks = True
-        # The signatures of thinking that the server refused, oldest first. Other servers wrote it.
-        self._foreign_signatures: dict[str, None] = {}
+        # The signatures of thinking that the server refused, oldest first.
+        self._refused_signatures: dict[str, None] = {}
         self._retries = Retries(clock=clock, tries=tries, timeout_s=timeout_s, sleep=sleep)
         self._log = structlog.get_logger("model")
         headers = {"anthropic-version": API_VERSION}
@@ -110,7 +112,7 @@ class Claude:
 
         Raises ModelFailure.
         """
-        request = strip_thinking(request, self._foreign_signatures)
+        request = keep_thinking_of(request, self.url, self._refused_signatures)
         if not self._accepts_cache_marks:
             request = strip_cache_marks(request)
         try:
@@ -141,27 +143,27 @@ class Claude:
     def _without_thinking(self, request: Request) -> Request | None:
         """Return the request without thinking, which is left out of later requests, too.
 
-        The server wrote none of it: another model did, or the history has too little of it. Returns
-        None if the request has no thinking and asks for none.
+        The server refuses it: it was changed, or the history has too little of it. Returns None if
+        the request has no thinking and asks for none.
         """
         signatures = {
-            str(block["signature"]): None
+            _read_signature(block): None
             for message in request.messages
             for block in message["content"]
-            if block["type"] == "thinking"
+            if block["type"] in _THINKING_TYPES
         }
         if not signatures and not request.effort:
             return None
-        self._foreign_signatures |= signatures
-        while len(self._foreign_signatures) > MAX_FOREIGN_SIGNATURES:
-            del self._foreign_signatures[next(iter(self._foreign_signatures))]
-        return replace(strip_thinking(request, signatures), effort="")
+        self._refused_signatures |= signatures
+        while len(self._refused_signatures) > MAX_REFUSED_SIGNATURES:
+            del self._refused_signatures[next(iter(self._refused_signatures))]
+        return replace(_replace_thinking(request, lambda _: None), effort="")
 
     async def _stream(
         self, request: Request, on_piece: TextCallback, silence_s: float
     ) -> Completion:
         """Send a request once, and read the events of its answer. Raises ModelFailure."""
-        answer = StreamedAnswer()
+        answer = StreamedAnswer(self.url)
         try:
             await self._connection.stream(
                 "/v1/messages",
@@ -213,9 +215,13 @@ def _build_thinking(request: Request) -> dict[str, Any]:
 
 
 class StreamedAnswer:
-    """Builds an answer from the stream events of the Messages API."""
+    """Builds an answer from the stream events of the Messages API.
 
-    def __init__(self) -> None:
+    `server` is the URL of the server that sends them.
+    """
+
+    def __init__(self, server: str = "") -> None:
+        self._server = server
         # The content blocks so far.
         self.blocks: list[dict[str, Any]] = []
         self._message: dict[str, Any] = {}
@@ -292,7 +298,7 @@ class StreamedAnswer:
         if not stop_reason and not self._has_stopped:
             raise ModelFailure("unreadable")
         try:
-            blocks = build_input_blocks(self.blocks)
+            blocks = build_input_blocks(self.blocks, self._server)
         except ValueError as error:
             raise ModelFailure("unreadable") from error
         if not stop_reason:
@@ -321,16 +327,17 @@ def _token_count(usage: Any, name: str) -> int:
     return value if isinstance(value, int) else 0
 
 
-def build_input_blocks(blocks: Sequence[Json]) -> tuple[Json, ...]:
+def build_input_blocks(blocks: Sequence[Json], server: str = "") -> tuple[Json, ...]:
     """Return the blocks of an answer in a form that later requests may contain.
 
     The following are removed: fields that only answers may have, empty texts, unsigned thinking,
-    and white space at the end. Raises ModelFailure for an unknown type of block, and ModelFailure
+    and white space at the end. Thinking gets the URL of its server, because other servers must not
+    get it. Raises ModelFailure for an unknown type of block, and ModelFailure
     or ValueError for a block that can't be read.
     """
     input_blocks: list[dict[str, Any]] = []
     for block in blocks:
-        input_block = _build_input_block(block)
+        input_block = _build_input_block(block, server)
         if input_block is not None:
             input_blocks.append(input_block)
     if input_blocks and input_blocks[-1]["type"] == "text":
@@ -351,27 +358,47 @@ def strip_cache_marks(request: Request) -> Request:
     return replace(request, system=tuple(strip(request.system)), messages=messages)
 
 
-def strip_thinking(request: Request, signatures: Collection[str]) -> Request:
-    """Return the request without thinking that has one of these signatures.
+def keep_thinking_of(request: Request, server: str, refused: Collection[str]) -> Request:
+    """Return the request with no thinking but that of the server with this URL.
 
-    Thinking of servers with another API is left out, too.
+    Thinking with one of the `refused` signatures is left out, too.
     """
 
-    def is_foreign(block: Json) -> bool:
-        kind = block["type"]
-        return kind == "reasoning" or (kind == "thinking" and block["signature"] in signatures)
+    def convert(block: Json) -> Json | None:
+        if block.get("server") != server or _read_signature(block) in refused:
+            return None
+        return {name: value for name, value in block.items() if name != "server"}
 
+    return _replace_thinking(request, convert)
+
+
+def _replace_thinking(request: Request, convert: Callable[[Json], Json | None]) -> Request:
+    """Return the request with each block of thinking converted. None leaves the block out."""
     messages: list[Json] = []
     for message in request.messages:
-        if message["role"] == "assistant" and any(map(is_foreign, message["content"])):
-            content = [block for block in message["content"] if not is_foreign(block)]
-            message = {**message, "content": content}
+        if _has_thinking(message):
+            content = [
+                convert(block) if block["type"] in _THINKING_TYPES else block
+                for block in message["content"]
+            ]
+            message = {**message, "content": [block for block in content if block is not None]}
         if message["content"]:
             messages.append(message)
     return replace(request, messages=tuple(messages))
 
 
-def _build_input_block(block: Json) -> dict[str, Any] | None:
+def _has_thinking(message: Json) -> bool:
+    return message["role"] == "assistant" and any(
+        block["type"] in _THINKING_TYPES for block in message["content"]
+    )
+
+
+def _read_signature(block: Json) -> str:
+    """Return what proves that a server wrote the thinking in a block."""
+    return str(block.get("signature") or block.get("data") or "")
+
+
+def _build_input_block(block: Json, server: str) -> dict[str, Any] | None:
     """Return one block in a form that later requests may contain; None to leave it out.
 
     Raises ModelFailure if the type of the block is unknown.
@@ -385,11 +412,16 @@ def _build_input_block(block: Json) -> dict[str, Any] | None:
             if not block.get("signature"):
                 return None
             thinking = block.get("thinking") or ""
-            return {"type": "thinking", "thinking": thinking, "signature": block["signature"]}
+            return {
+                "type": "thinking",
+                "thinking": thinking,
+                "signature": block["signature"],
+                "server": server,
+            }
         case "redacted_thinking":
             if not block.get("data"):
                 return None
-            return {"type": "redacted_thinking", "data": block["data"]}
+            return {"type": "redacted_thinking", "data": block["data"], "server": server}
         case "tool_use":
             return _build_tool_call(block)
     raise ModelFailure("unknown_block", block=block_type[:40])

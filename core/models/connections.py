@@ -1,6 +1,6 @@
 """Sends requests to a model's server, and repeats those that fail: for the clients of all APIs.
 
-This is the only module that imports an SDK. The OpenAI SDK sends the requests of both APIs. Only
+The OpenAI SDK sends the requests of both APIs. Only
 its connection pool, its reader of event streams and its errors are used, and none of them depends
 on the API. Anthropic's own SDK does the same, but its import takes a second longer and 25 MB more,
 because it loads every type of its API.
@@ -20,7 +20,6 @@ from urllib.parse import urlsplit
 
 import aiohttp
 import httpx2
-import openai
 import structlog
 
 from config.open_files import bound_connections
@@ -31,6 +30,7 @@ from core.models.failures import (
     build_refusal,
     status_of_type,
 )
+from core.models.sdk import openai
 from core.ports import Clock, TextCallback
 from core.text.normalize import make_json_safe
 from core.types import Completion, Request

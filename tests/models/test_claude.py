@@ -225,13 +225,38 @@ async def test_thinking_goes_back_signed_and_unsigned_thinking_does_not() -> Non
     ]
     async with calling([*replies, "End."]) as (api, caller):
         first = await caller.ask("Where?")
-        assert first.blocks[0] == {**thought, "signature": sign(thought["thinking"])}
-        assert first.blocks[1:] == (hidden, text("In Porto."), text(" Surely."))
+        signed = {**thought, "signature": sign(thought["thinking"])}
+        assert first.blocks[:2] == ({**signed, "server": api.url}, {**hidden, "server": api.url})
+        assert first.blocks[2:] == (text("In Porto."), text(" Surely."))
         assert first.text == "In Porto. Surely."
         second = await caller.ask("Where?", first.blocks, "Sure?")
         assert second.blocks == (text("Yes."),)
         await caller.ask("Where?", first.blocks, "Sure?", second.blocks, "Really?")
+        assert api.requests[-1]["messages"][1]["content"][:2] == [signed, hidden]
     assert not api.refusals
+
+
+async def test_thinking_of_one_server_is_not_sent_to_another_one() -> None:
+    thought = {"type": "thinking", "thinking": "She means Porto."}
+    hidden = {"type": "redacted_thinking", "data": "c2VjcmV0"}
+    async with calling([[thought, hidden, text("In Porto.")]]) as (_, caller):
+        first = await caller.ask("Where?")
+    async with calling(["Surely."]) as (other, caller):
+        await caller.ask("Where?", first.blocks, "Sure?")
+    assert other.requests[0]["messages"][1]["content"] == [text("In Porto.")]
+    assert other.refusals == []
+
+
+async def test_redacted_thinking_that_the_server_refuses_is_left_out() -> None:
+    hidden = {"type": "redacted_thinking", "data": "c2VjcmV0"}
+    refusal = ModelReply.fail(
+        400, "messages.1.content.0: Invalid `data` in `redacted_thinking` block"
+    )
+    async with calling([[hidden, text("In Porto.")], refusal, "Surely.", "Yes."]) as (api, caller):
+        first = await caller.ask("Where?")
+        assert (await caller.ask("Where?", first.blocks, "Sure?")).text == "Surely."
+        await caller.ask("Where?", first.blocks, "Sure?", "Surely.", "Really?")
+    assert "c2VjcmV0" not in json.dumps(api.requests[-1])
 
 
 async def test_text_around_a_call_is_parted() -> None:
@@ -412,8 +437,8 @@ def test_only_what_can_be_sent_back_is_kept() -> None:
         },
         {"type": "text", "text": "end \n", "citations": []},
     ]
-    assert claude.build_input_blocks(blocks) == (
-        {"type": "thinking", "thinking": "hm", "signature": "s"},
+    assert claude.build_input_blocks(blocks, "https://x") == (
+        {"type": "thinking", "thinking": "hm", "signature": "s", "server": "https://x"},
         {"type": "tool_use", "id": "a", "name": "n", "input": {"x": None}},
         {"type": "text", "text": "end"},
     )

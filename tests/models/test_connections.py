@@ -44,9 +44,40 @@ def test_client_of_one_api_loads_neither_the_other_one_nor_the_types_of_an_sdk(
 ) -> None:
     home = str(tmp_path_factory.mktemp("home"))
     server = f'[model.servers.own]\napi = "{api}"\nurl = "http://127.0.0.1:9"\n'
-    names = (*FAMILIES.values(), "anthropic", "openai.types", "openai.resources.chat.completions")
+    names = (
+        *FAMILIES.values(),
+        "anthropic",
+        "openai.types.chat",
+        "openai.types.responses",
+        "openai.resources",
+        "openai.lib.azure",
+    )
     loaded = list_loaded(home, f'[model]\nchat = "own/m"\n{server}', names)
-    assert set(loaded) - {"openai.types"} == {FAMILIES[api]}
+    assert loaded == [FAMILIES[api]]
+
+
+WHOLE_SDK = """
+import sys
+from core.models.connections import ServerConnection, openai
+few = sum(name.startswith("openai.types") for name in sys.modules)
+from openai import AsyncOpenAI, BadRequestError, AzureOpenAI
+import openai.types.chat
+assert issubclass(openai.types.chat.ChatCompletion, openai.BaseModel)
+assert openai.types.Batch
+assert issubclass(BadRequestError, openai.APIError) and openai.__version__
+client = AsyncOpenAI(api_key="k", base_url="http://127.0.0.1:9")
+assert isinstance(client.chat.completions, openai.resources.chat.AsyncCompletions)
+print(few, len([name for name in sys.modules if name.startswith("openai.types")]))
+"""
+
+
+@pytest.mark.slow
+def test_rest_of_the_sdk_is_loaded_when_something_else_needs_it() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", WHOLE_SDK], capture_output=True, text=True, timeout=120, check=True
+    )
+    few, all_of_them = map(int, done.stdout.split())
+    assert few < 40 < 400 < all_of_them
 
 
 @pytest.mark.slow
