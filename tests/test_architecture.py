@@ -76,7 +76,7 @@ DOORS: Mapping[str, tuple[str, ...]] = {
     "prompt_toolkit": ("adapters/terminal/*.py", "gateway/cli/*.py"),
     "tomllib": ("config/*.py", "core/*.py", "gateway/installation.py"),
     "tomlkit": ("config/files.py",),
-    "yaml": ("core/skills/format.py",),
+    "yaml": ("core/skills/yaml_mapping.py",),
     "snowballstemmer": ("core/text/normalize.py",),
     "pydantic": ("*",),
     "pydantic_core": ("*",),

@@ -30,6 +30,7 @@ from core.media.intake import MediaIntake, Reception
 from core.models.wrappers import TOO_LONG_STATUS, MeteredModel
 from core.ports import Clock, TextCallback
 from core.store.actions import ButtonAction
+from core.store.incognito import INCOGNITO_BADGE
 from core.store.rows import find_last_turn, is_first_turn
 from core.store.sessions import Conversations
 from core.store.usage_and_limits import ModelCall
@@ -48,8 +49,6 @@ from core.types import (
 )
 
 STOPPED_MARK = "[stopped]"
-# Appears above every answer of an incognito conversation.
-INCOGNITO_BADGE = "🕶 _incognito_"
 # The mark at the end of an answer, by the stop reason of the Messages API.
 _STOP_REASON_MARKS = {
     "max_tokens": "[cut off: the answer reached its length limit; say “go on” for the rest]",

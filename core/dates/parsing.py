@@ -84,11 +84,6 @@ def parse_schedule(text: str, now: datetime, zone: str) -> ParsedSchedule:
     return result
 
 
-def format_rules(schedule: Schedule) -> str:
-    """Return recurrences as words that `parse_schedule` reads as the same schedule."""
-    return " ".join(" ".join(text.split()) for text in schedule.recurrences)
-
-
 def to_schedule(reading: ReminderReading, zone: ZoneInfo) -> Schedule | None:
     """Return the schedule of a reading, or None if its time isn't complete."""
     own_zone = reading.parts.zone or zone.key

@@ -206,3 +206,8 @@ def _expand(field: str, low: int, high: int, names: Sequence[str] = ()) -> list[
         end = int(match[2]) if match[2] else (begin if match[1] and not match[3] else high)
         numbers.update(range(begin, end + 1, int(match[3] or 1)))
     return sorted(number for number in numbers if low <= number <= high)
+
+
+def format_rules(schedule: Schedule) -> str:
+    """Return recurrences as words that `core.dates.parsing` reads as the same schedule."""
+    return " ".join(" ".join(text.split()) for text in schedule.recurrences)

@@ -284,8 +284,8 @@ class PeriodLexicon:
     stems: dict[str, tuple[Token, ...]] = field(default_factory=dict)
 
     def add(self, phrase: str, tokens: tuple[Token, ...]) -> None:
-        """Add a phrase. An earlier phrase wins."""
-        form = comparison_form(phrase.strip())
+        """Add a phrase in its comparison form. An earlier phrase wins."""
+        form = phrase.strip()
         words = tuple(_split(form.removesuffix("*")))
         if not words:
             return
@@ -315,8 +315,9 @@ def _lexicon() -> PeriodLexicon:
     """
     lexicon = PeriodLexicon()
     for name, phrases in language_data("mentions", "core.dates")["tokens"].items():
-        for phrase in phrases.split(","):
-            lexicon.add(phrase, parse_token_name(name))
+        tokens = parse_token_name(name)
+        for phrase in comparison_form(phrases).split(","):
+            lexicon.add(phrase, tokens)
     for language in lexicon_languages():
         add_day_names(lexicon, language_data(language, _LEXICONS))
     return lexicon
@@ -329,11 +330,15 @@ def add_day_names(lexicon: PeriodLexicon, data: Mapping[str, Any]) -> None:
     often other words.
     """
     kinds = _DAY_NAMES if data.get("names_periods") else (Kind.FEAST,)
+    first_words = {kind.name.lower() for kind in kinds}
     for name, phrases in data["tokens"].items():
-        tokens = parse_token_name(name)
-        if len(tokens) != 1 or tokens[0].kind not in kinds:
+        # Most names are of another kind. Parsing all of them would take long.
+        if name.partition(" ")[0] not in first_words:
             continue
-        for phrase in re.split(r"[,\n]", phrases):
+        tokens = parse_token_name(name)
+        if len(tokens) != 1:
+            continue
+        for phrase in re.split(r"[,\n]", comparison_form(phrases)):
             is_long = len(phrase.strip()) >= MIN_DAY_NAME or data.get("is_unspaced")
             if is_long and "(" not in phrase:
                 lexicon.add(phrase, tokens)

@@ -9,8 +9,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
-from filelock import FileLock, Timeout
-
 from core.errors import Refused
 
 LOCK_TIMEOUT_S = 10.0
@@ -33,6 +31,9 @@ class FolderLock:
         # blocks a thread. If all threads were blocked, the task that holds the lock would have none
         # to continue with.
         async with self._task_lock:
+            # Imported here because it takes a while to load.
+            from filelock import FileLock, Timeout
+
             lock = FileLock(self.folder / ".lock", timeout=LOCK_TIMEOUT_S, thread_local=False)
             try:
                 await asyncio.to_thread(self.folder.mkdir, parents=True, exist_ok=True, mode=0o700)

@@ -13,8 +13,7 @@ from datetime import datetime, timedelta
 from itertools import pairwise
 from typing import TYPE_CHECKING, Literal, get_args
 
-from core.dates.parsing import format_rules, parse_schedule
-from core.dates.rules import to_recurrences
+from core.dates.rules import format_rules, to_recurrences
 from core.dates.schedule import (
     ParsedSchedule,
     Schedule,
@@ -124,9 +123,7 @@ class Appointments:
         """Split a line into a schedule and a text. Raises Refused if it contains no time."""
         # Parsing can take long, so it runs in a thread, one line at a time.
         async with self._parse_lock:
-            return await asyncio.to_thread(
-                parse_schedule, line, self.clock.now(), zone or self.zone
-            )
+            return await asyncio.to_thread(_parse, line, self.clock.now(), zone or self.zone)
 
     async def interpret(
         self,
@@ -464,3 +461,11 @@ class Appointments:
                 "In a group, only my owner and the person who set a reminder can change it."
             )
         return job
+
+
+def _parse(line: str, now: datetime, zone: str) -> ParsedSchedule:
+    """Parse a line; see `parse_schedule`."""
+    # Imported here because the rules of ten languages take a while to load.
+    from core.dates.parsing import parse_schedule
+
+    return parse_schedule(line, now, zone)

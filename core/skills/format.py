@@ -15,8 +15,6 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from core.errors import Refused
 from core.guard.guard import find_mixed_word, inspect_name
 from core.text.normalize import to_normal_form
@@ -28,8 +26,6 @@ SCRIPTS = "scripts"
 FOLDERS = ("references", "templates", SCRIPTS, "assets")
 NAME_CHARS = 64
 DESCRIPTION_CHARS = 1024
-FRONT_MATTER_CHARS = 16_000
-MAX_DEPTH = 8
 NAME_FORM = (
     f"small letters of one alphabet, digits and single hyphens, at most {NAME_CHARS}, such as "
     "tidy-inbox"
@@ -42,11 +38,6 @@ _NAME = re.compile(r"[^\W_]+(?:-[^\W_]+)*")
 # A line of dashes, the front matter, and another line of dashes.
 _FRONT_MATTER = re.compile(
     r"---[ \t]*\n(?P<front>.*?)^---[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE
-)
-# A line whose value contains a colon but not the quotes that YAML requires then:
-# "description: Sorts mail: invoices first".
-_UNQUOTED_VALUE = re.compile(
-    r"(?m)^(?P<key>[A-Za-z][\w-]*):[ \t]+(?P<value>[^\s\"'\[{|>&*!#%@`][^#\n]*:[ \t][^#\n]*)$"
 )
 # A line with a file pattern but without the quotes that YAML requires: "globs: *.py",
 # "- {a,b}.py".
@@ -145,7 +136,10 @@ def parse_skill(text: str, place: str, folder: str | None = None) -> Skill:
 @lru_cache(MAX_CACHED_SKILLS)
 def _parse_front_matter(front: str, place: str, folder: str | None) -> Skill:
     """Return the skill that a front matter describes. Raises Refused for the first problem."""
-    values, lines = _parse_yaml(front, place)
+    # Imported here because the YAML parser takes a while to load.
+    from core.skills.yaml_mapping import parse_yaml
+
+    values, lines = parse_yaml(front, place)
     name = _to_text(values.get("name"))
     description = _to_text(values.get("description"))
 
@@ -180,11 +174,14 @@ def front_matter(text: str, place: str) -> tuple[Mapping[Any, Any], str]:
     match = _FRONT_MATTER.match(text)
     if match is None or not match["front"].strip():
         return {}, split_front_matter(text)[1]
+    # Imported here because the YAML parser takes a while to load.
+    from core.skills.yaml_mapping import parse_yaml
+
     front = _UNQUOTED_PATTERN.sub(
         lambda pattern: f"{pattern[1]} {json.dumps(pattern[2], ensure_ascii=False)}",
         match["front"],
     )
-    return _parse_yaml(front, place)[0], text[match.end() :]
+    return parse_yaml(front, place)[0], text[match.end() :]
 
 
 def split_front_matter(text: str) -> tuple[str, str]:
@@ -195,75 +192,6 @@ def split_front_matter(text: str) -> tuple[str, str]:
     match = _FRONT_MATTER.match(text)
     end = match.end() if match else 0
     return text[:end], text[end:]
-
-
-def _parse_yaml(front: str, place: str) -> tuple[Mapping[Any, Any], Mapping[str, int]]:
-    """Return the values of a front matter, and the line number of each key in the file.
-
-    A value with a colon needn't be quoted, although YAML requires quotes. If the front matter is
-    invalid, raises Refused with the line of the problem.
-    """
-    try:
-        if len(front) > FRONT_MATTER_CHARS:
-            raise yaml.MarkedYAMLError(
-                problem=f"the front matter is longer than {FRONT_MATTER_CHARS:,} characters"
-            )
-        quoted_front = _UNQUOTED_VALUE.sub(
-            lambda match: f"{match['key']}: {json.dumps(match['value'], ensure_ascii=False)}", front
-        )
-        loader = _TextLoader(quoted_front)
-        node = loader.get_single_node()
-        if not isinstance(node, yaml.MappingNode):
-            raise yaml.MarkedYAMLError(
-                problem="the front matter has no lines such as `name: tidy-inbox`"
-            )
-        lines = _locate_keys(node)
-        return loader.construct_mapping(node, deep=True), lines
-    except yaml.YAMLError as error:
-        # Errors of the YAML parser have a mark with a line. Errors of the YAML reader have only a
-        # position.
-        mark = getattr(error, "problem_mark", None)
-        line = mark.line if mark else front.count("\n", 0, getattr(error, "position", 0))
-        problem = getattr(error, "problem", None) or "it has an invisible character"
-        # `line` counts from 0, and the first line of the file has the dashes.
-        raise Refused(f"{place}, line {line + 2}: {problem}.") from error
-
-
-def _locate_keys(node: yaml.MappingNode) -> Mapping[str, int]:
-    """Return the line number of each key in the file. Raises MarkedYAMLError for a repeated key."""
-    lines: dict[str, int] = {}
-    for key, _ in node.value:
-        if str(key.value) in lines:
-            raise yaml.MarkedYAMLError(
-                problem=f"{key.value} stands there twice", problem_mark=key.start_mark
-            )
-        # YAML counts from 0, and the first line of the file has the dashes.
-        lines[str(key.value)] = key.start_mark.line + 2
-    return lines
-
-
-class _TextLoader(yaml.BaseLoader):
-    """A YAML loader that reads plain values as text.
-
-    It rejects aliases and deep nesting, because a short document with them could use all memory.
-    """
-
-    _depth = 0
-
-    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
-        """Compose the next node. Raises MarkedYAMLError for an alias or too deep nesting."""
-        event = self.peek_event()  # type: ignore[no-untyped-call]
-        self._depth += 1
-        problem = ""
-        if self._depth > MAX_DEPTH:
-            problem = "it is nested too deeply"
-        elif isinstance(event, yaml.AliasEvent):
-            problem = "an alias (*) is not read here"
-        if problem:
-            raise yaml.MarkedYAMLError(problem=problem, problem_mark=event.start_mark)
-        node: yaml.Node | None = super().compose_node(parent, index)
-        self._depth -= 1
-        return node
 
 
 def _to_text(value: object) -> str:

@@ -16,6 +16,9 @@ from core.errors import StaleReadError
 from core.store.rows import split_turns
 from core.types import Address, Json, Message, Scope, Session
 
+# Appears above every answer of an incognito conversation.
+INCOGNITO_BADGE = "🕶 _incognito_"
+
 
 @dataclass(slots=True)
 class IncognitoConversation:

@@ -20,19 +20,17 @@ from core.errors import MnemeError, Refused
 from core.search.recall import HistorySearch
 from core.search.rendering import describe_no_results, to_json, to_markdown
 from core.search.results import MATCH_END, MATCH_START
-from core.store.archive import ImportReport
 from core.store.notes import Author, Operation
 from core.store.query import ModelHelp, ResultLimits, SearchQuery
-from core.transfer.backup import is_backup
 from core.types import LOCAL_SCOPE, BillingScope, Scope
 from gateway import texts
 from gateway.cli import shell
 from gateway.cli.shell import AsJson, InScope, Limit, Words, Yes
 from gateway.commands.registry import CommandContext
-from gateway.commands.sessions import find_sessions, list_sessions, session_to_json
 from gateway.services import Services
 
 if TYPE_CHECKING:
+    from core.store.archive import ImportReport
     from core.transfer.source import Source
 
 STDIN = "-"
@@ -192,6 +190,8 @@ def sessions_command(
     text = " ".join(words)
 
     async def work(services: Services, context: CommandContext) -> object:
+        from gateway.commands.sessions import find_sessions, list_sessions, session_to_json
+
         if as_json:
             sessions = await find_sessions(services, context.scopes, text, limit)
             return [session_to_json(session) for session in sessions]
@@ -311,6 +311,8 @@ def import_command(
 
     A file of `mneme export --all` is put into a new home as it was.
     """
+    from core.transfer.backup import is_backup
+
     if file != STDIN and is_backup(Path(file)):
         # Imported here because few imports need it.
         from gateway.cli.backups import import_everything

@@ -7,6 +7,7 @@ even while modules are being loaded.
 
 from __future__ import annotations
 
+import gc
 import io
 import logging
 import os
@@ -17,7 +18,6 @@ import traceback
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib import import_module
-from importlib.metadata import version
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -119,8 +119,36 @@ def main() -> None:
     from typer.main import get_command
 
     with _hide_early_typing(words):
+        with _load_less():
+            command = get_command(app(words))
         # Calling the typer app directly would replace our `sys.excepthook` with typer's.
-        get_command(app(words))(prog_name="mneme")
+        command(prog_name="mneme")
+
+
+@contextmanager
+def _load_less() -> Iterator[None]:
+    """Load modules without the work that no command needs.
+
+    The garbage collector would look for garbage among modules, again and again.
+    """
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
+def _load_structlog_without_rich() -> None:
+    """Load structlog without rich, which it would use for colours that we don't print."""
+    if {"rich", "structlog"} & sys.modules.keys():
+        return
+    # Importing a module whose entry is None fails as if it weren't installed.
+    sys.modules["rich"] = None  # type: ignore[assignment]
+    try:
+        import structlog  # noqa: F401
+    finally:
+        del sys.modules["rich"]
 
 
 @contextmanager
@@ -175,6 +203,8 @@ def app(words: Sequence[str] = ()) -> typer.Typer:
 
     def print_version(is_wanted: bool) -> None:
         if is_wanted:
+            from importlib.metadata import version
+
             typer.echo(f"mneme {version('mneme-gateway')}")
             raise typer.Exit
 
@@ -198,6 +228,7 @@ def app(words: Sequence[str] = ()) -> typer.Typer:
             for name, sentence in commands.items():
                 root.command(name, help=sentence)(_list_command)
         return root
+    _load_structlog_without_rich()
     modules = [module for module, commands in COMMANDS_BY_MODULE.items() if first_word in commands]
     for module in modules or COMMANDS_BY_MODULE:
         import_module(f"gateway.cli.{module}").add_commands(root)

@@ -19,11 +19,11 @@ from typing import Protocol, runtime_checkable
 
 from pydantic import TypeAdapter
 
-from core.agent.turn import INCOGNITO_BADGE
 from core.errors import Refused
 from core.ports import Clock
 from core.store.actions import Actions, ButtonAction, build_question
 from core.store.erasure.statements import ErasureRequest
+from core.store.incognito import INCOGNITO_BADGE
 from core.store.mailbox import OutboxItem
 from core.store.notes import Author, PendingNote
 from core.text.normalize import (

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from datetime import tzinfo
 from typing import TYPE_CHECKING
 
-from core.agent.sessions import Turn
 from core.errors import Refused
 from core.markup.markdown import escape
 from core.store.mailbox import InboxEntry, OutboxItem
@@ -19,7 +18,7 @@ from gateway.services import Services
 
 if TYPE_CHECKING:
     from core.agent.compression import Compressor
-    from core.agent.sessions import SessionTracker
+    from core.agent.sessions import SessionTracker, Turn
 
 MAX_TITLE_CHARS = 120
 UNTITLED = "Untitled"

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.dates.parsing import format_rules, parse_schedule
+from core.dates.parsing import parse_schedule
 from core.dates.recurrence import next_recurrences
+from core.dates.rules import format_rules
 from core.dates.schedule import Schedule, describe, next_due, to_parseable_text
 from core.errors import ConfigError, Refused
 

@@ -21,6 +21,17 @@ LATER = ("dateparser", "discord", "ijson", "markdown_it", "openai", "telegram")
 OURS_LATER = ("core.transfer.source", "core.facts.claims", "core.search.expansion", "gateway.app")
 
 
+# What a search in the shell never needs. Each of them takes 5 to 300 milliseconds to load.
+NOT_FOR_RECALL = (
+    *("aiohttp", "anthropic", "apscheduler", "dateparser", "discord", "filelock"),
+    *("httpx", "httpx2", "icalendar", "mcp", "openai", "rich", "telegram", "yaml"),
+    *("core.agent", "core.facts", "core.models.connections", "core.tools", "core.transfer"),
+    *("core.dates.parsing", "core.dates.requests.reader", "core.memory.services"),
+    *("core.scheduling.tool", "core.skills.yaml_mapping"),
+    *("gateway.app", "gateway.commands.sessions", "gateway.local", "gateway.upkeep"),
+)
+
+
 def run(script: str) -> tuple[int, str, str]:
     done = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, timeout=60
@@ -33,6 +44,23 @@ def test_a_command_loads_nothing_that_only_others_need() -> None:
     named = (*LATER, *OURS_LATER)
     script = f"import sys, gateway.cli.main as main\nmain.app()\nprint(*(name for name in {named} if name in sys.modules))"
     assert run(script) == (0, "\n", "")
+
+
+@pytest.mark.slow
+def test_cold_recall_loads_no_module_that_only_other_commands_need(home: Path) -> None:
+    script = (
+        "import sys\n"
+        "sys.argv = ['mneme', 'recall', 'ferry']\n"
+        "from gateway.cli.main import main\n"
+        "try: main()\n"
+        f"finally: print(*({{*{NOT_FOR_RECALL}}} & sys.modules.keys()), file=sys.stderr)"
+    )
+    environment = {**os.environ, "MNEME_HOME": str(home), "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=60, env=environment
+    )
+    assert (done.returncode, done.stderr) == (0, "\n")
+    assert "ferry" in done.stdout
 
 
 def test_who_ends_it_while_it_is_loading_sees_no_trace() -> None:
