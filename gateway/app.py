@@ -81,6 +81,7 @@ from gateway.commands.time_settings import TimeCommands
 from gateway.commands.undo import UndoCommands
 from gateway.delivery import Delivery, ReplyFactory, memory_reply
 from gateway.failures import Failures
+from gateway.installation import hide_packages
 from gateway.local.greeting import Greeting
 from gateway.local.sockets import find_socket
 from gateway.media.thumbs import ThumbReader
@@ -636,7 +637,8 @@ def _create_platforms(
     tokens = {} if chat_only else settings.platform_tokens
     adapters: list[Adapter] = []
     if "telegram" in tokens:
-        from adapters.telegram.adapter import Telegram
+        with hide_packages("click", "cryptography"):  # For the command line of httpx, and Passport.
+            from adapters.telegram.adapter import Telegram
 
         adapters.append(
             Telegram(

@@ -6,8 +6,10 @@ here: this runs before anything else does.
 
 from __future__ import annotations
 
+import sys
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -125,6 +127,23 @@ def find_foreign_package() -> str | None:
                 "Remove that folder from PYTHONPATH, or start Mneme with PYTHONPATH= in front."
             )
     return None
+
+
+@contextmanager
+def hide_packages(*names: str) -> Iterator[None]:
+    """Let a library that is imported now believe that these optional packages aren't installed.
+
+    Loading them takes time and memory for something that we don't use. A package that has been
+    loaded already isn't hidden.
+    """
+    hidden = [name for name in names if name not in sys.modules]
+    # The import of a module whose entry is None fails as if the module weren't there.
+    sys.modules.update(dict.fromkeys(hidden))  # type: ignore[arg-type]
+    try:
+        yield
+    finally:
+        for name in hidden:
+            del sys.modules[name]
 
 
 def list_unreadable_files(root: Path = ROOT) -> list[str]:

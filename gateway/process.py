@@ -313,12 +313,14 @@ async def release_memory_regularly() -> None:
 def shorten_thread_pauses() -> None:
     """Keep work in threads, such as rendering a long answer, from blocking the event loop.
 
-    The loop gets the interpreter back after a millisecond. The garbage collector stops all threads
-    while it runs, so it no longer examines the objects that exist now. It waits with old garbage
-    until there is a quarter as much as it found alive last time, which is nothing from now on.
+    The loop gets the interpreter back after a millisecond. The garbage collector, which was off so
+    far, stops all threads while it runs. So it no longer examines the objects that exist now, and
+    waits with old garbage until there is a quarter as much as it found alive last time, which is
+    nothing from now on.
     """
     sys.setswitchinterval(THREAD_SWITCH_S)
     gc.freeze()
+    gc.enable()
     gc.collect()
 
 

@@ -22,7 +22,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from gateway.installation import find_foreign_package
+from gateway.installation import find_foreign_package, hide_packages
 
 if TYPE_CHECKING:
     import typer
@@ -139,18 +139,6 @@ def _load_less() -> Iterator[None]:
         gc.enable()
 
 
-def _load_structlog_without_rich() -> None:
-    """Load structlog without rich, which it would use for colours that we don't print."""
-    if {"rich", "structlog"} & sys.modules.keys():
-        return
-    # Importing a module whose entry is None fails as if it weren't installed.
-    sys.modules["rich"] = None  # type: ignore[assignment]
-    try:
-        import structlog  # noqa: F401
-    finally:
-        del sys.modules["rich"]
-
-
 @contextmanager
 def _hide_early_typing(words: Sequence[str]) -> Iterator[None]:
     """While a chat starts, leave what is typed to its prompt, which then shows it once.
@@ -228,7 +216,9 @@ def app(words: Sequence[str] = ()) -> typer.Typer:
             for name, sentence in commands.items():
                 root.command(name, help=sentence)(_list_command)
         return root
-    _load_structlog_without_rich()
+    # structlog would use rich for colours, which we don't print.
+    with hide_packages("rich"):
+        import structlog  # noqa: F401
     modules = [module for module, commands in COMMANDS_BY_MODULE.items() if first_word in commands]
     for module in modules or COMMANDS_BY_MODULE:
         import_module(f"gateway.cli.{module}").add_commands(root)

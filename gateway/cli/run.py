@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -101,6 +102,8 @@ def _run_gateway(*, is_chat_only: bool, has_terminal: bool) -> None:
         )
         if settings.advice:
             log.warning(settings.advice)
+        # Until the start ends, the garbage collector would only look for garbage among modules.
+        gc.disable()
         # The clients of the platforms take a while to load.
         from gateway.app import run_gateway
 

@@ -10,6 +10,7 @@ import tarfile
 import venv
 import zipfile
 from collections.abc import Mapping
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,7 @@ from gateway.installation import (
     PACKAGES,
     ROOT,
     describe_update,
+    hide_packages,
     list_unreadable_files,
 )
 
@@ -215,3 +217,12 @@ def test_environment_that_somebody_made_in_a_container_is_updated_with_pip(tmp_p
     (tmp_path / "pyvenv.cfg").touch()
     advice = describe_update(tmp_path, "/bin/python", tmp_path, [mark])
     assert advice.command.startswith("/bin/python -m pip install --upgrade")
+
+
+def test_hidden_package_cannot_be_imported_until_it_is_shown_again() -> None:
+    sys.modules.pop("colorsys", None)
+    with hide_packages("colorsys"), pytest.raises(ImportError):
+        import_module("colorsys")
+    assert import_module("colorsys").rgb_to_hsv
+    with hide_packages("colorsys"):
+        assert import_module("colorsys").rgb_to_hsv, "what is loaded already stays"
