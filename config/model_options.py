@@ -94,6 +94,8 @@ class ModelOptions(_Section):
     # Further models that `/model` offers.
     choices: Annotated[tuple[ModelName, ...], Field(strict=False)]
     helper: ModelName
+    # The models that help instead, in this order, if the helper model doesn't answer.
+    helper_fallbacks: Annotated[tuple[ModelName, ...], Field(strict=False)]
     # Further helper models that `/model helper` offers.
     helper_choices: Annotated[tuple[ModelName, ...], Field(strict=False)]
     max_tokens: Count

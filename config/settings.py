@@ -72,6 +72,8 @@ ENVIRONMENT: Mapping[str, str] = {
     "discord_gateway_url": "MNEME_DISCORD_GATEWAY_URL",
 }
 SECRETS = ("anthropic_api_key", "telegram_token", "discord_token")
+# Options of [model] that may be lists, with the options for all names but the first.
+_FALLBACK_OPTIONS = {"chat": "fallbacks", "helper": "helper_fallbacks"}
 # Renamed options: the old and the new dotted path.
 _RENAMED_OPTIONS = (("model.cheap", "model.helper"), ("cron.max_jobs", "limits.jobs"))
 
@@ -529,29 +531,38 @@ def _drop_obsolete_options(own_options: dict[str, Any]) -> None:
 
 
 def _complete_model_names(model: dict[str, Any]) -> None:
-    """Read a list of chat models as a chat model with fallbacks, and name the helper model.
+    """Read lists of models as a first one with fallbacks, and name the helper models.
 
     If the settings name no helper model, it is the small model of the chat model's server, or the
-    chat model itself.
+    chat model itself. The fallbacks of the chat model then have their helper models, too.
     """
-    chat = model.get("chat")
-    if isinstance(chat, list) and chat:
-        model["chat"], *model["fallbacks"] = chat
-    chat = model.get("chat")
+    for name in ("chat", "helper"):
+        names = model.get(name)
+        if isinstance(names, list) and names:
+            model[name], *model[_FALLBACK_OPTIONS[name]] = names
     if model.get("helper") != "":
         return
-    if not isinstance(chat, str):
-        # The mistake is reported for the chat model only.
-        chat = DEFAULT_SERVER
+    chat = model.get("chat")
+    # A mistake is reported for the chat model only.
+    model["helper"] = _find_helper(model, chat if isinstance(chat, str) else DEFAULT_SERVER)
+    fallbacks = model.get("fallbacks")
+    if isinstance(fallbacks, list) and not model.get("helper_fallbacks"):
+        helpers = [_find_helper(model, name) for name in fallbacks if isinstance(name, str)]
+        model["helper_fallbacks"] = [
+            name for name in dict.fromkeys(helpers) if name != model["helper"]
+        ]
+
+
+def _find_helper(model: dict[str, Any], chat: str) -> Any:
+    """Return the small model of a chat model's server, or the chat model itself."""
     server, _, name = chat.partition("/")
     servers = get_table(model, "servers")
     small = get_table(servers, server).get("helper")
     if small:
-        model["helper"] = f"{server}/{small}"
-    elif name and server in servers:
-        model["helper"] = chat
-    else:
-        model["helper"] = get_table(servers, DEFAULT_SERVER).get("helper")
+        return f"{server}/{small}"
+    if name and server in servers:
+        return chat
+    return get_table(servers, DEFAULT_SERVER).get("helper")
 
 
 def _merge(options: dict[str, Any], own_options: Mapping[str, Any]) -> None:

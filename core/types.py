@@ -605,6 +605,8 @@ class BillingScope:
     """
 
     session_id: int | None = None
+    # The first session of the lineage. None if this is the first one, or if that is unknown.
+    root_id: int | None = None
     scope: Scope | None = None
     user_id: str = ""
     # The budget of the turn whose tool makes the call.

@@ -130,6 +130,7 @@ async def run_gateway(settings: Settings, *, chat_only: bool, has_terminal: bool
             await _recover(services)
             tasks = asyncio.TaskGroup()
             platforms = _create_platforms(services, chat_only=chat_only, has_terminal=has_terminal)
+            await services.model_outages.load()
             model, helper = _create_models(services, stack)
             path = await build_message_path(services, model, helper, platforms, tasks)
             stack.push_async_callback(path.memory.shutdown)
@@ -333,7 +334,7 @@ async def _build_helper(
         return None
     options = services.settings.model
     await services.helper_choices.load()
-    chosen = HelperModel(helper, options.helper, options.offered_helpers, services.helper_choices)
+    chosen = HelperModel(helper, options, services.helper_choices, services.clock)
     return _meter(services, chosen, media)
 
 
@@ -621,8 +622,8 @@ def _create_models(services: Services, stack: AsyncExitStack) -> tuple[Model, Mo
         return OfflineModel(zone), None
     stack.push_async_callback(client.close)
     fallback = OfflineModel(zone, "The model is out of reach")
-    chat_models = services.settings.model.chat_models
-    return FallbackModel(client, fallback, services.clock, chat_models), client
+    names, outages = services.settings.model.chat_models, services.model_outages
+    return FallbackModel(client, fallback, services.clock, names, outages), client
 
 
 def _create_platforms(

@@ -402,7 +402,7 @@ def _build_result(subject: str, problems: Sequence[str], advice: str, right: str
 
 
 async def _probe_model(settings: Settings) -> str | None:
-    """Ask the chat model, its fallbacks, the other offered models and the helper model.
+    """Ask the chat model, its fallbacks, the other offered models and the helper models.
 
     Returns a sentence for each model, or None if no model is set up.
     """
@@ -412,7 +412,9 @@ async def _probe_model(settings: Settings) -> str | None:
     try:
         answers = []
         problems = []
-        for name in dict.fromkeys((*settings.model.offered_models, settings.model.helper)):
+        options = settings.model
+        helpers = (options.helper, *options.helper_fallbacks)
+        for name in dict.fromkeys((*options.offered_models, *helpers)):
             try:
                 answers.append(await client.probe(name))
             except ModelError as error:

@@ -23,8 +23,9 @@ from core.media.intake import MediaIntake, remove_erased_files
 from core.media.speech import ProgramTranscriber, ServerTranscriber, Transcriber
 from core.memory.plugins import Plugins
 from core.memory.provider import MemoryProvider
+from core.models.abilities import LearnedLimits, ModelClient
 from core.models.failures import ServerNames
-from core.models.wrappers import LearnedLimits, ModelClient, ModelRouter
+from core.models.wrappers import ModelRouter
 from core.notes.notebook import ALL_FILES, Notebook
 from core.ports import Clock
 from core.privacy.forgetting import Forgetting
@@ -41,7 +42,7 @@ from core.store.incognito import IncognitoRegistry
 from core.store.jobs import Job, JobMessages, Jobs
 from core.store.mailbox import Inbox, Outbox
 from core.store.media.files import Files
-from core.store.model_limits import HelperChoices, ModelLimits
+from core.store.model_limits import HelperChoices, ModelLimits, ModelOutages
 from core.store.notes import FACT, SKILL, Notes, PendingNote
 from core.store.ownership.links import Links
 from core.store.ownership.people import TERMINAL, People
@@ -131,7 +132,8 @@ class Services:
         )
         self.preferences = Preferences(database)
         self.model_limits = ModelLimits(database)
-        self.helper_choices = HelperChoices(database)
+        self.model_outages = ModelOutages(database)
+        self.helper_choices = HelperChoices(database, incognito)
         self.appointments = Appointments(
             self.jobs,
             clock,
@@ -390,7 +392,7 @@ def create_model_client(
     if not settings.has_model:
         return None
     options = settings.model
-    names = (*options.offered_models, *options.offered_helpers)
+    names = (*options.offered_models, *options.offered_helpers, *options.helper_fallbacks)
     servers = {options.split_name(name)[0] for name in names}
     missing_keys = {name: settings.missing_key(name) for name in sorted(servers)}
     clients = {

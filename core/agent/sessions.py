@@ -91,7 +91,10 @@ class Turn:
 
     def billing_scope(self, session: Session) -> BillingScope:
         return BillingScope(
-            session_id=session.id, scope=session.scope, user_id=self.entries[-1].inbound.sender.id
+            session_id=session.id,
+            root_id=session.root_id,
+            scope=session.scope,
+            user_id=self.entries[-1].inbound.sender.id,
         )
 
     def build_tool_context(

@@ -1,22 +1,187 @@
 """Asks models without what they can't use: tools, pictures, or a level of thinking.
 
 Settings say what a model lacks, or a refusal of its server teaches it. Then the request is sent
-again without that, and a sentence above the answer says so once in each conversation. The module is
-loaded when a model lacks something for the first time.
+again without that, and a sentence above the answer says so once in each conversation.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
-from typing import get_args
+from dataclasses import dataclass, replace
+from typing import Protocol, cast, get_args
 
-from config.model_options import Ability
-from core.models.failures import ModelFailure, describe_left_out
-from core.types import Json, Request
+import structlog
 
+from config.model_options import Ability, Effort
+from core.models.failures import EFFORT_LEVELS, ModelFailure, describe_left_out
+from core.ports import Model, TextCallback
+from core.types import Completion, Json, Request
+
+# How many conversations are remembered that know what a model lacks.
+MAX_INFORMED = 1000
+# The types of blocks with which an answer begins.
+_THINKING_TYPES = ("thinking", "redacted_thinking", "reasoning")
 ABILITIES: tuple[Ability, ...] = get_args(Ability)
+# Levels that are sent only if the settings or the refusal name them.
+_NEVER_TRIED = ("none", "minimal")
 _PICTURE_NOTE = "[A picture that you can't see.]"
+
+
+class LearnedLimits(Protocol):
+    """Keeps what models lack beyond a restart. `core.store.model_limits` implements it."""
+
+    async def load_lacks(self, model: str) -> frozenset[Ability]:
+        """Return what the server of a model has refused for it."""
+
+    async def save_lack(self, model: str, ability: Ability) -> None:
+        """Remember that a model can't use something."""
+
+    async def forget_lacks(self, model: str) -> None:
+        """Forget what the server of a model has refused for it."""
+
+    async def load_effort(self, model: str, effort: Effort) -> Effort:
+        """Return the level of thinking that replaces a refused one, or the same level."""
+
+    async def save_effort(self, model: str, effort: Effort, other: Effort) -> None:
+        """Remember that a model refuses a level of thinking, and which one replaces it."""
+
+    async def save_uncounted(self, model: str) -> None:
+        """Remember that the server of a model counts no tokens."""
+
+    async def load_window(self, model: str) -> int | None:
+        """Return the size of a model's window that a refusal named, in tokens, or None."""
+
+    async def save_window(self, model: str, tokens: int) -> None:
+        """Remember the size of a model's window."""
+
+
+class ModelClient(Model, Protocol):
+    """A connection to a model's server."""
+
+    async def probe(self, model: str) -> str:
+        """Ask a model for a short answer; return a sentence that says where it answers."""
+
+    async def list_models(self) -> list[str]:
+        """Return the names of the server's models."""
+
+    async def fetch_window_tokens(self, model: str) -> int | None:
+        """Return the size of a model's window, or None if the server doesn't report it."""
+
+    async def close(self) -> None:
+        """Close all connections."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Route:
+    """How to ask a model."""
+
+    client: ModelClient
+    # The model's name on its server.
+    model: str
+    effort: Effort
+    # What the model can't use, by the settings and by its earlier refusals.
+    lacks: frozenset[Ability]
+
+
+class LackingModels:
+    """Asks models without what they lack, and learns that from refusals.
+
+    `limits` keeps what was learnt beyond a restart.
+    """
+
+    def __init__(self, limits: LearnedLimits | None) -> None:
+        self._limits = limits
+        # The conversations that know what a model lacks, oldest first.
+        self._informed: dict[tuple[int | None, str, str], None] = {}
+        self._log = structlog.get_logger("model")
+
+    async def find_effort(self, name: str, effort: Effort) -> Effort:
+        """Return the level of thinking for a model instead of the one of the settings."""
+        if not effort or self._limits is None:
+            return effort
+        return await self._limits.load_effort(name, effort)
+
+    async def complete(
+        self, route: Route, request: Request, on_text: TextCallback, on_wait: TextCallback
+    ) -> Completion:
+        """Ask a model without what it lacks, and say so above the answer once in a conversation.
+
+        Raises ModelError if the model doesn't answer.
+        """
+        possible_request, left_out = leave_out(request, sorted(route.lacks))
+        conversation_id = request.billing.root_id or request.billing.session_id
+        keys = {ability: (conversation_id, request.model, ability) for ability in left_out}
+        prefix = ""
+        if request.kind == "chat":
+            news = [ability for ability, key in keys.items() if key not in self._informed]
+            sentence = describe(request, news)
+            prefix = f"_{sentence}_\n\n" if sentence else ""
+        completion = await route.client.complete(
+            replace(possible_request, model=route.model),
+            lambda text: on_text(prefix + text),
+            on_wait,
+        )
+        if prefix and completion.text:
+            self._informed |= dict.fromkeys(keys.values())
+            while len(self._informed) > MAX_INFORMED:
+                del self._informed[next(iter(self._informed))]
+        return put_above(prefix, completion)
+
+    async def learn(self, route: Route, request: Request, failure: ModelFailure) -> bool:
+        """Learn from a refusal what a model lacks. Return True if another request may succeed."""
+        name = request.model
+        ability = find_refused_ability(failure, request, route.lacks)
+        if ability is None:
+            return False
+        other_effort = None
+        if ability == "effort":
+            other_effort = find_other_effort(request.effort, failure.levels)
+        if other_effort is not None:
+            self._log.warning(
+                "the model refuses a level of thinking", model=name, effort=request.effort
+            )
+            if self._limits is not None:
+                effort = cast(Effort, request.effort)
+                await self._limits.save_effort(name, effort, other_effort)
+            route.effort = other_effort
+            return True
+        route.lacks |= {ability}
+        self._log.warning("the model can't use something", model=name, lacks=ability)
+        if self._limits is not None:
+            await self._limits.save_lack(name, ability)
+        return True
+
+
+def put_above(prefix: str, completion: Completion) -> Completion:
+    """Return a completion with a text above its own text, if it has any.
+
+    The text comes after the thinking, because servers expect an answer to begin with its thinking.
+    """
+    if not prefix or not completion.text:
+        return completion
+    blocks = list(completion.blocks)
+    kinds = [block["type"] in _THINKING_TYPES for block in blocks]
+    index = kinds.index(False) if False in kinds else len(blocks)
+    blocks.insert(index, {"type": "text", "text": prefix})
+    return replace(completion, text=prefix + completion.text, blocks=tuple(blocks))
+
+
+def find_other_effort(effort: str | int, levels: Sequence[str]) -> Effort | None:
+    """Return the level of thinking to ask for instead of a refused one. "" means none.
+
+    `levels` are those that the refusal names. The next lower level is used, or the lowest one that
+    the refusal recommends. Returns None if the refusal isn't about this level, but about all.
+    """
+    if isinstance(effort, int):
+        return ""
+    others = [level for level in EFFORT_LEVELS if level in levels and level not in (effort, "none")]
+    if not others and effort not in levels:
+        return "" if levels else None
+    position = EFFORT_LEVELS.index(effort)
+    # A refusal that names only the refused level recommends nothing.
+    lower = others or [level for level in EFFORT_LEVELS[:position] if level not in _NEVER_TRIED]
+    below = [level for level in lower if EFFORT_LEVELS.index(level) < position]
+    return cast(Effort, below[-1] if below else next(iter(others), ""))
 
 
 def find_refused_ability(

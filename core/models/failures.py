@@ -17,6 +17,8 @@ from core.text.normalize import language_data
 
 # At most this many characters of the server's explanation of an error are shown.
 MAX_EXPLANATION_CHARS = 300
+# The levels of thinking, lowest first.
+EFFORT_LEVELS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
 _RETRYABLE_STATUSES = (408, 409, 429)
 _FAILURES = language_data("failures", "core.models")
 _TOO_LONG = re.compile(_FAILURES["too_long"])
@@ -24,6 +26,8 @@ _NO_CREDIT = re.compile(_FAILURES["no_credit"])
 _WINDOW = re.compile(_FAILURES["window"])
 _CALL_IDS = re.compile(_FAILURES["call_ids"], re.IGNORECASE)
 _SUCCESSOR = re.compile(_FAILURES["successor"], re.IGNORECASE)
+_LEVEL = re.compile(rf"['\"`“]({'|'.join(EFFORT_LEVELS)})['\"`”]")
+_LEVEL_LIST = re.compile(_FAILURES["level_list"])
 _REFUSED_ABILITIES = {
     ability: re.compile(pattern) for ability, pattern in _FAILURES["refused_ability"].items()
 }
@@ -72,6 +76,8 @@ class ModelFailure(ModelError):
         # What the model can't use, by the server's explanation: keys of `refused_ability`, the most
         # likely first.
         self.refused_abilities: tuple[str, ...] = ()
+        # The levels of thinking that the server's explanation names.
+        self.levels: tuple[str, ...] = ()
         # The size of the model's window in tokens, and its successor, if the server names them.
         self.window_tokens: int | None = None
         self.successor = ""
@@ -136,6 +142,7 @@ def build_refusal(response: ErrorResponse, names: ServerNames, key: str) -> Mode
     failure.refused_abilities = _find_refused_abilities(status, words)
     if failure.refused_abilities:
         failure.is_retryable = False
+        failure.levels = _find_levels(words)
     elif kind == "no_model":
         failure.successor = _find_successor(explanation, response.model)
     return failure
@@ -173,6 +180,14 @@ def _find_refused_abilities(status: int, words: str) -> tuple[str, ...]:
         for ability, pattern in _REFUSED_ABILITIES.items()
         if (status in (400, 422) or ability not in _REQUEST_ABILITIES) and pattern.search(words)
     )
+
+
+def _find_levels(words: str) -> tuple[str, ...]:
+    """Return the levels of thinking that an explanation names, in quotes or in a list."""
+    levels = {match[1] for match in _LEVEL.finditer(words)}
+    for match in _LEVEL_LIST.finditer(words):
+        levels |= set(re.findall(r"\w+", match[1])) & set(EFFORT_LEVELS)
+    return tuple(level for level in EFFORT_LEVELS if level in levels)
 
 
 def _find_window(words: str) -> int | None:

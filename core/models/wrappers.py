@@ -14,10 +14,12 @@ from typing import Protocol
 
 import structlog
 
-from config.model_options import Ability, CacheLife, Effort, ModelOptions
+from config.model_options import CacheLife, ModelOptions
 from core.errors import ModelError, StoreError, TurnBudgetSpent
+from core.models.abilities import LackingModels, LearnedLimits, ModelClient, Route, put_above
 from core.models.failures import ModelFailure, ServerNames
 from core.ports import Clock, Model, TextCallback
+from core.store.model_limits import ModelOutages
 from core.store.usage_and_limits import ModelCall, UsageLog
 from core.types import BillingScope, CallKind, Completion, Request, Session, TurnBudget, Usage
 
@@ -26,10 +28,6 @@ _TOOL_KINDS: frozenset[CallKind] = frozenset({"delegation", "expansion", "rerank
 
 # The kinds of model calls that the setting `model.effort` applies to.
 _THINKING_KINDS: frozenset[CallKind] = frozenset({"chat", "compression", "delegation"})
-# How many conversations are remembered that know what a model lacks.
-MAX_INFORMED = 1000
-# The types of blocks with which an answer begins.
-_THINKING_TYPES = ("thinking", "redacted_thinking", "reasoning")
 
 
 async def ask_model(
@@ -142,7 +140,7 @@ class MeteredModel:
     ) -> tuple[Completion, ModelCall | None]:
         """Ask the model, and return its answer and the call, which the caller must log.
 
-        The call is None if no tokens were counted, as with an offline model and some servers.
+        The call is None if no tokens were used, as with an offline model.
         Raises ModelError if the model doesn't answer.
         """
         hash_request = request
@@ -183,8 +181,6 @@ def _has_pictures(request: Request) -> bool:
 RETRY_PAUSE = timedelta(seconds=5)
 # After this many failed turns in a row, the model counts as unreachable for all turns.
 MAX_FAILED_TURNS = 2
-# The fallbacks of this many turns are remembered.
-MAX_REMEMBERED_TURNS = 500
 # The status of a request that is too long. The model itself works.
 TOO_LONG_STATUS = 413
 # With these statuses, the server refuses all requests until the owner corrects the key, the credit
@@ -216,11 +212,18 @@ class _Breaker:
         self._failures: dict[str, _Failure] = {}
         self._retry_at = clock.now()
         self._is_trial_running = False
+        # How many calls outside of turns have failed.
+        self._calls = 0
 
     @property
     def is_open(self) -> bool:
         """True if the model counts as unreachable."""
         return len(self._failures) >= MAX_FAILED_TURNS
+
+    def restore(self, reason: str) -> None:
+        """Count the model as unreachable for a reason from before a restart, with a trial now."""
+        failure = _Failure(reason, reason)
+        self._failures = {f"restart {number}": failure for number in range(MAX_FAILED_TURNS)}
 
     def find_failure(self, turn_key: str) -> str | None:
         """Return why this turn doesn't ask the model, or None if it should ask.
@@ -266,6 +269,10 @@ class _Breaker:
         if not error.is_retryable and error.status not in REFUSED_STATUSES:
             return
         self._retry_at = self._clock.now() + RETRY_PAUSE
+        if not turn_key:
+            # Calls outside of turns count one by one.
+            self._calls += 1
+            turn_key = f"call {self._calls}"
         failure = _Failure(str(error), error.log_message)
         failures = [*self._failures.items(), (turn_key, failure)]
         self._failures = dict(failures[-MAX_FAILED_TURNS:])
@@ -276,22 +283,24 @@ class FallbackModel:
 
     `model` sends requests to all models except `last_resort`. `fallbacks` are the names of the
     models to ask, in this order. Each model has its own breaker. An answer of `last_resort` begins
-    with a sentence about the failure of the first model.
+    with a sentence about the failure of the first model. `outages` are those of an earlier process.
     """
 
     def __init__(
-        self, model: Model, last_resort: Model, clock: Clock, fallbacks: Sequence[str] = ()
+        self,
+        model: Model,
+        last_resort: Model,
+        clock: Clock,
+        fallbacks: Sequence[str] = (),
+        outages: ModelOutages | None = None,
     ) -> None:
         self._model = model
         self._last_resort = last_resort
-        self._clock = clock
         self._fallbacks = fallbacks
-        self._breakers: dict[str, _Breaker] = {}
-        # The conversations in which an answer has mentioned the present outage, with the model that
-        # is out of reach.
-        self._informed_sessions: set[tuple[int | None, str]] = set()
-        # The fallback that answers in each of the latest turns, oldest first.
-        self._fallback_of_turn: dict[str, str] = {}
+        self._outages = outages or ModelOutages()
+        self._breakers = _Breakers(clock)
+        for name, outage in self._outages.by_model.items():
+            self._breakers.find(name).restore(outage.reason)
         self._log = structlog.get_logger("model")
 
     async def complete(
@@ -307,13 +316,13 @@ class FallbackModel:
         """
         reasons: list[str] = []
         names = list(dict.fromkeys((request.model, *self._fallbacks)))
-        fallback = self._fallback_of_turn.get(request.turn_key)
+        fallback = self._outages.turns.get(request.turn_key)
         if fallback in names:
             names = names[names.index(fallback) :]
         for name in names:
             reason = None
             if request.has_fallback:
-                reason = self._breaker(name).find_failure(request.turn_key)
+                reason = self._breakers.find(name).find_failure(request.turn_key)
             if reason is None:
                 try:
                     return await self._ask(name, request, on_text, on_wait)
@@ -325,14 +334,12 @@ class FallbackModel:
                     )
                     reason = str(error)
                     latest_error = error
+                    if name == request.model:
+                        await self._outages.begin(name, error.log_message)
             reasons.append(reason)
         if not request.has_fallback:
             raise latest_error
         return await self._ask_last_resort(request, reasons[0], on_text, on_wait)
-
-    def _breaker(self, name: str) -> _Breaker:
-        """Return the breaker of a model."""
-        return self._breakers.setdefault(name, _Breaker(self._clock))
 
     async def _ask(
         self, name: str, request: Request, on_text: TextCallback, on_wait: TextCallback
@@ -342,36 +349,24 @@ class FallbackModel:
         Raises ModelError if the model doesn't answer.
         """
         prefix = self._fallback_notice(request, name)
-        completion = await self._breaker(name).ask(
+        completion = await self._breakers.find(name).ask(
             self._model,
             replace(request, model=name),
             lambda text: on_text(prefix + text),
             on_wait,
         )
-        return self._finish(request, name, completion, prefix)
+        if name in self._outages.by_model:
+            await self._outages.end(name)
+        if name != request.model:
+            has_notice = not prefix or bool(completion.text)
+            await self._outages.note_answer(request, name, has_notice=has_notice)
+        return put_above(prefix, completion)
 
     def _fallback_notice(self, request: Request, name: str) -> str:
         """Return the line above a fallback's answer. In each outage, a conversation has one."""
-        if name == request.model:
-            return ""
-        if (request.billing.session_id, request.model) in self._informed_sessions:
+        if name == request.model or self._outages.is_known_in(request):
             return ""
         return f"_{request.model} is out of reach, so {name} answers._\n\n"
-
-    def _finish(
-        self, request: Request, name: str, completion: Completion, prefix: str
-    ) -> Completion:
-        """Return the answer with `prefix` above its text, and note who knows of the outage."""
-        if name == request.model:
-            # The outage of this model is over.
-            self._informed_sessions = {key for key in self._informed_sessions if key[1] != name}
-        elif request.turn_key:
-            self._fallback_of_turn[request.turn_key] = name
-            while len(self._fallback_of_turn) > MAX_REMEMBERED_TURNS:
-                del self._fallback_of_turn[next(iter(self._fallback_of_turn))]
-        if prefix and completion.text:
-            self._informed_sessions.add((request.billing.session_id, request.model))
-        return put_above(prefix, completion)
 
     async def _ask_last_resort(
         self, request: Request, sentence: str, on_text: TextCallback, on_wait: TextCallback
@@ -387,6 +382,18 @@ class FallbackModel:
         return replace(completion, text=text, blocks=({"type": "text", "text": text},))
 
 
+class _Breakers:
+    """The breakers of models, by name."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._by_model: dict[str, _Breaker] = {}
+
+    def find(self, name: str) -> _Breaker:
+        """Return the breaker of a model."""
+        return self._by_model.setdefault(name, _Breaker(self._clock))
+
+
 class ChosenHelper(Protocol):
     """Knows which helper model people have chosen. `core.store.model_limits` implements it."""
 
@@ -399,76 +406,45 @@ class ChosenHelper(Protocol):
 class HelperModel:
     """A `Model` that asks the helper model that was chosen for the conversation of a request.
 
-    `default` is the helper model of the settings, and `offered` are the ones to choose from. A
-    choice that is no longer offered doesn't count.
+    `options` name the helper model of the settings, the ones to choose from, and the ones that help
+    instead if the helper model doesn't answer. A choice that is no longer offered doesn't count.
     """
 
     def __init__(
-        self, model: Model, default: str, offered: Sequence[str], choices: ChosenHelper
+        self, model: Model, options: ModelOptions, choices: ChosenHelper, clock: Clock
     ) -> None:
         self._model = model
-        self._default = default
-        self._offered = offered
+        self._options = options
         self._choices = choices
+        self._breakers = _Breakers(clock)
 
     async def complete(
         self, request: Request, on_text: TextCallback, on_wait: TextCallback
     ) -> Completion:
-        """Ask the helper model. Raises ModelError if it doesn't answer."""
-        if self._choices.names and request.model == self._default:
-            name = await self._choices.find(request.billing.session_id)
-            if name is not None and name in self._offered:
-                request = replace(request, model=name)
-        return await self._model.complete(request, on_text, on_wait)
-
-
-def put_above(prefix: str, completion: Completion) -> Completion:
-    """Return a completion with a text above its own text, if it has any.
-
-    The text comes after the thinking, because servers expect an answer to begin with its thinking.
-    """
-    if not prefix or not completion.text:
-        return completion
-    blocks = list(completion.blocks)
-    kinds = [block["type"] in _THINKING_TYPES for block in blocks]
-    index = kinds.index(False) if False in kinds else len(blocks)
-    blocks.insert(index, {"type": "text", "text": prefix})
-    return replace(completion, text=prefix + completion.text, blocks=tuple(blocks))
-
-
-class LearnedLimits(Protocol):
-    """Keeps what models lack beyond a restart. `core.store.model_limits` implements it."""
-
-    async def load_lacks(self, model: str) -> frozenset[Ability]:
-        """Return what the server of a model has refused for it."""
-
-    async def save_lack(self, model: str, ability: Ability) -> None:
-        """Remember that a model can't use something."""
-
-    async def forget_lacks(self, model: str) -> None:
-        """Forget what the server of a model has refused for it."""
-
-    async def load_window(self, model: str) -> int | None:
-        """Return the size of a model's window that a refusal named, in tokens, or None."""
-
-    async def save_window(self, model: str, tokens: int) -> None:
-        """Remember the size of a model's window."""
-
-
-class ModelClient(Model, Protocol):
-    """A connection to a model's server."""
-
-    async def probe(self, model: str) -> str:
-        """Ask a model for a short answer; return a sentence that says where it answers."""
-
-    async def list_models(self) -> list[str]:
-        """Return the names of the server's models."""
-
-    async def fetch_window_tokens(self, model: str) -> int | None:
-        """Return the size of a model's window, or None if the server doesn't report it."""
-
-    async def close(self) -> None:
-        """Close all connections."""
+        """Ask the helper model, and then its fallbacks. Raises ModelError if none answers."""
+        if request.model != self._options.helper:
+            return await self._model.complete(request, on_text, on_wait)
+        name = request.model
+        if self._choices.names:
+            chosen = await self._choices.find(request.billing.session_id)
+            if chosen in self._options.offered_helpers:
+                name = chosen or name
+        names = list(dict.fromkeys((name, *self._options.helper_fallbacks)))
+        usable = [name for name in names if self._breakers.find(name).find_failure("") is None]
+        first_error: ModelError | None = None
+        for name in usable or names:
+            try:
+                return await self._breakers.find(name).ask(
+                    self._model, replace(request, model=name), on_text, on_wait
+                )
+            except ModelError as error:
+                if error.status == TOO_LONG_STATUS:
+                    raise
+                structlog.get_logger("model").warning(
+                    "the helper model doesn't answer", model=name, error=error.log_message
+                )
+                first_error = first_error or error
+        raise first_error or ModelError("No helper model answers.", is_retryable=True)
 
 
 @dataclass(slots=True)
@@ -490,18 +466,6 @@ class ModelTally:
         self.tokens["output"] += usage.output
         self.tokens["cache_read"] += usage.cache_read
         self.tokens["cache_write"] += usage.cache_write
-
-
-@dataclass(slots=True, kw_only=True)
-class _Route:
-    """How to ask a model."""
-
-    client: ModelClient
-    # The model's name on its server.
-    model: str
-    effort: Effort
-    # What the model can't use, by the settings and by its earlier refusals.
-    lacks: frozenset[Ability]
 
 
 class ModelRouter:
@@ -526,9 +490,10 @@ class ModelRouter:
         self._limits = limits
         self._on_retired = on_retired
         self.tally = ModelTally()
-        self._routes: dict[str, _Route] = {}
-        # The conversations that know what a model lacks, oldest first.
-        self._informed: dict[tuple[int | None, str, str], None] = {}
+        self._lacking = LackingModels(limits)
+        self._routes: dict[str, Route] = {}
+        # The models whose servers count no tokens, by the names that these servers give them.
+        self._uncounted: set[str] = set()
 
     async def complete(
         self, request: Request, on_text: TextCallback, on_wait: TextCallback
@@ -542,6 +507,8 @@ class ModelRouter:
         except ModelError as error:
             self.tally.count_failure(request.model, error)
             raise
+        if not (completion.usage.total_input or completion.usage.output):
+            completion = await self._estimate_usage(request, completion)
         self.tally.count_answer(request.model, completion.usage)
         return completion
 
@@ -554,12 +521,14 @@ class ModelRouter:
         without that. Raises ModelError if the model doesn't answer.
         """
         route = await self._find_route(request.model)
-        if route.effort and request.kind in _THINKING_KINDS:
-            request = replace(request, effort=route.effort)
+        plain_request = request
         while True:
+            request = plain_request
+            if route.effort and request.kind in _THINKING_KINDS:
+                request = replace(request, effort=route.effort)
             try:
                 if route.lacks:
-                    return await self._complete_without(route, request, on_text, on_wait)
+                    return await self._lacking.complete(route, request, on_text, on_wait)
                 return await route.client.complete(
                     replace(request, model=route.model), on_text, on_wait
                 )
@@ -567,35 +536,7 @@ class ModelRouter:
                 if not await self._learn(route, request, failure):
                     raise
 
-    async def _complete_without(
-        self, route: _Route, request: Request, on_text: TextCallback, on_wait: TextCallback
-    ) -> Completion:
-        """Ask a model without what it lacks, and say so above the answer once in a conversation.
-
-        Raises ModelError if the model doesn't answer.
-        """
-        from core.models.abilities import describe, leave_out
-
-        possible_request, left_out = leave_out(request, sorted(route.lacks))
-        session_id = request.billing.session_id
-        keys = {ability: (session_id, request.model, ability) for ability in left_out}
-        prefix = ""
-        if request.kind == "chat":
-            news = [ability for ability, key in keys.items() if key not in self._informed]
-            sentence = describe(request, news)
-            prefix = f"_{sentence}_\n\n" if sentence else ""
-        completion = await route.client.complete(
-            replace(possible_request, model=route.model),
-            lambda text: on_text(prefix + text),
-            on_wait,
-        )
-        if prefix and completion.text:
-            self._informed |= dict.fromkeys(keys.values())
-            while len(self._informed) > MAX_INFORMED:
-                del self._informed[next(iter(self._informed))]
-        return put_above(prefix, completion)
-
-    async def _learn(self, route: _Route, request: Request, failure: ModelFailure) -> bool:
+    async def _learn(self, route: Route, request: Request, failure: ModelFailure) -> bool:
         """Learn from a failure what a model lacks. Return True if another request may succeed.
 
         The owner is told of a retired model, and a size of the window that the failure names is
@@ -609,18 +550,17 @@ class ModelRouter:
             await self._limits.save_window(name, failure.window_tokens)
         if not failure.refused_abilities or failure.has_begun:
             return False
-        from core.models.abilities import find_refused_ability
+        return await self._lacking.learn(route, request, failure)
 
-        ability = find_refused_ability(failure, request, route.lacks)
-        if ability is None:
-            return False
-        route.lacks |= {ability}
-        structlog.get_logger("model").warning(
-            "the model can't use something", model=name, lacks=ability
-        )
-        if self._limits is not None:
-            await self._limits.save_lack(name, ability)
-        return True
+    async def _estimate_usage(self, request: Request, completion: Completion) -> Completion:
+        """Return the answer with an estimated usage, because its server counts no tokens."""
+        from core.models.estimates import estimate_usage
+
+        if completion.model not in self._uncounted:
+            self._uncounted.add(completion.model)
+            if self._limits is not None:
+                await self._limits.save_uncounted(completion.model)
+        return replace(completion, usage=estimate_usage(request, completion))
 
     async def probe(self, model: str) -> str:
         route = await self._find_route(model)
@@ -640,7 +580,7 @@ class ModelRouter:
         for client in self._clients.values():
             await client.close()
 
-    async def _find_route(self, name: str) -> _Route:
+    async def _find_route(self, name: str) -> Route:
         """Return how to ask a model. Raises ModelFailure if the key of its server is missing."""
         if name in self._routes:
             return self._routes[name]
@@ -654,6 +594,6 @@ class ModelRouter:
             if self._options.forgets_lacks(name):
                 await self._limits.forget_lacks(name)
             lacks |= await self._limits.load_lacks(name)
-        effort = self._options.effort_of(name)
-        route = _Route(client=client, model=model, effort=effort, lacks=lacks)
+        effort = await self._lacking.find_effort(name, self._options.effort_of(name))
+        route = Route(client=client, model=model, effort=effort, lacks=lacks)
         return self._routes.setdefault(name, route)

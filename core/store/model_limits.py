@@ -1,22 +1,33 @@
-"""Keeps what models lack, how large their windows are, and the helper models of conversations."""
+"""Keeps what is learnt about models: what they lack, how large their windows are, their outages.
+
+It also keeps the helper models of conversations.
+"""
 
 from __future__ import annotations
 
-from typing import get_args
+import json
+from dataclasses import dataclass, field
+from typing import cast, get_args
 
-from config.model_options import Ability
+from config.model_options import Ability, Effort
+from core.store.incognito import IncognitoRegistry
 from core.store.rows import Connection, get_meta, set_meta
 from core.store.sqlite.database import Database
-from core.types import Session
+from core.types import Request, Session
 
 ABILITIES: tuple[Ability, ...] = get_args(Ability)
 # The key of `state_meta` for the helper model of a conversation is this and its root session.
 HELPER_PREFIX = "helper_model:"
+UNCOUNTED_PREFIX = "model_uncounted:"
+_SELECT_UNCOUNTED = f"SELECT key FROM state_meta WHERE key LIKE '{UNCOUNTED_PREFIX}%'"
 _SELECT_HELPERS = f"""
 SELECT state_meta.key, state_meta.value, sessions.id AS session FROM state_meta
 LEFT JOIN sessions ON state_meta.key = '{HELPER_PREFIX}' || sessions.id
 WHERE state_meta.key LIKE '{HELPER_PREFIX}%'
 """
+OUTAGES_KEY = "model_outages"
+# The fallbacks of this many turns are remembered.
+MAX_REMEMBERED_TURNS = 100
 _SELECT_ROOT = "SELECT COALESCE(root_id, id) AS root FROM sessions WHERE id = :session"
 
 
@@ -48,6 +59,27 @@ class ModelLimits:
         statement = "DELETE FROM state_meta WHERE key = :key"
         await self._database.execute(statement, {"key": _lacks_key(model)})
 
+    async def load_effort(self, model: str, effort: Effort) -> Effort:
+        """Return the level of thinking that replaces a refused one, or the same level."""
+        key = _effort_key(model, effort)
+        level = await self._database.read(lambda connection: get_meta(connection, key))
+        return effort if level is None else cast(Effort, level)
+
+    async def save_effort(self, model: str, effort: Effort, other: Effort) -> None:
+        """Remember that a model refuses a level of thinking, and which one replaces it."""
+        key = _effort_key(model, effort)
+        await self._database.write(lambda connection: set_meta(connection, key, str(other)))
+
+    async def load_uncounted(self) -> frozenset[str]:
+        """Return the models whose servers count no tokens, so that their usage is estimated."""
+        rows = await self._database.fetch_all(_SELECT_UNCOUNTED)
+        return frozenset(row["key"].removeprefix(UNCOUNTED_PREFIX) for row in rows)
+
+    async def save_uncounted(self, model: str) -> None:
+        """Remember that the server of a model counts no tokens."""
+        key = f"{UNCOUNTED_PREFIX}{model}"
+        await self._database.write(lambda connection: set_meta(connection, key, "1"))
+
     async def load_window(self, model: str) -> int | None:
         """Return the size of a model's window that a refusal named, in tokens, or None."""
         tokens = await self._database.read(lambda connection: _read(connection, _window_key(model)))
@@ -68,8 +100,9 @@ class HelperChoices:
     A choice belongs to the root session of a conversation, so it also holds after a compression.
     """
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, incognito: IncognitoRegistry) -> None:
         self._database = database
+        self._incognito = incognito
         # The names of the models, by the ids of root sessions. Usually empty.
         self.names: dict[int, str] = {}
 
@@ -100,6 +133,9 @@ class HelperChoices:
         """Return the helper model that was chosen for the conversation of a session, if any."""
         if session_id is None or session_id in self.names:
             return self.names.get(session_id or 0)
+        conversation = self._incognito.find_by_session(session_id)
+        if conversation is not None and conversation.session is not None:
+            return self.names.get(conversation.session.root_id or session_id)
         row = await self._database.fetch_one(_SELECT_ROOT, {"session": session_id})
         return None if row is None else self.names.get(row["root"])
 
@@ -107,8 +143,103 @@ class HelperChoices:
         await self._database.execute("DELETE FROM state_meta WHERE key = :key", {"key": key})
 
 
+@dataclass(slots=True)
+class Outage:
+    """A model that is out of reach, and what its conversations know about that."""
+
+    # The sentence for the log, without words of people.
+    reason: str
+    # The conversations whose answers have mentioned the outage, by their root sessions, with the
+    # model that has answered there last. Those in incognito have negative ids.
+    answered_by: dict[int, str] = field(default_factory=dict)
+
+
+class ModelOutages:
+    """The present outages of models, and the fallbacks of turns, in memory and in state.db.
+
+    A restarted process goes on with them: it doesn't mention an outage again, and a turn that a
+    fallback has begun stays with it. Without a database, all that is kept in memory only.
+    """
+
+    def __init__(self, database: Database | None = None) -> None:
+        self._database = database
+        self.by_model: dict[str, Outage] = {}
+        # The fallback that answers in each of the latest turns, by the turn's key, oldest first.
+        self.turns: dict[str, str] = {}
+
+    async def load(self) -> None:
+        """Read the outages of an earlier process. Those that can't be read are forgotten."""
+        if self._database is None:
+            return
+        saved = await self._database.read(lambda connection: _read(connection, OUTAGES_KEY))
+        if not saved:
+            return
+        value = json.loads(saved)
+        self.turns = value["turns"]
+        for name, outage in value["outages"].items():
+            answered_by = {int(root): model for root, model in outage["answered_by"].items()}
+            self.by_model[name] = Outage(outage["reason"], answered_by)
+
+    def is_known_in(self, request: Request) -> bool:
+        """Return True if an answer in this conversation has mentioned the outage of its model."""
+        outage = self.by_model.get(request.model)
+        return outage is not None and _conversation_of(request) in outage.answered_by
+
+    async def begin(self, model: str, reason: str) -> None:
+        """Note that a model doesn't answer."""
+        outage = self.by_model.setdefault(model, Outage(reason))
+        outage.reason = reason
+
+    async def note_answer(self, request: Request, fallback: str, *, has_notice: bool) -> None:
+        """Note that a fallback has answered a request, and whether the answer mentions that."""
+        conversation_id = _conversation_of(request)
+        # The outage may be over before the turn is.
+        outage = self.by_model.get(request.model) or Outage("")
+        before = (outage.answered_by.get(conversation_id), self.turns.get(request.turn_key))
+        if has_notice:
+            outage.answered_by[conversation_id] = fallback
+        if request.turn_key:
+            self.turns[request.turn_key] = fallback
+            while len(self.turns) > MAX_REMEMBERED_TURNS:
+                del self.turns[next(iter(self.turns))]
+        is_new = before != (outage.answered_by.get(conversation_id), fallback)
+        if is_new and conversation_id >= 0:
+            await self._save()
+
+    async def end(self, model: str) -> None:
+        """Note that a model answers again."""
+        outage = self.by_model.pop(model)
+        if outage.answered_by:
+            await self._save()
+
+    async def _save(self) -> None:
+        """Write the outages to state.db, without those of conversations in incognito."""
+        if self._database is None:
+            return
+        outages = {
+            name: {
+                "reason": outage.reason,
+                "answered_by": {
+                    root: model for root, model in outage.answered_by.items() if root >= 0
+                },
+            }
+            for name, outage in self.by_model.items()
+        }
+        value = json.dumps({"outages": outages, "turns": self.turns})
+        await self._database.write(lambda connection: set_meta(connection, OUTAGES_KEY, value))
+
+
+def _conversation_of(request: Request) -> int:
+    """Return the root session of a request. A compression doesn't change it."""
+    return request.billing.root_id or request.billing.session_id or 0
+
+
 def _lacks_key(model: str) -> str:
     return f"model_lacks:{model}"
+
+
+def _effort_key(model: str, effort: Effort) -> str:
+    return f"model_effort:{model}:{effort}"
 
 
 def _window_key(model: str) -> str:

@@ -23,6 +23,7 @@ class ModelCommands:
         self._has_model = services.settings.has_model
         self._conversations = services.conversations
         self._limits = services.model_limits
+        self._outages = services.model_outages
         self._helper_choices = services.helper_choices
 
     async def run(self, command: Command, context: CommandContext) -> Answer:
@@ -58,7 +59,7 @@ class ModelCommands:
         options = self._options
         current = options.keep_name(context.session.model)
         others = [name for name in options.offered_models if name != current]
-        text = texts.MODEL_SHOWN.format(model=current)
+        text = self._describe_model(current, context)
         lacks = await self._load_lacks(current)
         if lacks:
             names = ", ".join(texts.table("ABILITIES")[ability] for ability in sorted(lacks))
@@ -77,6 +78,18 @@ class ModelCommands:
         listed = ", ".join(f"`/model {argument}`" for argument in arguments)
         text = f"{text} {texts.OTHER_MODELS.format(models=listed)}"
         return Answer(text=text, buttons=tuple(buttons))
+
+    def _describe_model(self, name: str, context: CommandContext) -> str:
+        """Say that a model answers here, or why it doesn't and which one has answered instead."""
+        outage = self._outages.by_model.get(name)
+        if outage is None:
+            return texts.MODEL_SHOWN.format(model=name)
+        text = texts.MODEL_OUT_OF_REACH.format(model=name, reason=outage.reason)
+        session = context.session
+        fallback = outage.answered_by.get(session.root_id or session.id)
+        if fallback is not None:
+            text += f" {texts.MODEL_STANDS_IN.format(model=fallback)}"
+        return text
 
     async def _load_lacks(self, name: str) -> frozenset[Ability]:
         """Return what a model can't use, by the settings and by what was learnt."""

@@ -231,6 +231,14 @@ class UsageCommands:
         line = self._services.settings.usage.month_line if context.is_owner else 0.0
         return [_render_month(spending, elapsed_share, line)]
 
+    async def _list_uncounted(self, spending: Spending) -> list[str]:
+        """Return a sentence about the models whose usage is estimated, or [] if there are none."""
+        uncounted = await self._services.model_limits.load_uncounted()
+        names = [model for model, _ in spending.by_model if model in uncounted]
+        if not names:
+            return []
+        return [escape(texts.USAGE_ESTIMATED.format(models=", ".join(names)))]
+
     async def _list_months(self, context: CommandContext) -> Answer:
         lines = []
         for month, spending in await self._usage_log.list_months(context.scopes):
@@ -242,7 +250,8 @@ class UsageCommands:
         if session is None:
             raise Refused(f"There is no conversation {session_id} here. `/sessions` lists them.")
         spending = await self._usage_log.load_spending(context.scopes, session_id=session_id)
-        return Answer(text=_render_spending(f"Conversation {session_id}", spending))
+        parts = [_render_spending(f"Conversation {session_id}", spending)]
+        return Answer(text="\n\n".join([*parts, *await self._list_uncounted(spending)]))
 
     async def _show_overview(self, context: CommandContext) -> Answer:
         """Show the usage of this conversation and of the last 30 days, and the limits of today."""
@@ -261,6 +270,7 @@ class UsageCommands:
             context.scopes, since=now - OVERVIEW_PERIOD
         )
         parts.append(_render_spending("The last 30 days", month_spending))
+        parts += await self._list_uncounted(month_spending)
         parts += await self._render_month(context)
         since = now - OVERVIEW_PERIOD
         thumbs = await self._services.feedback.count(context.scopes, since)

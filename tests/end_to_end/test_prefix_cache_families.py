@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from core.agent.delegation import TOOL_NAME as DELEGATE
+from core.models.abilities import ModelClient
 from core.models.chat_completions import ChatCompletions
 from core.models.claude import Claude
-from core.models.wrappers import ModelClient
 from core.ports import Model
 from core.types import Completion, Request
 from tests.bench.cache import KEY, TURNS, around, asked, deliver, remember, share

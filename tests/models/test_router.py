@@ -13,8 +13,9 @@ import pytest
 from config.model_options import ModelOptions
 from config.settings import Settings
 from core.errors import ModelError
+from core.models.abilities import LearnedLimits
 from core.models.chat_completions import ChatCompletions
-from core.models.wrappers import LearnedLimits, ModelRouter
+from core.models.wrappers import ModelRouter
 from core.store.model_limits import ModelLimits
 from core.store.sqlite.database import Database
 from core.types import BillingScope, Completion, Request
@@ -131,6 +132,69 @@ async def test_effort_that_a_model_refuses_is_left_out_without_a_word(home: Path
         assert (await asker.ask(build_request())).text == "One."
         assert (await asker.ask(build_request())).text == "Two."
     assert [body.get("reasoning_effort") for body in api.requests] == ["high", None, None]
+
+
+OPENAI_LEVELS = (
+    "Unsupported value: 'reasoning_effort' does not support 'xhigh' with this model. "
+    "Supported values are: 'none', 'low', 'medium', and 'high'."
+)
+
+
+@pytest.mark.parametrize(
+    ("words", "level", "others"),
+    [
+        (OPENAI_LEVELS, "xhigh", ["high"]),
+        ("output_config.effort: Input should be 'low', 'medium' or 'high'", "max", ["high"]),
+        ("`reasoning_effort` must be one of low, medium, high", "minimal", ["low"]),
+        ("reasoning_effort 'medium' isn't allowed, expected 'high'", "medium", ["high"]),
+        ("This model does not support effort level 'max'.", "max", ["xhigh"]),
+        ("`reasoning_effort` must be one of `none` or `default`", "high", [None]),
+        ("Unsupported parameter: 'reasoning_effort' is not supported.", "high", [None]),
+    ],
+)
+async def test_refused_level_of_thinking_is_replaced_by_the_next_one(
+    home: Path, database: Database, words: str, level: str, others: list[str | None]
+) -> None:
+    limits = ModelLimits(database)
+    options = load_options(home, f'effort = "{level}"')
+    replies: list[Any] = [ModelReply.fail(400, words), "One.", "Two."]
+    async with ChatApi(replies) as api:
+        for _ in range(2):
+            # A restarted process doesn't ask for the refused level again.
+            async with asking(api, options, limits) as asker:
+                await asker.ask(build_request())
+    sent = [body.get("reasoning_effort") for body in api.requests]
+    assert sent == [level, *others, *others]
+
+
+async def test_refused_level_of_thinking_leaves_the_others_of_the_settings(
+    home: Path, database: Database
+) -> None:
+    limits = ModelLimits(database)
+    replies: list[Any] = [ModelReply.fail(400, OPENAI_LEVELS), "One.", "Two."]
+    async with ChatApi(replies) as api:
+        for level in ("xhigh", "low"):
+            options = load_options(home, f'effort = "{level}"')
+            async with asking(api, options, limits) as asker:
+                await asker.ask(build_request())
+    assert [body.get("reasoning_effort") for body in api.requests] == ["xhigh", "high", "low"]
+
+
+async def test_server_that_counts_no_tokens_has_an_estimated_usage(
+    home: Path, database: Database
+) -> None:
+    limits = ModelLimits(database)
+    async with (
+        ChatApi(["One. " * 100, "Two."], reports_usage=False) as api,
+        asking(api, load_options(home), limits) as asker,
+    ):
+        usage = (await asker.ask(build_request("The ferry leaves at nine. " * 500))).usage
+        await asker.ask(build_request([text_block("What?"), PICTURE]))
+    # The texts have 13,000 and 500 characters.
+    assert 3_500 < usage.input < 4_500
+    assert 100 < usage.output < 200
+    assert (usage.cache_read, usage.cache_write) == (0, 0)
+    assert await limits.load_uncounted() == {"gpt-6-astra"}
 
 
 async def test_effort_applies_to_answers_and_not_to_titles(home: Path) -> None:

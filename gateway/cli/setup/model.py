@@ -9,8 +9,8 @@ from typing import Any
 from config.model_options import DEFAULT_SERVER
 from config.settings import Settings, SettingsError, load_default_options
 from core.errors import ConfigError
+from core.models.abilities import ModelClient
 from core.models.failures import ModelFailure
-from core.models.wrappers import ModelClient
 from gateway import texts
 from gateway.cli.setup.dialog import Choice
 from gateway.cli.setup.steps import TEXTS, Setup, StepFailed, describe_failure
