@@ -360,7 +360,7 @@ class FallbackModel:
         if name != request.model:
             has_notice = not prefix or bool(completion.text)
             await self._outages.note_answer(request, name, has_notice=has_notice)
-        return put_above(prefix, completion)
+        return put_above(prefix, completion) if prefix else completion
 
     def _fallback_notice(self, request: Request, name: str) -> str:
         """Return the line above a fallback's answer. In each outage, a conversation has one."""

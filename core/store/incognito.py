@@ -201,7 +201,8 @@ class IncognitoRegistry:
         carried_messages = [
             message for message in messages if head_from <= message.id <= head_until
         ]
-        child = replace(session, id=next(self._ids), is_incognito=True)
+        root_id = session.root_id or session.parent_id
+        child = replace(session, id=next(self._ids), root_id=root_id, is_incognito=True)
         if summary is not None:
             carried_messages.append(replace(summary, id=next(self._ids), session_id=child.id))
         if carry_over.opens_at is not None:

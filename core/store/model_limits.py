@@ -166,6 +166,8 @@ class ModelOutages:
         self.by_model: dict[str, Outage] = {}
         # The fallback that answers in each of the latest turns, by the turn's key, oldest first.
         self.turns: dict[str, str] = {}
+        # The turns of conversations in incognito.
+        self._unsaved_turns: set[str] = set()
 
     async def load(self) -> None:
         """Read the outages of an earlier process. Those that can't be read are forgotten."""
@@ -202,8 +204,9 @@ class ModelOutages:
             self.turns[request.turn_key] = fallback
             while len(self.turns) > MAX_REMEMBERED_TURNS:
                 del self.turns[next(iter(self.turns))]
-        is_new = before != (outage.answered_by.get(conversation_id), fallback)
-        if is_new and conversation_id >= 0:
+        if conversation_id < 0:
+            self._unsaved_turns = {*self._unsaved_turns, request.turn_key} & {*self.turns}
+        elif before != (outage.answered_by.get(conversation_id), fallback):
             await self._save()
 
     async def end(self, model: str) -> None:
@@ -225,7 +228,8 @@ class ModelOutages:
             }
             for name, outage in self.by_model.items()
         }
-        value = json.dumps({"outages": outages, "turns": self.turns})
+        turns = {key: name for key, name in self.turns.items() if key not in self._unsaved_turns}
+        value = json.dumps({"outages": outages, "turns": turns})
         await self._database.write(lambda connection: set_meta(connection, OUTAGES_KEY, value))
 
 

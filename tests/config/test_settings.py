@@ -379,6 +379,25 @@ def test_model_of_another_server_needs_that_servers_key(home: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("lines", "helper", "fallbacks"),
+    [
+        ('chat = ["claude-sonnet-5-5", "openai/gpt-6-sol"]', "claude-haiku", ["openai/gpt-6-luna"]),
+        ('chat = ["claude-sonnet-5-5", "claude-opus-5-5"]', "claude-haiku", []),
+        ('chat = ["openai/gpt-6-sol", "ollama/qwen4"]', "openai/gpt-6-luna", ["ollama/qwen4"]),
+        ('chat = ["claude-opus-5-5", "ollama/q"]\nhelper = "ollama/q"', "ollama/q", []),
+        ('helper = ["ollama/q", "openai/gpt-6-luna"]', "ollama/q", ["openai/gpt-6-luna"]),
+        ('helper_fallbacks = ["ollama/q"]', "claude-haiku", ["ollama/q"]),
+    ],
+)
+def test_helper_models_follow_the_chat_models_unless_the_settings_name_them(
+    home: Path, lines: str, helper: str, fallbacks: list[str]
+) -> None:
+    model = load(home, f"[model]\n{lines}\n").model
+    assert helper in model.helper
+    assert list(model.helper_fallbacks) == fallbacks
+
+
+@pytest.mark.parametrize(
     ("name", "parts"),
     [
         ("claude-sonnet-5-5", ("anthropic", "claude-sonnet-5-5")),

@@ -12,16 +12,19 @@ import pytest
 
 from config.model_options import ModelOptions
 from config.settings import Settings
-from core.errors import ModelError
+from core.errors import ModelError, TurnBudgetSpent
 from core.models.abilities import LearnedLimits
 from core.models.chat_completions import ChatCompletions
-from core.models.wrappers import ModelRouter
+from core.models.wrappers import MeteredModel, ModelRouter
 from core.store.model_limits import ModelLimits
+from core.store.sessions import Conversations
 from core.store.sqlite.database import Database
-from core.types import BillingScope, Completion, Request
+from core.store.usage_and_limits import UsageLog
+from core.types import BillingScope, Completion, Request, TurnBudget
 from tests.fixtures.chat_api import ChatApi
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.model_reply import ModelReply
+from tests.fixtures.samples import ANA, opened
 from tests.models.test_chat_completions import TOOL, build_results, text_block
 from tests.models.test_chat_completions import build_request as build_plain_request
 
@@ -195,6 +198,27 @@ async def test_server_that_counts_no_tokens_has_an_estimated_usage(
     assert 100 < usage.output < 200
     assert (usage.cache_read, usage.cache_write) == (0, 0)
     assert await limits.load_uncounted() == {"gpt-6-astra"}
+
+
+async def test_estimated_usage_counts_against_the_budget_of_a_turn_and_is_logged(
+    home: Path, database: Database
+) -> None:
+    session = await opened(Conversations(database, SteadyClock()), "hello")
+    budget = TurnBudget(max_calls=5, max_tokens=1_000)
+    billing = BillingScope(session_id=session.id, budget=budget)
+    usage_log = UsageLog(database)
+    async with (
+        ChatApi(["One.", "Never."], reports_usage=False) as api,
+        asking(api, load_options(home)) as asker,
+    ):
+        meter = MeteredModel(asker.router, usage_log, SteadyClock())
+        asked = replace(build_request("The ferry leaves. " * 300), billing=billing)
+        await meter.complete(asked, lambda _: None, lambda _: None)
+        with pytest.raises(TurnBudgetSpent):
+            await meter.complete(asked, lambda _: None, lambda _: None)
+    assert budget.tokens > 1_000
+    spending = await usage_log.load_spending(frozenset((ANA,)))
+    assert (spending.calls, spending.usage.total_input > 1_000) == (1, True)
 
 
 async def test_effort_applies_to_answers_and_not_to_titles(home: Path) -> None:

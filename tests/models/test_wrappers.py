@@ -4,15 +4,23 @@ server that fails."""
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from config.settings import Settings
 from core.agent.offline import OfflineModel
-from core.models.wrappers import FallbackModel
-from core.types import Completion
+from core.errors import ModelError
+from core.models.wrappers import FallbackModel, HelperModel
+from core.store.incognito import IncognitoRegistry
+from core.store.model_limits import HelperChoices, ModelOutages
+from core.store.sqlite.database import Database
+from core.types import BillingScope, Completion, Request
 from tests.fixtures.model_reply import ModelReply
+from tests.fixtures.scripted_model import says
 from tests.models.test_claude import Caller, calling, request
 
 pytestmark = pytest.mark.slow
@@ -92,3 +100,141 @@ async def test_what_concerns_one_request_does_not_count() -> None:
         for turn in ("1", "2", "3"):
             assert (await talk.say(turn)).model == SECOND
         assert (await talk.say("4")).text == "Here."
+
+
+FIRST = "claude-sonnet-5-5"
+OTHER = "other/gpt-6-astra"
+LINE = f"_{FIRST} is out of reach, so {OTHER} answers._"
+
+
+class SomeDown:
+    """A model that answers "NAME answers." unless its name is in `down`."""
+
+    def __init__(self, *down: str) -> None:
+        self.down = set(down)
+        self.asked: list[str] = []
+        self.single_attempts: list[bool] = []
+
+    async def complete(self, request: Request, on_text: Any, on_wait: Any) -> Completion:
+        self.asked.append(request.model)
+        self.single_attempts.append(request.is_single_attempt)
+        if request.model in self.down:
+            raise ModelError("It is out of credit.", status=402, is_retryable=False)
+        return replace(says(f"{request.model} answers."), model=request.model)
+
+
+async def ask(model: FallbackModel, turn: str, session: int, root: int | None = None) -> Completion:
+    """Ask as a turn in a session does. `root` is the first session of a compressed one."""
+    billing = BillingScope(session_id=session, root_id=root)
+    asked = replace(request("Hello"), turn_key=turn, billing=billing, model=FIRST)
+    return await model.complete(asked, lambda _: None, lambda _: None)
+
+
+async def restart(
+    model: SomeDown, database: Database, clock: Any
+) -> tuple[FallbackModel, ModelOutages]:
+    """Build the model as a new process does."""
+    outages = ModelOutages(database)
+    await outages.load()
+    offline = OfflineModel("UTC", "The model is out of reach")
+    return FallbackModel(model, offline, clock, (FIRST, OTHER), outages), outages
+
+
+async def test_line_about_a_fallback_is_not_repeated_after_a_compression(
+    database: Database, clock: Any
+) -> None:
+    model, _ = await restart(SomeDown(FIRST), database, clock)
+    texts = [
+        (await ask(model, "1", 7)).text,
+        (await ask(model, "2", 8, root=7)).text,
+        (await ask(model, "3", 9)).text,
+    ]
+    assert [text.startswith(LINE) for text in texts] == [True, False, True]
+
+
+async def test_outage_goes_on_after_a_restart_without_its_line_and_with_one_short_trial(
+    database: Database, clock: Any
+) -> None:
+    router = SomeDown(FIRST)
+    model, _ = await restart(router, database, clock)
+    assert (await ask(model, "1", 7)).text.startswith(LINE)
+    model, outages = await restart(router, database, clock)
+    router.asked.clear()
+    router.single_attempts.clear()
+    assert (await ask(model, "2", 7)).text == f"{OTHER} answers."
+    assert (router.asked, router.single_attempts) == ([FIRST, OTHER], [True, False])
+    assert outages.by_model[FIRST].reason == "It is out of credit."
+    router.down.clear()
+    clock.advance(seconds=5)
+    assert (await ask(model, "3", 7)).text == f"{FIRST} answers."
+    model, outages = await restart(router, database, clock)
+    assert outages.by_model == {}
+    router.down.add(FIRST)
+    assert (await ask(model, "4", 7)).text.startswith(LINE), "this is another outage"
+
+
+async def test_turn_that_a_fallback_has_begun_stays_with_it_after_a_restart(
+    database: Database, clock: Any
+) -> None:
+    router = SomeDown(FIRST)
+    model, _ = await restart(router, database, clock)
+    await ask(model, "1", 7)
+    router.down.clear()
+    model, _ = await restart(router, database, clock)
+    assert (await ask(model, "1", 7)).text == f"{OTHER} answers."
+    assert (await ask(model, "2", 7)).text == f"{FIRST} answers."
+
+
+async def test_outage_in_incognito_leaves_no_trace_in_the_database(
+    database: Database, clock: Any
+) -> None:
+    model, outages = await restart(SomeDown(FIRST), database, clock)
+    await ask(model, "secret-turn", -5)
+    await ask(model, "1", 7)
+    assert set(outages.by_model[FIRST].answered_by) == {-5, 7}
+    rows = await database.fetch_all("SELECT value FROM state_meta WHERE key = 'model_outages'")
+    assert len(rows) == 1
+    assert '"-5"' not in rows[0]["value"]
+    assert "secret-turn" not in rows[0]["value"]
+
+
+def build_helper(
+    home: Path, model: SomeDown, database: Database, clock: Any, helpers: Sequence[str]
+) -> HelperModel:
+    (home / "mneme.toml").write_text(f"[model]\nhelper = {list(helpers)}\n")
+    options = Settings.load({"MNEME_HOME": str(home)}).model
+    return HelperModel(model, options, HelperChoices(database, IncognitoRegistry()), clock)
+
+
+async def ask_helper(helper: HelperModel, model: str) -> str:
+    completion = await helper.complete(
+        replace(request("A title?"), model=model, kind="title"), lambda _: None, lambda _: None
+    )
+    return completion.text
+
+
+async def test_helper_that_does_not_answer_is_replaced_and_comes_back(
+    home: Path, database: Database, clock: Any
+) -> None:
+    small, second = "claude-haiku-5-5", "openai/gpt-6-luna"
+    router = SomeDown(small)
+    helper = build_helper(home, router, database, clock, (small, second))
+    for _ in range(3):
+        assert await ask_helper(helper, small) == f"{second} answers."
+    # After two failed calls, the helper isn't asked for five seconds.
+    assert router.asked == [small, second, small, second, second]
+    clock.advance(seconds=5)
+    router.down.clear()
+    assert await ask_helper(helper, small) == f"{small} answers."
+    assert await ask_helper(helper, small) == f"{small} answers."
+
+
+async def test_helper_without_fallbacks_is_asked_each_time(
+    home: Path, database: Database, clock: Any
+) -> None:
+    router = SomeDown("claude-haiku-5-5")
+    helper = build_helper(home, router, database, clock, ("claude-haiku-5-5",))
+    for _ in range(3):
+        with pytest.raises(ModelError, match="out of credit"):
+            await ask_helper(helper, "claude-haiku-5-5")
+    assert len(router.asked) == 3

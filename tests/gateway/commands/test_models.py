@@ -202,3 +202,35 @@ async def test_helper_without_a_name_or_a_choice_is_shown_with_the_option(home: 
             "`claude-haiku-5-5` helps with titles, summaries and facts. "
             "Add others with `helper_choices` below [model] in mneme.toml."
         )
+
+
+async def test_model_that_is_out_of_reach_is_named_with_the_reason_and_who_answered(
+    home: Path,
+) -> None:
+    async with open_gateway(home, options=OPTIONS) as harness:
+        await harness.say("Hello")
+        outages = harness.services.model_outages
+        await outages.begin("claude-sonnet-5-5", "It is out of credit.")
+        shown = (await harness.say("/model")).text
+        assert shown.startswith(
+            "`claude-sonnet-5-5` is chosen here, but it didn't answer when I last asked it. "
+            "It is out of credit. To change that: "
+        )
+        assert isinstance(harness.model, ScriptedModel)
+        await outages.note_answer(harness.model.requests[-1], OTHER, has_notice=True)
+        shown = (await harness.say("/model")).text
+        assert f"It is out of credit. `{OTHER}` answered instead. " in shown
+        await outages.end("claude-sonnet-5-5")
+        shown = (await harness.say("/model")).text
+        assert shown.startswith("`claude-sonnet-5-5` answers here.")
+
+
+async def test_helper_chosen_in_incognito_stays_after_a_compression(home: Path) -> None:
+    helper = ScriptedModel()
+    async with open_gateway(home, options=HELPERS, titles=helper) as harness:
+        await harness.say("/incognito")
+        for number in range(6):
+            await harness.say(f"The ferry number {number} leaves at nine.")
+        await harness.say("/model helper qwen4")
+        await harness.say("/compress")
+        assert "`ollama/qwen4` helps" in (await harness.say("/model")).text

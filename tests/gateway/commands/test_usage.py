@@ -54,6 +54,19 @@ async def test_costs_calls_and_causes_of_a_conversation(home: Path) -> None:
     assert lately == here.replace("This conversation", "The last 30 days")
 
 
+async def test_model_whose_server_counts_no_tokens_is_named_as_estimated(home: Path) -> None:
+    async with open_gateway(home, _script(), PRICED) as harness:
+        await harness.say("One?")
+        await harness.services.model_limits.save_uncounted("other")
+        assert "estimated" not in await _usage(harness)
+        await harness.services.model_limits.save_uncounted("scripted")
+        sentence = "The server of scripted counts no tokens, so its numbers are estimated."
+        assert sentence in (await _usage(harness)).split("\n\n")
+        row = await harness.services.database.fetch_one("SELECT max(id) AS id FROM sessions")
+        assert row is not None
+        assert (await _usage(harness, str(row["id"]))).endswith(sentence)
+
+
 async def test_a_model_without_a_price_is_named(home: Path) -> None:
     async with open_gateway(home, _script()) as harness:
         await harness.say("One?")
