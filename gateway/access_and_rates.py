@@ -23,8 +23,8 @@ from core.store.jobs import Job
 from core.store.ownership.people import AccountAccess, EpochGuard, Pairing, People, View
 from core.store.ownership.removal import REMOVAL_REASON
 from core.types import Account, Address, BillingScope, Command, Inbound, Scope
-from gateway import texts
 from gateway.owner_notices import OwnerNotices
+from gateway.texts.catalog import ENGLISH as texts
 
 # The name of the platform that scheduled questions come from.
 CRON = "cron"

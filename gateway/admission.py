@@ -13,13 +13,13 @@ from core.store.mailbox import InboxEntry, OutboxItem
 from core.store.ownership.people import Pairing
 from core.text.normalize import to_single_line
 from core.types import Address, Answer, Command, Inbound, Scope, Session
-from gateway import texts
 from gateway.access_and_rates import Access, Judgement, RateLimiter, Verdict
 from gateway.commands.registry import CommandContext, CommandRegistry, ResolvedInbound, can_confirm
 from gateway.delivery import Delivery
 from gateway.failures import Failures
 from gateway.queues import Batch, EventKind, PendingEvent
 from gateway.supervisor import contain_adapter_errors
+from gateway.texts.catalog import ENGLISH as texts
 from gateway.turns import TurnDispatcher
 
 MAX_NAME_CHARS = 100

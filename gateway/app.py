@@ -58,7 +58,6 @@ from core.store.sync import PLATFORM as MEMORY
 from core.store.sync import SyncQueue
 from core.text.normalize import language_data
 from core.types import Tool, ToolContext
-from gateway import texts
 from gateway.access_and_rates import Access, RateLimiter
 from gateway.admission import Admission
 from gateway.briefs import BriefWriter
@@ -104,6 +103,7 @@ from gateway.services import (
     is_owner,
     load_providers,
 )
+from gateway.texts.catalog import ENGLISH as texts
 from gateway.turns import BatchRunner, TurnDispatcher, TurnRunner
 
 

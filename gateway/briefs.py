@@ -16,8 +16,8 @@ from core.markup.markdown import escape
 from core.scheduling.due import next_due
 from core.store.jobs import Job
 from core.types import Scope
-from gateway import texts
 from gateway.services import Services
+from gateway.texts.catalog import ENGLISH as texts
 
 # A job that is due more often on one day is listed with its first times only.
 MAX_TIMES = 3

@@ -29,11 +29,11 @@ from core.store.sqlite import salvage
 from core.store.sqlite.integrity import find_damage
 from core.store.sync import PLATFORM as MEMORY
 from core.text.normalize import to_single_line
-from gateway import texts
 from gateway.installation import list_unreadable_files
 from gateway.local.control import ask_gateway
 from gateway.services import LOCK_FILE, STATE_FILE, Services, create_model_client, load_providers
 from gateway.supervisor import CONNECTED, WallClock
+from gateway.texts.catalog import ENGLISH as texts
 from gateway.upkeep.backups import describe_backups, describe_restore
 
 # How long a check waits for a server.

@@ -32,8 +32,8 @@ from core.ports import Clock, DeliveryRecord, LostPost, Reply
 from core.store.mailbox import INTENT_MARK, Inbox, Outbox, OutboxItem
 from core.store.sync import SyncTask
 from core.types import Address, Answer, Inbound
-from gateway import texts
 from gateway.supervisor import contain_adapter_errors
+from gateway.texts.catalog import ENGLISH as texts
 
 # After a platform has refused an item this many times, the item is dead.
 MAX_ATTEMPTS = 12

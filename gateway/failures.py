@@ -23,12 +23,12 @@ from core.store.mailbox import InboxEntry
 from core.store.ownership.people import View
 from core.text.normalize import shorten, to_single_line
 from core.types import Answer, Command, Inbound
-from gateway import texts
 from gateway.commands.registry import CommandContext, CommandRegistry, make_button_actions
 from gateway.delivery import Delivery
 from gateway.queues import Batch, ReplyState
 from gateway.scheduler import Scheduler
 from gateway.supervisor import contain_adapter_errors
+from gateway.texts.catalog import ENGLISH as texts
 
 # The answer to a voice note begins with at most this much of what was said.
 MAX_HEADING_CHARS = 600

@@ -66,12 +66,13 @@ DATA_FILES: Mapping[str, Sequence[str]] = {
         "data/smalltalk.toml",
         "data/words.toml",
     ),
-    "gateway": ("data/setup.toml", "data/texts.toml"),
+    "gateway": ("data/setup.toml",),
     "gateway/commands": (
         "data/commands.toml",
         "data/confirmations.toml",
         "data/synonyms.toml",
     ),
+    "gateway/texts": ("en.toml",),
 }
 """The data files, by folder. A test compares this list with the files of the repository."""
 
@@ -147,7 +148,7 @@ def hide_packages(*names: str) -> Iterator[None]:
 
 
 def list_unreadable_files(root: Path = ROOT) -> list[str]:
-    """List the missing and broken data files: ``gateway/data/texts.toml (reason)``."""
+    """List the missing and broken data files: ``gateway/texts/en.toml (reason)``."""
     problems = []
     for folder, names in DATA_FILES.items():
         for name in names:

@@ -24,7 +24,6 @@ from core.store.ownership.people import TERMINAL
 from core.store.ownership.removal import REMOVAL_REASON
 from core.store.usage_and_limits import Budget
 from core.types import LOCAL_SCOPE, Address, Answer, Button, Scope
-from gateway import texts
 from gateway.commands.registry import (
     assign_button_ids,
     make_button,
@@ -32,6 +31,7 @@ from gateway.commands.registry import (
     make_decision_buttons,
 )
 from gateway.supervisor import CONNECTED, OFF
+from gateway.texts.catalog import ENGLISH as texts
 
 if TYPE_CHECKING:
     from core.facts.extraction import Closing

@@ -28,7 +28,6 @@ from core.ports import Adapter
 from core.store.ownership.people import TERMINAL
 from core.store.sync import PLATFORM as MEMORY
 from core.types import Address
-from gateway import texts
 from gateway.access_and_rates import CRON, Access
 from gateway.admission import Admission
 from gateway.commands.registry import CommandRegistry
@@ -39,6 +38,7 @@ from gateway.scheduler import Scheduler
 from gateway.services import Services
 from gateway.store_watch import StoreWatch
 from gateway.supervisor import Supervisor, run_chores, watch_store
+from gateway.texts.catalog import ENGLISH as texts
 from gateway.turns import TurnDispatcher
 from gateway.upkeep.growth import SizeLog
 

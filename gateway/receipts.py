@@ -28,7 +28,6 @@ from core.store.notes import TOOL_CALL, NoteChange, PendingNote
 from core.store.rows import split_turns
 from core.text.normalize import shorten, to_single_line
 from core.types import Account, Answer, Button, File, Json, Message, Scope
-from gateway import texts
 from gateway.commands.registry import (
     assign_button_ids,
     make_button,
@@ -38,6 +37,7 @@ from gateway.commands.registry import (
 )
 from gateway.commands.time_settings import hint_at_zone
 from gateway.services import Services
+from gateway.texts.catalog import ENGLISH as texts
 
 QUOTE_CHARS = 80
 # The label of a button quotes this much of a reminder.

@@ -32,8 +32,8 @@ from core.store.mailbox import Outbox, OutboxItem
 from core.store.ownership.people import View
 from core.text.normalize import language_data, shorten
 from core.types import Address, Answer, Button, CommandSpec, ErasureEpoch, Inbound, Scope, Sender
-from gateway import texts
 from gateway.commands.registry import assign_button_ids, make_button, make_button_actions
+from gateway.texts.catalog import ENGLISH as texts
 
 PLATFORM = "cron"
 # How long `close` waits for runs that have begun. A run that is cut off would be repeated.

@@ -55,9 +55,9 @@ from core.store.sqlite.database import Database, LockWait
 from core.store.sync import SyncQueue
 from core.store.usage_and_limits import Budget, UsageLog
 from core.types import LOCAL_SCOPE, Account, Address, ErasureEpoch, File, Scope, ToolContext
-from gateway import texts
 from gateway.owner_notices import OwnerNotices
 from gateway.supervisor import WallClock
+from gateway.texts.catalog import ENGLISH as texts
 
 if TYPE_CHECKING:
     from core.media.speaking import Speaker

@@ -14,8 +14,8 @@ from core.ports import Clock
 from core.store.sqlite.database import Database
 from core.store.sqlite.integrity import IntegrityCheck
 from core.types import LOCAL_SCOPE, Address, Answer, Scope
-from gateway import texts
 from gateway.owner_notices import OwnerNotices
+from gateway.texts.catalog import ENGLISH as texts
 
 # How often `StoreWatch.run` looks at the files.
 WATCH_INTERVAL_S = 2.0

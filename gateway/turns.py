@@ -26,7 +26,6 @@ from core.ports import Adapter
 from core.store.actions import ButtonAction
 from core.store.mailbox import Inbox
 from core.types import Answer, Button, Command, Inbound
-from gateway import texts
 from gateway.access_and_rates import CRON, MAX_TURNS_IN_A_ROW, Access, RateLimiter
 from gateway.commands.registry import (
     CommandContext,
@@ -44,6 +43,7 @@ from gateway.queues import (
     PendingEvent,
     ReplyState,
 )
+from gateway.texts.catalog import ENGLISH as texts
 
 T = TypeVar("T")
 _log = structlog.get_logger("turns")

@@ -23,12 +23,13 @@ from config.settings import Settings, SettingsError, find_home
 from core.errors import ConfigError
 from core.store.sqlite.copying import LATEST_SCHEMA, count_messages, read_database_info
 from core.transfer.backup import STATE_FILE, Manifest, Progress
-from gateway import logs, texts
+from gateway import logs
 from gateway.cli import shell
 from gateway.cli.shell import AsJson, Yes
 from gateway.installation import DISTRIBUTION, describe_update
 from gateway.services import Services
 from gateway.supervisor import WallClock
+from gateway.texts.catalog import ENGLISH as texts
 from gateway.upkeep.backups import (
     NICENESS,
     BackupMaker,

@@ -23,11 +23,11 @@ from core.search.results import MATCH_END, MATCH_START
 from core.store.notes import Author, Operation
 from core.store.query import ModelHelp, ResultLimits, SearchQuery
 from core.types import LOCAL_SCOPE, BillingScope, Scope
-from gateway import texts
 from gateway.cli import shell
 from gateway.cli.shell import AsJson, InScope, Limit, Words, Yes
 from gateway.commands.registry import CommandContext
 from gateway.services import Services
+from gateway.texts.catalog import ENGLISH as texts
 
 if TYPE_CHECKING:
     from core.store.archive import ImportReport

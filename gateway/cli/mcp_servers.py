@@ -27,11 +27,11 @@ from config.draft import SettingsDraft
 from config.settings import SETTINGS_FILE, Settings
 from config.tool_options import McpServer
 from core.errors import ToolError
-from gateway import texts
 from gateway.cli import shell
 from gateway.cli.shell import AsJson, InScope, print_json, print_text
 from gateway.commands.registry import CommandContext
 from gateway.services import Services, is_running
+from gateway.texts.catalog import ENGLISH as texts
 
 # The key that programs send to `mneme mcp serve --http`, in secrets.env.
 KEY_VARIABLE = "MNEME_MCP_KEY"

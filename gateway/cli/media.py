@@ -10,11 +10,11 @@ from core.errors import Refused
 from core.media.blocks import describe_details, format_size
 from core.store.media.files import AttachedFile, FileFilter
 from core.text.normalize import to_single_line
-from gateway import texts
 from gateway.cli import shell
 from gateway.cli.shell import AsJson, InScope, Limit, Words, Yes
 from gateway.commands.registry import CommandContext
 from gateway.services import Services
+from gateway.texts.catalog import ENGLISH as texts
 
 Number = Annotated[int, typer.Argument(help='The number that "list" shows.', show_default=False)]
 

@@ -17,12 +17,12 @@ from core.review.pending import ANYWAY
 from core.store.facts.rows import Fact
 from core.store.notes import NoteChange, PendingNote
 from core.types import Scope
-from gateway import texts
 from gateway.cli import shell
 from gateway.cli.memory_services import add_service_commands
 from gateway.cli.shell import AsJson, InScope, JsonLoader, Limit, Words, Yes
 from gateway.commands.registry import CommandContext
 from gateway.services import Services
+from gateway.texts.catalog import ENGLISH as texts
 
 # A page of the history, in JSON.
 CHANGES_PER_PAGE = 20

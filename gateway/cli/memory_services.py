@@ -20,11 +20,11 @@ from core.memory.provider import MemoryProvider, Mode, sync_hooks_of
 from core.store.mailbox import OutboxCounts
 from core.store.sync import PLATFORM as MEMORY
 from core.store.sync import SyncQueue
-from gateway import texts
 from gateway.cli import shell
 from gateway.cli.shell import AsJson, Yes
 from gateway.commands.registry import CommandContext
 from gateway.services import Services, is_running, load_providers
+from gateway.texts.catalog import ENGLISH as texts
 
 if TYPE_CHECKING:
     from gateway.cli.engine import Engine

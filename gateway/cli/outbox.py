@@ -14,11 +14,11 @@ import typer
 from core.store.mailbox import DeadItem
 from core.text.normalize import shorten
 from core.types import LOCAL_SCOPE
-from gateway import texts
 from gateway.cli import shell
 from gateway.cli.shell import AsJson
 from gateway.commands.registry import CommandContext
 from gateway.services import Services, is_running
+from gateway.texts.catalog import ENGLISH as texts
 
 # The list quotes this many characters of a message to the owner.
 _EXCERPT_CHARS = 60

@@ -21,12 +21,13 @@ from config.settings import Settings, SettingsError
 from core.store.usage_and_limits import Spending
 from core.text.normalize import strip_controls
 from core.types import Scope
-from gateway import logs, texts
+from gateway import logs
 from gateway.cli import shell
 from gateway.cli.shell import AsJson, InScope, Words, Yes
 from gateway.commands.registry import CommandContext
 from gateway.local.control import ask_gateway
 from gateway.services import Services, is_running
+from gateway.texts.catalog import ENGLISH as texts
 
 if TYPE_CHECKING:
     from gateway.check import CheckResult

@@ -19,9 +19,9 @@ from core.store.mailbox import OutboxItem
 from core.store.ownership.links import Link, NamedAccount
 from core.store.ownership.people import TERMINAL, KnownAccount
 from core.types import Account, Address, Answer, Command, Scope
-from gateway import texts
 from gateway.commands.registry import CommandContext, load_specs, make_button, make_yes_button
 from gateway.services import Services
+from gateway.texts.catalog import ENGLISH as texts
 
 # A confirmed /link has these arguments, followed by the digest of the link. They can't be mistaken
 # for a code, because no code contains an S.

@@ -11,10 +11,10 @@ from core.errors import Refused, ToolError
 from core.markup.markdown import escape
 from core.tools.agenda import read_coming_period, render_event
 from core.types import Answer, Command
-from gateway import texts
 from gateway.commands.privacy import is_owner_alone
 from gateway.commands.registry import CommandContext, load_specs
 from gateway.services import Services
+from gateway.texts.catalog import ENGLISH as texts
 
 MAX_LISTED = 40
 _UNDO = re.compile(r"undo ([0-9a-f]{32}) (\S.*)")

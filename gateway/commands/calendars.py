@@ -12,9 +12,9 @@ from core.scheduling.appointments import TEXT_CHARS
 from core.scheduling.due import next_due
 from core.scheduling.recurrence_words import describe_recurrences
 from core.types import LOCAL_SCOPE
-from gateway import texts
 from gateway.commands.registry import CommandContext
 from gateway.services import Services
+from gateway.texts.catalog import ENGLISH as texts
 
 # The question before an import lists at most this many items.
 MAX_LISTED = 20

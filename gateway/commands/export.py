@@ -12,9 +12,9 @@ from core.errors import Refused
 from core.notes.notebook import ALL_FILES
 from core.transfer.formats import format_line
 from core.types import Account, Answer, BillingScope, Command, File, Scope
-from gateway import texts
 from gateway.commands.registry import CommandContext, load_specs
 from gateway.services import Services
+from gateway.texts.catalog import ENGLISH as texts
 
 # A file of at least this size is compressed.
 MIN_COMPRESSED_BYTES = 2_000_000

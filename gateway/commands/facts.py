@@ -19,7 +19,6 @@ from core.store.facts.rows import Fact, FactChange
 from core.store.messages import find_original
 from core.text.normalize import shorten
 from core.types import Account, Answer, Button, Command, Message
-from gateway import texts
 from gateway.commands.privacy import (
     CONFIRMED_PREFIX,
     describe_copies,
@@ -29,6 +28,7 @@ from gateway.commands.privacy import (
 )
 from gateway.commands.registry import CommandContext, load_specs, make_button
 from gateway.services import Services
+from gateway.texts.catalog import ENGLISH as texts
 
 _FACTS_PER_PAGE = 8
 _MAX_PAGE_DIGITS = 5

@@ -8,9 +8,9 @@ from core.media.blocks import describe_details, format_size
 from core.store.media.files import AttachedFile, FileFilter, FileMatch
 from core.text.normalize import shorten, to_single_line
 from core.types import Answer, Command
-from gateway import texts
 from gateway.commands.registry import CommandContext, load_specs, make_button, parse_number
 from gateway.services import Services
+from gateway.texts.catalog import ENGLISH as texts
 
 MAX_FILES = 10
 MAX_BUTTONS = 5

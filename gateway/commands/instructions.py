@@ -15,9 +15,9 @@ from core.markup.markdown import escape
 from core.review.pending import ANYWAY, ask_to_reword, split_anyway
 from core.store.notes import INSTRUCTIONS, Operation
 from core.types import Answer, Command
-from gateway import texts
 from gateway.commands.registry import CommandContext, load_specs, make_button
 from gateway.services import Services
+from gateway.texts.catalog import ENGLISH as texts
 
 
 class InstructionCommands:

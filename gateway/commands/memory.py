@@ -23,7 +23,6 @@ from core.store.reviews import MemoryReviews
 from core.store.tool_calls import begin_approved_call, end_approved_call
 from core.text.normalize import shorten
 from core.types import Answer, Button, Command, Inbound, ToolContext
-from gateway import texts
 from gateway.commands.facts import FactCommands
 from gateway.commands.registry import (
     CommandContext,
@@ -33,6 +32,7 @@ from gateway.commands.registry import (
     parse_number,
 )
 from gateway.services import Services
+from gateway.texts.catalog import ENGLISH as texts
 
 if TYPE_CHECKING:
     from core.agent.tool_runner import ToolRunner

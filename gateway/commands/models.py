@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from config.model_options import Ability
 from core.errors import Refused
 from core.types import Answer, Button, Command, Scope
-from gateway import texts
 from gateway.commands.registry import CommandContext, load_specs, make_button
 from gateway.services import Services
+from gateway.texts.catalog import ENGLISH as texts
 
 DEFAULT_WORD = "default"
 HELPER_WORD = "helper"

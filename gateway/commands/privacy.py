@@ -15,9 +15,9 @@ from core.store.erasure.statements import ErasureItem, ErasureList
 from core.store.visibility import epoch_number
 from core.text.normalize import shorten
 from core.types import Answer, Command
-from gateway import texts
 from gateway.commands.registry import CommandContext, load_specs
 from gateway.services import STATE_FILE, Services
+from gateway.texts.catalog import ENGLISH as texts
 
 # The confirmed command has these arguments, followed by the token of the list. Only the person who
 # was asked knows the token.

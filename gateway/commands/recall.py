@@ -26,8 +26,8 @@ from core.store.rows import split_turns
 from core.store.sessions import Conversations
 from core.text.normalize import shorten
 from core.types import Answer, BillingScope, Button, Command, Json, Message
-from gateway import texts
 from gateway.commands.registry import CommandContext, load_specs, make_button, parse_number
+from gateway.texts.catalog import ENGLISH as texts
 
 # All of these ask for the same deep search.
 _DEEP_SWITCHES = {"deep", "expand", "rerank"}

@@ -46,7 +46,7 @@ from core.types import (
     Scopes,
     Session,
 )
-from gateway import texts
+from gateway.texts.catalog import ENGLISH as texts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -596,15 +596,20 @@ def is_command(name: str) -> bool:
 
 
 def load_specs(*names: str) -> tuple[CommandSpec, ...]:
-    """Return the specs of commands, as `data/commands.toml` describes them."""
+    """Return the specs of commands, from `data/commands.toml` and the texts."""
     return tuple(_load_all_specs()[name] for name in names)
 
 
 @cache
 def _load_all_specs() -> Mapping[str, CommandSpec]:
     specs = {}
+    descriptions = texts.tables("commands")
     for name, table in language_data("commands", "gateway.commands").items():
-        specs[name] = {"name": name, **table}
+        words = descriptions[name]
+        options = []
+        for option in table.get("options", ()):
+            options.append({**option, "description": words["options"][option["name"]]})
+        specs[name] = {"name": name, **table, **words, "options": options}
     return TypeAdapter(dict[str, CommandSpec]).validate_python(specs)
 
 

@@ -28,7 +28,6 @@ from core.scheduling.phrases import list_phrases
 from core.store.actions import ButtonAction, build_question
 from core.store.jobs import Job
 from core.types import Account, Address, Answer, Button, Command
-from gateway import texts
 from gateway.commands.registry import (
     CommandContext,
     TalkAnswer,
@@ -38,6 +37,7 @@ from gateway.commands.registry import (
 )
 from gateway.commands.time_settings import hint_at_zone
 from gateway.services import Services
+from gateway.texts.catalog import ENGLISH as texts
 
 # How long the next message may answer a question or correct a reminder.
 DIALOGUE_LIFETIME = timedelta(hours=12)

@@ -13,11 +13,11 @@ from core.scheduling.appointments import ACTIONS, Action, Requester
 from core.scheduling.changes import JobChanges
 from core.store.actions import build_question
 from core.types import LOCAL_SCOPE, Answer, Command, ToolContext
-from gateway import texts
 from gateway.commands.registry import CommandContext, load_specs, parse_number
 from gateway.commands.reminder_talk import ReminderTalk, requester_of
 from gateway.commands.time_settings import hint_at_zone
 from gateway.services import Services
+from gateway.texts.catalog import ENGLISH as texts
 
 # The actions of /cron apart from `core.scheduling.appointments.ACTIONS`.
 _OTHER_ACTIONS = ("count", "done", "edit", "end", "keep", "skip", "target", "urgent")

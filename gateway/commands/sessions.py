@@ -12,9 +12,9 @@ from core.store.mailbox import InboxEntry, OutboxItem
 from core.store.query import ResultLimits, SearchQuery
 from core.text.normalize import shorten
 from core.types import Answer, Command, Json, Scope, Session
-from gateway import texts
 from gateway.commands.registry import CommandContext, load_specs, make_button, parse_number
 from gateway.services import Services
+from gateway.texts.catalog import ENGLISH as texts
 
 if TYPE_CHECKING:
     from core.agent.compression import Compressor

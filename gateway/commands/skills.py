@@ -17,9 +17,9 @@ from core.skills.format import Skill
 from core.skills.tools import RuleReader, SkillTools, render_files, render_skill
 from core.store.notes import Operation
 from core.types import Answer, Command, Inbound, Scope
-from gateway import texts
 from gateway.commands.registry import CommandContext, is_command, load_specs
 from gateway.services import Services
+from gateway.texts.catalog import ENGLISH as texts
 
 _MAX_LISTED_SKILLS = 50
 _MAX_DESCRIPTION_CHARS = 200

@@ -13,9 +13,9 @@ from core.markup.markdown import escape
 from core.store.sync import PLATFORM as MEMORY
 from core.store.usage_and_limits import Spending
 from core.types import Answer, BillingScope, Command
-from gateway import texts
 from gateway.commands.registry import CommandContext, load_specs, make_button
 from gateway.services import STATE_FILE, Services, is_running
+from gateway.texts.catalog import ENGLISH as texts
 from gateway.upkeep.growth import SizeLog
 from gateway.upkeep.spending import MIN_FORECAST_SHARE, forecast_cost
 

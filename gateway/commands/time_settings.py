@@ -11,9 +11,9 @@ from core.scheduling.changes import JobChanges
 from core.scheduling.zones import find_zones
 from core.store.jobs import Job
 from core.types import Account, Answer, Command
-from gateway import texts
 from gateway.commands.registry import CommandContext, load_specs
 from gateway.services import Services
+from gateway.texts.catalog import ENGLISH as texts
 
 # "22:00-7:00", "22 to 7", "from 22:30 until 06:45".
 _HOURS = re.compile(

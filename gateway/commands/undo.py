@@ -16,10 +16,10 @@ from core.store.lineage import UndoRequest
 from core.store.rows import split_turns
 from core.text.normalize import shorten, to_single_line
 from core.types import Answer, Command, Message
-from gateway import texts
 from gateway.commands.registry import CommandContext, load_specs, make_button, parse_number
 from gateway.commands.sessions import MAX_TITLE_CHARS
 from gateway.services import Services
+from gateway.texts.catalog import ENGLISH as texts
 
 if TYPE_CHECKING:
     from core.agent.sessions import SessionTracker

@@ -20,9 +20,9 @@ from adapters.terminal.pipe import TerminalPipe
 from core.errors import ConfigError
 from core.ports import Reply
 from core.types import Answer, Button, Command, CommandSpec, File
-from gateway import texts
 from gateway.delivery import PostedRecord
 from gateway.local.sockets import find_socket
+from gateway.texts.catalog import ENGLISH as texts
 
 if TYPE_CHECKING:
     from adapters.terminal.screen import TerminalScreen

@@ -5,8 +5,8 @@ from __future__ import annotations
 from adapters.terminal.adapter import ADDRESS
 from core.errors import StoreError
 from core.types import LOCAL_SCOPE
-from gateway import texts
 from gateway.services import Services
+from gateway.texts.catalog import ENGLISH as texts
 
 
 class Greeting:

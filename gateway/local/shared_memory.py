@@ -17,11 +17,11 @@ from core.store.notes import FACT, Author, Operation
 from core.store.query import ResultLimits, SearchQuery
 from core.text.normalize import to_single_line
 from core.types import Json
-from gateway import texts
 from gateway.commands.facts import FactCommands
 from gateway.commands.registry import CommandContext
 from gateway.commands.sessions import find_sessions, session_to_json
 from gateway.services import Services
+from gateway.texts.catalog import ENGLISH as texts
 
 RECALLED_SESSIONS = 5
 MIN_FACT_CHARS = 3

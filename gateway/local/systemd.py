@@ -8,10 +8,11 @@ from pathlib import Path
 from core.errors import ConfigError
 from core.text.normalize import language_data
 from gateway.local.service_manager import call_program, require_file, write_service_file
+from gateway.texts.catalog import ENGLISH
 
 UNIT = "mneme.service"
 _UNIT_TEXT: str = language_data("setup", "gateway")["service"]["systemd_unit"]
-_LINGER: str = language_data("setup", "gateway")["service"]["linger"]
+_LINGER: str = ENGLISH.tables("setup")["service"]["linger"]
 
 
 class Systemd:

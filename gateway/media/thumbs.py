@@ -19,8 +19,8 @@ from core.store.facts.rows import Fact
 from core.store.mailbox import Outbox, OutboxItem
 from core.store.notes import Author
 from core.types import Answer, Inbound, Scope, Scopes
-from gateway import texts
 from gateway.commands.registry import assign_button_ids, make_button, make_button_actions
+from gateway.texts.catalog import ENGLISH as texts
 
 MAX_BUTTONS = 5
 

@@ -17,9 +17,9 @@ from core.errors import FileError, Refused, StoreError
 from core.markup.markdown import to_plain
 from core.store.mailbox import OutboxItem
 from core.types import Account, Answer, Command, File, Inbound
-from gateway import texts
 from gateway.commands.registry import CommandContext, load_specs
 from gateway.services import Services
+from gateway.texts.catalog import ENGLISH as texts
 
 # A longer answer is spoken up to its last whole sentence before this.
 MAX_SPOKEN_CHARS = 3_000

@@ -37,7 +37,7 @@ from core.transfer.backup import (
     verify_backup,
     write_backup,
 )
-from gateway import texts
+from gateway.texts.catalog import ENGLISH as texts
 from gateway.upkeep.catalog import (
     BackupCatalog,
     BackupRecord,

@@ -17,7 +17,7 @@ from config.settings import Settings
 from core.ports import Clock
 from core.store.rows import get_meta, set_meta
 from core.transfer.backup import STATE_FILE
-from gateway import texts
+from gateway.texts.catalog import ENGLISH as texts
 from gateway.upkeep.catalog import BackupCatalog
 
 if TYPE_CHECKING:

@@ -28,8 +28,8 @@ from core.transfer.backup import (
     is_left_out,
     unpack_backup,
 )
-from gateway import texts
 from gateway.services import LOCK_FILE
+from gateway.texts.catalog import ENGLISH as texts
 from gateway.upkeep.catalog import BackupCatalog, BackupRecord
 
 # Files of the old home that the new one doesn't get: they belong to the old state.db.

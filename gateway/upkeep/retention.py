@@ -20,7 +20,7 @@ from core.store.ownership.people import TERMINAL
 from core.store.rows import get_meta, parse_account, set_meta
 from core.store.visibility import scope_parameter
 from core.types import LOCAL_SCOPE, Address, Scope
-from gateway import texts
+from gateway.texts.catalog import ENGLISH as texts
 
 if TYPE_CHECKING:
     from gateway.services import Services

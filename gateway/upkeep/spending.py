@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from core.ports import Clock
 from core.store.usage_and_limits import Spending
 from core.types import LOCAL_SCOPE
-from gateway import texts
+from gateway.texts.catalog import ENGLISH as texts
 
 if TYPE_CHECKING:
     from gateway.services import Services

@@ -16,7 +16,7 @@ from core.agent.compression import MAX_FUTILE_COMPRESSIONS, MAX_MESSAGES, Contex
 from core.errors import ModelError, StaleReadError, StoreError
 from core.models.claude import Claude
 from core.types import Address, Completion, Message, Quote, Request, Scope, Session, Usage
-from gateway import texts
+from gateway.texts.catalog import ENGLISH as texts
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.gateway_harness import GatewayHarness, KeptReply, open_gateway
 from tests.fixtures.messages_api import MessagesApi

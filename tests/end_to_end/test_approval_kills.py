@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from gateway import texts
+from gateway.texts.catalog import ENGLISH as texts
 from tests.end_to_end.test_mcp import server_options
 from tests.fixtures.live_system import KEY, PERSON, LiveSystem
 from tests.fixtures.messages_api import MessagesApi

@@ -15,8 +15,8 @@ from core.dates.schedule import Schedule
 from core.store.jobs import Job
 from core.tools.agenda import read_added_event
 from core.types import Account, Address, Request, Scope
-from gateway import texts
 from gateway.briefs import BriefWriter
+from gateway.texts.catalog import ENGLISH as texts
 from tests.end_to_end.test_job_messages import ANAS, planned
 from tests.end_to_end.test_job_messages import run as run_jobs
 from tests.fixtures.gateway_harness import GatewayHarness, open_gateway

@@ -14,7 +14,7 @@ from core.agent.offline import OfflineModel
 from core.errors import ModelError, StoreError
 from core.models.wrappers import FallbackModel
 from core.types import Address, Message, Scope, Session, Usage
-from gateway import texts as words
+from gateway.texts.catalog import ENGLISH as words
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.gateway_harness import GatewayHarness, KeptReply, open_gateway
 from tests.fixtures.scripted_model import ScriptedModel, says

@@ -16,7 +16,7 @@ import pytest
 
 from core.ports import Clock
 from core.types import Account, Quote
-from gateway import texts
+from gateway.texts.catalog import ENGLISH as texts
 from tests.fixtures.command_line import good
 from tests.fixtures.gateway_harness import GatewayHarness, KeptReply, open_gateway
 from tests.fixtures.live_system import KEY, PERSON, LiveSystem

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway import texts
+from gateway.texts.catalog import ENGLISH as texts
 from tests.fixtures.live_system import LiveSystem
 
 pytestmark = pytest.mark.slow

@@ -14,7 +14,7 @@ import pytest
 
 from core.errors import TURN_BUDGET_SPENT
 from core.types import Completion, Request, Usage
-from gateway import texts
+from gateway.texts.catalog import ENGLISH as texts
 from tests.fixtures.gateway_harness import KeptReply, open_gateway
 from tests.fixtures.scripted_model import ScriptedModel, calls, says
 

@@ -22,10 +22,10 @@ from core.store.facts.facts import Facts
 from core.store.facts.rows import Fact
 from core.store.sqlite.database import MIN_SQLITE_VERSION, SQLITE_VERSION, Database
 from core.store.sqlite.integrity import find_damage
-from gateway import texts
 from gateway.check import CheckResult, repair_indexes, run_checks, run_probe
 from gateway.commands.status import StatusCommands
 from gateway.services import Services
+from gateway.texts.catalog import ENGLISH as texts
 from tests.fixtures.bot_api import BotApi
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.provider_harness import plugged

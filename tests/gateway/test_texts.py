@@ -8,17 +8,21 @@ from pathlib import Path
 
 import pytest
 
-from gateway import texts
+from gateway.texts import catalog
+from gateway.texts.catalog import ENGLISH as texts
 
-GATEWAY = Path(texts.__file__).parent
+CATALOG = Path(catalog.__file__)
+GATEWAY = CATALOG.parent.parent
 
 
 def test_the_texts_that_the_code_names_are_those_there_are() -> None:
     code = "".join(path.read_text(encoding="utf-8") for path in GATEWAY.rglob("*.py"))
     named = set(re.findall(r"""\btexts\.(?:table\(["'])?([A-Z][A-Z_]+)""", code))
-    assert (
-        named == tomllib.loads((GATEWAY / "data" / "texts.toml").read_text(encoding="utf-8")).keys()
+    named |= set(
+        re.findall(r"""\bself\.(?:table\(["'])?([A-Z][A-Z_]+)""", CATALOG.read_text("utf-8"))
     )
+    english = tomllib.loads((GATEWAY / "texts" / "en.toml").read_text(encoding="utf-8"))
+    assert named == {key for key in english if key.isupper()}
 
 
 def test_an_unknown_text_is_an_error() -> None:

@@ -16,7 +16,7 @@ from core.errors import DeliveryError, StoreError
 from core.ports import Reply
 from core.store.sqlite.database import LockWait
 from core.types import Account, Address, Answer, Command, Scope, Sender
-from gateway import texts
+from gateway.texts.catalog import ENGLISH as texts
 from tests.fixtures.delivery_record import hold
 from tests.fixtures.gateway_harness import (
     GatewayHarness,

@@ -11,11 +11,11 @@ from config.settings import Settings, SettingsError, load_default_options
 from core.errors import ConfigError
 from core.models.abilities import ModelClient
 from core.models.failures import ModelFailure
-from gateway import texts
 from gateway.cli.setup.dialog import Choice
 from gateway.cli.setup.steps import TEXTS, Setup, StepFailed, describe_failure
 from gateway.services import connect_model_server
 from gateway.supervisor import WallClock
+from gateway.texts.catalog import ENGLISH as texts
 
 OWN_SERVER = "own"
 NO_SERVER = "none"

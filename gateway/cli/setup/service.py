@@ -11,14 +11,14 @@ import typer
 from config.operating_system import PLATFORM, SYSTEM, System
 from config.settings import Settings
 from core.errors import ConfigError
-from core.text.normalize import language_data
 from gateway.cli import shell
 from gateway.cli.shell import AsJson
 from gateway.local import launchd, systemd
 from gateway.local.service_manager import ServiceManager
 from gateway.services import is_running
+from gateway.texts.catalog import ENGLISH
 
-_WORDS = language_data("setup", "gateway")["service"]
+_WORDS = ENGLISH.tables("setup")["service"]
 Lines = Annotated[int, typer.Option("--lines", min=1, max=10_000, help="How many lines.")]
 
 

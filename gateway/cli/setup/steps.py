@@ -9,10 +9,10 @@ from typing import Any
 from config.draft import SettingsDraft
 from config.settings import SettingsError, list_environment_names, select_variables
 from core.errors import MnemeError
-from core.text.normalize import language_data
 from gateway.cli.setup.dialog import Dialog
+from gateway.texts.catalog import ENGLISH
 
-TEXTS: Mapping[str, Any] = language_data("setup", "gateway")
+TEXTS: Mapping[str, Any] = ENGLISH.tables("setup")
 
 
 class StepFailed(Exception):

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from core.types import Address, Scope
-from gateway import texts
+from gateway.texts.catalog import ENGLISH as texts
 from tests.fixtures.forgetting import left_of
 from tests.fixtures.gateway_harness import GatewayHarness, open_gateway
 from tests.fixtures.scripted_model import ScriptedModel

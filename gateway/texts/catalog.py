@@ -1,0 +1,280 @@
+"""The texts of one language, and texts that are built from a plural, a list, a date or a number.
+
+Each language has a file `<language>.toml` in this folder, with the keys of `en.toml`. English
+fills the gaps of a language. Babel formats dates, numbers, lists and plurals; for English it isn't
+loaded, so that a cold start stays fast. No text assumes a gender.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta, tzinfo
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from core.errors import MnemeError, StoreLostError
+from core.guard.guard import inspect_name
+from core.markup.markdown import escape
+from core.store.mailbox import DeadItem, OutboxCounts
+from core.store.notes import Operation
+from core.types import Account
+
+# The languages by their own names, and the locales whose dates and numbers they use.
+LANGUAGES: Mapping[str, str] = {
+    "en": "English",
+    "de": "Deutsch",
+    "es": "Español",
+    "fr": "Français",
+    "pt-BR": "Português (Brasil)",
+    "ru": "Русский",
+    "tr": "Türkçe",
+    "zh": "中文",
+    "ja": "日本語",
+    "ko": "한국어",
+}
+_LOCALES: Mapping[str, str] = {"en": "en_GB", "pt-BR": "pt_BR", "zh": "zh_Hans"}
+_ENGLISH = "en"
+
+
+class Texts:
+    """The texts of one language. A text is an attribute: ``texts.NOTE_KEPT``."""
+
+    def __init__(self, language: str = _ENGLISH) -> None:
+        self.language = language if language in LANGUAGES else _ENGLISH
+
+    def __getattr__(self, name: str) -> str:
+        """Return a text. Raises AttributeError if there is no such text."""
+        text = load_catalog(self.language).get(name)
+        if not isinstance(text, str):
+            raise AttributeError(name)
+        return text
+
+    def __getitem__(self, name: str) -> str:
+        """Return a text by its key. Raises KeyError if there is no such text."""
+        text = load_catalog(self.language)[name]
+        if not isinstance(text, str):
+            raise KeyError(name)
+        return text
+
+    def table(self, name: str) -> Mapping[str, str]:
+        """Return a table: texts by their keys."""
+        texts: dict[str, str] = load_catalog(self.language)[name]
+        return texts
+
+    def tables(self, name: str) -> Mapping[str, Any]:
+        """Return a table that contains tables, such as `commands`."""
+        tables: dict[str, Any] = load_catalog(self.language)[name]
+        return tables
+
+    @property
+    def locale(self) -> str:
+        """The locale of dates and numbers, as Babel names it."""
+        return _LOCALES.get(self.language, self.language)
+
+    def word(self, error: Exception) -> str:
+        """Return the sentence of an error in this language, or the error's own sentence."""
+        key: str = getattr(error, "key", "")
+        template = self.table("errors").get(key) if key else None
+        if not isinstance(template, str):
+            return str(error)
+        values: Mapping[str, object] = getattr(error, "values", {})
+        return template.format(**values)
+
+    # --- Numbers and plurals ---
+
+    def format_number(self, number: float) -> str:
+        """Format a number with separators: ``2,000``, in German ``2.000``."""
+        if self.language == _ENGLISH:
+            return f"{number:,}"
+        from babel.numbers import format_decimal
+
+        return format_decimal(number, locale=self.locale)
+
+    def format_count(self, number: int, noun: str) -> str:
+        """Format a number of things: ``1 line``, ``2,000 lines``. `noun` is a key of [nouns]."""
+        return self.choose_plural(self.tables("nouns")[noun], number).format(
+            count=self.format_number(number)
+        )
+
+    def choose_plural(self, forms: Mapping[str, str], number: int) -> str:
+        """Choose the form for a number from a table with plural categories of CLDR."""
+        return forms.get(self._plural_category(number), forms["other"])
+
+    def _plural_category(self, number: int) -> str:
+        if self.language == _ENGLISH:
+            return "one" if number == 1 else "other"
+        from babel import Locale
+
+        return Locale.parse(self.locale).plural_form(number)
+
+    # --- Lists ---
+
+    def join_list(self, parts: Sequence[str]) -> str:
+        """Join parts to a list for a sentence: ``a, b and c``."""
+        if len(parts) < 2:
+            return "".join(parts)
+        if self.language == _ENGLISH:
+            return f"{', '.join(parts[:-1])} and {parts[-1]}"
+        from babel.lists import format_list
+
+        return format_list(parts, locale=self.locale)
+
+    # --- Days and times ---
+
+    def format_day(self, at: datetime, zone: tzinfo) -> str:
+        """Format a day: ``3 March 2026``."""
+        local = at.astimezone(zone)
+        if self.language == _ENGLISH:
+            return f"{local.day} {local:%B %Y}"
+        from babel.dates import format_date
+
+        return format_date(local.date(), "long", locale=self.locale)
+
+    def format_moment(self, at: datetime, zone: tzinfo) -> str:
+        """Format a time with its day: ``3 May 2026, 10:30``."""
+        local = at.astimezone(zone)
+        if self.language == _ENGLISH:
+            return f"{local.day} {local:%b %Y, %H:%M}"
+        from babel.dates import format_skeleton
+
+        day = format_skeleton("yMMMd", local, locale=self.locale)
+        return f"{day}, {local:%H:%M}"
+
+    # --- Sentences of several parts ---
+
+    def render_changes(self, operations: Sequence[Operation]) -> list[str]:
+        """Render one line for each text that is removed, then one for each that is added."""
+        old_texts = [operation.old_text for operation in operations if operation.old_text]
+        new_texts = [operation.content for operation in operations if operation.content]
+        lines = [f"  \N{MINUS SIGN} {self.quote(text)}" for text in old_texts]
+        lines += [f"  \\+ {self.quote(text)}" for text in new_texts]
+        return lines
+
+    def quote(self, text: str) -> str:
+        """Quote a text of a person in the quotation marks of the language."""
+        return self.QUOTED.format(text=escape(text))
+
+    def quote_title(self, title: str | None) -> str:
+        """Quote a title, with a space in front: `` “Ferry”``; empty without a title."""
+        return f" {self.quote(title)}" if title else ""
+
+    def format_person(self, name: str, account: Account) -> str:
+        """Format a person: ``**Ana** (Telegram, id `42`)``, with a warning for a deceptive name."""
+        clean_name, findings = inspect_name(name)
+        names = self.table("NAME_WARNINGS")
+        warning = self.join_list([names.get(finding, finding) for finding in findings])
+        return self.PERSON.format(
+            name=escape(clean_name or account.user_id),
+            warning=f"⚠ {warning}; " if findings else "",
+            platform=account.platform.title(),
+            id=account.user_id,
+        )
+
+    def away_notice(self, age: timedelta) -> str:
+        """Return a notice that a message wasn't answered because it's too old."""
+        hours = round(age.total_seconds() / 3600)
+        if age.days >= 2:
+            return self.choose_plural(self.table("AWAY_DAYS"), age.days).format(count=age.days)
+        if hours > 1:
+            return self.choose_plural(self.table("AWAY_HOURS"), hours).format(count=hours)
+        return self.AWAY
+
+    def failure_notice(
+        self, error: Exception, incident: str, *, is_kept: bool = True, is_scheduled: bool = False
+    ) -> str:
+        """Return a notice that a turn failed. The log has the details under the id `incident`.
+
+        If the turn answers a scheduled question (`is_scheduled`), there is no message to send
+        again.
+        """
+        reason = self.FAILURE
+        if isinstance(error, MnemeError):
+            reason = self.word(error)
+        if is_scheduled:
+            return self.FAILURE_SCHEDULED.format(reason=reason, incident=incident)
+        storage = self.FAILURE_SAVED
+        if isinstance(error, StoreLostError):
+            storage = self.FAILURE_UNCERTAIN
+        if not is_kept:
+            storage = self.FAILURE_INCOGNITO
+        return self.FAILURE_NOTICE.format(reason=reason, storage=storage, incident=incident)
+
+    def unfinished_notice(self, count: int) -> str:
+        """Say how many answers the process hasn't finished; empty if it has finished all."""
+        if count == 0:
+            return ""
+        return self.choose_plural(self.table("UNFINISHED"), count).format(
+            count=self.format_number(count)
+        )
+
+    def describe_dead_item(self, dead_item: DeadItem, zone: tzinfo) -> str:
+        """Describe an item that couldn't be delivered: its kind, address, time and error.
+
+        Its text is left out.
+        """
+        item = dead_item.item
+        return self.DEAD_ITEM.format(
+            id=item.id,
+            kind=item.kind,
+            address=item.address.key,
+            moment=self.format_moment(dead_item.dead_at, zone),
+            error=dead_item.error,
+        )
+
+    def describe_sync_state(self, counts: OutboxCounts) -> str:
+        """Say how many messages a memory service lacks; empty if it has received all."""
+        clauses = []
+        waiting_count = counts.held + counts.due
+        if waiting_count:
+            template = self.choose_plural(self.table("SYNC_WAITING"), waiting_count)
+            clause = template.format(count=self.format_number(waiting_count))
+            if counts.error and not counts.dead:
+                clause += self.SYNC_LAST_ERROR.format(error=counts.error)
+            clauses.append(clause)
+        if counts.dead:
+            template = self.choose_plural(self.table("SYNC_DEAD"), counts.dead)
+            clauses.append(
+                template.format(count=self.format_number(counts.dead), error=counts.error)
+            )
+        return "; ".join(clauses)
+
+
+@cache
+def load_catalog(language: str) -> Mapping[str, Any]:
+    """Return the texts of a language by their keys. English fills the gaps."""
+    path = files("gateway.texts").joinpath(f"{language}.toml")
+    if language == _ENGLISH:
+        return tomllib.loads(path.read_text("utf-8"))
+    english = load_catalog(_ENGLISH)
+    if not path.is_file():
+        return english
+    return _fill_gaps(tomllib.loads(path.read_text("utf-8")), english)
+
+
+def _fill_gaps(texts: Mapping[str, Any], english: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the texts, with those of English for missing keys. Plural forms aren't mixed."""
+    filled = dict(english)
+    for key, text in texts.items():
+        is_table = isinstance(text, dict) and isinstance(english.get(key), dict)
+        filled[key] = _fill_gaps(text, english[key]) if is_table and "other" not in text else text
+    return filled
+
+
+@cache
+def load_texts(language: str) -> Texts:
+    """Return the texts of a language. A language that doesn't exist gets English."""
+    return Texts(language)
+
+
+def match_language(code: str) -> str | None:
+    """Return the language of a code such as ``de-AT``, ``pt_PT`` or ``zh-hans``, or None."""
+    main = code.replace("_", "-").split("-")[0].lower()
+    for language in LANGUAGES:
+        if main == language.split("-")[0]:
+            return language
+    return None
+
+
+ENGLISH = load_texts(_ENGLISH)
