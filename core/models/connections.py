@@ -223,7 +223,12 @@ class ServerConnection:
             status = int(code) if code.isdecimal() else status_of_type(error.type or code)
             headers = {}
         response = ErrorResponse(
-            status=status, body=error.body, code=code, headers=headers, model=model
+            status=status,
+            body=error.body,
+            code=code,
+            type=error.type or "",
+            headers=headers,
+            model=model,
         )
         return build_refusal(response, self._names, self._key)
 

@@ -22,6 +22,10 @@ EFFORT_LEVELS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
 _RETRYABLE_STATUSES = (408, 409, 429)
 _FAILURES = language_data("failures", "core.models")
 _TOO_LONG = re.compile(_FAILURES["too_long"])
+_NO_MODEL = re.compile(_FAILURES["no_model"])
+_NO_MODEL_CODES = frozenset(_FAILURES["no_model_codes"]["names"])
+_ACCOUNT_SETTING = re.compile(_FAILURES["account_setting"])
+_BAD_KEY = re.compile(_FAILURES["bad_key"])
 _NO_CREDIT = re.compile(_FAILURES["no_credit"])
 _WINDOW = re.compile(_FAILURES["window"])
 _CALL_IDS = re.compile(_FAILURES["call_ids"], re.IGNORECASE)
@@ -101,8 +105,9 @@ class ErrorResponse:
     status: int
     # The body as JSON, or as text if it isn't JSON.
     body: object
-    # The server's code for the error, or empty.
+    # The server's code and type for the error, or empty.
     code: str = ""
+    type: str = ""
     # Empty for an error event in a stream.
     headers: Mapping[str, str]
     # The name of the model that was asked.
@@ -156,9 +161,12 @@ def is_about_call_ids(explanation: str) -> bool:
 def _read_explanation(body: object) -> str:
     """Return the server's explanation of an error, or "" if there is none or it is HTML.
 
-    Servers nest it in different ways: ``{"error": {"message": "…"}}``, ``{"detail": "…"}``.
+    Servers nest it in different ways: ``{"error": {"message": "…"}}``, ``{"detail": "…"}``. Gemini
+    puts it into a list.
     """
     value: Any = body
+    if isinstance(value, list) and value:
+        value = value[0]
     while isinstance(value, Mapping):
         for name in ("error", "message", "detail"):
             if value.get(name):
@@ -213,27 +221,41 @@ def describe_left_out(ability: str, model: str) -> str:
 def _classify(response: ErrorResponse, explanation: str) -> tuple[str, int]:
     """Return the kind of an error response, and its corrected status.
 
-    Servers may report missing credit with 400 or 429 instead of 402, and a request that is too long
-    with 400 instead of 413.
+    Servers may report missing credit with 400 or 429 instead of 402, a request that is too long
+    with 400 instead of 413, and a retired model with 400 or 410 instead of 404.
     """
     status = response.status
     words = explanation.casefold()
     if response.code.endswith("_spend_limit_reached"):
         return "spend_limit", status
-    if response.code == "model_not_found":
+    if _is_about_model_name(response, explanation):
         return "no_model", 404
     if response.code in _FAILURES["status_of_code"]:
         status = _FAILURES["status_of_code"][response.code]
-    elif status == 400 and _NO_CREDIT.search(words):
+    elif status in (400, 403, 429) and _NO_CREDIT.search(words):
         status = 402
+    elif status == 400 and _BAD_KEY.search(words):
+        status = 401
     elif status in (400, 422) and _TOO_LONG.search(words):
         status = 413
-    if status == 404:
-        is_about_model = "model" in words or response.model in explanation
-        return "no_model" if is_about_model else "no_api", status
+    if status in (404, 410):
+        return ("refused" if _ACCOUNT_SETTING.search(words) else "no_api"), 404
     if str(status) in _FAILURES["kind"]:
         return str(status), status
     return "internal" if status >= 500 else "refused", status
+
+
+def _is_about_model_name(response: ErrorResponse, explanation: str) -> bool:
+    """Return True if a refusal says that the server has no model of this name, or no longer."""
+    words = explanation.casefold()
+    if {response.code.casefold(), response.type.casefold()} & _NO_MODEL_CODES:
+        return True
+    if response.status not in (400, 404, 410, 422) or _ACCOUNT_SETTING.search(words):
+        return False
+    if _NO_MODEL.search(words):
+        return True
+    names_model = "model" in words or response.model in explanation
+    return response.status in (404, 410) and names_model
 
 
 def _read_retry_after(headers: Mapping[str, str]) -> float | None:

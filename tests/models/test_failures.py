@@ -1,0 +1,243 @@
+"""What servers' refusals mean: a retired or unknown model, an account's setting, a key, or credit.
+
+Each body is the one that the server's documentation or its users show. A real server sends it.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from aiohttp import web
+
+from core.models.connections import ServerConnection
+from core.models.failures import ModelFailure, ServerNames
+
+pytestmark = pytest.mark.slow
+
+MODEL = "acme/small-2.5:free"
+
+
+async def refuse(status: int, body: Any) -> ModelFailure:
+    """Return the failure of a request that a server answers with this status and body."""
+
+    async def answer(request: web.Request) -> web.Response:
+        text = body if isinstance(body, str) else json.dumps(body)
+        return web.Response(text=text, status=status, content_type="application/json")
+
+    app = web.Application()
+    app.router.add_post("/chat/completions", answer)
+    runner = web.AppRunner(app, shutdown_timeout=0.1, access_log=None)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    host, port = runner.addresses[0][:2]
+    connection = ServerConnection(f"http://{host}:{port}", "some-key", ServerNames(), 20.0)
+    try:
+        with pytest.raises(ModelFailure) as caught:
+            await connection.stream(
+                "/chat/completions", b"{}", MODEL, 20.0, lambda _: "", lambda _: None
+            )
+        return caught.value
+    finally:
+        await connection.close()
+        await runner.cleanup()
+
+
+def error(message: str, **fields: Any) -> dict[str, Any]:
+    return {"error": {"message": message, **fields}}
+
+
+RETIRED = {
+    "anthropic": (
+        404,
+        {"type": "error", **error(f"model: {MODEL}", type="not_found_error")},
+    ),
+    "openai": (
+        404,
+        error(
+            f"The model `{MODEL}` does not exist or you do not have access to it.",
+            type="invalid_request_error",
+            code="model_not_found",
+        ),
+    ),
+    "openai, deprecated": (
+        404,
+        error(
+            f"The model `{MODEL}` has been deprecated, learn more here: https://platform.example/docs",
+            code="model_not_found",
+        ),
+    ),
+    "openai, without access": (
+        403,
+        error(f"Project `p` does not have access to model `{MODEL}`", code="model_not_found"),
+    ),
+    "openai, not for chats": (
+        404,
+        error(
+            "This is not a chat model and thus not supported in the v1/chat/completions endpoint."
+        ),
+    ),
+    "azure": (
+        410,
+        error(
+            "The model associated with the deployment is deprecated and no longer available for use.",
+            code="ModelDeprecated",
+        ),
+    ),
+    "openrouter, unknown": (400, error(f"{MODEL} is not a valid model ID", code=400)),
+    "openrouter, gone": (404, error(f"No endpoints found for {MODEL}.", code=404)),
+    "mistral": (
+        400,
+        {
+            "object": "error",
+            "message": f"Invalid model: {MODEL}",
+            "type": "invalid_model",
+            "param": None,
+            "code": "1500",
+        },
+    ),
+    "gemini": (
+        404,
+        [
+            {
+                "error": {
+                    "code": 404,
+                    "message": f"models/{MODEL} is not found for API version v1main, or is not "
+                    "supported for generateContent. Call ListModels to see the available models.",
+                    "status": "NOT_FOUND",
+                }
+            }
+        ],
+    ),
+    "gemini, without a name": (
+        404,
+        [{"error": {"code": 404, "message": "Requested entity was not found."}}],
+    ),
+    "ollama": (404, {"error": f"model '{MODEL}' not found, try pulling it first"}),
+    "ollama, chat completions": (
+        404,
+        error(f"model '{MODEL}' not found", type="not_found_error", param=None, code=None),
+    ),
+    "llama.cpp": (400, error("model not found", code=400, type="invalid_request_error")),
+    "llama.cpp, named": (
+        400,
+        error(f"model '{MODEL}' not found", code=400, type="invalid_request_error"),
+    ),
+    "vllm": (
+        404,
+        error(
+            f"The model `{MODEL}` does not exist.", type="NotFoundError", param="model", code=404
+        ),
+    ),
+    "vllm, old": (
+        404,
+        {"object": "error", "message": f"The model `{MODEL}` does not exist.", "code": 404},
+    ),
+    "lm studio": (
+        404,
+        error(
+            f'Model "{MODEL}" not found. Please check the list of models.',
+            type="invalid_request_error",
+            code="model_not_found",
+        ),
+    ),
+    "groq": (
+        400,
+        error(
+            f"The model `{MODEL}` has been decommissioned and is no longer supported.",
+            code="model_decommissioned",
+        ),
+    ),
+    "deepseek": (400, error("Model Not Exist", code="invalid_request_error")),
+    "nvidia": (
+        410,
+        {
+            "title": "Gone",
+            "status": 410,
+            "detail": f"The model '{MODEL}' has reached its end of life on 2026-08-07T09:00:00Z "
+            "and is no longer available.",
+        },
+    ),
+    "hugging face": (
+        400,
+        error(
+            f"The requested model '{MODEL}' is not supported by any provider you have enabled.",
+            code="model_not_supported",
+        ),
+    ),
+    "github": (400, error(f"Unknown model: {MODEL}", code="unknown_model")),
+}
+
+
+@pytest.mark.parametrize("server", RETIRED)
+async def test_refusal_of_an_unknown_or_retired_model_is_told_from_others(server: str) -> None:
+    failure = await refuse(*RETIRED[server])
+    assert (failure.kind, failure.status, failure.is_retryable) == ("no_model", 404, False)
+    assert str(failure).startswith(f"The server has no model named {MODEL}.")
+
+
+OTHERS: dict[str, tuple[int, Any, str]] = {
+    "openrouter, tools": (404, error("No endpoints found that support tool use."), "no_api"),
+    "openrouter, policy": (
+        404,
+        error("No endpoints found matching your data policy. Configure: https://x/privacy"),
+        "refused",
+    ),
+    "openrouter, providers": (
+        404,
+        error("No allowed providers are available for the selected model."),
+        "refused",
+    ),
+    "model without tools": (400, error(f"{MODEL} does not support tools"), "refused"),
+    "model in a region": (
+        400,
+        error(f"The model {MODEL} is not available in your region."),
+        "refused",
+    ),
+    "lm studio, nothing loaded": (
+        400,
+        error("No models loaded. Please load a model in the developer page."),
+        "refused",
+    ),
+    "one parameter": (400, error(f"Invalid value for {MODEL}: tools.0.name"), "refused"),
+    "a field called model": (400, error("model: Input should be a valid string"), "refused"),
+    "tool not found": (400, error("The model called a tool that was not found"), "refused"),
+    "gemini, key": (
+        400,
+        [{"error": {"code": 400, "message": "API key not valid. Please pass a valid API key."}}],
+        "401",
+    ),
+    "anthropic, credit": (400, error("Your credit balance is too low to use the API."), "402"),
+    "moonshot, credit": (429, error("Your account has insufficient balance"), "402"),
+    "deepseek, credit": (402, error("Insufficient Balance"), "402"),
+    "gemini, rate": (
+        429,
+        [{"error": {"code": 429, "message": "You exceeded your current quota, check your plan."}}],
+        "429",
+    ),
+    "vllm, too long": (
+        400,
+        {"object": "error", "message": "This model's maximum context length is 8192 tokens."},
+        "413",
+    ),
+    "llama.cpp, too long": (
+        400,
+        error(
+            "the request exceeds the available context size, try increasing it",
+            type="exceed_context_size_error",
+            n_ctx=8192,
+        ),
+        "413",
+    ),
+    "llama.cpp, starting": (503, error("Loading model", type="unavailable_error"), "503"),
+    "a web page": (404, "<html>404</html>", "no_api"),
+    "a wrong path": (404, {"detail": "Not Found"}, "no_api"),
+    "a path that is gone": (410, "", "no_api"),
+}
+
+
+@pytest.mark.parametrize("case", OTHERS)
+async def test_refusal_of_something_else_does_not_count_as_a_retired_model(case: str) -> None:
+    status, body, kind = OTHERS[case]
+    assert (await refuse(status, body)).kind == kind
