@@ -60,6 +60,8 @@ class ModelServer(_Section):
     helper: str = ""
     # Whether the server keeps the beginning of a conversation, and charges less for it.
     caches: bool = False
+    # The beginnings of the names of models of which the server keeps only what is marked.
+    cache_marks: Annotated[tuple[str, ...], Field(strict=False)] = ()
     # What no model of this server can use.
     lacks: Annotated[tuple[Ability, ...], Field(strict=False)] = ()
     # The models that replace retired ones, by the beginning of the retired model's name.

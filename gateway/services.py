@@ -425,7 +425,15 @@ def connect_model_server(settings: Settings, clock: Clock, name: str) -> ModelCl
     from core.models.chat_completions import ChatCompletions
 
     names = ServerNames(key=server.key, address=address, api="Chat Completions API")
-    return ChatCompletions(key, url, clock, options.tries, options.patience_s, names=names)
+    return ChatCompletions(
+        key,
+        url,
+        clock,
+        options.tries,
+        options.patience_s,
+        names=names,
+        marked_models=server.cache_marks,
+    )
 
 
 def create_web(settings: Settings) -> WebAccess | None:

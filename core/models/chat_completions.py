@@ -90,6 +90,8 @@ class ChatCompletions:
     tries: InitVar[int] = 5
     timeout_s: InitVar[float] = 120.0
     sleep: InitVar[Callable[[float], Awaitable[None]]] = asyncio.sleep
+    # The beginnings of the names of models whose server caches only what is marked.
+    marked_models: tuple[str, ...] = ()
     names: ServerNames = field(
         default_factory=lambda: ServerNames(
             key="OPENAI_API_KEY", address="OPENAI_BASE_URL", api="Chat Completions API"
@@ -189,7 +191,8 @@ class ChatCompletions:
 
     def _build_body(self, request: Request) -> bytes:
         """Return the request as JSON in the form of the Chat Completions API."""
-        messages = build_messages(request, self.url)
+        has_marks = request.model.startswith(self.marked_models)
+        messages = build_messages(request, self.url, has_marks=has_marks)
         if self._dialect.shortens_call_ids:
             messages = [_shorten_call_ids(message) for message in messages]
         body: dict[str, Any] = {
@@ -207,19 +210,23 @@ class ChatCompletions:
         return to_json(make_json_safe(body))
 
 
-def build_messages(request: Request, server: str = "") -> list[dict[str, Any]]:
+def build_messages(
+    request: Request, server: str = "", *, has_marks: bool = False
+) -> list[dict[str, Any]]:
     """Return the system prompt and the messages of a request as Chat Completions messages.
 
-    Thinking goes back only to the server that wrote it, and only in the form in which it came.
+    Thinking goes back only to the server that wrote it, and only in the form in which it came. With
+    `has_marks`, the cache marks stay. As only parts may have them, each content is a list of parts.
     """
     messages: list[dict[str, Any]] = []
     if request.system:
-        messages.append({"role": "system", "content": _join_texts(request.system)})
+        content = _build_content(request.system, has_marks=has_marks)
+        messages.append({"role": "system", "content": content})
     for message in request.messages:
         if message["role"] == "assistant":
             messages += _build_assistant_messages(message["content"], server)
         else:
-            messages += _build_user_messages(message["content"])
+            messages += _build_user_messages(message["content"], has_marks=has_marks)
     return messages
 
 
@@ -271,40 +278,55 @@ def _shorten_call_id(call_id: str) -> str:
     return hashlib.sha256(call_id.encode()).hexdigest()[:9]
 
 
-def _build_user_messages(blocks: Sequence[Json]) -> list[dict[str, Any]]:
+def _build_user_messages(
+    blocks: Sequence[Json], *, has_marks: bool = False
+) -> list[dict[str, Any]]:
     """Return each tool result as a message, and the other blocks as one message of the user."""
     messages: list[dict[str, Any]] = []
-    content: list[Json] = []
+    others: list[Json] = []
     for block in blocks:
         if block["type"] != "tool_result":
-            content.append(block)
+            others.append(block)
             continue
         result = block.get("content") or ""
         if not isinstance(result, str):
             # The message of a tool can contain only text, so its pictures follow in the user's.
-            content += [part for part in result if part["type"] == "image"]
+            others += [part for part in result if part["type"] == "image"]
             result = _join_texts(result)
-        messages.append({"role": "tool", "tool_call_id": block["tool_use_id"], "content": result})
-    if not content:
-        return messages
-    if all(block["type"] == "text" for block in content):
-        # Many local servers accept only a string.
-        return [*messages, {"role": "user", "content": _join_texts(content)}]
-    parts = [_build_part(block) for block in content]
-    return [*messages, {"role": "user", "content": parts}]
+        content: Any = result
+        if has_marks and result:
+            part = {**block, "type": "text", "text": result}
+            content = _build_content([part], has_marks=True)
+        messages.append({"role": "tool", "tool_call_id": block["tool_use_id"], "content": content})
+    if others:
+        messages.append({"role": "user", "content": _build_content(others, has_marks=has_marks)})
+    return messages
 
 
-def _build_part(block: Json) -> dict[str, Any]:
+def _build_content(blocks: Sequence[Json], *, has_marks: bool) -> str | list[dict[str, Any]]:
+    """Return the content of a message: a string, or parts if it needs them.
+
+    Many local servers accept only a string.
+    """
+    if not has_marks and all(block["type"] == "text" for block in blocks):
+        return _join_texts(blocks)
+    return [_build_part(block, has_marks=has_marks) for block in blocks]
+
+
+def _build_part(block: Json, *, has_marks: bool) -> dict[str, Any]:
     """Return a text or a picture as a part of a message. Raises ModelFailure for other blocks."""
+    mark = {}
+    if has_marks and "cache_control" in block:
+        mark = {"cache_control": block["cache_control"]}
     if block["type"] == "text":
-        return {"type": "text", "text": block["text"]}
+        return {"type": "text", "text": block["text"], **mark}
     if block["type"] != "image":
         raise ModelFailure("unknown_block", block=block["type"])
     source = block["source"]
     url = source.get("url")
     if url is None:
         url = f"data:{source['media_type']};base64,{source['data']}"
-    return {"type": "image_url", "image_url": {"url": url}}
+    return {"type": "image_url", "image_url": {"url": url}, **mark}
 
 
 def _build_tool(tool: Json) -> dict[str, Any]:

@@ -47,7 +47,10 @@ def all_tools(home: Path) -> str:
 def echo_chat(body: dict[str, Any]) -> ModelReply:
     """Call the tools that the last message names, or say what tools or the person said."""
     last = body["messages"][-1]
-    text = str(last["content"])
+    content = last["content"]
+    if isinstance(content, list):
+        content = "\n\n".join(part["text"] for part in content)
+    text = str(content)
     if last["role"] == "tool":
         return ModelReply.say(f"The tool says: {text}")
     text = text.partition(FENCE)[0]
@@ -111,6 +114,22 @@ async def test_chat_completions_form_reads_97_percent_from_the_cache(home: Path)
     assert {tool["function"]["name"] for tool in bodies[-1]["tools"]} >= TOOLS
     prompts = [json.dumps([body["tools"], body["messages"]])[:-2] for body in bodies]
     assert all(later.startswith(earlier) for earlier, later in pairwise(prompts))
+    assert cached_share(api.usages) >= 0.97, f"{100 * cached_share(api.usages):.1f} %"
+
+
+async def test_claude_behind_a_router_reads_97_percent_from_the_cache(home: Path) -> None:
+    async with ChatApi(echo_chat, key=KEY, caches_marked=True) as api:
+        await converse_with_all_tools(
+            home,
+            lambda: ChatCompletions(
+                api_key=KEY,
+                base_url=api.url,
+                clock=SteadyClock(),
+                marked_models=("anthropic/",),
+            ),
+            "anthropic/claude-sonnet-5-5",
+        )
+    assert api.refusals == []
     assert cached_share(api.usages) >= 0.97, f"{100 * cached_share(api.usages):.1f} %"
 
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import re
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
 import pytest
 
+from core.agent.prompt_and_memory import add_cache_marks
 from core.errors import ModelError
 from core.models.chat_completions import (
     ChatCompletions,
@@ -20,6 +23,7 @@ from core.models.chat_completions import (
 )
 from core.types import Completion, Json, Request
 from tests.fixtures.chat_api import MODEL, ChatApi, Reply
+from tests.fixtures.chat_rules import take_marks
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.model_reply import ModelReply
 
@@ -242,6 +246,55 @@ async def test_longer_conversation_extends_the_earlier_request_byte_for_byte() -
     later = api.usages[2:]
     cached = sum(usage["prompt_tokens_details"]["cached_tokens"] for usage in later)
     assert cached / sum(usage["prompt_tokens"] for usage in later) > 0.8
+
+
+CLAUDE = "anthropic/claude-sonnet-5-5"
+ROUTER = {"caches_marked": True}
+
+
+def drop_marks(messages: list[dict[str, Any]]) -> str:
+    """Return messages as JSON, without their cache marks and the closing bracket."""
+    messages = copy.deepcopy(messages)
+    take_marks(messages)
+    return json.dumps(messages, ensure_ascii=False)[:-1]
+
+
+def mark(request: Request) -> Request:
+    """Return the request with the cache marks of a conversation."""
+    turns = [dict(message) for message in request.messages]
+    return replace(request, messages=add_cache_marks(turns))
+
+
+async def test_claude_behind_a_router_caches_what_is_marked() -> None:
+    turns: list[Any] = []
+    replies: list[Reply] = []
+    for number in range(15):
+        call = ModelReply.call(("memory", {"content": f"Fact {number} 日本"}))
+        replies += [call, f"Ok {number}."]
+    usages = []
+    async with calling(replies, ROUTER, marked_models=("anthropic/",)) as (api, caller):
+        for number in range(15):
+            turns.append(f"{SENTENCE * 20} {number}")
+            for _ in range(2):
+                request = mark(build_request(*turns, model=CLAUDE))
+                completion = await caller.client.complete(request, lambda _: None, lambda _: None)
+                usages.append(completion.usage)
+                results = build_results(completion.blocks, "" if number % 2 else "ok")
+                turns += [completion.blocks, results] if results else [completion.blocks]
+    assert api.refusals == []
+    prompts = [drop_marks(body["messages"]) for body in api.requests]
+    assert all(after.startswith(before) for before, after in pairwise(prompts))
+    read = sum(usage.cache_read for usage in usages[2:])
+    assert read / sum(usage.total_input for usage in usages[2:]) > 0.8
+    assert usages[-1].cache_write > 0
+
+
+async def test_other_models_of_a_router_get_no_cache_marks() -> None:
+    request = mark(build_request("One", "Two", "Three"))
+    async with calling(["Yes."], ROUTER, marked_models=("anthropic/",)) as (api, caller):
+        await caller.client.complete(request, lambda _: None, lambda _: None)
+    assert "cache_control" not in json.dumps(api.requests)
+    assert api.requests[0]["messages"][1]["content"] == "One"
 
 
 async def test_cached_tokens_are_counted_apart() -> None:
