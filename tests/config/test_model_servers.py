@@ -35,6 +35,11 @@ def test_documentation_has_the_data_of_each_server(name: str) -> None:
     assert cache == ("yes" if server.get("caches") else "no")
 
 
+def test_each_server_on_the_internet_has_a_chat_model_and_a_helper() -> None:
+    without = [name for name, server in SERVERS.items() if not {"chat", "helper"} <= set(server)]
+    assert without == ["ollama", "lmstudio", "llamacpp"]
+
+
 @pytest.mark.parametrize("name", SERVERS)
 def test_line_of_the_documentation_can_be_loaded(home: Path, name: str) -> None:
     line = read_row(name)[2].strip("`")
@@ -43,6 +48,7 @@ def test_line_of_the_documentation_can_be_loaded(home: Path, name: str) -> None:
     settings = Settings.load({"MNEME_HOME": str(home), key: "some-key"})
     assert settings.has_model
     assert settings.model.split_name(settings.model.chat)[0] == name
+    assert settings.model.split_name(settings.model.helper)[0] == name
 
 
 def test_retired_models_have_the_successor_with_the_longest_beginning(home: Path) -> None:

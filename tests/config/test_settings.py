@@ -370,7 +370,9 @@ def test_model_of_another_server_needs_that_servers_key(home: Path) -> None:
     assert settings.missing_key("openai") == "OPENAI_API_KEY"
     assert settings.model.helper == "openai/gpt-6-luna"
     groq = load(home, '[model]\nchat = "groq/some-model"\n')
-    assert groq.model.helper == "groq/some-model", "the server names no small model"
+    assert groq.model.helper == "groq/openai/gpt-oss-20b"
+    ollama = load(home, '[model]\nchat = "ollama/some-model"\n')
+    assert ollama.model.helper == "ollama/some-model", "the server names no small model"
     (home / "mneme.toml").write_text(toml)
     settings = Settings.load({"MNEME_HOME": str(home), "OPENAI_API_KEY": " sk-other\n"})
     assert settings.has_model

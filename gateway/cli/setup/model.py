@@ -187,9 +187,9 @@ def _list_models(settings: Settings, server: str) -> Sequence[str]:
 
 
 def _default_name(setup: Setup, server: str, names: Sequence[str]) -> str:
-    """Return the model to suggest: the one of the settings, or the first that the server lists.
+    """Return the model to suggest: the one of the settings, or the one to begin with.
 
-    For Claude, it is the default model instead of the first one.
+    If the server doesn't list that one, it is the first that it lists.
     """
     defaults: dict[str, Any] = load_default_options()["model"]
     current = setup.draft.own_options.get("model", {}).get("chat", "")
@@ -198,6 +198,10 @@ def _default_name(setup: Setup, server: str, names: Sequence[str]) -> str:
     if server == DEFAULT_SERVER:
         is_own = isinstance(current, str) and current and "/" not in current
         return current if is_own else str(defaults["chat"])
+    first = str(defaults["servers"].get(server, {}).get("chat", ""))
+    # Gemini lists "models/gemini-flash-latest".
+    if first and (not names or any(name.removeprefix("models/") == first for name in names)):
+        return first
     return names[0] if names else ""
 
 
