@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from core.store.erasure.personal_data import SCAN_STATEMENTS
 from core.types import Address, Scope
+from gateway.texts.catalog import ENGLISH as texts
 from tests.fixtures.forgetting import left_of
 from tests.fixtures.gateway_harness import GatewayHarness, KeptReply, open_gateway
 from tests.fixtures.scripted_model import ScriptedModel, says
@@ -182,3 +184,10 @@ async def test_what_only_a_turn_that_recalled_it_still_has_is_forgotten_too(home
         await harness.say("And now?", address=topic)
         assert "zeppelin" not in str(model.requests[-1])
         assert "nothing to forget" in (await harness.say("/forget zeppelin")).text
+
+
+def test_everything_that_an_erasure_counts_has_a_noun() -> None:
+    counted = {name for name, _ in SCAN_STATEMENTS} - {"name"}
+    kinds = {"message", "fact", "note", "skill", "reminder", "thing", "file"}
+    for noun in counted | kinds:
+        assert texts.format_count(1, noun).startswith("1 ")
