@@ -49,12 +49,12 @@ CREATE VIRTUAL TABLE chunks_fts USING fts5(
     tokenize = "unicode61 remove_diacritics 0 categories 'L* N* Co Mn Mc'"
 );
 CREATE VIRTUAL TABLE chunk_vocabulary USING fts5vocab('chunks_fts', 'row');
--- Writing a message merges no segments, unless there are 64. Maintenance merges them, two at a time, because a search
--- looks up each word in each segment.
+-- Writing a message merges no segments, unless there are 8. Maintenance merges them, two at a time, because a search
+-- looks up each word in each segment, and for a person with 50 chats each word in each chat.
 INSERT INTO messages_fts (messages_fts, rank) VALUES ('automerge', 0);
 INSERT INTO messages_fts (messages_fts, rank) VALUES ('usermerge', 2);
-INSERT INTO messages_fts (messages_fts, rank) VALUES ('crisismerge', 64);
+INSERT INTO messages_fts (messages_fts, rank) VALUES ('crisismerge', 8);
 INSERT INTO chunks_fts (chunks_fts, rank) VALUES ('automerge', 0);
 INSERT INTO chunks_fts (chunks_fts, rank) VALUES ('usermerge', 2);
-INSERT INTO chunks_fts (chunks_fts, rank) VALUES ('crisismerge', 64);
+INSERT INTO chunks_fts (chunks_fts, rank) VALUES ('crisismerge', 8);
 INSERT INTO state_meta (key, value) VALUES ('index_version', '$version');

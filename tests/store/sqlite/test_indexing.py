@@ -23,7 +23,7 @@ from core.store.messages import append_message
 from core.store.query import SearchQuery
 from core.store.rows import scoped_term, set_meta
 from core.store.sessions import Conversations
-from core.store.sqlite import indexing
+from core.store.sqlite import indexing, opening
 from core.store.sqlite.database import Database
 from core.store.sqlite.fact_index import repair_fact_index
 from core.store.sqlite.indexing import (
@@ -32,7 +32,7 @@ from core.store.sqlite.indexing import (
     reset_indexes,
     write_indexed_text,
 )
-from core.store.sqlite.schema import VERSION_KEY, register_functions
+from core.store.sqlite.schema import INDEX_TABLES, MIGRATIONS, VERSION_KEY, register_functions
 from core.store.sqlite.text_index import TextIndex
 from core.text.normalize import SCOPE_MARKER
 from core.text.terms import names_in
@@ -610,3 +610,25 @@ async def test_a_check_finds_what_is_wrong_and_a_repair_mends_it(
             known.content
             for known in await Facts(database, SteadyClock()).find_by_entities(["porto"], OWN)
         ] == ["I live in Porto"]
+
+
+@pytest.mark.parametrize("migration_count", [1, len(MIGRATIONS)])
+async def test_index_of_a_new_or_upgraded_store_keeps_few_segments_while_messages_arrive(
+    migration_count: int, tmp_path: Path
+) -> None:
+    """A search looks up each of its words in each segment, and in each of a person's chats."""
+    path = tmp_path / "state.db"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(opening, "MIGRATIONS", MIGRATIONS[:migration_count])
+        async with Database.open(path):
+            pass
+    async with Database.open(path) as database:
+        stored = StoredHistory(database)
+        for number in range(120):
+            await stored.session([f"ferry number {number}"])
+            await database.write(indexing.index_pending)
+        for table in INDEX_TABLES:
+            [[structure]] = await stored.execute(f"SELECT block FROM {table}_data WHERE id = 10")
+            # A cookie of 4 bytes, the number of levels, and the number of segments.
+            assert isinstance(structure, bytes)
+            assert 1 <= structure[5] <= 21, table
