@@ -291,6 +291,8 @@ class Inbound:
     group_id: str | None = None
     # A line that is shown above the answer.
     heading: str = ""
+    # A code such as "de": first as the platform reports it, then the language of the answer.
+    language: str = ""
     # Set if the text was read from the store, such as the text of a job. The epoch isn't stored.
     epoch: ErasureEpoch | None = None
 

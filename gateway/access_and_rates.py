@@ -11,19 +11,19 @@ Rate limits don't apply to the owner. They are kept in memory, so a restart rese
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import Enum
 from time import monotonic
 
-from config.settings import LimitOptions, Settings
+from config.settings import LimitOptions
 from core.errors import LimitReached, Refused
 from core.ports import Clock
 from core.store.jobs import Job
-from core.store.ownership.people import AccountAccess, EpochGuard, Pairing, People, View
+from core.store.ownership.people import AccountAccess, EpochGuard, Pairing, View
 from core.store.ownership.removal import REMOVAL_REASON
 from core.types import Account, Address, BillingScope, Command, Inbound, Scope
-from gateway.owner_notices import OwnerNotices
+from gateway.services import Services
 from gateway.texts.catalog import ENGLISH as texts
 
 # The name of the platform that scheduled questions come from.
@@ -68,17 +68,12 @@ class Judgement:
 class Access:
     """Decides who is served, by the settings and the approvals of the owner."""
 
-    def __init__(
-        self,
-        people: People,
-        clock: Clock,
-        settings: Settings,
-        owner_notices: OwnerNotices,
-        epoch_guard: EpochGuard,
-    ) -> None:
-        self.people = people
-        self._clock = clock
-        self._owner_notices = owner_notices
+    def __init__(self, services: Services, epoch_guard: EpochGuard) -> None:
+        settings = services.settings
+        self.people = services.people
+        self._languages = services.languages
+        self._clock = services.clock
+        self._owner_notices = services.owner_notices
         self._epoch_guard = epoch_guard
         self._listed_people = frozenset(settings.access.people)
         self._listed_groups = frozenset(settings.access.rooms)
@@ -88,6 +83,14 @@ class Access:
         self._recorded_names: dict[Account, str] = {}
         # Accounts that were served since the start, each with the key of the address.
         self._served: set[tuple[str, Account]] = set()
+
+    async def set_language(self, inbound: Inbound, judgement: Judgement) -> Inbound:
+        """Return an event with the language of its answer."""
+        codes = self._languages.codes
+        language = codes.get(judgement.scope.key) or codes.get(inbound.account.key)
+        if language is None:
+            language = await self._languages.choose(inbound, judgement.scope)
+        return replace(inbound, language=language)
 
     async def judge(self, inbound: Inbound) -> Judgement:
         """Decide whether an event is served, only stored, ignored, or comes from a stranger."""

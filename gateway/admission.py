@@ -19,7 +19,7 @@ from gateway.delivery import Delivery
 from gateway.failures import Failures
 from gateway.queues import Batch, EventKind, PendingEvent
 from gateway.supervisor import contain_adapter_errors
-from gateway.texts.catalog import ENGLISH as texts
+from gateway.texts.catalog import load_texts
 from gateway.turns import TurnDispatcher
 
 MAX_NAME_CHARS = 100
@@ -79,7 +79,7 @@ class Admission:
             return None
 
         named_inbound = inbound
-        inbound = _clean_sender_name(inbound)
+        inbound = _clean_sender_name(await self._access.set_language(inbound, judgement))
         if can_confirm(inbound) and await self._inbox.is_known(inbound):
             # The platform delivered an old event again. It mustn't confirm a newer question.
             return None
@@ -112,6 +112,7 @@ class Admission:
             return
         if self._commands.thumbs is None:
             return
+        inbound = await self._access.set_language(inbound, judgement)
         view = await self._access.load_view(judgement.scope, inbound.account)
         await self._commands.thumbs.record(inbound, view.scope, view.scopes, view.is_owner)
 
@@ -196,6 +197,7 @@ class Admission:
         elif inbound.kind == "message":
             pairing = await self._access.create_pairing(inbound)
             if pairing is not None:
+                texts = load_texts(inbound.language)
                 answer = Answer(text=texts.STRANGER.format(code=pairing.code))
                 await self._delivery.send_unstored(inbound, reply, answer)
 
@@ -279,7 +281,7 @@ class Admission:
         )
         age = self._clock.now() - entry.received_at
         if inbound.kind == "message" and event.is_addressed and age > max_age:
-            notice = Answer(text=texts.away_notice(age))
+            notice = Answer(text=load_texts(inbound.language).away_notice(age))
             await self._failures.answer_instead(Batch([event]), notice)
             return None
         return event
@@ -305,6 +307,7 @@ class Admission:
         now = self._clock.now()
         age = now - inbound.sent_at
         is_too_old = age > max_age
+        texts = load_texts(inbound.language)
         text = texts.ADMITTED
         if inbound.text and is_too_old:
             text = f"{text}\n\n{texts.away_notice(age)}"

@@ -203,7 +203,7 @@ async def build_message_path(
     memory = _build_memory(services, helper_model, evidence, recall, delivery_wakeup.set)
     caches = (memory, services.conversations, recall, media)
     epoch_guard = EpochGuard(services.database, [cache.invalidate for cache in caches])
-    access = Access(services.people, services.clock, settings, services.owner_notices, epoch_guard)
+    access = Access(services, epoch_guard)
     context_files = ContextFiles(
         settings.home,
         settings.context,

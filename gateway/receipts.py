@@ -118,7 +118,7 @@ class ReceiptWriter:
         sessions = await self.services.conversations.list_recent(reader.scopes, limit=2)
         if len(sessions) > 1:
             return ()
-        return make_first_steps()
+        return make_first_steps(texts)
 
     async def _add_lines(
         self, answer: Answer, rows: Sequence[Message], reader: _Reader, judged_id: int = 0
@@ -176,7 +176,7 @@ class ReceiptWriter:
         lines = [texts.RECEIPTS.format(changes=" · ".join(item.text for item in receipts))]
         if any(item.is_new_job for item in receipts):
             is_owner = reader.is_owner
-            hint = await hint_at_zone(self.services, reader.account, is_owner=is_owner)
+            hint = await hint_at_zone(texts, self.services, reader.account, is_owner=is_owner)
             if hint:
                 lines.append(hint.strip())
         return lines

@@ -58,6 +58,7 @@ from core.types import LOCAL_SCOPE, Account, Address, ErasureEpoch, File, Scope,
 from gateway.owner_notices import OwnerNotices
 from gateway.supervisor import WallClock
 from gateway.texts.catalog import ENGLISH as texts
+from gateway.texts.languages import Languages
 
 if TYPE_CHECKING:
     from core.media.speaking import Speaker
@@ -131,6 +132,7 @@ class Services:
             database, settings.usage, zone, settings.limits, callbacks.on_near
         )
         self.preferences = Preferences(database)
+        self.languages = Languages(self.preferences)
         self.model_limits = ModelLimits(database)
         self.model_outages = ModelOutages(database)
         self.helper_choices = HelperChoices(database, incognito)

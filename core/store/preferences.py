@@ -1,6 +1,6 @@
-"""Stores a person's settings: a time zone, quiet hours for reminders, and spoken answers.
+"""Stores a person's settings: a time zone, quiet hours, spoken answers, and the language.
 
-Each row belongs to one account. If a person has several accounts, the settings of the account that
+Each row belongs to one account. The row of a group has only a language. If a person has several accounts, the settings of the account that
 asks take precedence over those of the others.
 """
 
@@ -69,6 +69,12 @@ ON CONFLICT (account) DO UPDATE SET zone = excluded.zone, quiet_from = excluded.
 """
 
 
+_SAVE_LANGUAGE = """
+INSERT INTO preferences (account, language) VALUES (:key, :language)
+ON CONFLICT (account) DO UPDATE SET language = excluded.language
+"""
+
+
 class Preferences:
     """The preferences in state.db."""
 
@@ -85,6 +91,20 @@ class Preferences:
         found = await self._database.fetch_all(statement)
         accounts = [rows.parse_account(row["account"]) for row in found]
         return [account for account in accounts if account is not None]
+
+    async def list_languages(self) -> dict[str, str]:
+        """Return the languages that people and groups have, by the keys of accounts and groups."""
+        statement = "SELECT account, language FROM preferences WHERE language IS NOT NULL"
+        found = await self._database.fetch_all(statement)
+        return {row["account"]: row["language"] for row in found}
+
+    async def save_language(self, key: str, language: str) -> None:
+        """Store the language of an account or a group, which the key names."""
+        await self._database.write(
+            lambda connection: connection.execute(
+                _SAVE_LANGUAGE, {"key": key, "language": language}
+            )
+        )
 
     async def save(self, account: Account, **changes: str | None) -> None:
         """Change some settings of an account, and keep the others."""

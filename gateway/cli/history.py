@@ -268,7 +268,7 @@ def _import_calendar(path: Path, scope: str | None, *, is_confirmed: bool) -> No
             typer.echo(texts.CALENDAR_EMPTY)
             return
         if not is_confirmed:
-            shell.require_yes(describe_items(items, zone))
+            shell.require_yes(describe_items(texts, items, zone))
         shell.print_text(await set_reminders(services, items, zone, context))
 
     shell.run_as_owner(work, scope)

@@ -204,7 +204,7 @@ def approve_command(
             return await _load_waiting(services)
         from gateway.commands.accounts import approve_code
 
-        return await approve_code(services, " ".join(words or ()), as_owner=owner, by="cli")
+        return await approve_code(texts, services, " ".join(words or ()), as_owner=owner, by="cli")
 
     shell.run_as_owner(work)
 
@@ -301,7 +301,7 @@ async def _render_status(services: Services) -> list[str]:
         state = texts.STATUS_UNREACHED
     else:
         state = texts.STATUS_OFF
-    status_lines = await StatusCommands(services, None, live).render_lines()
+    status_lines = await StatusCommands(services, None, live).render_lines(texts)
     return [shell.render_plain(line) for line in (f"**Mneme**: {state}", *status_lines)]
 
 

@@ -21,7 +21,7 @@ from core.store.ownership.people import TERMINAL, KnownAccount
 from core.types import Account, Address, Answer, Command, Scope
 from gateway.commands.registry import CommandContext, load_specs, make_button, make_yes_button
 from gateway.services import Services
-from gateway.texts.catalog import ENGLISH as texts
+from gateway.texts.catalog import Texts
 
 # A confirmed /link has these arguments, followed by the digest of the link. They can't be mistaken
 # for a code, because no code contains an S.
@@ -45,6 +45,7 @@ class AccountCommands:
         others work in direct chats, and /whoami works everywhere. Raises Refused if the
         command isn't allowed here.
         """
+        texts = context.texts
         arguments = command.arguments.strip()
         if command.name == "whoami":
             return _describe_sender(context)
@@ -54,15 +55,15 @@ class AccountCommands:
             if context.is_answer_public:
                 raise Refused(texts.NOT_IN_A_ROOM)
             if command.name == "approve":
-                return await approve_code(self._services, arguments)
-            return await self._manage_people(arguments)
+                return await approve_code(texts, self._services, arguments)
+            return await self._manage_people(texts, arguments)
         if context.scope.is_group or not context.inbound.is_direct:
             raise Refused(f"/{command.name} works only in a direct chat with me.")
         if command.name == "unlink":
             return await self._unlink(context, arguments)
         return await self._link(context, arguments)
 
-    async def _manage_people(self, arguments: str) -> Answer:
+    async def _manage_people(self, texts: Texts, arguments: str) -> Answer:
         """Run /people: list everyone, or end the access of an account or a person.
 
         "revoke" ends the access of one account, any other action that of all accounts of
@@ -71,7 +72,7 @@ class AccountCommands:
         """
         action, _, account_key = arguments.partition(" ")
         if action in ("", "list"):
-            return await self._list_people()
+            return await self._list_people(texts)
         confirmations = texts.table("PEOPLE_DONE")
         if action not in confirmations:
             raise Refused(texts.PEOPLE_USAGE)
@@ -92,7 +93,7 @@ class AccountCommands:
         await self._services.removals.remove(accounts, self._now(), is_blocked=action == "block")
         self._services.on_change()
 
-        text = confirmations[action].format(names=texts.join_list(_format_names(targets)))
+        text = confirmations[action].format(names=texts.join_list(_format_names(texts, targets)))
         settings = self._services.settings
         listed_keys = (*settings.access.people, *settings.owner.accounts)
         remaining = [f"`{account.key}`" for account in accounts if account.key in listed_keys]
@@ -100,7 +101,7 @@ class AccountCommands:
             text += " " + texts.PEOPLE_IN_SETTINGS.format(accounts=texts.join_list(remaining))
         return Answer(text=text, has_erased_data=True)
 
-    async def _list_people(self) -> Answer:
+    async def _list_people(self, texts: Texts) -> Answer:
         """List everyone who has or had access, and the groups in the settings.
 
         Each person and each group has one line. People whom Mneme only met in groups are left out.
@@ -111,14 +112,14 @@ class AccountCommands:
         accounts = await services.people.list_accounts(services.settings.access.people)
         lines = []
         for _, group in groupby(accounts, key=lambda account: account.person_id):
-            line = await self._describe_person(list(group), month_start)
+            line = await self._describe_person(texts, list(group), month_start)
             if line is not None:
                 lines.append(line)
         lines += [texts.PEOPLE_ROOM.format(room=room) for room in services.settings.access.rooms]
         return Answer(text="\n".join(lines))
 
     async def _describe_person(
-        self, accounts: Sequence[KnownAccount], month_start: datetime
+        self, texts: Texts, accounts: Sequence[KnownAccount], month_start: datetime
     ) -> str | None:
         """Return the line of a person in the list, or None if they never had access.
 
@@ -146,11 +147,12 @@ class AccountCommands:
             if spending.cost is not None:
                 usage += f" ({spending.format_amount(spending.cost)})"
             details.append(usage)
-        names = texts.join_list(_format_names(accounts))
+        names = texts.join_list(_format_names(texts, accounts))
         return f"- {names}: {'; '.join(dict.fromkeys(details))}"
 
     async def _link(self, context: CommandContext, arguments: str) -> Answer:
         """Run one step of /link: offer a code, claim one, or confirm a link."""
+        texts = context.texts
         address = context.inbound.address
         if not arguments:
             code = await self._links.offer(context.account, address, context.scope, self._now())
@@ -158,7 +160,7 @@ class AccountCommands:
             # The first account in the list is this one.
             linked_accounts = (await self._links.list_accounts(context.account))[1:]
             if linked_accounts:
-                others = texts.join_list(_format_names(linked_accounts))
+                others = texts.join_list(_format_names(texts, linked_accounts))
                 text += texts.LINKED_WITH.format(others=others)
             return Answer(text=text, stored_text=texts.LINK_CODE_KEPT)
 
@@ -169,12 +171,13 @@ class AccountCommands:
         claimer = NamedAccount(account=context.account, name=context.inbound.sender.name)
         link = await self._links.claim(arguments, claimer, address, self._now())
         return Answer(
-            text=_ask_to_link(link.offering_accounts, link.claiming_accounts),
+            text=_ask_to_link(texts, link.offering_accounts, link.claiming_accounts),
             confirm_command=_confirm_link_command(link),
         )
 
     async def _confirm_link(self, context: CommandContext, digest: str) -> Answer:
         """Record the "yes" of one side, and ask the next side or the owner to confirm."""
+        texts = context.texts
         link = await self._links.confirm(digest, context.account, self._now())
         if link.is_joined:
             answer = Answer(text=texts.LINK_JOINED)
@@ -188,14 +191,14 @@ class AccountCommands:
                 make_button("No", "approve", f"no {link.token}"),
             )
             notices = self._services.owner_notices
-            await notices.notify(f"link:{link.token}", _ask_owner(link), buttons=buttons)
+            await notices.notify(f"link:{link.token}", _ask_owner(texts, link), buttons=buttons)
             return Answer(text=texts.LINK_WAITS)
 
-        await self._ask_offering_side(link, context.idempotency_key)
-        offering_name = _format_names(link.offering_accounts)[0]
+        await self._ask_offering_side(texts, link, context.idempotency_key)
+        offering_name = _format_names(texts, link.offering_accounts)[0]
         return Answer(text=texts.LINK_ASKED.format(other=offering_name))
 
-    async def _ask_offering_side(self, link: Link, idempotency_key: str) -> None:
+    async def _ask_offering_side(self, texts: Texts, link: Link, idempotency_key: str) -> None:
         """Ask the person who offered the code to confirm the link."""
         key = f"link:{link.digest}:asked:{idempotency_key}"
         account = link.offering_accounts[0].account
@@ -203,7 +206,7 @@ class AccountCommands:
         question = build_question(command, account, link.scope, link.address, key, self._now())
         # The question isn't open before the notice was delivered, so no earlier message cancels it.
         question = replace(question, outbox_item=key)
-        text = _ask_to_link(link.claiming_accounts, link.offering_accounts)
+        text = _ask_to_link(texts, link.claiming_accounts, link.offering_accounts)
         await _send_notice(self._services, key, link.address, Answer(text=text), question)
 
     async def _unlink(self, context: CommandContext, key: str) -> Answer:
@@ -211,6 +214,7 @@ class AccountCommands:
 
         Raises Refused if the person has no such account, or if it isn't linked.
         """
+        texts = context.texts
         accounts = {"": context.account, context.account.key: context.account}
         for linked_account in await self._links.list_accounts(context.account):
             accounts.setdefault(linked_account.account.key, linked_account.account)
@@ -223,7 +227,7 @@ class AccountCommands:
 
 
 async def approve_code(
-    services: Services, arguments: str, *, as_owner: bool = False, by: str = "chat"
+    texts: Texts, services: Services, arguments: str, *, as_owner: bool = False, by: str = "chat"
 ) -> Answer:
     """Run /approve: give access to the person who got the code, or link two accounts.
 
@@ -232,14 +236,14 @@ async def approve_code(
     Raises Refused if the code is wrong.
     """
     if not arguments:
-        return await _list_waiting(services)
+        return await _list_waiting(texts, services)
     now = services.clock.now()
     if not as_owner:
         first_word, _, rest = arguments.partition(" ")
         is_yes = first_word.lower() != "no"
         link = await services.links.decide(arguments if is_yes else rest, now, is_yes=is_yes)
         if link is not None:
-            return await _announce_decision(services, link)
+            return await _announce_decision(texts, services, link)
 
     pairing = await services.people.approve(arguments, now, as_owner, by)
     if pairing is None:
@@ -251,25 +255,25 @@ async def approve_code(
     return Answer(text=f"{texts.format_person(pairing.name, pairing.account)} {role}.")
 
 
-async def _list_waiting(services: Services) -> Answer:
+async def _list_waiting(texts: Texts, services: Services) -> Answer:
     """List the people and the links that wait for the owner's approval."""
     now = services.clock.now()
     pairings = await services.people.list_pending(now)
     lines = [texts.format_person(pairing.name, pairing.account) for pairing in pairings]
-    lines += [_ask_owner(link) for link in await services.links.list_for_owner(now)]
+    lines += [_ask_owner(texts, link) for link in await services.links.list_for_owner(now)]
     if not lines:
         return Answer(text=texts.NOBODY_WAITS)
     return Answer(text="\n- ".join(["Waiting for approval:", *lines]))
 
 
-async def _announce_decision(services: Services, link: Link) -> Answer:
+async def _announce_decision(texts: Texts, services: Services, link: Link) -> Answer:
     """Tell both sides of a link what the owner decided, and return the answer for the owner."""
     notice = Answer(text=texts.LINK_JOINED if link.is_joined else texts.LINK_REFUSED)
     for side, address in (("offered", link.address), ("claimed", link.claiming_address)):
         key = f"link:{link.digest}:{side}:{link.is_joined}"
         await _send_notice(services, key, address, notice)
     text = texts.LINK_DONE if link.is_joined else texts.LINK_NOT_DONE
-    return Answer(text=text.format(**_format_sides(link)))
+    return Answer(text=text.format(**_format_sides(texts, link)))
 
 
 async def _send_notice(
@@ -314,30 +318,30 @@ def _confirm_link_command(link: Link) -> Command:
     return Command(name="link", arguments=f"{_CONFIRMED_LINK_PREFIX}{link.digest}")
 
 
-def _ask_to_link(other: Sequence[NamedAccount], own: Sequence[NamedAccount]) -> str:
+def _ask_to_link(texts: Texts, other: Sequence[NamedAccount], own: Sequence[NamedAccount]) -> str:
     """Render the question for one side of a link.
 
     `other` are the accounts of the other side, and `own` are those of the person who is asked. The
     first account in each list is the one that is being linked.
     """
-    first, *others = _format_names(other)
+    first, *others = _format_names(texts, other)
     more = f" It is linked with {texts.join_list(others)}." if others else ""
     reach = "here"
     if len(own) > 1:
-        reach = f"here and on {texts.join_list(_format_names(own)[1:])}"
+        reach = f"here and on {texts.join_list(_format_names(texts, own)[1:])}"
     return texts.LINK_QUESTION.format(other=first, more=more, reach=reach)
 
 
-def _ask_owner(link: Link) -> str:
-    return texts.LINK_FOR_OWNER.format(code=link.token, **_format_sides(link))
+def _ask_owner(texts: Texts, link: Link) -> str:
+    return texts.LINK_FOR_OWNER.format(code=link.token, **_format_sides(texts, link))
 
 
-def _format_sides(link: Link) -> dict[str, str]:
+def _format_sides(texts: Texts, link: Link) -> dict[str, str]:
     return {
-        "offered": texts.join_list(_format_names(link.offering_accounts)),
-        "claimed": texts.join_list(_format_names(link.claiming_accounts)),
+        "offered": texts.join_list(_format_names(texts, link.offering_accounts)),
+        "claimed": texts.join_list(_format_names(texts, link.claiming_accounts)),
     }
 
 
-def _format_names(accounts: Iterable[NamedAccount | KnownAccount]) -> list[str]:
+def _format_names(texts: Texts, accounts: Iterable[NamedAccount | KnownAccount]) -> list[str]:
     return [texts.format_person(account.name, account.account) for account in accounts]

@@ -14,7 +14,7 @@ from core.types import Answer, Command
 from gateway.commands.privacy import is_owner_alone
 from gateway.commands.registry import CommandContext, load_specs
 from gateway.services import Services
-from gateway.texts.catalog import ENGLISH as texts
+from gateway.texts.catalog import Texts
 
 MAX_LISTED = 40
 _UNDO = re.compile(r"undo ([0-9a-f]{32}) (\S.*)")
@@ -36,6 +36,7 @@ class AgendaCommands:
         Raises Refused for others than the owner, in a group, without a calendar, or if the words
         aren't a time.
         """
+        texts = context.texts
         if not is_owner_alone(context):
             raise Refused(texts.AGENDA_OWNER_ONLY)
         calendars = self._services.calendars
@@ -44,7 +45,7 @@ class AgendaCommands:
         zone: ZoneInfo = load_zone(await self._services.appointments.zone_of(context.account))
         words = command.arguments.strip()
         if words.startswith("undo "):
-            return await self._undo(calendars, words)
+            return await self._undo(texts, calendars, words)
         period = read_coming_period(words, self._services.clock.now(), zone)
         if period is None:
             raise Refused(texts.AGENDA_USAGE.format(words=words[:40]))
@@ -62,7 +63,7 @@ class AgendaCommands:
         lines += agenda.problems
         return Answer(text="\n".join(lines) or texts.NO_EVENTS)
 
-    async def _undo(self, calendars: Calendars, words: str) -> Answer:
+    async def _undo(self, texts: Texts, calendars: Calendars, words: str) -> Answer:
         """Remove an event that the model added. The button of its receipt sends these words.
 
         Raises Refused if the words name no such event, or if the calendar can't be changed.

@@ -14,13 +14,13 @@ from core.scheduling.recurrence_words import describe_recurrences
 from core.types import LOCAL_SCOPE
 from gateway.commands.registry import CommandContext
 from gateway.services import Services
-from gateway.texts.catalog import ENGLISH as texts
+from gateway.texts.catalog import Texts
 
 # The question before an import lists at most this many items.
 MAX_LISTED = 20
 
 
-def describe_items(items: Sequence[CalendarItem], zone: ZoneInfo) -> str:
+def describe_items(texts: Texts, items: Sequence[CalendarItem], zone: ZoneInfo) -> str:
     """Return a question that lists the reminders that an import would set."""
     lines = [texts.CALENDAR_QUESTION.format(count=texts.format_count(len(items), "reminder"))]
     for item in items[:MAX_LISTED]:
@@ -43,6 +43,7 @@ async def set_reminders(
     reminders, the report says so. The reminders are delivered in the private chat that the owner
     used last, or in the terminal.
     """
+    texts = context.texts
     target, scope = context.inbound.address, context.scope
     private_chat = await services.find_private_chat(LOCAL_SCOPE)
     if private_chat is not None and scope == LOCAL_SCOPE:

@@ -14,7 +14,7 @@ from core.transfer.formats import format_line
 from core.types import Account, Answer, BillingScope, Command, File, Scope
 from gateway.commands.registry import CommandContext, load_specs
 from gateway.services import Services
-from gateway.texts.catalog import ENGLISH as texts
+from gateway.texts.catalog import Texts
 
 # A file of at least this size is compressed.
 MIN_COMPRESSED_BYTES = 2_000_000
@@ -34,6 +34,7 @@ class ExportCommands:
         Raises Refused outside of a direct chat or if a file is too long, and LimitReached if the
         person has used up today's limit for files.
         """
+        texts = context.texts
         if context.scope.is_group or not context.inbound.is_direct:
             raise Refused(texts.EXPORT_DIRECT_ONLY)
         services = self._services
@@ -49,8 +50,8 @@ class ExportCommands:
         rows = self._load_personal_data(context.account, context.scopes)
         row_lines = (json.dumps(row, ensure_ascii=False, default=str) async for row in rows)
         files = [
-            await _build_file(f"said-{day}", message_lines),
-            await _build_file(f"held-{day}", row_lines),
+            await _build_file(texts, f"said-{day}", message_lines),
+            await _build_file(texts, f"held-{day}", row_lines),
         ]
         calendar = await self._build_calendar(context.scopes)
         if calendar is not None:
@@ -108,7 +109,7 @@ class ExportCommands:
             yield row
 
 
-async def _build_file(name: str, lines: AsyncIterator[str]) -> File:
+async def _build_file(texts: Texts, name: str, lines: AsyncIterator[str]) -> File:
     """Build a file of JSON lines, compressed with gzip if it's long.
 
     Raises Refused if it's too long to be sent.

@@ -28,7 +28,7 @@ from gateway.commands.privacy import (
 )
 from gateway.commands.registry import CommandContext, load_specs, make_button
 from gateway.services import Services
-from gateway.texts.catalog import ENGLISH as texts
+from gateway.texts.catalog import Texts
 
 _FACTS_PER_PAGE = 8
 _MAX_PAGE_DIGITS = 5
@@ -100,6 +100,7 @@ class FactCommands:
         `rest` is the text after the name of the fact. Raises Refused if this person may not change
         the fact, or if there is no such fact.
         """
+        texts = context.texts
         is_confirmed = action == "forget" and rest.startswith(_CONFIRMED)
         fact = await self._facts.find(fact_id, context.scopes)
         # A confirmed "forget" ends with the token of the list of messages to erase.
@@ -122,6 +123,7 @@ class FactCommands:
 
     async def render_page(self, context: CommandContext, number: int = 1) -> Answer:
         """Render one page of all facts, grouped by kind, with a button for each fact."""
+        texts = context.texts
         offset = (max(1, number) - 1) * _FACTS_PER_PAGE
         facts = await self._facts.list_page(context.scopes, offset, _FACTS_PER_PAGE + 1)
         has_more = len(facts) > _FACTS_PER_PAGE
@@ -133,7 +135,7 @@ class FactCommands:
         title = "**What I know**"
         if number > 1 or has_more:
             title += f", page {number}"
-        lines = [title, *self._render_groups(facts)]
+        lines = [title, *self._render_groups(texts, facts)]
         buttons = [_make_fact_button(f"f{fact.id}", fact) for fact in facts]
         if number > 1:
             buttons.append(make_button("Back", "memory", f"facts {number - 1}"))
@@ -153,7 +155,7 @@ class FactCommands:
         )
         return Answer(text="\n".join(lines), buttons=tuple(buttons))
 
-    def _render_groups(self, facts: Sequence[Fact]) -> list[str]:
+    def _render_groups(self, texts: Texts, facts: Sequence[Fact]) -> list[str]:
         """Render facts as Markdown lines, one titled group for each kind of fact."""
         titles = texts.table("FACT_TITLES")
         order = list(titles)
@@ -252,6 +254,7 @@ class FactCommands:
 
         Raises Refused if the fact isn't a former one.
         """
+        texts = context.texts
         if fact.is_open:
             raise Refused(texts.FACT_STILL_HOLDS.format(name=f"f{fact.id}"))
         if fact.closed_by is not None:
@@ -279,6 +282,7 @@ class FactCommands:
 
     async def _correct(self, fact: Fact, text: str, context: CommandContext) -> Answer:
         """Replace the wording of a fact. Without a `text`, say how to correct the fact."""
+        texts = context.texts
         if not text:
             usage = texts.CORRECT_USAGE.format(name=f"f{fact.id}")
             return Answer(text=f"{self._render_line(fact)}\n\n{usage}")
@@ -300,11 +304,12 @@ class FactCommands:
 
         Only the latest `_MAX_SHOWN_CHANGES` changes are shown.
         """
+        texts = context.texts
         changes = await self._facts.list_changes(fact.id, context.scopes)
         lines = [
             self._render_line(fact),
             "",
-            self._describe_source(fact, changes, context.account),
+            self._describe_source(texts, fact, changes, context.account),
             _describe_trust(fact),
         ]
         if fact.is_pinned:
@@ -312,7 +317,7 @@ class FactCommands:
         if fact.message_id is not None:
             lines.append(f"To see the message: `/recall around:{fact.message_id}`.")
         lines.append("")
-        lines += [self._render_change(change) for change in changes[-_MAX_SHOWN_CHANGES:]]
+        lines += [self._render_change(texts, change) for change in changes[-_MAX_SHOWN_CHANGES:]]
 
         buttons = []
         if context.can_change(fact.account):
@@ -323,7 +328,9 @@ class FactCommands:
             buttons.append(make_button("The message", "recall", f"around:{fact.message_id}"))
         return Answer(text="\n".join(lines), buttons=tuple(buttons))
 
-    def _describe_source(self, fact: Fact, changes: Sequence[FactChange], asker: Account) -> str:
+    def _describe_source(
+        self, texts: Texts, fact: Fact, changes: Sequence[FactChange], asker: Account
+    ) -> str:
         """Say who stated or last corrected a fact, when, and how often."""
         wordings = [change for change in changes if change.action in _WORDING_CHANGES]
         if wordings and wordings[-1].action == "correct":
@@ -342,7 +349,7 @@ class FactCommands:
         times = "" if fact.said == 1 else f", {fact.said} times in these words"
         return f"{subject} {verb}, last on {day}{times}."
 
-    def _render_change(self, change: FactChange) -> str:
+    def _render_change(self, texts: Texts, change: FactChange) -> str:
         """Render a change of a fact with its reason. A correction shows the previous wording."""
         detail = f": {escape(change.reason)}" if change.reason else ""
         if change.action == "correct" and change.before is not None:
@@ -353,13 +360,14 @@ class FactCommands:
     async def _ask_to_forget(self, fact: Fact, context: CommandContext) -> Answer:
         """Ask for confirmation to erase a fact and all messages that contain its text."""
         # The wording is searched for as a phrase in quotes, so it can't contain any itself.
+        texts = context.texts
         phrase = " ".join(re.sub(r'["“”„″]', " ", fact.content).split())
         request = context.erasure_request
         erasure_list = await self._services.forgetting.prepare(f'"{phrase}"', request)
         summary = self._render_line(fact)
         arguments = f"forget f{fact.id} {_CONFIRMED}"
         if erasure_list.token:
-            summary = render_erasure_list(erasure_list, self.known_facts.zone)
+            summary = render_erasure_list(texts, erasure_list, self.known_facts.zone)
             arguments += f" {erasure_list.token}"
         return Answer(
             text=f"{summary}\n\n{texts.CONFIRM_ERASURE}",
@@ -371,6 +379,7 @@ class FactCommands:
 
         The fact is deleted last, so that the command can be repeated after a crash.
         """
+        texts = context.texts
         report = texts.FORGOTTEN_FACT
         if token:
             try:
@@ -379,7 +388,7 @@ class FactCommands:
                 return Answer(text=str(refusal), has_erased_data=True)
             is_owner = is_owner_alone(context)
             copies = await describe_copies(self._services, is_owner=is_owner)
-            report = render_receipt(receipt, copies)
+            report = render_receipt(texts, receipt, copies)
         if fact is not None:
             await self._facts.forget([fact.id], context.scopes)
         return Answer(text=report, has_erased_data=True)

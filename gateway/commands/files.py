@@ -10,7 +10,7 @@ from core.text.normalize import shorten, to_single_line
 from core.types import Answer, Command
 from gateway.commands.registry import CommandContext, load_specs, make_button, parse_number
 from gateway.services import Services
-from gateway.texts.catalog import ENGLISH as texts
+from gateway.texts.catalog import Texts
 
 MAX_FILES = 10
 MAX_BUTTONS = 5
@@ -38,6 +38,7 @@ class FileCommands:
         return await self._list(arguments, context)
 
     async def _send(self, number: int, context: CommandContext) -> Answer:
+        texts = context.texts
         file = await self._find(number, context)
         content = await self._services.load_file(number, context.scopes)
         if content is None:
@@ -47,6 +48,7 @@ class FileCommands:
         return Answer(text=text, files=(content,))
 
     async def _remove(self, number: int, context: CommandContext) -> Answer:
+        texts = context.texts
         file = await self._find(number, context)
         if context.is_member:
             raise Refused(texts.FILES_OF_OTHERS)
@@ -55,6 +57,7 @@ class FileCommands:
         return Answer(text=texts.FILE_REMOVED.format(name=_name(file)))
 
     async def _find(self, number: int, context: CommandContext) -> AttachedFile:
+        texts = context.texts
         file = await self._services.files.find(number, context.scopes)
         if file is None:
             raise Refused(texts.NO_SUCH_FILE)
@@ -62,10 +65,11 @@ class FileCommands:
 
     async def _list(self, words: str, context: CommandContext) -> Answer:
         """List the files that match, or the latest ones, with a button to send each."""
+        texts = context.texts
         matches = await self._services.files.search(words, context.scopes, FileFilter(), MAX_FILES)
         if not matches:
             raise Refused(texts.NO_FILES_MATCH if words else texts.NO_FILES_YET)
-        lines = [self._render(match) for match in matches]
+        lines = [self._render(texts, match) for match in matches]
         if not context.scope.is_group:
             usage = await self._services.files.measure_usage([context.account.key])
             files = texts.format_count(usage.files, "file")
@@ -76,7 +80,7 @@ class FileCommands:
             buttons.append(make_button(label, "files", f"send {match.file.id}"))
         return Answer(text="\n".join(lines), buttons=tuple(buttons))
 
-    def _render(self, match: FileMatch) -> str:
+    def _render(self, texts: Texts, match: FileMatch) -> str:
         """Render a file as a list item: its number, name, place, details and day."""
         file = match.file
         place = f", {escape(match.part.label)}" if match.part and match.part.label else ""

@@ -17,7 +17,6 @@ from core.store.notes import INSTRUCTIONS, Operation
 from core.types import Answer, Command
 from gateway.commands.registry import CommandContext, load_specs, make_button
 from gateway.services import Services
-from gateway.texts.catalog import ENGLISH as texts
 
 
 class InstructionCommands:
@@ -33,6 +32,7 @@ class InstructionCommands:
         Raises Refused for members of a group, where only the owner may do this, and if the
         arguments are wrong.
         """
+        texts = context.texts
         if context.is_member:
             raise Refused(texts.INSTRUCTIONS_OWNER_ONLY)
         word, _, rest = command.arguments.strip().partition(" ")
@@ -48,6 +48,7 @@ class InstructionCommands:
 
     async def _show(self, context: CommandContext) -> Answer:
         """Show the instructions that were typed here, and those of the settings file."""
+        texts = context.texts
         paragraphs = []
         entries = await self._notebook.entries(frozenset((context.scope,)), INSTRUCTIONS)
         if entries:
@@ -62,6 +63,7 @@ class InstructionCommands:
 
     async def _set(self, text: str, context: CommandContext) -> Answer:
         """Set the instructions. If they look suspicious or pasted, the person is asked first."""
+        texts = context.texts
         text, is_insisting = split_anyway(text)
         if not is_insisting:
             reason = find_suspicion(clean_text(text))

@@ -32,7 +32,7 @@ from gateway.commands.registry import (
     parse_number,
 )
 from gateway.services import Services
-from gateway.texts.catalog import ENGLISH as texts
+from gateway.texts.catalog import Texts
 
 if TYPE_CHECKING:
     from core.agent.tool_runner import ToolRunner
@@ -58,7 +58,7 @@ class NoteEdit(NamedTuple):
     is_insisting: bool
 
 
-def parse_edit(action: str, text: str) -> NoteEdit:
+def parse_edit(texts: Texts, action: str, text: str) -> NoteEdit:
     """Parse the text after ``/memory add``, ``/memory replace`` or ``/memory remove``.
 
     Raises Refused if a replacement lacks the old text.
@@ -107,6 +107,7 @@ class MemoryCommands:
 
         Raises Refused if there is no such action.
         """
+        texts = context.texts
         word, _, rest = command.arguments.partition(" ")
         action, text = word.lower(), rest.strip()
         fact_answer = await self._facts.answer_memory_command(action, text, context)
@@ -121,7 +122,7 @@ class MemoryCommands:
             case "" | "list":
                 return await self._list(text, context)
             case "add" | "replace" | "remove":
-                return await self._change(parse_edit(action, text), context)
+                return await self._change(parse_edit(texts, action, text), context)
             case "history":
                 return await self._show_history(text, context)
             case "why":
@@ -147,6 +148,7 @@ class MemoryCommands:
 
     async def _render_notes(self, context: CommandContext, targets: Sequence[str]) -> str:
         """Render the notes, the number of pending ones, and problems with the files."""
+        texts = context.texts
         sections = []
         for target in targets:
             entries = await self._notebook.entries(context.scopes, target)
@@ -172,6 +174,7 @@ class MemoryCommands:
         If the text looks suspicious, the person is asked first. Members of a group may only change
         their own notes. Raises Refused if the change isn't allowed or isn't possible.
         """
+        texts = context.texts
         operation, target, is_insisting = edit
         author = replace(context.author, is_insisting=is_insisting)
         if author.origin == "typed" and not is_insisting and not context.is_shell:
@@ -209,6 +212,7 @@ class MemoryCommands:
 
         If there are many items, the last ones have no buttons.
         """
+        texts = context.texts
         pending_notes = await self._notebook.review.list_pending(context.scopes)
         if not pending_notes:
             return Answer(text=texts.NOTHING_PENDING)
@@ -235,6 +239,7 @@ class MemoryCommands:
         the rejection of a draft, no new one is made for a while. Raises Refused if the item
         isn't pending or may not be decided by this person.
         """
+        texts = context.texts
         number = parse_number(text)
         if number is None:
             raise Refused(texts.DECIDE_USAGE)
@@ -267,6 +272,7 @@ class MemoryCommands:
         A pending tool call runs now. Raises Refused if the item can't be applied. A tool
         call that fails stays pending.
         """
+        texts = context.texts
         if note.target != TOOL_CALL:
             return await self._services.approve_pending(note, context.scopes, context.epoch)
         if self._tool_runner is None:
@@ -296,6 +302,7 @@ class MemoryCommands:
         If a restart has interrupted the call of an external tool, it may have been carried out, so
         it isn't made again. Raises ToolError if the call fails.
         """
+        texts = self._services.languages.of_scope(context.scope, context.account)
         assert self._tool_runner is not None
         arguments = json.loads(operation.content)
         tool = self._tool_runner.tools.get(operation.path)
@@ -329,6 +336,7 @@ class MemoryCommands:
 
         Raises Refused for members of a group, and if there is no such note.
         """
+        texts = context.texts
         if not context.can_change(None):
             raise Refused(texts.OWNER_DECIDES)
         number = parse_number(text)
@@ -346,6 +354,7 @@ class MemoryCommands:
         Raises Refused if there is no such change, if its note was changed later, or if a
         member of a group wants to undo somebody else's change.
         """
+        texts = context.texts
         number = parse_number(text)
         if number is None and text:
             raise Refused(texts.UNDO_USAGE)
@@ -363,6 +372,7 @@ class MemoryCommands:
 
     async def _show_history(self, text: str, context: CommandContext) -> Answer:
         """Show a page of the changes, latest first; `text` is the number of the page."""
+        texts = context.texts
         page = 1
         if text.isdecimal():
             page = max(1, int(text[:_MAX_PAGE_DIGITS]))
@@ -370,7 +380,9 @@ class MemoryCommands:
         changes = await self._notebook.history(context.scopes, _CHANGES_PER_PAGE + 1, offset)
         if not changes:
             return Answer(text=texts.NOTHING_CHANGED if page == 1 else texts.NOTHING_OLDER)
-        lines = [f"- {self._render_change(change)}" for change in changes[:_CHANGES_PER_PAGE]]
+        lines = [
+            f"- {self._render_change(texts, change)}" for change in changes[:_CHANGES_PER_PAGE]
+        ]
         buttons: tuple[Button, ...] = ()
         if len(changes) > _CHANGES_PER_PAGE:
             buttons = (make_button("Older", "memory", f"history {page + 1}"),)
@@ -378,12 +390,13 @@ class MemoryCommands:
 
     async def _explain(self, text: str, context: CommandContext) -> Answer:
         """Say which change a note comes from, and which message led to that change."""
+        texts = context.texts
         with _escape_refusals():
             _, entry, change = await self._notebook.find_note(context.scopes, text)
         if change is None:
             unknown = f"“{escape(entry)}” is in the file. I don't know who wrote it."
             return Answer(text=unknown)
-        paragraphs = [f"“{escape(entry)}”", f"Change {self._render_change(change)}"]
+        paragraphs = [f"“{escape(entry)}”", f"Change {self._render_change(texts, change)}"]
         if change.source_text:
             verb = "said" if change.message_id is not None else "typed"
             source = escape(shorten(change.source_text, _MAX_SOURCE_CHARS))
@@ -391,7 +404,7 @@ class MemoryCommands:
             paragraphs.append(f"Source: {sender} {verb} “{source}”")
         return Answer(text="\n\n".join(paragraphs))
 
-    def _render_change(self, change: NoteChange) -> str:
+    def _render_change(self, texts: Texts, change: NoteChange) -> str:
         """Render one line of the history: number, time, file, action, author, and both texts."""
         at = texts.format_moment(change.at, self._zone)
         place = "/".join(change.skill or (ALL_FILES.get(change.target, ""),))
@@ -493,6 +506,7 @@ def _escape_lines(text: str) -> str:
 
 def _pass_on(result: str, context: CommandContext) -> Inbound:
     """Return a message with the result of an approved look-up, which the model answers."""
+    texts = context.texts
     return replace(
         context.inbound,
         kind="message",

@@ -9,7 +9,7 @@ from core.errors import Refused
 from core.types import Answer, Button, Command, Scope
 from gateway.commands.registry import CommandContext, load_specs, make_button
 from gateway.services import Services
-from gateway.texts.catalog import ENGLISH as texts
+from gateway.texts.catalog import Texts
 
 DEFAULT_WORD = "default"
 HELPER_WORD = "helper"
@@ -32,6 +32,7 @@ class ModelCommands:
         Raises Refused if there is no model, if the settings don't offer the model, or if this
         person may not choose it.
         """
+        texts = context.texts
         if not self._has_model:
             raise Refused(texts.MODEL_MISSING)
         name = command.arguments.strip()
@@ -56,6 +57,7 @@ class ModelCommands:
 
     async def _show(self, context: CommandContext) -> Answer:
         """Name the models that answer and help here, with a button for each other one."""
+        texts = context.texts
         options = self._options
         current = options.keep_name(context.session.model)
         others = [name for name in options.offered_models if name != current]
@@ -74,13 +76,14 @@ class ModelCommands:
             return Answer(text=text)
         buttons = [make_button(name, "model", name) for name in others]
         arguments = [*others, *(f"{HELPER_WORD} {name}" for name in other_helpers)]
-        buttons += map(_make_helper_button, other_helpers)
+        buttons += [_make_helper_button(texts, name) for name in other_helpers]
         listed = ", ".join(f"`/model {argument}`" for argument in arguments)
         text = f"{text} {texts.OTHER_MODELS.format(models=listed)}"
         return Answer(text=text, buttons=tuple(buttons))
 
     def _describe_model(self, name: str, context: CommandContext) -> str:
         """Say that a model answers here, or why it doesn't and which one has answered instead."""
+        texts = context.texts
         outage = self._outages.by_model.get(name)
         if outage is None:
             return texts.MODEL_SHOWN.format(model=name)
@@ -100,6 +103,7 @@ class ModelCommands:
 
     async def _show_helper(self, context: CommandContext) -> Answer:
         """Name the model that helps here, with a button for each other one."""
+        texts = context.texts
         helper = await self._load_helper(context)
         others = [name for name in self._options.offered_helpers if name != helper]
         text = texts.HELPER_SHOWN.format(model=helper)
@@ -107,7 +111,7 @@ class ModelCommands:
             return Answer(text=f"{text} {texts.NO_OTHER_HELPER}")
         listed = ", ".join(f"`/model {HELPER_WORD} {name}`" for name in others)
         text = f"{text} {texts.OTHER_MODELS.format(models=listed)}"
-        return Answer(text=text, buttons=tuple(map(_make_helper_button, others)))
+        return Answer(text=text, buttons=tuple(_make_helper_button(texts, name) for name in others))
 
     async def _load_helper(self, context: CommandContext) -> str:
         """Return the helper model of the conversation."""
@@ -121,28 +125,30 @@ class ModelCommands:
 
         Raises Refused if the settings don't offer it.
         """
+        texts = context.texts
         if name.lower() == DEFAULT_WORD:
             await self._helper_choices.choose(context.session, None)
             return Answer(text=texts.HELPER_SET.format(model=self._options.helper))
-        model = _find(name, self._options.offered_helpers)
+        model = _find(texts, name, self._options.offered_helpers)
         await self._helper_choices.choose(context.session, model)
         return Answer(text=texts.HELPER_SET.format(model=model))
 
     async def _choose(self, name: str, context: CommandContext) -> Answer:
         """Set the model of the conversation. Raises Refused if that isn't possible."""
+        texts = context.texts
         model = self._options.chat
         if name.lower() != DEFAULT_WORD:
-            model = _find(name, self._options.offered_models)
+            model = _find(texts, name, self._options.offered_models)
         await self._conversations.set_model(context.session.id, model, context.epoch)
         return Answer(text=texts.MODEL_SET.format(model=model))
 
 
-def _make_helper_button(name: str) -> Button:
+def _make_helper_button(texts: Texts, name: str) -> Button:
     """Return the button that chooses a helper model."""
     return make_button(texts.HELPER_BUTTON.format(model=name), "model", f"{HELPER_WORD} {name}")
 
 
-def _find(name: str, offered: Sequence[str]) -> str:
+def _find(texts: Texts, name: str, offered: Sequence[str]) -> str:
     """Return the offered model that `name` means. The part before the slash may be left out.
 
     Raises Refused if none or several match.

@@ -17,7 +17,7 @@ from core.text.normalize import shorten
 from core.types import Answer, Command
 from gateway.commands.registry import CommandContext, load_specs
 from gateway.services import STATE_FILE, Services
-from gateway.texts.catalog import ENGLISH as texts
+from gateway.texts.catalog import Texts
 
 # The confirmed command has these arguments, followed by the token of the list. Only the person who
 # was asked knows the token.
@@ -35,13 +35,14 @@ class ForgetCommands:
 
     async def run(self, command: Command, context: CommandContext) -> Answer:
         """Search and ask for confirmation. If the list is already confirmed, erase it."""
+        texts = context.texts
         request = context.erasure_request
         if command.arguments.startswith(CONFIRMED_PREFIX):
             token = command.arguments.removeprefix(CONFIRMED_PREFIX).strip()
             try:
                 receipt = await self._forgetting.erase(token, request)
                 copies = await describe_copies(self._services, is_owner=is_owner_alone(context))
-                text = render_receipt(receipt, copies)
+                text = render_receipt(texts, receipt, copies)
             except Refused as refusal:
                 text = str(refusal)
             return Answer(text=text, has_erased_data=True)
@@ -52,20 +53,22 @@ class ForgetCommands:
             sentence = (
                 f"I found nothing{limit} with all of these words, so there's nothing to forget."
             )
-            return Answer(text=" ".join([sentence, *_describe_remains(erasure_list)]))
+            remains = _describe_remains(texts, erasure_list)
+            return Answer(text=" ".join([sentence, *remains]))
+        rendered = render_erasure_list(texts, erasure_list, self._zone)
         return Answer(
-            text=f"{render_erasure_list(erasure_list, self._zone)}\n\n{texts.CONFIRM_ERASURE}",
+            text=f"{rendered}\n\n{texts.CONFIRM_ERASURE}",
             confirm_command=Command(name="forget", arguments=CONFIRMED_PREFIX + erasure_list.token),
         )
 
 
-def render_erasure_list(erasure_list: ErasureList, zone: tzinfo) -> str:
+def render_erasure_list(texts: Texts, erasure_list: ErasureList, zone: tzinfo) -> str:
     """List what an erasure would remove, so that the person can confirm it."""
     suffix = " that you wrote here" if erasure_list.request.is_limited else ""
     verb = "repeats" if erasure_list.derived == 1 else "repeat"
     end = ":" if erasure_list.items else "."
-    lines = [f"I'd forget {_describe_counts(erasure_list, suffix, verb)}{end}", ""]
-    lines += [_render_item(item, zone) for item in erasure_list.items]
+    lines = [f"I'd forget {_describe_counts(texts, erasure_list, suffix, verb)}{end}", ""]
+    lines += [_render_item(texts, item, zone) for item in erasure_list.items]
     unlisted_count = sum(erasure_list.counts.values()) - len(erasure_list.items)
     if unlisted_count > 0:
         lines.append(f"- … and {unlisted_count:,} more")
@@ -74,7 +77,7 @@ def render_erasure_list(erasure_list: ErasureList, zone: tzinfo) -> str:
     return "\n".join(lines)
 
 
-def _render_item(item: ErasureItem, zone: tzinfo) -> str:
+def _render_item(texts: Texts, item: ErasureItem, zone: tzinfo) -> str:
     head = texts.table("TRACE_KINDS").get(item.kind, "")
     if item.kind == "message":
         author = f"{escape(item.author)}, " if item.author else ""
@@ -98,13 +101,13 @@ async def describe_copies(services: Services, *, is_owner: bool) -> Sequence[str
     )
 
 
-def render_receipt(receipt: ErasureList, copies: Sequence[str] = ()) -> str:
+def render_receipt(texts: Texts, receipt: ErasureList, copies: Sequence[str] = ()) -> str:
     """Say how much an erasure has removed, and where the words still are.
 
     `copies` has the sentences of `describe_copies`.
     """
-    sentences = [f"Forgotten: {_describe_counts(receipt, '', 'repeated')}."]
-    sentences += _describe_remains(receipt)
+    sentences = [f"Forgotten: {_describe_counts(texts, receipt, '', 'repeated')}."]
+    sentences += _describe_remains(texts, receipt)
     if not receipt.is_clean:
         sentences.append(texts.NOT_YET_ERASED)
     if receipt.services:
@@ -117,7 +120,7 @@ def render_receipt(receipt: ErasureList, copies: Sequence[str] = ()) -> str:
     return " ".join(sentences)
 
 
-def _describe_remains(receipt: ErasureList) -> Sequence[str]:
+def _describe_remains(texts: Texts, receipt: ErasureList) -> Sequence[str]:
     """Return sentences about texts that still contain the words of the request.
 
     The list is empty if an earlier call carried out this erasure. The words were then deleted, too.
@@ -152,7 +155,7 @@ def _remains_key(receipt: ErasureList) -> str:
     return "narrowed" if receipt.is_narrowed else "other"
 
 
-def _describe_counts(erasure_list: ErasureList, suffix: str, verb: str) -> str:
+def _describe_counts(texts: Texts, erasure_list: ErasureList, suffix: str, verb: str) -> str:
     """Render ``3 messages and 1 reminder, and 2 things that repeat it``.
 
     `suffix` follows the counts of what matched the words. `verb` is a form of "repeat".

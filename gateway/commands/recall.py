@@ -27,7 +27,7 @@ from core.store.sessions import Conversations
 from core.text.normalize import shorten
 from core.types import Answer, BillingScope, Button, Command, Json, Message
 from gateway.commands.registry import CommandContext, load_specs, make_button, parse_number
-from gateway.texts.catalog import ENGLISH as texts
+from gateway.texts.catalog import Texts
 
 # All of these ask for the same deep search.
 _DEEP_SWITCHES = {"deep", "expand", "rerank"}
@@ -63,6 +63,7 @@ class RecallCommands:
 
     async def run(self, command: Command, context: CommandContext) -> Answer:
         """Search the history; add buttons to read on, to continue, and for the next page."""
+        texts = context.texts
         text, switches = _split_switches(command.arguments)
         is_deep = not _DEEP_SWITCHES.isdisjoint(switches)
         billing = BillingScope(
@@ -108,6 +109,7 @@ class WhyCommand:
 
         Raises Refused if there is no such answer.
         """
+        texts = context.texts
         number = parse_number(command.arguments.strip() or "1")
         if not number:
             raise Refused(texts.WHY_USAGE)
@@ -116,13 +118,13 @@ class WhyCommand:
         if number > len(turns):
             raise Refused(texts.WHY_NO_ANSWER)
         turn = turns[-number]
-        lines = [*_list_recalled(turn), *_list_files(turn), *_list_calls(turn)]
+        lines = [*_list_recalled(texts, turn), *_list_files(texts, turn), *_list_calls(texts, turn)]
         if not lines:
             return Answer(text=texts.WHY_NOTHING)
         return Answer(text="\n".join([texts.WHY_GIVEN, *lines, "", texts.WHY_NOTES]))
 
 
-def _list_recalled(turn: Sequence[Message]) -> Iterator[str]:
+def _list_recalled(texts: Texts, turn: Sequence[Message]) -> Iterator[str]:
     """Yield the recalled lines that the messages of a turn were sent with, as list items.
 
     Each begins with a token: m12 is a message, f3 a fact, n1 a note.
@@ -139,7 +141,7 @@ def _list_recalled(turn: Sequence[Message]) -> Iterator[str]:
                     yield f"- {text}"
 
 
-def _list_files(turn: Sequence[Message]) -> Iterator[str]:
+def _list_files(texts: Texts, turn: Sequence[Message]) -> Iterator[str]:
     """Yield the files whose contents the messages of a turn were sent with."""
     for row in turn:
         for block in row.sent_blocks or ():
@@ -148,7 +150,7 @@ def _list_files(turn: Sequence[Message]) -> Iterator[str]:
                 yield texts.WHY_FILE.format(number=heading[1], name=name)
 
 
-def _list_calls(turn: Sequence[Message]) -> Iterator[str]:
+def _list_calls(texts: Texts, turn: Sequence[Message]) -> Iterator[str]:
     """Yield the tools that ran in a turn, with their texts and addresses.
 
     A call that failed or that waits for a tap gave the model nothing.

@@ -46,7 +46,7 @@ from core.types import (
     Scopes,
     Session,
 )
-from gateway.texts.catalog import ENGLISH as texts
+from gateway.texts.catalog import ENGLISH, Texts, load_texts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,6 +72,11 @@ class CommandContext:
     @property
     def account(self) -> Account:
         return self.inbound.account
+
+    @property
+    def texts(self) -> Texts:
+        """The texts in the language of the person or the group."""
+        return load_texts(self.inbound.language)
 
     @property
     def is_answer_public(self) -> bool:
@@ -431,6 +436,7 @@ class CommandRegistry:
 
     async def _run(self, command: Command, context: CommandContext) -> Answer:
         """Run a command, and return its answer. Raises Refused if the command can't be run."""
+        texts = context.texts
         if command.name in ("help", "start"):
             is_start = command.name == "start"
             return self._answer_help(command.arguments, context, is_start=is_start)
@@ -441,14 +447,14 @@ class CommandRegistry:
         group = self._groups.get(command.name)
         if group is None:
             platform = context.inbound.address.platform
-            return Answer(text=self._render_unknown_command(command.name, platform))
+            return Answer(text=self._render_unknown_command(texts, command.name, platform))
         if context.session.is_incognito:
             is_allowed = command.name in _INCOGNITO_COMMANDS or self.is_read_only(command)
             if not is_allowed:
                 raise Refused(texts.INCOGNITO_WRITES_NOTHING)
         return await group.run(command, context)
 
-    def _render_unknown_command(self, name: str, platform: str) -> str:
+    def _render_unknown_command(self, texts: Texts, name: str, platform: str) -> str:
         """Say that there is no such command, and suggest similar names and synonyms."""
         commands = {spec_name: spec_name for spec_name in self._specs}
         for command, words in language_data("synonyms", "gateway.commands").items():
@@ -473,11 +479,12 @@ class CommandRegistry:
         The list has the owner's commands only for the owner. Raises Refused if there is no
         such command.
         """
+        texts = context.texts
         name = arguments.strip().lstrip("/").lower()
         if not name:
             buttons = [make_button(texts.ALL_COMMANDS, "help", "all")]
             if is_start and context.inbound.is_direct:
-                buttons = [*make_first_steps(), *buttons]
+                buttons = [*make_first_steps(texts), *buttons]
             return Answer(text=texts.HELP, buttons=tuple(buttons))
         if name == "all":
             specs = [spec for spec in self.specs if context.is_owner or not spec.is_for_owner]
@@ -486,7 +493,7 @@ class CommandRegistry:
         spec = self._specs.get(name)
         if spec is None:
             platform = context.inbound.address.platform
-            raise Refused(self._render_unknown_command(to_single_line(name)[:32], platform))
+            raise Refused(self._render_unknown_command(texts, to_single_line(name)[:32], platform))
         options = [_render_option(option) for option in spec.options]
         return Answer(text="\n".join([f"`{_render_usage(spec)}`: {spec.description}.", *options]))
 
@@ -536,7 +543,7 @@ def make_button(label: str, name: str, arguments: str) -> Button:
     return Button(label=label, command=Command(name=name, arguments=arguments))
 
 
-def make_first_steps() -> list[Button]:
+def make_first_steps(texts: Texts) -> list[Button]:
     """Make buttons with three things that a newcomer can try."""
     return [
         make_button(texts.TRY_REMIND, "remind", texts.TRY_REMIND_TEXT),
@@ -603,7 +610,7 @@ def load_specs(*names: str) -> tuple[CommandSpec, ...]:
 @cache
 def _load_all_specs() -> Mapping[str, CommandSpec]:
     specs = {}
-    descriptions = texts.tables("commands")
+    descriptions = ENGLISH.tables("commands")
     for name, table in language_data("commands", "gateway.commands").items():
         words = descriptions[name]
         options = []

@@ -37,7 +37,7 @@ from gateway.commands.registry import (
 )
 from gateway.commands.time_settings import hint_at_zone
 from gateway.services import Services
-from gateway.texts.catalog import ENGLISH as texts
+from gateway.texts.catalog import Texts
 
 # How long the next message may answer a question or correct a reminder.
 DIALOGUE_LIFETIME = timedelta(hours=12)
@@ -47,25 +47,25 @@ MAX_LISTED = 10
 _SHOW = "keep"
 # The kinds of phrases in `core.scheduling.phrases` that are triggers, too.
 _TRIGGERS = ("snooze", "done", "remove", "move", "skip")
-# The texts for assumptions that a person must know about.
+# The keys of the texts for assumptions that a person must know about.
 _ASSUMPTION_TEXTS = {
-    Assumption.HOUR: texts.ASSUMED_HOUR,
-    Assumption.DAY_ORDER: texts.ASSUMED_DAY_ORDER,
-    Assumption.FIRST_DAY: texts.ASSUMED_FIRST_DAY,
-    Assumption.WEEKDAY: texts.ASSUMED_WEEKDAY,
-    Assumption.SHORT_MONTHS: texts.ASSUMED_SHORT_MONTHS,
-    Assumption.HALF_OF_DAY: texts.ASSUMED_HALF_OF_DAY,
-    Assumption.MORNING: texts.ASSUMED_MORNING,
-    Assumption.MINUTES: texts.ASSUMED_MINUTES,
-    Assumption.RHYTHM: texts.ASSUMED_RHYTHM,
+    Assumption.HOUR: "ASSUMED_HOUR",
+    Assumption.DAY_ORDER: "ASSUMED_DAY_ORDER",
+    Assumption.FIRST_DAY: "ASSUMED_FIRST_DAY",
+    Assumption.WEEKDAY: "ASSUMED_WEEKDAY",
+    Assumption.SHORT_MONTHS: "ASSUMED_SHORT_MONTHS",
+    Assumption.HALF_OF_DAY: "ASSUMED_HALF_OF_DAY",
+    Assumption.MORNING: "ASSUMED_MORNING",
+    Assumption.MINUTES: "ASSUMED_MINUTES",
+    Assumption.RHYTHM: "ASSUMED_RHYTHM",
 }
 _PROBLEM_TEXTS = {
-    Problem.PAST: texts.ASK_PAST,
-    Problem.NO_SUCH_DATE: texts.ASK_NO_SUCH_DATE,
-    Problem.WRONG_WEEKDAY: texts.ASK_WRONG_WEEKDAY,
-    Problem.SEVERAL_TIMES: texts.ASK_SEVERAL_TIMES,
-    Problem.VAGUE: texts.ASK_VAGUE,
-    Problem.TOO_FAR: texts.ASK_TOO_FAR,
+    Problem.PAST: "ASK_PAST",
+    Problem.NO_SUCH_DATE: "ASK_NO_SUCH_DATE",
+    Problem.WRONG_WEEKDAY: "ASK_WRONG_WEEKDAY",
+    Problem.SEVERAL_TIMES: "ASK_SEVERAL_TIMES",
+    Problem.VAGUE: "ASK_VAGUE",
+    Problem.TOO_FAR: "ASK_TOO_FAR",
 }
 
 
@@ -106,6 +106,7 @@ class ReminderTalk:
 
         Without words, the person's next message says what to change.
         """
+        texts = context.texts
         job = await self._appointments.find_changeable(
             job_id, requester_of(context), include_ended=True
         )
@@ -129,6 +130,7 @@ class ReminderTalk:
 
         The next message answers the question. `request` contains the messages so far, one a line.
         """
+        texts = context.texts
         command = Command(name="remind", arguments=request)
         result = self._build(texts.ASK_OTHER_TIME, (), (self._question(command, context),), context)
         await self._services.actions.add(
@@ -138,6 +140,7 @@ class ReminderTalk:
 
     async def keep(self, job_id: int, context: CommandContext) -> Answer:
         """Say that a reminder is set, as the answer to a "yes" after its receipt."""
+        texts = context.texts
         job = await self._appointments.find_changeable(
             job_id, requester_of(context), include_ended=True
         )
@@ -183,6 +186,7 @@ class ReminderTalk:
 
     async def _carry_out(self, step: Step, context: CommandContext) -> TalkAnswer:
         """Carry out a step, and return the answer. Raises Refused if it can't be carried out."""
+        texts = context.texts
         if step.move is Move.SET:
             return await self._set(step, context)
         if step.move is Move.ASK:
@@ -217,6 +221,7 @@ class ReminderTalk:
 
     async def _set(self, step: Step, context: CommandContext) -> TalkAnswer:
         """Set a reminder and read it back, or say that it exists already."""
+        texts = context.texts
         reading = step.reading
         assert reading is not None
         zone = await self._appointments.zone_of(context.account)
@@ -227,7 +232,7 @@ class ReminderTalk:
                 job=escape(self._appointments.describe_job(existing))
             )
             question = self._question_about(existing, step.lines, context)
-            return self._build(text, _change_buttons(existing), question, context)
+            return self._build(text, _change_buttons(texts, existing), question, context)
         job = await self._appointments.add_job(
             ParsedSchedule(schedule=schedule, text=reading.task, is_certain=True),
             context.inbound.address,
@@ -236,10 +241,12 @@ class ReminderTalk:
             origin=f"talk:{context.idempotency_key}",
             epoch=context.epoch,
         )
-        text = self.read_back(job, reading)
-        text += await hint_at_zone(self._services, context.account, is_owner=context.is_owner)
+        text = self.read_back(texts, job, reading)
+        text += await hint_at_zone(
+            texts, self._services, context.account, is_owner=context.is_owner
+        )
         question = self._question_about(job, step.lines, context)
-        return self._build(text, _change_buttons(job), question, context)
+        return self._build(text, _change_buttons(texts, job), question, context)
 
     async def _find_equal(
         self, schedule: Schedule, task: str, context: CommandContext
@@ -259,20 +266,22 @@ class ReminderTalk:
 
     def _ask(self, step: Step, context: CommandContext) -> TalkAnswer:
         """Ask for the missing part of a request, such as the time."""
+        texts = context.texts
         reading = step.reading
         assert reading is not None
-        text = _question_text(reading)
+        text = _question_text(texts, reading)
         if step.job is not None:
             question = self._question_about(step.job, step.lines, context)
             return self._build(text, (), question, context)
         buttons: tuple[Button, ...] = ()
         if reading.task and Missing.TIME in reading.missing:
-            buttons = _time_buttons(reading.task, step.lines)
+            buttons = _time_buttons(texts, reading.task, step.lines)
         command = Command(name="remind", arguments="\n".join(map(_one_line, step.lines)))
         return self._build(text, buttons, (self._question(command, context),), context)
 
     async def _change(self, step: Step, context: CommandContext) -> TalkAnswer:
         """Change the time or the text of a reminder, and read it back."""
+        texts = context.texts
         reading, job = step.reading, step.job
         assert reading is not None
         assert job is not None
@@ -281,12 +290,13 @@ class ReminderTalk:
         if reading.moment is not None or reading.recurrences:
             schedule = make_schedule(reading, job.schedule.zone)
         new_job = await self._changes.edit(job.id, requester, schedule, reading.task)
-        text = self.read_back(new_job, reading)
+        text = self.read_back(texts, new_job, reading)
         question = self._question_about(new_job, step.lines, context)
-        return self._build(text, _change_buttons(new_job), question, context)
+        return self._build(text, _change_buttons(texts, new_job), question, context)
 
     async def _snooze(self, step: Step, context: CommandContext) -> TalkAnswer:
         """Snooze the reminder that was delivered here last."""
+        texts = context.texts
         job = step.job or await self._appointments.jobs.find_last_delivered(
             context.inbound.address, context.scopes
         )
@@ -303,6 +313,7 @@ class ReminderTalk:
 
     async def _list(self, move: Move, context: CommandContext) -> TalkAnswer:
         """List the reminders here, or only the next one."""
+        texts = context.texts
         jobs = await self._appointments.jobs.list_visible(context.scopes)
         if move is Move.REMOVE_ALL:
             jobs = [job for job in jobs if context.can_change(job.account)]
@@ -324,11 +335,11 @@ class ReminderTalk:
         question: Sequence[ButtonAction] = ()
         if len(jobs) == 1 and move in (Move.LIST, Move.NEXT):
             question = self._question_about(jobs[0], (), context)
-        return self._build("\n".join(lines), _list_buttons(move, jobs), question, context)
+        return self._build("\n".join(lines), _list_buttons(texts, move, jobs), question, context)
 
     # --- Answers ---
 
-    def read_back(self, job: Job, reading: ReminderReading) -> str:
+    def read_back(self, texts: Texts, job: Job, reading: ReminderReading) -> str:
         """Return a receipt: date, time and zone, the next times, and all assumptions."""
         is_recurring = job.schedule.at is None
         when = self._appointments.describe_time(job, is_full=not is_recurring)
@@ -336,9 +347,9 @@ class ReminderTalk:
         if is_recurring:
             times = self._appointments.format_next_moments(job)
             sentences.append(texts.NEXT_TIMES.format(times=times))
-        for assumption, text in _ASSUMPTION_TEXTS.items():
+        for assumption, key in _ASSUMPTION_TEXTS.items():
             if assumption in reading.assumptions:
-                sentences.append(text)
+                sentences.append(texts[key])
         return " ".join(map(escape, sentences))
 
     def _question_about(
@@ -392,13 +403,13 @@ def make_schedule(reading: ReminderReading, zone: str) -> Schedule:
     return Schedule(zone=own_zone, recurrences=reading.recurrences)
 
 
-def _question_text(reading: ReminderReading) -> str:
+def _question_text(texts: Texts, reading: ReminderReading) -> str:
     """Return a question for the missing or impossible part of a request."""
     task = escape(reading.task)
     if reading.problem is Problem.VAGUE and not task:
         return texts.ASK_TIME_AND_TASK
     if reading.problem is not None:
-        return _PROBLEM_TEXTS[reading.problem].format(task=task)
+        return texts[_PROBLEM_TEXTS[reading.problem]].format(task=task)
     if Missing.TIME in reading.missing:
         return texts.ASK_TIME.format(task=task) if task else texts.ASK_TIME_AND_TASK
     if Missing.DATE in reading.missing:
@@ -406,7 +417,7 @@ def _question_text(reading: ReminderReading) -> str:
     return texts.ASK_TASK
 
 
-def _time_buttons(task: str, lines: Sequence[str]) -> tuple[Button, ...]:
+def _time_buttons(texts: Texts, task: str, lines: Sequence[str]) -> tuple[Button, ...]:
     """Make buttons with likely times, and one to write another time. `lines` are the request."""
     request = "\n".join(map(_one_line, lines))
     return (
@@ -417,25 +428,25 @@ def _time_buttons(task: str, lines: Sequence[str]) -> tuple[Button, ...]:
     )
 
 
-def _list_buttons(move: Move, jobs: Sequence[Job]) -> tuple[Button, ...]:
+def _list_buttons(texts: Texts, move: Move, jobs: Sequence[Job]) -> tuple[Button, ...]:
     """Return the buttons below a list of reminders."""
     if move is Move.REMOVE_ALL:
         numbers = " ".join(str(job.id) for job in jobs)
         text = texts.BUTTON_REMOVE_ALL.format(count=len(jobs))
         return (make_button(text, "cron", f"remove {numbers}"),)
     if move is Move.UNKNOWN:
-        return tuple(_remove_button(job) for job in jobs[:5])
-    return _change_buttons(jobs[0]) if len(jobs) == 1 else ()
+        return tuple(_remove_button(texts, job) for job in jobs[:5])
+    return _change_buttons(texts, jobs[0]) if len(jobs) == 1 else ()
 
 
-def _change_buttons(job: Job) -> tuple[Button, ...]:
+def _change_buttons(texts: Texts, job: Job) -> tuple[Button, ...]:
     return (
         make_button(texts.BUTTON_CHANGE, "cron", f"edit {job.id}"),
         make_button(texts.BUTTON_REMOVE, "cron", f"remove {job.id}"),
     )
 
 
-def _remove_button(job: Job) -> Button:
+def _remove_button(texts: Texts, job: Job) -> Button:
     return make_button(texts.BUTTON_REMOVE_NUMBER.format(id=job.id), "cron", f"remove {job.id}")
 
 

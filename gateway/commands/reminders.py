@@ -17,7 +17,7 @@ from gateway.commands.registry import CommandContext, load_specs, parse_number
 from gateway.commands.reminder_talk import ReminderTalk, requester_of
 from gateway.commands.time_settings import hint_at_zone
 from gateway.services import Services
-from gateway.texts.catalog import ENGLISH as texts
+from gateway.texts.catalog import Texts
 
 # The actions of /cron apart from `core.scheduling.appointments.ACTIONS`.
 _OTHER_ACTIONS = ("count", "done", "edit", "end", "keep", "skip", "target", "urgent")
@@ -41,6 +41,7 @@ class ReminderCommands:
 
         Raises Refused if the action isn't possible.
         """
+        texts = context.texts
         if command.name == "remind":
             return await self._add(command.arguments, context, is_prompt=False)
         if command.name == "snooze":
@@ -86,13 +87,14 @@ class ReminderCommands:
         self, action: str, number: int, words: str, context: CommandContext
     ) -> Answer:
         """Change the job with a number."""
+        texts = context.texts
         requester = requester_of(context)
         if action == "edit":
             return await self.talk.edit(number, words, context)
         if action == "keep":
             return await self.talk.keep(number, context)
         if action in ("end", "count"):
-            return await self._limit(action, number, words, requester)
+            return await self._limit(texts, action, number, words, requester)
         if action == "target":
             return await self._set_target(number, words, context)
         if action == "urgent":
@@ -109,7 +111,9 @@ class ReminderCommands:
             )
         return Answer(text=escape(report))
 
-    async def _limit(self, action: str, number: int, words: str, requester: Requester) -> Answer:
+    async def _limit(
+        self, texts: Texts, action: str, number: int, words: str, requester: Requester
+    ) -> Answer:
         """End a recurring job at a time, or after a number of times."""
         if not words:
             raise Refused(texts.END_USAGE.format(id=number))
@@ -124,6 +128,7 @@ class ReminderCommands:
 
     async def _set_target(self, number: int, words: str, context: CommandContext) -> Answer:
         """Deliver a job in another chat, or list the chats that are possible."""
+        texts = context.texts
         requester = requester_of(context)
         job = await self._appointments.find_changeable(number, requester)
         if not words:
@@ -143,6 +148,7 @@ class ReminderCommands:
 
     async def _add_ready_made(self, kind: str, words: str, context: CommandContext) -> Answer:
         """Add a morning brief or a check-in, every day at a time or as the words say."""
+        texts = context.texts
         question = texts.BRIEF_QUESTION if kind == "brief" else texts.CHECKIN_QUESTION
         for job in await self._appointments.jobs.list_visible(context.scopes):
             if job.text == question and job.target == context.inbound.address:
@@ -159,6 +165,7 @@ class ReminderCommands:
         "3 10 minutes" names the reminder 3, but "10 minutes" is a time only. Raises Refused if
         there is no such reminder, if the time can't be read, or if the person may not change it.
         """
+        texts = context.texts
         first, _, rest = arguments.strip().partition(" ")
         number = parse_number(first)
         until = None
@@ -181,6 +188,7 @@ class ReminderCommands:
 
     async def _list(self, context: CommandContext) -> Answer:
         """List the jobs that are visible here. A job for another chat shows that chat."""
+        texts = context.texts
         lines = []
         for job in await self._appointments.jobs.list_visible(context.scopes):
             line = f"- {escape(self._appointments.describe_job(job))}"
@@ -195,6 +203,7 @@ class ReminderCommands:
         If the time in `line` is ambiguous, the person is asked to confirm it first. Raises Refused
         if the line has no time or no text.
         """
+        texts = context.texts
         if not line.strip():
             raise Refused(texts.REMIND_USAGE)
         schedule = await self._appointments.interpret(
@@ -202,7 +211,7 @@ class ReminderCommands:
         )
         if not schedule.is_certain:
             zone = await self._appointments.zone_of(context.account)
-            return self._ask_to_confirm(schedule, zone)
+            return self._ask_to_confirm(texts, schedule, zone)
         target, scope = context.inbound.address, context.scope
         if context.is_shell:
             # The job is delivered in the private chat that the owner used last, if there is one.
@@ -225,7 +234,9 @@ class ReminderCommands:
             receipt = f"{receipt.removesuffix('.')} ({place})"
         hint = ""
         if not context.is_shell:
-            hint = await hint_at_zone(self._services, context.account, is_owner=context.is_owner)
+            hint = await hint_at_zone(
+                texts, self._services, context.account, is_owner=context.is_owner
+            )
         return Answer(text=escape(receipt) + hint)
 
     async def ask(self, schedule: ParsedSchedule, context: ToolContext, origin: str | None) -> str:
@@ -233,8 +244,9 @@ class ReminderCommands:
 
         The model's tool `reminder` calls this method. `origin` is the stable key of the message.
         """
+        texts = self._services.languages.of_scope(context.scope, context.account)
         zone = await self._appointments.zone_of(context.account)
-        answer = self._ask_to_confirm(schedule, zone)
+        answer = self._ask_to_confirm(texts, schedule, zone)
         assert answer.confirm_command is not None
         address = context.session.address
         question = build_question(
@@ -248,7 +260,7 @@ class ReminderCommands:
         await self._services.actions.add([question])
         return answer.text
 
-    def _ask_to_confirm(self, schedule: ParsedSchedule, zone: str) -> Answer:
+    def _ask_to_confirm(self, texts: Texts, schedule: ParsedSchedule, zone: str) -> Answer:
         """Ask whether a job was understood correctly. A "yes" adds the job with its exact time.
 
         `zone` is the zone of the person.

@@ -14,11 +14,10 @@ from core.text.normalize import shorten
 from core.types import Answer, Command, Json, Scope, Session
 from gateway.commands.registry import CommandContext, load_specs, make_button, parse_number
 from gateway.services import Services
-from gateway.texts.catalog import ENGLISH as texts
 
 if TYPE_CHECKING:
     from core.agent.compression import Compressor
-    from core.agent.sessions import SessionTracker, Turn
+    from core.agent.sessions import SessionTracker
 
 MAX_TITLE_CHARS = 120
 UNTITLED = "Untitled"
@@ -39,6 +38,7 @@ class SessionCommands:
 
     async def run(self, command: Command, context: CommandContext) -> Answer:
         """Run a command. /sessions lists conversations, or resumes one by its number."""
+        texts = context.texts
         arguments = command.arguments.strip()
         match command.name:
             case "new":
@@ -62,6 +62,7 @@ class SessionCommands:
 
         The value of each number is the title and the day of the last message.
         """
+        texts = self._services.languages.of_scope(scope)
         zone = self._services.zone
         scopes = await self._services.people.load_visible_scopes(scope)
         sessions = await self._services.conversations.list_recent(scopes, _MAX_COMPLETIONS, typed)
@@ -78,6 +79,7 @@ class SessionCommands:
         A conversation from another chat continues here in a session of its own. Raises
         Refused if this chat can't see a conversation with this number.
         """
+        texts = context.texts
         address, scope, scopes = context.inbound.address, context.scope, context.scopes
         tip = await self._services.conversations.find_tip(number, scopes)
         if tip is None or tip.is_delegated:
@@ -90,6 +92,7 @@ class SessionCommands:
 
     async def _start_new(self, context: CommandContext) -> Answer:
         """End the conversation, so that the next message starts a new one."""
+        texts = context.texts
         session = context.session
         if session.is_incognito:
             return await self._switch_incognito("off", context)
@@ -113,6 +116,7 @@ class SessionCommands:
 
         Raises Refused if the title is too long.
         """
+        texts = context.texts
         title = " ".join(arguments.split())
         if not title:
             state = "has no title yet"
@@ -126,6 +130,10 @@ class SessionCommands:
 
     async def _compress(self, focus: str, context: CommandContext) -> Answer:
         """Replace the earlier part of the conversation with a summary that emphasizes `focus`."""
+        # Imported here, because a shell that lists conversations needs no agent.
+        from core.agent.sessions import Turn
+
+        texts = context.texts
         inbound = context.inbound
         entry = InboxEntry(id=0, inbound=inbound, received_at=self._services.clock.now())
         turn = Turn(
@@ -148,6 +156,7 @@ class SessionCommands:
         Raises Refused for members of a group, if `state` is anything else but "on", or if
         there is no incognito conversation to end.
         """
+        texts = context.texts
         if state not in ("", "on", "off"):
             raise Refused(texts.INCOGNITO_USAGE)
         if context.is_member:
@@ -194,6 +203,7 @@ async def list_sessions(
     services: Services, context: CommandContext, text: str, limit: int
 ) -> Answer:
     """List the latest sessions, or those that match `text`, with buttons to continue them."""
+    texts = context.texts
     sessions = await find_sessions(services, context.scopes, text, limit)
     if not sessions:
         about = f" with “{text[:60]}”" if text else ""
@@ -234,6 +244,7 @@ async def notify_lost_incognito(services: Services) -> None:
     """
     for address in await services.conversations.recover_incognito():
         now = services.clock.now()
+        texts = services.languages.of_address(address)
         item = OutboxItem(
             key=f"incognito:{address.key}:{now.isoformat()}",
             kind="notice",
@@ -252,6 +263,7 @@ def _root_id(session: Session) -> int:
 
 def _describe_session(session: Session, context: CommandContext, zone: tzinfo) -> str:
     """Render a session's title, time and number of messages, and the platform if it differs."""
+    texts = context.texts
     details = [
         texts.format_moment(session.last_at or session.started_at, zone),
         texts.format_count(session.messages, "message"),

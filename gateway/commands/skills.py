@@ -19,7 +19,6 @@ from core.store.notes import Operation
 from core.types import Answer, Command, Inbound, Scope
 from gateway.commands.registry import CommandContext, is_command, load_specs
 from gateway.services import Services
-from gateway.texts.catalog import ENGLISH as texts
 
 _MAX_LISTED_SKILLS = 50
 _MAX_DESCRIPTION_CHARS = 200
@@ -44,6 +43,7 @@ class SkillCommands:
         Raises Refused if a member of a group wants to change skills, or if the action isn't
         possible.
         """
+        texts = context.texts
         if command.name == "skill":
             return await self._refuse_call(command.arguments.strip(), context)
         word, _, rest = command.arguments.strip().partition(" ")
@@ -83,6 +83,7 @@ class SkillCommands:
         A call of an enabled skill is a message for the model (see `CommandRegistry.resolve`), so
         this method always raises Refused.
         """
+        texts = context.texts
         name, _, _ = arguments.partition(" ")
         if not name:
             raise Refused(texts.SKILL_USAGE)
@@ -95,6 +96,7 @@ class SkillCommands:
         Without `words`, unused skills are listed, too. At most `_MAX_LISTED_SKILLS` skills
         are listed, and a sentence says how many more there are.
         """
+        texts = context.texts
         skills, problems = await self._skills.list_skills(context.scopes, words)
         lines = []
         for skill in skills[:_MAX_LISTED_SKILLS]:
@@ -128,6 +130,7 @@ class SkillCommands:
 
     async def _show(self, text: str, context: CommandContext) -> Answer:
         """Show the text of a skill, or of one of its files, as a code block."""
+        texts = context.texts
         name, _, path = text.partition(" ")
         skill = await self._skills.find(name, context.scopes)
         content = clean_text(await self._skills.read_text(skill, path.strip())).rstrip()
@@ -146,6 +149,7 @@ class SkillCommands:
 
         Raises Refused outside of the shell, or if the skills can't be added.
         """
+        texts = context.texts
         path, is_insisting = split_anyway(text)
         if not path or not context.is_shell:
             raise Refused(texts.ADD_SKILLS_IN_SHELL)
@@ -160,6 +164,7 @@ class SkillCommands:
 
     async def _remove(self, text: str, context: CommandContext) -> Answer:
         """Remove a skill, after the person has confirmed it."""
+        texts = context.texts
         name, _, confirmation = text.partition(" ")
         skill = await self._skills.find(name, context.scopes)
         if skill.is_own and confirmation.strip() != _CONFIRMED:
@@ -176,6 +181,7 @@ class SkillCommands:
 
     async def _switch(self, name: str, context: CommandContext, *, is_disabled: bool) -> Answer:
         """Switch a skill off or on."""
+        texts = context.texts
         skill = await self._skills.find(name, context.scopes)
         await self._services.notes.update_skill(skill.scope, skill.name, is_disabled=is_disabled)
         state = "off" if is_disabled else "on"

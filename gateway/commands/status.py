@@ -15,7 +15,7 @@ from core.store.usage_and_limits import Spending
 from core.types import Answer, BillingScope, Command
 from gateway.commands.registry import CommandContext, load_specs, make_button
 from gateway.services import STATE_FILE, Services, is_running
-from gateway.texts.catalog import ENGLISH as texts
+from gateway.texts.catalog import Texts
 from gateway.upkeep.growth import SizeLog
 from gateway.upkeep.spending import MIN_FORECAST_SHARE, forecast_cost
 
@@ -49,25 +49,26 @@ class StatusCommands:
 
         Raises Refused if the owner asks where other people can read the answer.
         """
+        texts = context.texts
         if not context.is_owner:
             return Answer(text="- I'm up and running.")
         if context.is_answer_public:
             raise Refused(texts.NOT_IN_A_ROOM)
-        return Answer(text="\n".join(f"- {line}" for line in await self.render_lines()))
+        return Answer(text="\n".join(f"- {line}" for line in await self.render_lines(texts)))
 
-    async def render_lines(self) -> Sequence[str]:
+    async def render_lines(self, texts: Texts) -> Sequence[str]:
         """Return the status as lines of Markdown, each of the form ``**subject**: state``."""
         services = self._services
         lines = await self._platform_lines()
         lines.append(f"**model**: {self._describe_model()}")
         if self._memory is not None:
-            lines += await self._memory_lines(self._memory)
+            lines += await self._memory_lines(texts, self._memory)
         if services.embeddings is not None:
             state = await services.embeddings.describe_state()
             lines.append(f"**embeddings**: {escape(state)}")
         jobs = await services.jobs.list_active()
         lines.append(f"**reminders and schedules**: {len(jobs)} active")
-        lines.append(f"**outbox**: {await self._describe_outbox()}")
+        lines.append(f"**outbox**: {await self._describe_outbox(texts)}")
         lines.append(f"**state.db**: {self._describe_store()}")
         size_log = SizeLog(services.settings, services.database, services.clock)
         lines.append(f"**disk**: {await size_log.describe()}")
@@ -98,7 +99,7 @@ class StatusCommands:
         chat = ", or else ".join(settings.model.chat_models)
         return f"{chat}; for small tasks {settings.model.helper}"
 
-    async def _memory_lines(self, memory: MemoryManager) -> list[str]:
+    async def _memory_lines(self, texts: Texts, memory: MemoryManager) -> list[str]:
         """Return lines with the state of the memories, their warnings, and unsynced messages."""
         states = [f"{escape(name)} {escape(state)}" for name, state in memory.states.items()]
         lines = [", ".join(states)]
@@ -110,7 +111,7 @@ class StatusCommands:
                 lines.append(f"{escape(name)}: {escape(sync_state)}")
         return [f"**memory**: {line}" for line in lines]
 
-    async def _describe_outbox(self) -> str:
+    async def _describe_outbox(self, texts: Texts) -> str:
         """Say how many items are due, and how many couldn't be delivered."""
         outbox = self._services.outbox
         counts = await outbox.count_items()
@@ -188,6 +189,7 @@ class UsageCommands:
         The owner can also raise their line for the day. Raises Refused if the arguments are wrong,
         or if this chat can't see such a conversation.
         """
+        texts = context.texts
         match command.arguments.lower().split():
             case []:
                 return await self._show_overview(context)
@@ -201,6 +203,7 @@ class UsageCommands:
 
     async def _raise_line(self, context: CommandContext) -> Answer:
         """Raise the owner's line for the day. The command counts once it's stored."""
+        texts = context.texts
         if not context.inbound.is_direct or context.session.is_incognito:
             raise Refused(texts.OWNER_LINE_ELSEWHERE)
         billing = BillingScope(scope=context.scope, user_id=context.inbound.sender.id)
@@ -224,14 +227,15 @@ class UsageCommands:
 
         The owner is warned if the month costs more than their line.
         """
+        texts = context.texts
         now = self._services.clock.now()
         spending, elapsed_share = await self._usage_log.load_month(context.scopes, now)
         if not spending.calls:
             return []
         line = self._services.settings.usage.month_line if context.is_owner else 0.0
-        return [_render_month(spending, elapsed_share, line)]
+        return [_render_month(texts, spending, elapsed_share, line)]
 
-    async def _list_uncounted(self, spending: Spending) -> list[str]:
+    async def _list_uncounted(self, texts: Texts, spending: Spending) -> list[str]:
         """Return a sentence about the models whose usage is estimated, or [] if there are none."""
         uncounted = await self._services.model_limits.load_uncounted()
         names = [model for model, _ in spending.by_model if model in uncounted]
@@ -240,21 +244,24 @@ class UsageCommands:
         return [escape(texts.USAGE_ESTIMATED.format(models=", ".join(names)))]
 
     async def _list_months(self, context: CommandContext) -> Answer:
+        texts = context.texts
         lines = []
         for month, spending in await self._usage_log.list_months(context.scopes):
             lines.append(f"- {month:%B %Y}: {_format_cost(spending)}; {_format_tokens(spending)}")
         return Answer(text="\n".join(lines) or texts.NO_MODEL_ASKED)
 
     async def _show_session(self, session_id: int, context: CommandContext) -> Answer:
+        texts = context.texts
         session = await self._services.conversations.find(session_id, context.scopes)
         if session is None:
             raise Refused(f"There is no conversation {session_id} here. `/sessions` lists them.")
         spending = await self._usage_log.load_spending(context.scopes, session_id=session_id)
-        parts = [_render_spending(f"Conversation {session_id}", spending)]
-        return Answer(text="\n\n".join([*parts, *await self._list_uncounted(spending)]))
+        parts = [_render_spending(texts, f"Conversation {session_id}", spending)]
+        return Answer(text="\n\n".join([*parts, *await self._list_uncounted(texts, spending)]))
 
     async def _show_overview(self, context: CommandContext) -> Answer:
         """Show the usage of this conversation and of the last 30 days, and the limits of today."""
+        texts = context.texts
         now = self._services.clock.now()
         parts = []
         if context.session.is_incognito:
@@ -265,12 +272,12 @@ class UsageCommands:
             session_spending = await self._usage_log.load_spending(
                 context.scopes, session_id=context.session.id
             )
-            parts.append(_render_spending("This conversation", session_spending))
+            parts.append(_render_spending(texts, "This conversation", session_spending))
         month_spending = await self._usage_log.load_spending(
             context.scopes, since=now - OVERVIEW_PERIOD
         )
-        parts.append(_render_spending("The last 30 days", month_spending))
-        parts += await self._list_uncounted(month_spending)
+        parts.append(_render_spending(texts, "The last 30 days", month_spending))
+        parts += await self._list_uncounted(texts, month_spending)
         parts += await self._render_month(context)
         since = now - OVERVIEW_PERIOD
         thumbs = await self._services.feedback.count(context.scopes, since)
@@ -291,7 +298,7 @@ class UsageCommands:
         return Answer(text="\n\n".join(parts), buttons=buttons)
 
 
-def _render_month(spending: Spending, elapsed_share: float, line: float) -> str:
+def _render_month(texts: Texts, spending: Spending, elapsed_share: float, line: float) -> str:
     """Render the cost of a month for each model, a forecast, and a warning if it's over the line.
 
     There is no forecast before `MIN_FORECAST_SHARE` of the month is over.
@@ -315,7 +322,7 @@ def _render_month(spending: Spending, elapsed_share: float, line: float) -> str:
     return f"**This month**: {' '.join(sentences)}"
 
 
-def _render_spending(name: str, spending: Spending) -> str:
+def _render_spending(texts: Texts, name: str, spending: Spending) -> str:
     """Render the tokens, the cost, the calls by kind and model, and the causes of cache misses."""
     if not spending.calls:
         return f"**{name}**: no model calls."

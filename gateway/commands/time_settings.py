@@ -13,7 +13,7 @@ from core.store.jobs import Job
 from core.types import Account, Answer, Command
 from gateway.commands.registry import CommandContext, load_specs
 from gateway.services import Services
-from gateway.texts.catalog import ENGLISH as texts
+from gateway.texts.catalog import Texts
 
 # "22:00-7:00", "22 to 7", "from 22:30 until 06:45".
 _HOURS = re.compile(
@@ -44,6 +44,7 @@ class TimeCommands:
 
         Without words, the present zone is shown. Raises Refused unless the words name one zone.
         """
+        texts = context.texts
         current = await self._services.appointments.zone_of(context.account)
         if not words:
             return Answer(text=texts.ZONE_SHOWN.format(zone=current))
@@ -68,6 +69,7 @@ class TimeCommands:
 
         Raises Refused if there is no such zone.
         """
+        texts = context.texts
         if find_zones(zone) != [zone]:
             raise Refused(texts.ZONE_UNKNOWN.format(words=zone[:40]))
         moved_count = 0
@@ -83,6 +85,7 @@ class TimeCommands:
 
     async def _set_quiet_hours(self, words: str, context: CommandContext) -> Answer:
         """Set, show or remove the quiet hours."""
+        texts = context.texts
         preferences = self._services.preferences
         if not words:
             preference = await self._services.load_preference(context.account)
@@ -96,12 +99,14 @@ class TimeCommands:
         if words.lower() in _OFF_WORDS:
             await preferences.save(context.account, quiet_from=None, quiet_until=None)
             return Answer(text=texts.QUIET_OFF)
-        begin, end = _parse_hours(words)
+        begin, end = _parse_hours(texts, words)
         await preferences.save(context.account, quiet_from=begin, quiet_until=end)
         return Answer(text=texts.QUIET_SET.format(begin=begin, end=end))
 
 
-async def hint_at_zone(services: Services, account: Account | None, *, is_owner: bool) -> str:
+async def hint_at_zone(
+    texts: Texts, services: Services, account: Account | None, *, is_owner: bool
+) -> str:
     """Return a sentence with the zone in which a person's times are meant; "" if they know it.
 
     Each person is asked once, when they first name a time, unless they are the owner, whose zone is
@@ -117,7 +122,7 @@ async def hint_at_zone(services: Services, account: Account | None, *, is_owner:
     return " " + texts.ZONE_HINT.format(zone=zone)
 
 
-def _parse_hours(words: str) -> tuple[str, str]:
+def _parse_hours(texts: Texts, words: str) -> tuple[str, str]:
     """Return the begin and end of quiet hours, such as ("22:00", "07:00").
 
     Raises Refused if the words aren't two different times.

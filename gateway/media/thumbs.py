@@ -20,7 +20,7 @@ from core.store.mailbox import Outbox, OutboxItem
 from core.store.notes import Author
 from core.types import Answer, Inbound, Scope, Scopes
 from gateway.commands.registry import assign_button_ids, make_button, make_button_actions
-from gateway.texts.catalog import ENGLISH as texts
+from gateway.texts.catalog import Texts, load_texts
 
 MAX_BUTTONS = 5
 
@@ -42,6 +42,7 @@ class ThumbReader:
 
         In a group, only the owner and the person who stated a fact judge it.
         """
+        texts = load_texts(inbound.language)
         thumb: Thumb = inbound.text if inbound.text in VERDICTS else ""  # type: ignore[assignment]
         facts = await self.feedback.record(
             inbound.address, inbound.message_id, inbound.account, thumb, scopes
@@ -57,9 +58,11 @@ class ThumbReader:
                 if not fact.is_pinned:
                     await self.facts.record_feedback(fact.id, scopes, is_right=True, by=author)
         elif thumb == "down" and own_facts:
-            await self._ask(inbound, scope, own_facts[:MAX_BUTTONS])
+            await self._ask(texts, inbound, scope, own_facts[:MAX_BUTTONS])
 
-    async def _ask(self, inbound: Inbound, scope: Scope, facts: Sequence[Fact]) -> None:
+    async def _ask(
+        self, texts: Texts, inbound: Inbound, scope: Scope, facts: Sequence[Fact]
+    ) -> None:
         """Ask which of the facts is wrong, with a button for each."""
         lines = [f"- **f{fact.id}** {escape(fact.content)}" for fact in facts]
         buttons = assign_button_ids(

@@ -19,7 +19,7 @@ from core.store.mailbox import OutboxItem
 from core.types import Account, Answer, Command, File, Inbound
 from gateway.commands.registry import CommandContext, load_specs
 from gateway.services import Services
-from gateway.texts.catalog import ENGLISH as texts
+from gateway.texts.catalog import Texts, load_texts
 
 # A longer answer is spoken up to its last whole sentence before this.
 MAX_SPOKEN_CHARS = 3_000
@@ -51,6 +51,7 @@ class VoiceCommands:
 
         Raises Refused in a group, without a speaker, or if the word is neither on nor off.
         """
+        texts = context.texts
         if context.scope.is_group:
             raise Refused(texts.VOICE_IN_GROUP)
         if self._services.speaker is None:
@@ -80,9 +81,10 @@ class VoiceCommands:
         if not inbound.is_direct or answer.is_private:
             return
         if inbound.account in await self._load_listeners():
-            self._tasks.create_task(self._speak(outbox_item, answer))
+            texts = load_texts(inbound.language)
+            self._tasks.create_task(self._speak(texts, outbox_item, answer))
 
-    async def _speak(self, outbox_item: OutboxItem, answer: Answer) -> None:
+    async def _speak(self, texts: Texts, outbox_item: OutboxItem, answer: Answer) -> None:
         """Speak an answer, and put it into the outbox. A failure is told in its place."""
         text = select_speech(answer.text)
         speaker = self._services.speaker

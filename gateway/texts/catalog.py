@@ -10,7 +10,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta, tzinfo
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 from typing import Any
 
@@ -42,7 +42,7 @@ class Texts:
     """The texts of one language. A text is an attribute: ``texts.NOTE_KEPT``."""
 
     def __init__(self, language: str = _ENGLISH) -> None:
-        self.language = language if language in LANGUAGES else _ENGLISH
+        self.language = language
 
     def __getattr__(self, name: str) -> str:
         """Return a text. Raises AttributeError if there is no such text."""
@@ -262,10 +262,10 @@ def _fill_gaps(texts: Mapping[str, Any], english: Mapping[str, Any]) -> dict[str
     return filled
 
 
-@cache
-def load_texts(language: str) -> Texts:
-    """Return the texts of a language. A language that doesn't exist gets English."""
-    return Texts(language)
+@lru_cache(maxsize=64)
+def load_texts(code: str) -> Texts:
+    """Return the texts of a language, such as ``de`` or ``de-AT``. An unknown one gets English."""
+    return Texts(match_language(code) or _ENGLISH)
 
 
 def match_language(code: str) -> str | None:

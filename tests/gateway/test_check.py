@@ -85,9 +85,9 @@ async def test_a_check_beside_the_gateway_says_what_the_gateway_says(home: Path)
         with FileLock(home / "gateway.lock"):
             beside = await found()
             async with Services.open(settings) as services:
-                assert (
-                    f"**telegram**: {state}" in await StatusCommands(services, None).render_lines()
-                )
+                assert f"**telegram**: {state}" in await StatusCommands(
+                    services, None
+                ).render_lines(texts)
         alone = await found()
     assert (alone.state, alone.text) == ("right", "The token is valid; the bot is @mneme_bot.")
     assert (beside.state, beside.text) == (
@@ -105,12 +105,12 @@ async def test_a_memory_that_is_out_of_order_for_the_gateway_is_so_beside_it(hom
     async with Services.open(settings) as services:
         await services.save_platform_states({"memory diary": state})
         assert not any(
-            state in line for line in await StatusCommands(services, None).render_lines()
+            state in line for line in await StatusCommands(services, None).render_lines(texts)
         ), "nobody runs"
         with FileLock(home / "gateway.lock"):
-            assert (
-                f"**memory diary**: {state}" in await StatusCommands(services, None).render_lines()
-            )
+            assert f"**memory diary**: {state}" in await StatusCommands(
+                services, None
+            ).render_lines(texts)
             (found,) = [one for one in await run_checks(settings) if one.subject == "memory diary"]
     assert (found.state, f"But the running gateway reports: {state}." in found.text) == (
         "wrong",

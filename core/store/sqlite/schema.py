@@ -491,4 +491,6 @@ MIGRATIONS: tuple[str, ...] = (
     "ALTER TABLE preferences ADD COLUMN voice TEXT;",
     _HISTORY_CHANGES,
     _SET_CRISIS_MERGE,
+    # The language of a person, or of a group, whose row has the key of its scope.
+    "ALTER TABLE preferences ADD COLUMN language TEXT;",
 )

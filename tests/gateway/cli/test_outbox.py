@@ -14,6 +14,7 @@ from core.types import Address, Answer
 from gateway.check import run_checks
 from gateway.commands.status import StatusCommands
 from gateway.services import Services
+from gateway.texts.catalog import ENGLISH
 from tests.fixtures.command_line import good, mneme
 from tests.fixtures.gateway_harness import open_gateway
 
@@ -62,7 +63,7 @@ async def test_undeliverable_messages_are_in_the_status_and_in_the_check(home: P
     (number,) = await bury(home, "42")
     settings = Settings.load({"MNEME_HOME": str(home)})
     async with Services.open(settings) as services:
-        lines = await StatusCommands(services, None).render_lines()
+        lines = await StatusCommands(services, None).render_lines(ENGLISH)
     assert "**outbox**: 1 undeliverable (`mneme outbox list` shows why)" in lines
     (found,) = [result for result in await run_checks(settings) if result.subject == "outbox"]
     assert found.state == "wrong"

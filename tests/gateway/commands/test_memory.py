@@ -7,6 +7,7 @@ import pytest
 from core.errors import Refused
 from core.store.notes import Operation
 from gateway.commands.memory import parse_edit
+from gateway.texts.catalog import ENGLISH
 from tests.fixtures.samples import replacing
 
 
@@ -20,13 +21,13 @@ from tests.fixtures.samples import replacing
     ],
 )
 def test_what_replaces_what_is_told_apart(text: str, edit: tuple[Operation, str, bool]) -> None:
-    assert parse_edit("replace", text) == edit
+    assert parse_edit(ENGLISH, "replace", text) == edit
 
 
 @pytest.mark.parametrize("text", ["tea with mate", "", '"tea'])
 def test_what_cannot_be_told_apart_is_refused(text: str) -> None:
     with pytest.raises(Refused, match="what to replace and with what"):
-        parse_edit("replace", text)
+        parse_edit(ENGLISH, "replace", text)
 
 
 def test_a_note_goes_where_it_is_said_to_go() -> None:
@@ -35,6 +36,6 @@ def test_a_note_goes_where_it_is_said_to_go() -> None:
         ("Note: prefers tea", "memory", "Note: prefers tea"),
     ):
         operation = Operation(action="add", content=content)
-        assert parse_edit("add", text) == (operation, target, False)
+        assert parse_edit(ENGLISH, "add", text) == (operation, target, False)
     removing = Operation(action="remove", old_text="prefers tea")
-    assert parse_edit("remove", "prefers tea") == (removing, "", False)
+    assert parse_edit(ENGLISH, "remove", "prefers tea") == (removing, "", False)

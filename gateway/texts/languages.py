@@ -1,0 +1,74 @@
+"""The language of each person and group.
+
+A person's language is first the one that their platform reports, and then the one that they chose
+with /language. A group speaks the language that was chosen there, or that of the person who writes.
+The few choices are kept in memory, so that no message waits for the store.
+"""
+
+from __future__ import annotations
+
+from core.store.preferences import Preferences
+from core.types import Account, Address, Inbound, Scope
+from gateway.texts.catalog import Texts, load_texts, match_language
+
+
+class Languages:
+    """The languages of people and groups, and the texts in them."""
+
+    def __init__(self, preferences: Preferences) -> None:
+        self._preferences = preferences
+        # The languages by the keys of accounts and groups, as far as they are known.
+        self.codes: dict[str, str] = {}
+        self._is_loaded = False
+
+    async def load(self) -> None:
+        """Load the languages. Until then, people get the language that their platform reports."""
+        if not self._is_loaded:
+            self.codes = await self._preferences.list_languages()
+            self._is_loaded = True
+
+    async def choose(self, inbound: Inbound, scope: Scope) -> str:
+        """Return the language of the answer to an event. Remember a language that is new here.
+
+        English isn't stored, because it's the default.
+        """
+        if inbound.address.platform == "cron":
+            # A scheduled question. The scheduler has set the language of its author.
+            return inbound.language or "en"
+        await self.load()
+        account = inbound.account
+        language = self.codes.get(account.key)
+        if language is None:
+            language = match_language(inbound.language) or "en"
+            if inbound.sender.is_anonymous:
+                return self.codes.get(scope.key, language)
+            if language != "en":
+                await self._preferences.save_language(account.key, language)
+            self.codes[account.key] = language
+        if scope.is_group:
+            return self.codes.get(scope.key, language)
+        return language
+
+    async def save(self, key: str, language: str) -> None:
+        """Store the language of an account or a group, by its key."""
+        await self._preferences.save_language(key, language)
+        self.codes[key] = language
+
+    def of_account(self, account: Account | None) -> Texts:
+        """Return the texts in the language of an account."""
+        key = "" if account is None else account.key
+        return load_texts(self.codes.get(key, ""))
+
+    def of_scope(self, scope: Scope, account: Account | None = None) -> Texts:
+        """Return the texts for a chat: in the group's language, or that of an account."""
+        language = self.codes.get(scope.key)
+        if language is not None:
+            return load_texts(language)
+        return self.of_account(account or scope.speaker(""))
+
+    def of_address(self, address: Address) -> Texts:
+        """Return the texts for a chat of which only the address is known."""
+        return self.of_scope(
+            Scope.group(address.platform, address.chat_id),
+            Account(platform=address.platform, user_id=address.chat_id),
+        )
