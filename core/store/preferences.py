@@ -1,7 +1,7 @@
 """Stores a person's settings: a time zone, quiet hours, spoken answers, and the language.
 
-Each row belongs to one account. The row of a group has only a language. If a person has several accounts, the settings of the account that
-asks take precedence over those of the others.
+Each row belongs to one account, or to a group, which has only a language. If a person has several
+accounts, the settings of the account that asks take precedence over those of the others.
 """
 
 from __future__ import annotations
