@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gzip
 import json
+import time
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import asdict
 
@@ -20,6 +21,8 @@ from gateway.texts.catalog import Texts
 MIN_COMPRESSED_BYTES = 2_000_000
 # A larger file is refused. Below this size, the compressed file can be sent on every platform.
 MAX_EXPORT_BYTES = 24_000_000
+# Building a file may block the event loop for this long at once.
+MAX_BURST_S = 0.01
 
 
 class ExportCommands:
@@ -116,7 +119,11 @@ async def _build_file(texts: Texts, name: str, lines: AsyncIterator[str]) -> Fil
     """
     encoded_lines = []
     size = 0
+    paused_at_s = time.monotonic()
     async for line in lines:
+        if time.monotonic() - paused_at_s > MAX_BURST_S:
+            await asyncio.sleep(0)
+            paused_at_s = time.monotonic()
         content = f"{line}\n".encode("utf-8", "replace")
         encoded_lines.append(content)
         size += len(content)

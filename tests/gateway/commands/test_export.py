@@ -16,6 +16,7 @@ from core.transfer.formats import parse_line
 from core.types import Account, Address, Answer, File, Scope
 from gateway.commands import export
 from tests.fixtures.gateway_harness import KeptReply, open_gateway
+from tests.fixtures.loop_watch import watched
 from tests.fixtures.scripted_model import ScriptedModel, calls, says
 from tests.fixtures.stored_history import StoredHistory
 
@@ -248,3 +249,17 @@ def test_an_answer_carries_files_through_the_outbox() -> None:
         text="x", files=(File(name="held-1.jsonl", content=b"{}\n", mime="application/jsonl"),)
     )
     assert codec.load_answer(codec.dump_answer(answer)) == answer
+
+
+async def test_export_of_long_messages_does_not_hold_the_loop(
+    home: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    async with open_gateway(home) as harness:
+        await harness.say("Hello")
+        history = StoredHistory(harness.services.database)
+        words = "«olá» 日本 " * 4_000
+        await history.session([words] * 365, scope=Scope.account("telegram", "42"))
+        with watched(monkeypatch, tmp_path / "loop"):
+            reply = await harness.say("/export")
+    assert reply.answer is not None, reply.text
+    assert reply.answer.files[0].name.endswith(".jsonl.gz")
