@@ -1,4 +1,14 @@
-"""The exceptions of this project. Their messages say what went wrong and what a person can do."""
+"""The exceptions of this project. Their messages say what went wrong and what a person can do.
+
+An error that people read has a key of `errors.toml` and values for the placeholders. Its message is
+the English sentence, which the log and the model read. The gateway words the key and the values in
+the language of the person.
+"""
+
+import tomllib
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
 
 from config.masking import mask_secrets
 
@@ -13,11 +23,33 @@ PAYLOAD_ERRORS = (
 )
 
 
-class MnemeError(Exception):
-    """The base class of all exceptions of this project. Secrets in the message are masked."""
+@cache
+def load_sentences() -> Mapping[str, str]:
+    """Return the English sentences of errors by their keys."""
+    return tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
 
-    def __init__(self, message: str = "") -> None:
-        super().__init__(mask_secrets(message))
+
+def compose_sentence(message: str, values: Mapping[str, object]) -> str:
+    """Return the English sentence of a key and its values. A message without values stays."""
+    sentences = load_sentences() if values or " " not in message else {}
+    if not values:
+        return sentences.get(message, message)
+    return sentences[message].format(**values)
+
+
+class MnemeError(Exception):
+    """The base class of all exceptions of this project. Secrets in the message are masked.
+
+    The message is a key of `errors.toml`, or a sentence that no person reads in a chat.
+    """
+
+    def __init__(self, message: str = "", **values: object) -> None:
+        self.key = message
+        self.values: Mapping[str, object] = {
+            name: mask_secrets(value) if isinstance(value, str) else value
+            for name, value in values.items()
+        }
+        super().__init__(mask_secrets(compose_sentence(message, values)))
         # The message for logs, without a service's explanation, because that may quote people.
         self.log_message = str(self)
 
@@ -69,8 +101,9 @@ class ModelError(MnemeError):
         is_retryable: bool = False,
         retry_after_s: float | None = None,
         status: int | None = None,
+        **values: object,
     ) -> None:
-        super().__init__(message)
+        super().__init__(message, **values)
         # The HTTP status, for example 413 if the conversation is too long.
         self.status = status
         # Another attempt may succeed.
@@ -114,8 +147,8 @@ class DeliveryError(MnemeError):
 class FileError(MnemeError):
     """A file that was sent can't be fetched from its platform."""
 
-    def __init__(self, message: str, *, is_permanent: bool = False) -> None:
-        super().__init__(message)
+    def __init__(self, message: str, *, is_permanent: bool = False, **values: object) -> None:
+        super().__init__(message, **values)
         # No retry can succeed: the file is gone, or the platform doesn't give files of its size.
         self.is_permanent = is_permanent
 
@@ -127,16 +160,17 @@ class Refused(MnemeError):
     it can only be the person's own.
     """
 
-    def __init__(self, message: str = "") -> None:
-        super().__init__(message)
-        self.args = (message,)
+    def __init__(self, message: str = "", **values: object) -> None:
+        super().__init__(message, **values)
+        self.values = values
+        self.args = (compose_sentence(message, values),)
 
 
 class LimitReached(ModelError, Refused):
     """A person or group has reached a daily limit. The caller continues without a model."""
 
-    def __init__(self, message: str, *, can_be_raised: bool = False) -> None:
-        super().__init__(message)
+    def __init__(self, message: str, *, can_be_raised: bool = False, **values: str) -> None:
+        super().__init__(message, is_retryable=False, retry_after_s=None, status=None, **values)
         # The owner may allow more for this day.
         self.can_be_raised = can_be_raised
 

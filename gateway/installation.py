@@ -19,6 +19,7 @@ PACKAGES = ("config", "core", "adapters", "gateway")
 DATA_FILES: Mapping[str, Sequence[str]] = {
     "adapters": ("data/hints.toml", "data/refusals.toml"),
     "config": ("default.toml", "model_servers.toml", "problems.toml", "soul.md"),
+    "core": ("errors.toml",),
     "core/agent": (
         "data/compression.toml",
         "data/decisions.toml",
@@ -55,7 +56,6 @@ DATA_FILES: Mapping[str, Sequence[str]] = {
     ),
     "core/search": ("data/filters.toml", "data/prompts.toml"),
     "core/skills": ("data/instructions.toml", "data/prompts.toml"),
-    "core/store/ownership": ("data/links.toml",),
     "core/store/sqlite": ("facts.sql", "files.sql", "indexes.sql", "tables.sql", "triggers.sql"),
     "core/text": (
         "data/attributes.toml",

@@ -75,7 +75,6 @@ SUMMARY_TIMEOUT_S = 180.0
 FOCUS_TOKENS = 200
 # The tools that the model may call in a flush.
 FLUSH_TOOLS = frozenset({"memory", "fact_store", "skill_manage", "skill_view", "skills_list"})
-NOTHING_TO_COMPRESS = "This conversation is still too short to summarize."
 _log = structlog.get_logger("compression")
 
 
@@ -395,7 +394,7 @@ class Compressor:
         window_tokens = await self.windows.look_up(session.model)
         parts = _split_for_window(rows, window_tokens, has_short_tail=True)
         if not parts.middle or not session.prompt.visible_scopes <= turn.scopes:
-            raise Refused(NOTHING_TO_COMPRESS)
+            raise Refused("too_short_to_summarize")
         await self.flush.run(session, rows, turn)
         self._futile_counts[_root_id(session)] = 0
         return await self._open_child(session, rows, parts, turn, focus, is_by_hand=True)

@@ -75,7 +75,7 @@ def read_calendar(content: bytes, now: datetime, zone: ZoneInfo) -> list[Calenda
     Times without a zone are meant in `zone`. Raises Refused if the file isn't a calendar.
     """
     if len(content) > MAX_FILE_BYTES:
-        raise Refused("The calendar file is larger than 10 MB. Export a shorter period.")
+        raise Refused("calendar_file_too_large")
     try:
         components = [
             component
@@ -83,7 +83,7 @@ def read_calendar(content: bytes, now: datetime, zone: ZoneInfo) -> list[Calenda
             for component in calendar.walk()
         ]
     except (ValueError, KeyError, IndexError) as error:
-        raise Refused(f"This isn't a calendar file ({str(error)[:80]}).") from error
+        raise Refused("not_a_calendar_file", reason=str(error)[:80]) from error
     return list(_read_items(components, now, zone))
 
 

@@ -34,10 +34,6 @@ from core.errors import Refused
 MAX_LINE_CHARS = 10_000
 DEFAULT_HOUR = 9
 """A day without an hour means the morning."""
-EXAMPLES = (
-    "Try 'tomorrow at 9 call Ana', 'in 20 minutes take the bread out' or "
-    "'every monday at 8:30 stand-up'."
-)
 
 _CRON_FIELD = re.compile(r"[0-9A-Za-z*/,#-]{1,60}")
 """A field of a cron line: ``*/15``, ``9-17``, ``MON-FRI``."""
@@ -53,13 +49,13 @@ _NUMBER_FIRST = re.compile(r"(?:at |um |à |a las |às |в )?\d", re.IGNORECASE)
 _NUMBER_NEAR_START = re.compile(r"(?:\S+ ){0,2}\d{1,2}(?!\d)")
 _ASSUMPTIONS_TO_CONFIRM = frozenset(Assumption) - {Assumption.HOUR, Assumption.FIRST_DAY}
 """Choices among several meanings. The hour of a day without one isn't asked about."""
-_PROBLEM_TEXTS = {
-    Problem.PAST: "That time is in the past. Name a time in the future.",
-    Problem.NO_SUCH_DATE: "That date doesn't exist. Name another one.",
-    Problem.WRONG_WEEKDAY: "The weekday and the date don't belong together. Name one of them.",
-    Problem.SEVERAL_TIMES: "That names several times. Name one of them, with am or pm.",
-    Problem.VAGUE: "I understand only a part of that time. Name the day and the hour.",
-    Problem.TOO_FAR: "That time is too far away. Name an earlier one.",
+_PROBLEM_KEYS = {
+    Problem.PAST: "time_is_past",
+    Problem.NO_SUCH_DATE: "no_such_date",
+    Problem.WRONG_WEEKDAY: "wrong_weekday",
+    Problem.SEVERAL_TIMES: "several_times",
+    Problem.VAGUE: "vague_time",
+    Problem.TOO_FAR: "time_too_far",
 }
 
 
@@ -73,14 +69,14 @@ def parse_schedule(text: str, now: datetime, zone: str) -> ParsedSchedule:
     valid_text = text.encode("utf-8", "replace").decode("utf-8").replace("\0", "")
     line = valid_text[:MAX_LINE_CHARS].strip()
     if not line:
-        raise Refused(f"When, and what? {EXAMPLES}")
+        raise Refused("when_and_what")
     result = _parse_divided(line, now, info) or _parse_line(line, now, info)
     if result is None:
-        raise Refused(f"I couldn't find a time in that. {EXAMPLES}")
+        raise Refused("no_time")
     recurrences = result.schedule.recurrences
     following = next_recurrence(recurrences, now) if recurrences else next_due(result.schedule, now)
     if following is None:
-        raise Refused(f"That time never comes. {EXAMPLES}")
+        raise Refused("never_due")
     return result
 
 
@@ -163,7 +159,7 @@ def _parse_other(
     """Read a line in another language. Raises Refused if `reading` has a time with a problem."""
     foreign = None if reading.names_time else _parse_foreign(line, now, zone)
     if foreign is None and reading.names_time:
-        raise Refused(_PROBLEM_TEXTS[reading.problem or Problem.VAGUE])
+        raise Refused(_PROBLEM_KEYS[reading.problem or Problem.VAGUE])
     return foreign
 
 
@@ -227,7 +223,7 @@ def _parse_instant(line: str, now: datetime, zone: ZoneInfo) -> ParsedSchedule |
     moment = moment.astimezone(UTC)
     if moment <= now:
         local = format_moment(moment.astimezone(zone))
-        raise Refused(f"{local} is in the past. Name a time in the future. {EXAMPLES}")
+        raise Refused("moment_is_past", moment=local)
     schedule = Schedule(zone=zone.key, at=moment)
     text = line[match.end() :].strip(" \t\r\n,;:-–—")
     return ParsedSchedule(schedule=schedule, text=text, is_certain=True)

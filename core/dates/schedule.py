@@ -129,10 +129,7 @@ def parse_cron(fields: Sequence[str], zone: ZoneInfo) -> Schedule:
     try:
         CronSim(cron, _ANY_DAY)
     except (CronSimError, ValueError) as error:
-        raise Refused(
-            f"'{cron}' is not a valid cron line ({error}). Write five fields: minute, hour, "
-            "day of the month, month, weekday. For example '0 9 * * 1-5 stand-up'."
-        ) from error
+        raise Refused("invalid_cron_line", line=cron, reason=str(error)) from error
     return Schedule(zone=zone.key, cron=cron)
 
 

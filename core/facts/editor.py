@@ -95,7 +95,7 @@ class FactEditor:
         scopes = frozenset((note.scope,))
         fact = await self.facts.find(fact_id, scopes)
         if fact is None or not fact.is_open or fact.content != operation.old_text:
-            raise Refused(f"Fact {fact_id} no longer says that. Reject the change.")
+            raise Refused("fact_has_changed", id=fact_id)
         if operation.action in ("trust", "doubt"):
             is_right = operation.action == "trust"
             await self.facts.record_feedback(fact_id, scopes, is_right, by)
@@ -116,10 +116,7 @@ class FactEditor:
         lines = [line for line in text.splitlines() if not line.startswith("[attached ")]
         text, has_anyway = split_anyway("\n".join(lines).strip())
         if not text:
-            raise Refused("Say what to remember: `/remember Ana's birthday is on 3 May`.")
+            raise Refused("what_to_remember")
         if len(text) > MAX_FACT_CHARS:
-            raise Refused(
-                f"That is too long for a fact: {len(text):,} characters, but the limit is "
-                f"{MAX_FACT_CHARS}. Say what to remember in a sentence or two."
-            )
+            raise Refused("fact_too_long", chars=len(text), limit=MAX_FACT_CHARS)
         return clean_typed_text(text, MAX_FACT_CHARS, has_anyway=has_anyway)[0]

@@ -53,7 +53,7 @@ class NoteEdit:
         """
         for operation in operations:
             if operation.old_text not in merge_entries(self.entries):
-                raise Refused(f"“{operation.old_text}” is not noted any more.")
+                raise Refused("note_gone", note=operation.old_text)
             after = None
             if operation.action == "replace":
                 after = _check_content(operation.content)
@@ -65,8 +65,7 @@ class NoteEdit:
         Raises Refused if the note that the change wrote no longer exists.
         """
         if change.after is not None and change.after not in merge_entries(self.entries):
-            problem = f"“{change.after}” is not noted any more"
-            raise Refused(f"{problem}, so change {change.id} cannot be undone.")
+            raise Refused("note_gone_before_undo", note=change.after, change=change.id)
         self._swap("undo", change.after, change.before, change.scope, change.id)
 
     def _swap(
@@ -84,7 +83,7 @@ class NoteEdit:
         of them. Raises Refused if a new note exists already.
         """
         if before is None and after in merge_entries(self.entries):
-            raise Refused(f"That is noted already: “{after}”.")
+            raise Refused("noted_already", note=after)
         changed_scopes = [scope]
         if before is not None:
             changed_scopes = [each for each, entries in self.entries.items() if before in entries]
@@ -154,18 +153,19 @@ def find_entry(text: str, *lists: Sequence[str]) -> str:
     """
     text = text.strip()
     if not text:
-        raise Refused("Say which note: give a part of its text that no other note has.")
+        raise Refused("which_note")
     visible = list(dict.fromkeys(chain.from_iterable(lists)))
     if text in visible:
         return text
     matches = _find_matches(text, lists)
     if len(matches) == 1:
         return matches[0]
-    reason = f"{len(matches)} notes contain" if matches else "No note contains"
+    if not visible:
+        raise Refused("no_notes_yet", text=text)
     candidates = "\n".join(f"- {entry}" for entry in matches or visible)
-    if not candidates:
-        candidates = "(there are no notes yet)"
-    raise Refused(f"{reason} “{text}”. The notes are:\n{candidates}")
+    if not matches:
+        raise Refused("no_note_contains", text=text, notes=candidates)
+    raise Refused("several_notes_contain", count=len(matches), text=text, notes=candidates)
 
 
 def _find_matches(text: str, lists: Iterable[Sequence[str]]) -> list[str]:
@@ -188,11 +188,9 @@ def _check_content(content: str) -> str:
     content = content.encode("utf-8", "replace").decode("utf-8")
     content = normalize_newlines(content).replace("\0", "").strip()
     if not content:
-        raise Refused("There is nothing to note: give the text.")
+        raise Refused("nothing_to_note")
     if _SEPARATOR_LINE.search(content):
-        raise Refused(
-            "A note cannot contain a line with § alone: that is what separates the notes."
-        )
+        raise Refused("note_has_separator")
     return content
 
 

@@ -45,7 +45,7 @@ class FolderLock:
                 ) from error
             except OSError as error:
                 raise Refused(
-                    f"The folder {self.folder.name}/ cannot be used ({error.strerror or error})."
+                    "folder_unusable", folder=self.folder.name, reason=error.strerror or error
                 ) from error
             try:
                 yield

@@ -245,7 +245,7 @@ class Notebook:
         limit = self._limits[target]
         longest = max((len(operation.content) for operation in operations), default=0)
         if longest > limit:
-            raise Refused(f"That is too long: {longest:,} characters, over its limit of {limit:,}.")
+            raise Refused("note_too_long", chars=longest, limit=limit)
         reason = explain_suspicion(operations) or author.reason
         return await self.review.put_aside(scope, target, operations, author, reason)
 
@@ -347,7 +347,7 @@ class Notebook:
         if number is not None:
             if (change := await self._notes.find(scopes, number)) is not None:
                 return change
-            raise Refused(f"There is no change {number} here. `/memory history` lists them.")
+            raise Refused("no_such_change", number=number)
         entries = {target: await self.entries(scopes, target) for target in ALL_FILES}
         for change in await self._notes.list_undoable(scopes):
             current = entries[change.target]
@@ -357,7 +357,7 @@ class Notebook:
                 can_undo = change.before not in current
             if can_undo:
                 return change
-        raise Refused("There is nothing to undo.")
+        raise Refused("nothing_to_undo")
 
     async def find_note(
         self, scopes: Scopes, text: str, targets: Iterable[str] = FILES
@@ -566,7 +566,7 @@ def _apply_all(edit: NoteEdit, operations: Sequence[Operation]) -> None:
         except Refused as refusal:
             if len(operations) == 1:
                 raise
-            raise Refused(f"Nothing was changed. Operation {number}: {refusal}") from refusal
+            raise Refused("operation_refused", number=number, reason=refusal) from refusal
 
 
 def _describe(change: NoteChange) -> str:

@@ -26,9 +26,6 @@ from core.text.terms import stop_words
 MAX_MESSAGES = 100_000
 # Copies are searched for with the texts of this many messages, the newest ones.
 MAX_QUOTED_MESSAGES = 2_000
-TOO_COMMON = (
-    "Nearly every text has these words. Name what it is about, or put what was said in quotes."
-)
 # Kinds of copies that always belong to the person who asks, even in a group.
 _OWN_KINDS = ("facts", "jobs", "pending_notes", "updates", "own_quotes")
 # Kinds of copies that are listed for the person, and the kind of their items.
@@ -66,9 +63,7 @@ def fill_list(
     Refused while an index is being rebuilt, and if the query has only very common words.
     """
     if is_stale(connection):
-        raise Refused(
-            "The search index is being rebuilt, so the search could miss something. Try again soon."
-        )
+        raise Refused("index_is_rebuilt")
     erasure_list.is_narrowed = query != SearchQuery(
         text=query.text, scopes=query.scopes, asker=query.asker
     )
@@ -162,7 +157,7 @@ def _find_messages(connection: Connection, query: SearchQuery) -> tuple[SearchPl
     fillers = stop_words() | _FILLER_WORDS
     subject = [word for word in words if word.strip("?!.,").casefold() not in fillers]
     if words and not subject:
-        raise Refused(TOO_COMMON)
+        raise Refused("forget_too_common")
     message_ids = _search(connection, plan, query)
     if not message_ids and len(subject) < len(words) and '"' not in query.text:
         phrase = " ".join(subject)

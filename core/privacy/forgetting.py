@@ -43,11 +43,6 @@ MAX_SHOWN_ITEMS = 8
 ABANDONED_AFTER = timedelta(seconds=30)
 # How long a person waits until the bytes are removed. Maintenance removes the rest afterwards.
 COMPACTION_TIMEOUT_S = 10.0
-LATER = "You don't have to confirm again. I'll try again within a minute."
-UNCLEAR = (
-    "Say what to forget, as you would look for it with /recall: "
-    '`/forget Porto`, `/forget "the blue drawer"`, `/forget ferry before:2026`.'
-)
 _log = structlog.get_logger("forgetting")
 
 
@@ -124,15 +119,13 @@ class Forgetting:
         """
         erasure_list = await self.erasures.begin(token, request)
         if erasure_list is None:
-            raise Refused("That question has expired, so nothing was erased. Ask again.")
+            raise Refused("forget_question_expired")
         try:
             await self._carry_out(erasure_list)
         except Refused as refusal:
-            raise Refused(f"{refusal} {LATER}") from refusal
+            raise Refused("forget_later", reason=refusal) from refusal
         except OSError as error:
-            raise Refused(
-                f"The files of the notes cannot be used ({error.strerror or error}). {LATER}"
-            ) from error
+            raise Refused("forget_files_unusable", reason=error.strerror or error) from error
         unwritable_files = await self._remove_files()
         erasure_list.unwritable_files = (*erasure_list.unwritable_files, *unwritable_files)
         erasure_list.is_clean = await self._compact()
@@ -356,7 +349,7 @@ class Forgetting:
         query = extract_filters(plain_query, moment, ZoneInfo(self.zone)).query
         has_content = query != replace(plain_query, text="")
         if not erasure_list.text.strip() or not has_content:
-            raise Refused(UNCLEAR)
+            raise Refused("forget_unclear")
         matcher = await self.database.read(
             partial(fill_list, erasure_list=erasure_list, query=query)
         )

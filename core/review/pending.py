@@ -73,9 +73,7 @@ class Review:
         # The answer of a turn shows what waits, except in a group, where the owner may not be.
         is_shown = author.call is not None and not scope.is_group
         if not await self.add_pending(note, author.epoch, is_announced=not is_shown):
-            raise Refused(
-                f"Not kept: {reason}, and too many changes wait already (/memory pending)."
-            )
+            raise Refused("too_many_wait", reason=reason)
         if author.is_proposed:
             return (
                 "Proposed: right after this answer, it's compared with what the person typed, and "
@@ -127,9 +125,7 @@ def clean_typed_text(content: str, limit_chars: int, *, has_anyway: bool) -> tup
     or if it's suspicious and the person doesn't insist (`has_anyway`).
     """
     if len(content) > limit_chars:
-        raise Refused(
-            f"That is too long: {len(content):,} characters, over its limit of {limit_chars:,}."
-        )
+        raise Refused("note_too_long", chars=len(content), limit=limit_chars)
     text = guard.clean_text(content)
     if not has_anyway:
         suspicion = guard.find_suspicion(text)

@@ -144,7 +144,7 @@ class Appointments:
             text = reading.text
         elif reading.text:
             time = shorten(when, _PREVIEW_CHARS)
-            raise Refused(f"I understand only part of the time '{time}', but not '{reading.text}'.")
+            raise Refused("time_half_read", time=time, rest=reading.text)
         text = self.clean_text(text)
         if not text:
             raise Refused(_ASK_FOR_QUESTION_TEXT if is_prompt else _ASK_FOR_REMINDER_TEXT)
@@ -154,9 +154,7 @@ class Appointments:
         """Return the text of a job as valid Unicode. Raises Refused if it is too long."""
         text = text.encode("utf-8", "replace").decode("utf-8").replace("\0", "").strip()
         if len(text) > TEXT_CHARS:
-            raise Refused(
-                f"A reminder can have {TEXT_CHARS:,} characters; this one has {len(text):,}."
-            )
+            raise Refused("reminder_too_long", limit=TEXT_CHARS, chars=len(text))
         return text
 
     async def check_schedule(self, schedule: Schedule, job: Job) -> datetime:
@@ -169,7 +167,7 @@ class Appointments:
             await self._check_question_interval(schedule, job.account, now)
         next_at = next_due(schedule, now)
         if next_at is None:
-            raise Refused("That time is in the past. Name a time in the future.")
+            raise Refused("time_is_past")
         return next_at
 
     async def add(
@@ -249,7 +247,7 @@ class Appointments:
         if note.target == JOB_CHANGE:
             return await self._approve_change(note, epoch)
         if note.address is None:
-            raise Refused("I no longer know in which chat to deliver this. Please set it again.")
+            raise Refused("no_chat_known")
         reading = await self.interpret(
             note.operations[0].content, is_prompt=note.target == QUESTION, account=note.account
         )
@@ -271,7 +269,7 @@ class Appointments:
         requester = Requester(scopes=frozenset((note.scope,)), account=note.account, epoch=epoch)
         job = await self.find_changeable(int(operation.path), requester)
         if job.text != operation.old_text:
-            raise Refused(f"Reminder {job.id} has another text now. Reject the change.")
+            raise Refused("reminder_has_other_text", id=job.id)
         action = next(key for key, value in HELD_ACTIONS.items() if value == operation.action)
         return await self.change(action, job.id, frozenset((note.scope,)), note.account, epoch)
 
@@ -307,10 +305,7 @@ class Appointments:
         elif action == "resume" and is_paused:
             next_at = next_due(job.schedule, now)
             if next_at is None:
-                raise Refused(
-                    f"The time of reminder {job.id} passed while it was paused. "
-                    "Remove it and set a new one."
-                )
+                raise Refused("reminder_time_passed", id=job.id)
             await self.jobs.update(
                 job.id, epoch, paused_at=None, pause_reason=None, failures=0, next_at=next_at
             )
@@ -392,7 +387,7 @@ class Appointments:
         next_at = next_due(reading.schedule, now - _GRACE if is_once else now)
         if next_at is None:
             raise Refused(
-                f"{describe(reading.schedule, reading.schedule.zone, now)} is in the past."
+                "next_time_is_past", time=describe(reading.schedule, reading.schedule.zone, now)
             )
         return next_at
 
@@ -402,10 +397,7 @@ class Appointments:
         """Raise Refused if the account may not schedule questions, or not so frequently."""
         min_interval_s = await self.question_interval_s(account)
         if min_interval_s is None:
-            raise Refused(
-                "Only people whom my owner has approved can schedule questions. "
-                "You can set reminders."
-            )
+            raise Refused("questions_need_approval")
         # If a schedule has two times within an hour, they are neighbours among its first three.
         due_times: list[datetime] = []
         next_at = next_due(schedule, now)
@@ -424,7 +416,7 @@ class Appointments:
             return
         next_at = next_due(job.schedule, self.clock.now())
         if next_at is None:
-            raise Refused(f"The time of reminder {job.id} is past. Set a new one.")
+            raise Refused("reminder_time_is_past", id=job.id)
         await self.jobs.reschedule(job.id, job.schedule, next_at, epoch)
 
     async def _run_now(self, job: Job, epoch: ErasureEpoch | None, *, is_owner: bool) -> None:
@@ -434,12 +426,9 @@ class Appointments:
         the owner's.
         """
         if job.is_prompt and not is_owner:
-            raise Refused(
-                "Only my owner can run a scheduled question early. "
-                "You can just ask me the question."
-            )
+            raise Refused("question_by_owner")
         if job.paused_at is not None:
-            raise Refused(f"Reminder {job.id} is paused. Resume it first.")
+            raise Refused("reminder_is_paused", id=job.id)
         next_at = self.clock.now().replace(microsecond=0)
         await self.jobs.update(job.id, epoch, next_at=next_at)
 
@@ -454,12 +443,10 @@ class Appointments:
         job = await self.jobs.find(job_id, requester.scopes)
         is_over = job is not None and job.ended_at is not None and not include_ended
         if job is None or not job.text or is_over:
-            raise Refused(f"There is no reminder {job_id} here.")
+            raise Refused("no_such_reminder", id=job_id)
         by = requester.account
         if by is not None and job.scope.is_group and job.account != by:
-            raise Refused(
-                "In a group, only my owner and the person who set a reminder can change it."
-            )
+            raise Refused("reminder_of_others")
         return job
 
 

@@ -71,7 +71,7 @@ class JobChanges:
         """
         job = await self.appointments.find_changeable(job_id, requester, include_ended=True)
         if job.is_prompt:
-            raise Refused(f"{job.id} is a question to me. You can just ask me again.")
+            raise Refused("is_a_question", id=job.id)
         until = snooze.at or _same_time_tomorrow(job, self.appointments.clock.now())
         if _is_recurring(job):
             return await self._snooze_copy(job, until, requester, origin)
@@ -86,17 +86,12 @@ class JobChanges:
         """
         job = await self.appointments.find_changeable(job_id, requester)
         if not _is_recurring(job):
-            raise Refused(
-                f"Reminder {job.id} is due only once. `/cron remove {job.id}` removes it."
-            )
+            raise Refused("due_once", id=job.id)
         if job.next_at is None:
-            raise Refused(f"Reminder {job.id} has no next time.")
+            raise Refused("no_next_time", id=job.id)
         following = next_due(job.schedule, job.next_at)
         if following is None:
-            raise Refused(
-                f"Reminder {job.id} has no time after the next one. "
-                f"`/cron remove {job.id}` removes it."
-            )
+            raise Refused("no_time_after_next", id=job.id)
         await self.appointments.jobs.update(job.id, requester.epoch, next_at=following)
         self.appointments.on_change()
         moment_text = self._format(job, job.next_at)
@@ -126,9 +121,7 @@ class JobChanges:
         job = await self._find_recurring(job_id, requester)
         moments = self.appointments.list_next_moments(job, count)
         if len(moments) < count:
-            raise Refused(
-                f"Reminder {job.id} ends before that. `/cron end {job.id} never` removes its end."
-            )
+            raise Refused("ends_before", id=job.id)
         return await self._end_at(job, moments[-1], requester)
 
     async def end(self, job_id: int, words: str, requester: Requester) -> Job:
@@ -142,24 +135,16 @@ class JobChanges:
         now = self.appointments.clock.now()
         last = await asyncio.to_thread(read_end, words, now, load_zone(job.schedule.zone))
         if last is None:
-            raise Refused(
-                f"I don't understand when to end. Write it like `/cron end {job.id} 31 December`, "
-                f"or `/cron end {job.id} never`."
-            )
+            raise Refused("end_not_understood", id=job.id)
         return await self._end_at(job, last, requester)
 
     async def _find_recurring(self, job_id: int, requester: Requester) -> Job:
         """Return a recurring job. Raises Refused if it has a single time, or can't have an end."""
         job = await self.appointments.find_changeable(job_id, requester)
         if not _is_recurring(job):
-            raise Refused(
-                f"Reminder {job.id} is due only once. `/cron remove {job.id}` removes it."
-            )
+            raise Refused("due_once", id=job.id)
         if not job.schedule.recurrences:
-            raise Refused(
-                f"Reminder {job.id} is the cron line '{job.schedule.cron}', which can't have an "
-                f"end. `/cron remove {job.id}` removes it."
-            )
+            raise Refused("cron_line_has_no_end", id=job.id, line=job.schedule.cron)
         return job
 
     async def _end_at(self, job: Job, last: datetime | None, requester: Requester) -> Job:
@@ -167,9 +152,7 @@ class JobChanges:
         now = self.appointments.clock.now()
         next_at = next_due(schedule, now)
         if next_at is None:
-            raise Refused(
-                f"Reminder {job.id} isn't due before that. `/cron remove {job.id}` removes it."
-            )
+            raise Refused("not_due_before", id=job.id)
         if job.next_at is not None and job.next_at > next_at and next_due(schedule, job.next_at):
             # The next time was skipped.
             next_at = job.next_at

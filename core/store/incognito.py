@@ -188,7 +188,7 @@ class IncognitoRegistry:
         """
         conversation = self.find_by_session(session.parent_id or 0)
         if conversation is None:
-            raise StaleReadError("The conversation has ended in the meantime.")
+            raise StaleReadError("conversation_ended")
         messages = [
             replace(message, sent_blocks=sent_blocks.get(message.id, message.sent_blocks))
             for message in conversation.messages

@@ -262,10 +262,8 @@ class Jobs:
         statement = f"SELECT COUNT(*) AS count {_FROM_OPEN_JOBS}"
         count = connection.execute(statement, values).fetchone()["count"]
         if count >= self._max_jobs:
-            kind = f"{count} reminders"
-        else:
-            kind = f"{self._max_prompts} scheduled questions"
-        return Refused(f"You have {kind}, which is the maximum. Remove one first.")
+            return Refused("too_many_reminders", count=count)
+        return Refused("too_many_questions", count=self._max_prompts)
 
     async def find_by_origin(self, origin: str, scope: Scope) -> Job | None:
         """Return the job that was created by the command with this key, or None."""
@@ -399,13 +397,9 @@ def _check_scope(connection: Connection, target: Address, scope: Scope) -> None:
     """Raise Refused unless `target` has this scope."""
     actual = _find_scope(connection, target)
     if actual is None:
-        raise Refused(
-            f"No one has written to me at {target.key} yet, so I can't schedule anything there."
-        )
+        raise Refused("chat_unknown", chat=target.key)
     if actual.key != rows.clean(scope.key):
-        raise Refused(
-            f"I can't deliver this at {target.key}, because other people could read it there."
-        )
+        raise Refused("chat_has_readers", chat=target.key)
 
 
 def _find_scope(connection: Connection, target: Address) -> Scope | None:

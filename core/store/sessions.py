@@ -596,7 +596,7 @@ def create_session(connection: Connection, session: Session, ending: EndReason =
     """
     parent = None if session.parent_id is None else _load_session(connection, session.parent_id)
     if ending == "compression" and parent is not None and parent.end is not None:
-        raise StaleReadError("The conversation has ended in the meantime.")
+        raise StaleReadError("conversation_ended")
     if session.end is None:
         _end_open(connection, session.address, ending, session.started_at)
     values = {

@@ -271,14 +271,6 @@ MODEL_LIMITS = ("answers", "input_tokens", "output_tokens", "money", "tokens")
 """The limits that stop model calls."""
 NEAR_SHARE = 0.8
 """A limit is reported as nearly reached when at least this share of it is used."""
-_LIMIT_REACHED = (
-    "Today's limit for {whose} is reached ({used}). It resets at midnight ({zone}). "
-    "Everything else still works, such as `/recall` and `/memory`."
-)
-_OWNER_LINE_REACHED = (
-    "Your line for today is reached ({used}). `/usage more` allows the same amount again today; "
-    "otherwise I go on at midnight ({zone}). Commands and reminders work meanwhile."
-)
 RAISE_OWNER_LINE = "/usage more"
 """The command that raises the owner's line for the day, as it's stored."""
 OWNER_CHECK_INTERVAL = timedelta(minutes=1)
@@ -587,10 +579,9 @@ class UsageLog:
         """Return the error for a limit that is reached."""
         used = budget.format_usage(name)
         if budget.is_owner_line:
-            text = _OWNER_LINE_REACHED.format(used=used, zone=self._zone.key)
-            return LimitReached(text, can_be_raised=True)
-        whose = "this group" if budget.scope.is_group else "you"
-        return LimitReached(_LIMIT_REACHED.format(whose=whose, used=used, zone=self._zone.key))
+            return LimitReached("owner_line", can_be_raised=True, used=used, zone=self._zone.key)
+        key = "group_limit" if budget.scope.is_group else "person_limit"
+        return LimitReached(key, used=used, zone=self._zone.key)
 
     def _start_of_day(self, at: datetime) -> datetime:
         """Return the beginning of the day, in the zone of the log."""

@@ -259,9 +259,7 @@ def check_epoch(connection: Connection, epoch: ErasureEpoch | None) -> None:
     if epoch is None or epoch_number(connection) == epoch.number:
         return
     if _has_conflict(connection, epoch):
-        raise StaleReadError(
-            "Something was forgotten in the meantime, so this was not saved. Ask again."
-        )
+        raise StaleReadError("forgotten_meanwhile")
 
 
 def epoch_number(connection: Connection) -> int:

@@ -54,7 +54,7 @@ def calendar_tool(
 
     async def run(arguments: _Arguments, context: ToolContext) -> str:
         if context.scope.is_group or not await is_owner(context):
-            raise Refused("Only the owner may use the calendar, in a direct chat.")
+            raise Refused("calendar_owner_only")
         zone = ZoneInfo(await zone_of(context))
         start = _parse_time(arguments.start, zone)
         if arguments.action == "add":

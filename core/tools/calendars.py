@@ -81,7 +81,7 @@ class Calendars:
         Raises Refused if the span is longer than `MAX_DAYS`.
         """
         if end - start > timedelta(days=MAX_DAYS):
-            raise Refused(f"A span of time can have {MAX_DAYS} days at most.")
+            raise Refused("calendar_span", days=MAX_DAYS)
         names = list(self.sources)
         results = await asyncio.gather(
             *(self._list_source(name, start, end, zone) for name in names), return_exceptions=True

@@ -14,7 +14,7 @@ from functools import cache, lru_cache
 from importlib.resources import files
 from typing import Any
 
-from core.errors import MnemeError, StoreLostError
+from core.errors import MnemeError, StoreLostError, load_sentences
 from core.guard.guard import inspect_name
 from core.markup.markdown import escape
 from core.store.mailbox import DeadItem, OutboxCounts
@@ -80,7 +80,15 @@ class Texts:
         if not isinstance(template, str):
             return str(error)
         values: Mapping[str, object] = getattr(error, "values", {})
-        return template.format(**values)
+        return template.format(**{name: self._word_value(value) for name, value in values.items()})
+
+    def _word_value(self, value: object) -> object:
+        """Return a value of an error for a sentence in this language: an error or a number."""
+        if isinstance(value, MnemeError):
+            return self.word(value)
+        if isinstance(value, int) and self.language != _ENGLISH:
+            return _Number(value, self)
+        return value
 
     # --- Numbers and plurals ---
 
@@ -241,12 +249,29 @@ class Texts:
         return "; ".join(clauses)
 
 
+class _Number(int):
+    """A number in a sentence. ``{chars:,}`` has the separators of the language."""
+
+    def __new__(cls, number: int, texts: Texts) -> _Number:
+        self = super().__new__(cls, number)
+        self._texts = texts
+        return self
+
+    _texts: Texts
+
+    def __format__(self, spec: str) -> str:
+        if spec == ",":
+            return self._texts.format_number(int(self))
+        return format(int(self), spec)
+
+
 @cache
 def load_catalog(language: str) -> Mapping[str, Any]:
     """Return the texts of a language by their keys. English fills the gaps."""
     path = files("gateway.texts").joinpath(f"{language}.toml")
     if language == _ENGLISH:
-        return tomllib.loads(path.read_text("utf-8"))
+        # The log and the model read the English sentences of errors, so they stand in core.
+        return {**tomllib.loads(path.read_text("utf-8")), "errors": load_sentences()}
     english = load_catalog(_ENGLISH)
     if not path.is_file():
         return english

@@ -403,7 +403,7 @@ class Facts:
         """
         text = " ".join(content.split())
         if not text:
-            raise Refused("Say what the correct fact is. A fact cannot be empty.")
+            raise Refused("fact_is_empty")
 
         def reword(fact: Fact) -> Fact:
             """Return the fact with the new words, or unchanged if a person wrote the same words."""

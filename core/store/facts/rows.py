@@ -211,7 +211,7 @@ def update_fact(
     """
     values = fact_values(connection, new)
     if new.is_open and list_facts(connection, SELECT_SAME_WORDS, values):
-        raise Refused("Another fact already says that.")
+        raise Refused("fact_exists")
     connection.execute(_UPDATE_FACT, values)
     if (new.content, new.attribute) != (old.content, old.attribute):
         index_fact(connection, new.id)

@@ -222,7 +222,7 @@ class Files:
             if content is not None:
                 _store_content(connection, content, parts)
             if not connection.execute(_INSERT_FILE, _file_values(connection, file)).rowcount:
-                raise StaleReadError("The message was erased in the meantime.")
+                raise StaleReadError("message_erased")
             if content is not None and content.width is not None:
                 _drop_shared_description(connection, content.hash)
             return _load_of_message(connection, file.address, [file.external_id], file.position)[0]

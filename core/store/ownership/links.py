@@ -20,7 +20,6 @@ from core.store.ownership import people
 from core.store.ownership.people import generate_code, normalize_code
 from core.store.rows import Connection, Values
 from core.store.sqlite.database import Database
-from core.text.normalize import language_data
 from core.types import Account, Address, Scope
 
 
@@ -95,8 +94,6 @@ _GIVE_ACCESS = (
 )
 """Cancels an earlier removal of an account, and closes its pending request for access."""
 
-REFUSALS = language_data("links", "core.store.ownership")
-
 
 class Links:
     """Offers, claims and confirmations of links in state.db."""
@@ -152,15 +149,13 @@ class Links:
             _refuse_owner(connection, by.account)
             row = connection.execute(_SELECT_LINK, values).fetchone()
             if row is None or row["joined_at"] is not None:
-                raise Refused(REFUSALS["wrong_code"])
+                raise Refused("link_wrong_code")
             if row["claimed"] not in (None, by.account.key):
-                raise Refused(REFUSALS["wrong_code"])
+                raise Refused("link_wrong_code")
             offering = rows.read_account(row)
             _refuse_owner(connection, offering)
             if by.account in [other.account for other in _list_accounts(connection, offering)]:
-                raise Refused(
-                    "This code belongs to your own account or to one that is already linked to it."
-                )
+                raise Refused("link_own_code")
             connection.execute(_SET_CLAIM, values)
             return _load_link(connection, values)
 
@@ -168,7 +163,7 @@ class Links:
         try:
             return await self._database.write(store_claim)
         except Refused as refusal:
-            if str(refusal) == REFUSALS["wrong_code"]:
+            if refusal.key == "link_wrong_code":
                 self._wrong_codes.setdefault(by.account, []).append(now)
             raise
 
@@ -181,7 +176,7 @@ class Links:
             else:
                 del self._wrong_codes[guesser]
         if len(self._wrong_codes.get(account, ())) >= MAX_WRONG_CODES:
-            raise Refused(REFUSALS["guesses"])
+            raise Refused("link_guesses")
 
     async def confirm(self, digest: str, account: Account, now: datetime) -> Link:
         """Record the confirmation of the claiming account or, after that, of the offering account.
@@ -199,11 +194,11 @@ class Links:
             row = connection.execute(_SELECT_LINK, values).fetchone()
             claiming = None if row is None else rows.parse_account(row["claimed"])
             if claiming is None:
-                raise Refused(REFUSALS["no_link"])
+                raise Refused("link_expired")
             offering = rows.read_account(row)
             is_second_confirmation = account == offering and row["agreed_at"] is not None
             if not is_second_confirmation and account != claiming:
-                raise Refused(REFUSALS["no_link"])
+                raise Refused("link_expired")
             has_both_confirmations = row["joined_at"] is not None or row["token"] is not None
             if not has_both_confirmations:
                 _refuse_owner(connection, offering)
@@ -306,7 +301,7 @@ def _link_values(digest: str, now: datetime) -> dict[str, object]:
 
 def _refuse_owner(connection: Connection, account: Account) -> None:
     if people.is_owner_account(connection, account):
-        raise Refused(REFUSALS["owners"])
+        raise Refused("link_owners")
 
 
 def _list_accounts(connection: Connection, account: Account) -> list[NamedAccount]:

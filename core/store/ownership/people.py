@@ -670,9 +670,7 @@ class EpochGuard:
         deadline = loop.time() + VIEW_TIMEOUT_S
         while (view := await self._database.read_inline(load)) is None:
             if loop.time() > deadline:
-                raise StoreError(
-                    "I am still forgetting something here. Ask again in a few minutes."
-                )
+                raise StoreError("still_forgetting")
             await asyncio.sleep(VIEW_POLL_INTERVAL_S)
 
         if self._last_epoch_number not in (None, view.epoch.number):

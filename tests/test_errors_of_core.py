@@ -1,0 +1,99 @@
+"""The keys of errors: each that core raises has a sentence, whose placeholders are its values."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+from string import Formatter
+
+import pytest
+
+from core.errors import LimitReached, MnemeError, Refused, StoreError, load_sentences
+from gateway.texts.catalog import ENGLISH, LANGUAGES, Texts, load_catalog
+
+ROOT = Path(__file__).parent.parent
+# Arguments of errors that aren't values of the sentence.
+SETTINGS = {
+    "can_be_raised",
+    "is_missing",
+    "is_permanent",
+    "is_retryable",
+    "is_uncertain",
+    "is_unreachable",
+    "retry_after_s",
+    "status",
+    "words",
+}
+
+
+def list_keyed_errors() -> Iterator[tuple[str, str, set[str]]]:
+    """Yield the place, the key and the names of the values of each error with a key."""
+    for path in sorted((ROOT / "core").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
+                continue
+            is_error = node.func.id.endswith(("Error", "Refused", "LimitReached"))
+            message = node.args[0] if is_error and node.args else None
+            key = message.value if isinstance(message, ast.Constant) else None
+            if isinstance(key, str) and " " not in key and node.func.id != "ModelFailure":
+                names = {keyword.arg or "" for keyword in node.keywords}
+                yield f"{path.relative_to(ROOT)}:{node.lineno}", key, names - SETTINGS
+
+
+def placeholders(sentence: str) -> set[str]:
+    return {name for _, name, _, _ in Formatter().parse(sentence) if name is not None}
+
+
+def test_each_key_that_core_raises_has_a_sentence_with_its_values() -> None:
+    errors = [error for error in list_keyed_errors() if "_" in error[1]]
+    assert len(errors) > 60
+    for place, key, names in errors:
+        assert key in load_sentences(), place
+        assert placeholders(load_sentences()[key]) == names, place
+
+
+def test_each_sentence_is_raised_somewhere() -> None:
+    code = "".join(path.read_text("utf-8") for path in (ROOT / "core").rglob("*.py"))
+    assert [key for key in load_sentences() if f'"{key}"' not in code] == []
+
+
+@pytest.mark.parametrize("language", [name for name in LANGUAGES if name != "en"])
+def test_sentences_of_a_language_have_the_placeholders_of_the_english_ones(language: str) -> None:
+    for key, sentence in load_catalog(language)["errors"].items():
+        assert placeholders(sentence) == placeholders(load_sentences()[key]), key
+
+
+def test_an_error_with_a_key_reads_as_english_and_is_worded_from_its_values() -> None:
+    error = Refused("reminder_too_long", limit=2000, chars=12345)
+    sentence = "A reminder can have 2,000 characters; this one has 12,345."
+    assert str(error) == sentence
+    assert ENGLISH.word(error) == sentence
+    assert "12.345" in Texts("de").word(error)
+
+
+def test_an_error_in_an_error_is_worded_too() -> None:
+    error = Refused("operation_refused", number=2, reason=Refused("nothing_to_note"))
+    assert str(error) == (
+        "Nothing was changed. Operation 2: There is nothing to note: give the text."
+    )
+    assert ENGLISH.word(error) == str(error)
+
+
+def test_an_error_with_a_sentence_stays_as_it_is() -> None:
+    assert str(MnemeError("state.db has {braces}.")) == "state.db has {braces}."
+    assert ENGLISH.word(StoreError("state.db is full.")) == "state.db is full."
+
+
+def test_secrets_in_values_are_masked_except_in_refusals() -> None:
+    secret = "sk-ant-api03-abcdefghijklmnopqrstuvwxyz0123456789"
+    error = MnemeError("not_a_calendar_file", reason=secret)
+    assert secret not in str(error)
+    assert secret not in ENGLISH.word(error)
+    assert secret in ENGLISH.word(Refused("not_a_calendar_file", reason=secret))
+
+
+def test_a_limit_says_whose_it_is() -> None:
+    error = LimitReached("group_limit", used="9 of 9 answers", zone="UTC")
+    assert str(error).startswith("Today's limit for this group is reached (9 of 9 answers).")
+    assert not error.is_retryable
