@@ -67,7 +67,7 @@ async def set_reminders(
                 reading, target, scope, account=context.account, origin=origin
             )
         except Refused as refusal:
-            problems.append(str(refusal))
+            problems.append(texts.word(refusal))
             break
         set_count += 1
     report = texts.CALENDAR_SET.format(count=texts.format_count(set_count, "reminder"))

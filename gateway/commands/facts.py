@@ -385,7 +385,7 @@ class FactCommands:
             try:
                 receipt = await self._services.forgetting.erase(token, context.erasure_request)
             except Refused as refusal:
-                return Answer(text=str(refusal), has_erased_data=True)
+                return Answer(text=texts.word(refusal), has_erased_data=True)
             is_owner = is_owner_alone(context)
             copies = await describe_copies(self._services, is_owner=is_owner)
             report = render_receipt(texts, receipt, copies)

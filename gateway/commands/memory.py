@@ -185,7 +185,7 @@ class MemoryCommands:
         if operation.action != "add" and (context.is_member or not target):
             # Find out which file has the note, and who wrote the note.
             targets = [target] if target else FILES
-            with _escape_refusals():
+            with _escape_refusals(context.texts):
                 target, _, change = await self._notebook.find_note(
                     context.scopes, operation.old_text, targets
                 )
@@ -201,7 +201,7 @@ class MemoryCommands:
         elif context.is_member:
             sender_name = context.inbound.sender.name
             operations = quote_operations(sender_name, context.account, operations)
-        with _escape_refusals():
+        with _escape_refusals(context.texts):
             report = await self._notebook.apply(
                 context.scope, context.scopes, target, operations, author
             )
@@ -253,7 +253,7 @@ class MemoryCommands:
         if not context.can_change(None if is_approved else note.account):
             raise Refused(texts.OWNER_DECIDES)
         if is_approved:
-            with _escape_refusals():
+            with _escape_refusals(context.texts):
                 report = await self._approve(note, context)
             if self._is_lookup(note):
                 return Answer(text="", asks_again=_pass_on(report, context))
@@ -343,7 +343,7 @@ class MemoryCommands:
         if number is not None:
             change = await self._notebook.find_change(context.scopes, number)
             text = change.after or ""
-        with _escape_refusals():
+        with _escape_refusals(context.texts):
             entry = await self._notebook.pin(context.scopes, text, is_pinned=is_pinned)
         template = texts.NOTE_PINNED if is_pinned else texts.NOTE_UNPINNED
         return Answer(text=template.format(note=escape(entry)))
@@ -364,7 +364,7 @@ class MemoryCommands:
         if change.skill:
             report = await self._services.skills.undo(change, context.author)
             return Answer(text=escape(report))
-        with _escape_refusals():
+        with _escape_refusals(context.texts):
             report = await self._notebook.undo(
                 change, context.scope, context.scopes, context.author
             )
@@ -391,7 +391,7 @@ class MemoryCommands:
     async def _explain(self, text: str, context: CommandContext) -> Answer:
         """Say which change a note comes from, and which message led to that change."""
         texts = context.texts
-        with _escape_refusals():
+        with _escape_refusals(context.texts):
             _, entry, change = await self._notebook.find_note(context.scopes, text)
         if change is None:
             unknown = f"“{escape(entry)}” is in the file. I don't know who wrote it."
@@ -485,12 +485,12 @@ def _complete_replacement(operation: Operation, entries: Sequence[str]) -> Opera
 
 
 @contextmanager
-def _escape_refusals() -> Iterator[None]:
-    """Escape the text of a Refused error that is raised inside, because it may quote notes."""
+def _escape_refusals(texts: Texts) -> Iterator[None]:
+    """Word and escape a Refused error that is raised inside, because it may quote notes."""
     try:
         yield
     except Refused as refusal:
-        raise Refused(_escape_lines(str(refusal))) from refusal
+        raise Refused(_escape_lines(texts.word(refusal))) from refusal
 
 
 def _escape_lines(text: str) -> str:

@@ -44,7 +44,7 @@ class ForgetCommands:
                 copies = await describe_copies(self._services, is_owner=is_owner_alone(context))
                 text = render_receipt(texts, receipt, copies)
             except Refused as refusal:
-                text = str(refusal)
+                text = texts.word(refusal)
             return Answer(text=text, has_erased_data=True)
 
         erasure_list = await self._forgetting.prepare(command.arguments, request)

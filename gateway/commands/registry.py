@@ -404,7 +404,7 @@ class CommandRegistry:
         try:
             answer = await self._run(command, context)
         except Refused as refusal:
-            answer = Answer(text=str(refusal))
+            answer = Answer(text=context.texts.word(refusal))
         if context.session.is_incognito:
             # Buttons would be stored, and their commands may contain words of the conversation.
             answer = replace(answer, text=f"{INCOGNITO_BADGE}\n\n{answer.text}", buttons=())

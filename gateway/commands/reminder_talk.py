@@ -97,7 +97,7 @@ class ReminderTalk:
         try:
             return await self._carry_out(step, context)
         except Refused as refusal:
-            return self._build(escape(str(refusal)), (), (), context)
+            return self._build(escape(context.texts.word(refusal)), (), (), context)
 
     # --- Commands ---
 

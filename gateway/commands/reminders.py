@@ -78,7 +78,7 @@ class ReminderCommands:
             try:
                 report = await self._change("remove", number, "", context)
             except Refused as refusal:
-                lines.append(escape(str(refusal)))
+                lines.append(escape(context.texts.word(refusal)))
             else:
                 lines.append(report.text)
         return Answer(text="\n".join(lines))
