@@ -16,10 +16,21 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Literal
 
+# The environment variables for the language of a shell. The first that is set decides.
+LANGUAGE_VARIABLES = ("LC_ALL", "LC_MESSAGES", "LANG")
 System = Literal["linux", "macos", "other"]
 PS_TIMEOUT_S = 10.0
 # The largest file that a process with limits may write.
 MAX_FILE_BYTES = 64 * 2**20
+
+
+def find_shell_language(environment: Mapping[str, str]) -> str:
+    """Return the language of a shell from LC_ALL, LC_MESSAGES or LANG, such as ``de_DE``, or ""."""
+    for name in LANGUAGE_VARIABLES:
+        if environment.get(name):
+            code = re.split("[.@]", environment[name])[0]
+            return "" if code in ("C", "POSIX") else code
+    return ""
 
 
 def find_system(platform: str = sys.platform) -> System:

@@ -86,9 +86,11 @@ class Access:
 
     async def set_language(self, inbound: Inbound, judgement: Judgement) -> Inbound:
         """Return an event with the language of its answer."""
+        if not self._languages.is_loaded:
+            await self._languages.load()
         codes = self._languages.codes
-        language = codes.get(judgement.scope.key) or codes.get(inbound.account.key)
-        if language is None:
+        language = codes.get(judgement.scope.key) or codes.get(inbound.account.key) or "en"
+        if inbound.language and inbound.account.key not in codes:
             language = await self._languages.choose(inbound, judgement.scope)
         return replace(inbound, language=language)
 

@@ -67,6 +67,7 @@ from gateway.commands.export import ExportCommands
 from gateway.commands.facts import FactCommands
 from gateway.commands.files import FileCommands
 from gateway.commands.instructions import InstructionCommands
+from gateway.commands.language import LanguageCommands
 from gateway.commands.memory import MemoryCommands
 from gateway.commands.models import ModelCommands
 from gateway.commands.privacy import ForgetCommands
@@ -264,6 +265,7 @@ async def build_message_path(
         ForgetCommands(services),
         reminders,
         TimeCommands(services),
+        LanguageCommands(services),
         AgendaCommands(services),
         AccountCommands(services),
         StatusCommands(services, memory),
@@ -590,19 +592,17 @@ def _build_turns(
     tasks: asyncio.TaskGroup,
 ) -> tuple[Admission, TurnDispatcher]:
     """Build the classes that admit events and answer them."""
-    settings = services.settings
     clock = services.clock
-    inbox = services.inbox
     rates = RateLimiter(
-        settings.limits, clock, agent.model.check_limits, is_free=agent.model.is_free
+        services.settings.limits, clock, agent.model.check_limits, is_free=agent.model.is_free
     )
-    queues = ConversationQueues(rates.acquire_turn, inbox.is_incognito)
+    queues = ConversationQueues(rates.acquire_turn, services.inbox.is_incognito)
     batches = BatchRunner(access, queues, delivery, adapters)
     failures = Failures(
         agent, commands, delivery, adapters, tasks, batches.begin, batches.retry_stale_reads
     )
     runner = TurnRunner(agent, commands, delivery, queues, batches, failures, rates)
-    turns = TurnDispatcher(runner, queues, batches, failures, agent.sessions, inbox, tasks)
+    turns = TurnDispatcher(runner, queues, batches, failures, agent.sessions, services.inbox, tasks)
     admission = Admission(access, commands, delivery, turns, failures, rates, clock)
     return admission, turns
 

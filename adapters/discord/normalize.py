@@ -203,6 +203,7 @@ def from_interaction(
             sent_at=interaction.created_at,
             reply_to=reply_to,
             is_interaction=True,
+            language=str(interaction.locale),
         )
 
     name = str(data["name"])
@@ -223,6 +224,7 @@ def from_interaction(
         command=Command(name=name, arguments=arguments),
         reply_to=reply_to,
         is_interaction=True,
+        language=str(interaction.locale),
     )
 
 

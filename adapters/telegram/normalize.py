@@ -32,6 +32,8 @@ from core.markup.markdown import utf16_length
 from core.types import Address, Attachment, Command, Inbound, Origin, Quote, Scope, Sender
 
 PLATFORM = "telegram"
+# A language code such as "zh-hans" isn't longer than this.
+MAX_LANGUAGE_CHARS = 35
 # The users that Telegram shows as senders for anonymous group admins, for posts in the name of a
 # channel, and for Telegram's own messages.
 ANONYMOUS_USER_IDS = frozenset({1087968824, 136817688, 777000})
@@ -127,6 +129,7 @@ def _convert_message(message: Message, me: User, *, is_edit: bool) -> Inbound | 
         origin=_origin_of(message),
         link_base=_link_base_of(message.chat, address),
         group_id=message.media_group_id,
+        language=_language_of(message.from_user),
     )
 
 
@@ -189,6 +192,7 @@ def _convert_press(query: CallbackQuery, now: datetime) -> Inbound | None:
         sent_at=sent_at,
         is_direct=message.chat.type == Chat.PRIVATE,
         reply_to=str(message.message_id),
+        language=_language_of(query.from_user),
     )
 
 
@@ -215,7 +219,13 @@ def _convert_reaction(change: MessageReactionUpdated) -> Inbound | None:
         message_id=str(change.message_id),
         sent_at=change.date,
         is_direct=change.chat.type == Chat.PRIVATE,
+        language=_language_of(change.user),
     )
+
+
+def _language_of(user: User | None) -> str:
+    """Return the language code of a person's app, such as ``de``, or ""."""
+    return (user.language_code or "")[:MAX_LANGUAGE_CHARS] if user else ""
 
 
 def _address_of(message: MaybeInaccessibleMessage) -> Address:

@@ -19,6 +19,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from adapters.terminal.pipe import TerminalPipe
+from config.operating_system import LANGUAGE_VARIABLES, find_shell_language
+from config.settings import select_variables
 from core.errors import StoreError
 from core.ports import Autocompleter, Clock, InboundSink, Reply
 from core.text.normalize import language_data
@@ -153,6 +155,7 @@ def make_inbound(text: str, clock: Clock) -> Inbound:
         sent_at=clock.now(),
         is_direct=True,
         command=command,
+        language=find_shell_language(select_variables(LANGUAGE_VARIABLES)),
     )
 
 

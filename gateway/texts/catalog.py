@@ -293,6 +293,13 @@ def load_texts(code: str) -> Texts:
     return Texts(match_language(code) or _ENGLISH)
 
 
+@cache
+def list_languages() -> tuple[str, ...]:
+    """Return the languages that have a file, in the order of `LANGUAGES`."""
+    folder = files("gateway.texts")
+    return tuple(code for code in LANGUAGES if folder.joinpath(f"{code}.toml").is_file())
+
+
 def match_language(code: str) -> str | None:
     """Return the language of a code such as ``de-AT``, ``pt_PT`` or ``zh-hans``, or None."""
     main = code.replace("_", "-").split("-")[0].lower()

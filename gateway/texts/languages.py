@@ -19,35 +19,26 @@ class Languages:
         self._preferences = preferences
         # The languages by the keys of accounts and groups, as far as they are known.
         self.codes: dict[str, str] = {}
-        self._is_loaded = False
+        self.is_loaded = False
 
     async def load(self) -> None:
         """Load the languages. Until then, people get the language that their platform reports."""
-        if not self._is_loaded:
-            self.codes = await self._preferences.list_languages()
-            self._is_loaded = True
+        self.codes = await self._preferences.list_languages()
+        self.is_loaded = True
 
     async def choose(self, inbound: Inbound, scope: Scope) -> str:
-        """Return the language of the answer to an event. Remember a language that is new here.
+        """Return the language of the answer to an event whose platform reports a language.
 
-        English isn't stored, because it's the default.
+        The language is remembered. English isn't stored, because it's the default.
         """
-        if inbound.address.platform == "cron":
-            # A scheduled question. The scheduler has set the language of its author.
-            return inbound.language or "en"
-        await self.load()
-        account = inbound.account
-        language = self.codes.get(account.key)
-        if language is None:
-            language = match_language(inbound.language) or "en"
-            if inbound.sender.is_anonymous:
-                return self.codes.get(scope.key, language)
+        language = match_language(inbound.language) or "en"
+        key = inbound.account.key
+        is_scheduled = inbound.address.platform == "cron"
+        if not is_scheduled and not inbound.sender.is_anonymous:
+            language = self.codes.setdefault(key, language)
             if language != "en":
-                await self._preferences.save_language(account.key, language)
-            self.codes[account.key] = language
-        if scope.is_group:
-            return self.codes.get(scope.key, language)
-        return language
+                await self._preferences.save_language(key, language)
+        return self.codes.get(scope.key, language)
 
     async def save(self, key: str, language: str) -> None:
         """Store the language of an account or a group, by its key."""

@@ -1,0 +1,72 @@
+"""/language: shows and sets the language of a person or a group."""
+
+from __future__ import annotations
+
+from core.errors import Refused
+from core.types import Answer, Command
+from gateway.commands.registry import CommandContext, load_specs, make_button
+from gateway.services import Services
+from gateway.texts.catalog import LANGUAGES, list_languages, load_texts, match_language
+
+
+class LanguageCommands:
+    specs = load_specs("language")
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
+
+    async def run(self, command: Command, context: CommandContext) -> Answer:
+        """Show the languages with a button for each, or set one.
+
+        In a group, only the owner sets the language. Raises Refused if there is no such language.
+        """
+        texts = context.texts
+        word = command.arguments.strip()
+        if not word:
+            return self._show(context)
+        language = _find_language(word)
+        if language is None:
+            names = texts.join_list([LANGUAGES[code] for code in list_languages()])
+            raise Refused(texts.LANGUAGE_UNKNOWN.format(languages=names))
+        if context.is_member:
+            raise Refused(texts.LANGUAGE_BY_OWNER)
+        await self._save(language, context)
+        texts = load_texts(language)
+        return Answer(text=texts.LANGUAGE_SET.format(language=LANGUAGES[language]))
+
+    def _show(self, context: CommandContext) -> Answer:
+        texts = context.texts
+        text = texts.LANGUAGE_SHOWN.format(language=LANGUAGES[texts.language])
+        if context.is_member:
+            return Answer(text=text)
+        buttons = [
+            make_button(LANGUAGES[code], "language", code)
+            for code in list_languages()
+            if code != texts.language
+        ]
+        return Answer(text=text, buttons=tuple(buttons))
+
+    async def _save(self, language: str, context: CommandContext) -> None:
+        """Store the language of the group, or of all accounts of the person."""
+        languages = self._services.languages
+        if context.scope.is_group:
+            await languages.save(context.scope.key, language)
+            return
+        linked_accounts = await self._services.links.list_accounts(context.account)
+        keys = {context.account.key, *(entry.account.key for entry in linked_accounts)}
+        for key in sorted(keys):
+            await languages.save(key, language)
+
+
+def _find_language(word: str) -> str | None:
+    """Return the language that a person names: by its own name, its English name, or its code."""
+    name = word.casefold()
+    for code in list_languages():
+        if name in (code.casefold(), LANGUAGES[code].casefold()):
+            return code
+    by_name = load_texts("en").table("LANGUAGE_NAMES")
+    for code in list_languages():
+        if name == by_name[code].casefold():
+            return code
+    found = match_language(word) if len(word) in (2, 5) else None
+    return found if found in list_languages() else None

@@ -1,0 +1,69 @@
+"""/language shows and sets the language of a person or a group."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from core.types import Account, Address, Scope
+from tests.fixtures.gateway_harness import GatewayHarness, open_gateway
+
+pytestmark = pytest.mark.usefixtures("at_once")
+
+ANA = Account(platform="telegram", user_id="7")
+GROUP = Scope.group("telegram", "-5")
+
+
+def language_of(harness: GatewayHarness, account: Account) -> str:
+    return harness.services.languages.of_account(account).language
+
+
+async def say_in_group(harness: GatewayHarness, text: str, who: str) -> str:
+    reply = await harness.say(
+        text,
+        who,
+        address=Address(platform="telegram", chat_id="-5"),
+        scope=GROUP,
+        is_direct=False,
+    )
+    return reply.text
+
+
+async def test_the_language_of_the_platform_is_kept_from_the_first_contact_on(home: Path) -> None:
+    async with open_gateway(home) as harness:
+        await harness.say("/status", "7", language="de-AT")
+        assert language_of(harness, ANA) == "de"
+        await harness.say("/status", "7", language="fr")
+        assert language_of(harness, ANA) == "de"
+    async with open_gateway(home) as harness:
+        await harness.services.languages.load()
+        assert language_of(harness, ANA) == "de"
+
+
+async def test_a_language_that_is_not_among_the_ten_is_english(home: Path) -> None:
+    async with open_gateway(home) as harness:
+        reply = await harness.say("/language", "7", language="nl")
+        assert "I write in English here" in reply.text
+        assert language_of(harness, ANA) == "en"
+
+
+async def test_a_language_is_chosen_by_its_name_and_counts_after_a_restart(home: Path) -> None:
+    async with open_gateway(home) as harness:
+        await harness.say("/status", "7", language="de")
+        reply = await harness.say("/language english", "7", language="de")
+        assert "I write in English" in reply.text
+        unknown = await harness.say("/language Klingon", "7")
+        assert "I don't know that language" in unknown.text
+        assert "English" in unknown.text
+    async with open_gateway(home) as harness:
+        reply = await harness.say("/language", "7", language="de", message_id="later")
+
+
+async def test_in_a_group_only_the_owner_sets_the_language(home: Path) -> None:
+    async with open_gateway(home, options='rooms = ["telegram:-5"]') as harness:
+        refusal = await say_in_group(harness, "/language English", "7")
+        assert "only my owner" in refusal
+        assert GROUP.key not in harness.services.languages.codes
+        await say_in_group(harness, "/language English", "42")
+        assert harness.services.languages.codes[GROUP.key] == "en"
