@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from core.dates.mentions import month_number
+from core.facts.clauses import choose_languages, has_marker
 from core.facts.patterns import claim_pattern
 from core.facts.wording import (
     FIGURE,
@@ -29,6 +30,9 @@ QUESTION_SHARE = 0.6
 """If a statement contains at least this share of a question's words, the question asks for the
 statement and doesn't assert it."""
 _QUESTION_ENDS = ("?", "？", "吗", "か")
+# The word lists of closeness.toml for what isn't so, and those that a statement of it may have.
+_DENIALS = ("untrue", "rejection")
+_STATED_DENIALS = (*_DENIALS, "denial", "avoidance", "past")
 _SPEAKER_NAMES = frozenset({ME, "the writer", "i", "user", "the user"})
 _RELATIONS = "|".join(relation_words())
 # The relation at the start of "'s sister lives in Rome" or "my sister lives in Rome", but not in
@@ -103,6 +107,8 @@ class _Clause:
     shared_terms: int
     # Whether the clause asks for the statement.
     is_question: bool
+    # The clause with those right before and after it, which may say that it isn't so.
+    surroundings: str
 
 
 def is_asserted(statement: Statement, text: str) -> bool:
@@ -119,8 +125,20 @@ def is_asserted(statement: Statement, text: str) -> bool:
     most_shared = max(clause.shared_terms for clause in clauses)
     best = [clause for clause in clauses if clause.shared_terms == most_shared]
     return any(
-        not clause.is_question and _clause_asserts(clause.text, statement) for clause in best
+        not clause.is_question
+        and _clause_asserts(clause.text, statement)
+        and not _turns_round(clause.surroundings, statement.content)
+        for clause in best
     )
+
+
+def _turns_round(text: str, content: str) -> bool:
+    """Whether a text says that a statement isn't so: "… is false", "I forgot to …"."""
+    languages = choose_languages(text)
+    if not any(has_marker(text, name, languages) for name in _DENIALS):
+        return False
+    languages = choose_languages(content)
+    return not any(has_marker(content, name, languages) for name in _STATED_DENIALS)
 
 
 def _split_clauses(sentence: str, statement: Statement) -> list[_Clause]:
@@ -140,7 +158,10 @@ def _split_clauses(sentence: str, statement: Statement) -> list[_Clause]:
         terms = frozenset(word_terms(part))
         shared_terms = sum(statement.text.mentions(term) for term in terms)
         asks = is_question and number == len(parts) and shared_terms >= QUESTION_SHARE * len(terms)
-        clauses.append(_Clause(part, shared_terms, asks))
+        surroundings = ", ".join(parts[max(0, number - 2) : number + 1])
+        if number <= 2:
+            surroundings = sentence.removesuffix(without_no) + surroundings
+        clauses.append(_Clause(part, shared_terms, asks, surroundings))
     return clauses
 
 

@@ -152,6 +152,7 @@ class Marker(Enum):
     NAMING = "naming"
     JOKE = "joke"
     REJECTION = "rejection"
+    UNTRUE = "untrue"
     RELATIVE = "relative"
     RELATIVE_OBJECT = "relative_object"
     OTHER_SUBJECT = "other_subject"

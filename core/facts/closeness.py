@@ -241,7 +241,8 @@ def _dropped_markers(alignment: Alignment, source: Source, used: Sequence[Clause
         dropped |= {Marker.JOKE}
     noted = markers_of(alignment.note.clauses)
     reasons = {marker.value for marker in dropped - noted}
-    if _is_rejected(sentence, used) and noted.isdisjoint({Marker.REJECTION, Marker.DENIAL}):
+    denials = {Marker.REJECTION, Marker.UNTRUE, Marker.DENIAL, Marker.AVOIDANCE, Marker.PAST}
+    if _is_rejected(sentence, used) and noted.isdisjoint(denials):
         reasons.add("denial")
     if sentence.is_question and used and used[-1] is sentence.clauses[-1]:
         reasons.add("question")
@@ -254,8 +255,13 @@ def _is_mostly_typed(alignment: Alignment) -> bool:
 
 
 def _is_rejected(sentence: SplitSentence, used: Sequence[Clause]) -> bool:
-    """Whether a used clause, or the clause before it, denies or refuses: "I deny that …"."""
+    """Whether a used clause, or the clause before it, denies or refuses: "I deny that …".
+
+    The clause behind it may, too: "…, that's a lie".
+    """
     if Marker.REJECTION in markers_of(used):
+        return True
+    if Marker.UNTRUE in markers_of(_with_neighbours(sentence, used)):
         return True
     return any(
         clause in used and Marker.REJECTION in before.markers
