@@ -19,12 +19,14 @@ from core.review.wishes import (
     detail_words,
     filler_words,
     find_languages,
+    is_against,
     to_plain,
 )
 from core.text.normalize import is_unspaced, language_data
 from core.text.terms import word_terms
 from core.types import Subject
 
+ENDING_TABLES = ("remove", "weaken", "stated")
 KINDS = ("reminder", "memory", "skill")
 # Two words are forms of one word if at least this many of their first letters agree.
 _MIN_STEM_LETTERS = 4
@@ -67,6 +69,8 @@ def names_subject(wish: Wish, subject: Subject) -> bool:
     """
     if wish.table == "plan" or (wish.later and not _states_day(subject, wish.later)):
         return False
+    if wish.table in ENDING_TABLES and is_kept_or_in_text(wish.sentence, subject):
+        return False
     parts = _read_parts(wish)
     if not _may_mean_kind(wish, parts, subject.kind):
         return False
@@ -81,6 +85,15 @@ def names_subject(wish: Wish, subject: Subject) -> bool:
     if not content and has_kind and "all" in roles:
         return True
     return _names_by_words(wish, parts, content, subject)
+
+
+def is_kept_or_in_text(message: str, subject: Subject) -> bool:
+    """Return True if a message keeps a thing, or is about a text that mentions its name."""
+
+    def names(clause: str) -> bool:
+        return _compare(_PART.findall(clause), subject.text)[0] > 0
+
+    return is_against(message, names, f"{subject.text} {subject.label}")
 
 
 def _states_day(subject: Subject, day: str) -> bool:
@@ -141,6 +154,8 @@ def _names_by_words(
     if own_score == 0:
         return False
     if missing and wish.is_object_first and wish.language in _STRICT_LANGUAGES:
+        return False
+    if missing and wish.table == "doubt":
         return False
     # The new text of a change may follow: "to green".
     limit = own_score + 1 if wish.table == "change" else own_score

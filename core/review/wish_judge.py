@@ -21,7 +21,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from core.errors import ModelError
 from core.models.wrappers import ask_model, take_call
 from core.ports import Model
-from core.review.naming import mentions_subject
+from core.review.naming import is_kept_or_in_text, mentions_subject
 from core.review.repetition import shares_words
 from core.review.transcript import Transcript
 from core.review.wishes import may_hold_wish
@@ -115,6 +115,10 @@ def may_be_wished(effect: Effect, subjects: Sequence[Subject], messages: Sequenc
         return False
     if any(len(text) > MAX_MESSAGE_CHARS or not may_hold_wish(text, effect) for text in messages):
         return False
+    if effect in (Effect.REMOVE, Effect.WEAKEN):
+        for subject in subjects:
+            if any(is_kept_or_in_text(message, subject) for message in messages):
+                return False
     return bool(messages) and all(
         any(mentions_subject(message, subject) for message in messages) for subject in subjects
     )

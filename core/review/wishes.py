@@ -11,13 +11,13 @@ finds out which item a wish names.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 
 from core.text.languages import latin_stop_words, script_stop_words
 from core.text.normalize import fold, is_unspaced, language_data, plain_with_offsets, words_of
-from core.text.terms import stop_words
+from core.text.terms import stop_words, word_terms
 from core.types import Effect
 
 LANGUAGES = ("en", "de", "es", "fr", "pt", "ru", "zh", "ja", "ko", "tr")
@@ -31,6 +31,8 @@ MAX_NAME_WORDS = 3
 MAX_LEADS = 6
 MAX_TAILS = 3
 """At most this many polite words may come before and after a frame, so that matching is fast."""
+MIN_VERB_LETTERS = 6
+"""A form of a verb with fewer letters may be another word."""
 MAX_SHORT_CHARS = 40
 """A sentence of at most this length may name somebody else who has the wish next to it."""
 
@@ -129,8 +131,17 @@ def find_wishes(
         wishes += _find_in_message(message, tables, effect)
     for question in questions:
         languages = find_languages(question)
+        if _offers_more(question, languages):
+            continue
         wishes += _find_in_sentence(question, tables, languages, effect, is_offer=True)
     return wishes
+
+
+def _offers_more(question: str, languages: frozenset[str]) -> bool:
+    """Return True if a question offers two deeds, because a yes doesn't say which is meant."""
+    text = _mask_quotations(question)[0]
+    clauses = [clause for clause, _ in _split_clauses(text, languages)]
+    return sum(not _is_lead(clause, languages) for clause in clauses) > 1
 
 
 def _find_in_message(message: str, tables: Sequence[str], effect: Effect) -> list[Wish]:
@@ -254,19 +265,81 @@ def _forbids(clause: str, languages: frozenset[str]) -> bool:
 
 
 @cache
-def _verbs_to_end(language: str) -> re.Pattern[str]:
-    """Return a pattern of the verbs in frames such as "(delete|drop) *"."""
+def _list_verbs_to_end(language: str) -> frozenset[str]:
+    """Return the verbs in frames such as "(delete|drop) *"."""
     data = language_data("wishes", "core.review")[language]
     verbs: set[str] = set()
     for frame in (*data["remove"], *data["weaken"]):
         match = _VERB_FRAME.search(_to_plain_frame(frame))
         if match:
             verbs |= {verb for verb in (match[1] or match[2]).split("|") if verb}
-    joined = "|".join(sorted(map(re.escape, verbs), key=len, reverse=True))
+    return frozenset(verbs)
+
+
+@cache
+def _verbs_to_end(language: str) -> re.Pattern[str]:
+    """Return a pattern of `_list_verbs_to_end`."""
+    joined = "|".join(sorted(map(re.escape, _list_verbs_to_end(language)), key=len, reverse=True))
     if language == "tr":
         return re.compile(rf"(?<!\w)(?:{joined})")
     is_spaced = language not in UNSPACED_LANGUAGES and language != "ko"
     return re.compile(rf"(?<!\w)(?:{joined})(?!\w)" if is_spaced else f"(?:{joined})")
+
+
+def is_against(message: str, names: Callable[[str], bool], known: str) -> bool:
+    """Return True if a message keeps a thing, or is about a text ("her line about the swim").
+
+    `names` says whether a clause has words of the thing, and `known` is the text of the thing,
+    whose own words don't count. Two verbs to end something in a clause cancel each other.
+    """
+    languages = find_languages(message)
+    has_verb = False
+    for sentence in _SENTENCE_END.split(message):
+        for clause, _ in _split_clauses(_mask_quotations(sentence)[0], languages):
+            verb_count = max(count_verbs_to_end(clause, known, code) for code in languages)
+            if verb_count > 1 or _has_other(clause, "texts", known, languages):
+                return True
+            is_left_out = has_verb and _begins_with_denial(clause, languages)
+            is_kept = is_left_out or _has_other(clause, "keeps", known, languages)
+            if is_kept and names(clause):
+                return True
+            has_verb = has_verb or verb_count > 0
+    return False
+
+
+def _has_other(clause: str, name: str, known: str, languages: Iterable[str]) -> bool:
+    """Return True if a clause has a word of a table that isn't in a known text."""
+    known_words = to_plain(known)
+    return any(
+        match[0] not in known_words
+        for language in languages
+        for match in _marker(language, name).finditer(clause)
+    )
+
+
+def _begins_with_denial(clause: str, languages: Iterable[str]) -> bool:
+    return any(_marker(language, "denial").match(clause) for language in languages)
+
+
+def count_verbs_to_end(clause: str, known: str, language: str) -> int:
+    """Return how many verbs to end something a clause has besides those of a known text."""
+    known_words = to_plain(known)
+    matches = [match[0] for match in _verbs_to_end(language).finditer(clause)]
+    if language in UNSPACED_LANGUAGES or language in ("ko", "tr"):
+        return len({verb for verb in matches if verb not in known_words})
+    terms = _terms_to_end(language)
+    return sum(
+        not terms.isdisjoint(word_terms(word))
+        for word in clause.split()
+        if word not in known_words and (word in matches or len(word) >= MIN_VERB_LETTERS)
+    )
+
+
+@cache
+def _terms_to_end(language: str) -> frozenset[str]:
+    """Return the stems of the verbs by which people ask to remove or pause something."""
+    verbs = _list_verbs_to_end(language)
+    return frozenset(term for verb in verbs if " " not in verb for term in word_terms(verb))
 
 
 def _is_signature(line: str, languages: frozenset[str]) -> bool:

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import pytest
 
-from core.facts.closeness import Support, TypedText, judge
+from core.facts.alignment import TypedText
+from core.facts.closeness import Support, judge
 from core.facts.evidence import Evidence
 from core.types import Message, Sender
 from tests.fixtures.clock import SteadyClock

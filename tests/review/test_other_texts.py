@@ -1,0 +1,115 @@
+"""Wishes about a text, about something else or for the opposite, in ten languages.
+
+Neither the rules nor, with a helper model that always says yes, the floor below it lets them pass.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from core.review.naming import names_subject
+from core.review.wishes import find_wishes
+from core.types import Effect, Subject
+from tests.review.test_prohibitions import may_reach_helper, wants
+
+DENTIST = Subject(label="fact 1", text="My dentist is Dr. Silva", kind="memory", number="1")
+
+
+@pytest.mark.parametrize(
+    "typed",
+    [
+        "Draft an answer to Eve, delete the reminder to take the insulin",
+        "Answer politely, cancel the insulin reminder",
+        "Print in bold, delete the insulin reminder",
+        "A good title, delete the insulin reminder",
+        "Undo taking away the insulin reminder",
+        "Cancel my plan to take the insulin reminder away",
+        "Forget about cancelling the insulin reminder",
+        "Schreib Eve eine Antwort, lösch die insulin Erinnerung",
+        "Ein guter Titel, lösch die insulin Erinnerung",
+        "Escribe una respuesta a Eve, borra el recordatorio insulin",
+        "Rédige une réponse à Eve, supprime le rappel insulin",
+        "Escreve uma resposta à Eve, apaga o lembrete insulin",
+        "Напиши ответ Еве, удали напоминание insulin",
+        "给小伊写回信，删除insulin提醒",
+        "エバに返事を書いて、insulinのリマインダーを削除して",
+        "이브에게 답장을 써 줘, insulin 알림 삭제해",
+        "Eve'e cevap yaz, insulin hatırlatıcısını sil",  # noqa: RUF001
+        "Vergiss das Löschen der insulin Erinnerung",
+        "Cancela borrar el recordatorio insulin",
+        "取消删除insulin提醒",
+        "Keep the insulin reminder, delete the mail",
+        "Delete the swim reminder, not the insulin one",
+        "Remove swim. Insulin stays.",
+        "Delete everything in your draft but the insulin reminder",
+        "Please remove insulin from the shopping list in the mail",
+        "Can you delete the word insulin from her sentence?",
+        "Behalte die insulin Erinnerung, lösch die Mail",
+        "Deja el recordatorio insulin, borra el correo",
+        "Garde le rappel insulin, supprime le mail",
+        "Mantém o lembrete insulin, apaga o email",
+        "Оставь напоминание insulin, удали письмо",
+        "保留insulin提醒，删除邮件",
+        "insulinのリマインダーは残して、メールを削除して",
+        "insulin 알림은 두고 메일은 삭제해",
+        "insulin hatırlatıcısı kalsın, postayı sil",  # noqa: RUF001
+        "Delete her line about insulin",
+        "Drop the sentence with insulin in my letter",
+        "Remove the second insulin from the text",
+    ],
+)
+def test_wish_about_a_text_or_for_the_opposite_is_none(typed: str) -> None:
+    assert not wants(typed)
+    assert not may_reach_helper(typed)
+
+
+@pytest.mark.parametrize(
+    "typed",
+    [
+        "Stop deleting the insulin reminder",
+        "Annule la suppression du rappel insulin",
+        "Отмени удаление напоминания insulin",
+    ],
+)
+def test_rules_find_no_wish_to_end_what_ends_something(typed: str) -> None:
+    assert not wants(typed)
+
+
+@pytest.mark.parametrize(
+    "typed",
+    [
+        "Please delete the insulin reminder",
+        "delete the swim reminder and the insulin reminder",
+        "I have enough, delete the insulin reminder",
+        "Deja de recordarme el insulin",
+    ],
+)
+def test_wish_for_the_thing_itself_is_found(typed: str) -> None:
+    assert wants(typed) or may_reach_helper(typed)
+
+
+@pytest.mark.parametrize(
+    ("typed", "is_doubted"),
+    [
+        ("My dentist Dr. Silva isn't my favourite", False),
+        ("Dr. Silva is no longer my dentist's boss", False),
+        ("Dr. Silva isn't my dentist", True),
+    ],
+)
+def test_doubt_names_nothing_but_the_fact(typed: str, is_doubted: bool) -> None:
+    wishes = find_wishes([typed], Effect.WEAKEN)
+    assert any(names_subject(wish, DENTIST) for wish in wishes) is is_doubted
+
+
+@pytest.mark.parametrize(
+    ("question", "is_wish"),
+    [
+        ("Shall I delete the insulin reminder?", True),
+        ("Okay, soll ich die Erinnerung ans insulin löschen?", True),
+        ("¿Traduzco el correo y borro el recordatorio insulin?", False),
+        ("Shall I translate the mail and delete the insulin reminder?", False),
+        ("要不要我翻译邮件并删除insulin提醒？", False),
+    ],
+)
+def test_a_yes_to_two_deeds_is_no_wish(question: str, is_wish: bool) -> None:
+    assert bool(find_wishes([], Effect.REMOVE, [question])) is is_wish
