@@ -67,9 +67,7 @@ def names_subject(wish: Wish, subject: Subject) -> bool:
     A wish to plan something new names nothing that exists. A wish for a later day isn't for now,
     unless the day belongs to the thing, as in "cancel the dentist on Friday".
     """
-    if wish.table == "plan" or (wish.later and not _states_day(subject, wish.later)):
-        return False
-    if wish.table in ENDING_TABLES and is_kept_or_in_text(wish.sentence, subject):
+    if not _is_for_now(wish, subject):
         return False
     parts = _read_parts(wish)
     if not _may_mean_kind(wish, parts, subject.kind):
@@ -85,6 +83,13 @@ def names_subject(wish: Wish, subject: Subject) -> bool:
     if not content and has_kind and "all" in roles:
         return True
     return _names_by_words(wish, parts, content, subject)
+
+
+def _is_for_now(wish: Wish, subject: Subject) -> bool:
+    """Return True if a wish is for a thing that exists, for now, and not for a text."""
+    if wish.table == "plan" or (wish.later and not _states_day(subject, wish.later)):
+        return False
+    return wish.table not in ENDING_TABLES or not is_kept_or_in_text(wish.sentence, subject)
 
 
 def is_kept_or_in_text(message: str, subject: Subject) -> bool:
@@ -153,9 +158,9 @@ def _names_by_words(
     own_score, missing = _compare(content, subject.text)
     if own_score == 0:
         return False
-    if missing and wish.is_object_first and wish.language in _STRICT_LANGUAGES:
-        return False
-    if missing and wish.table == "doubt":
+    is_strict = wish.is_object_first and wish.language in _STRICT_LANGUAGES
+    # Doubt such as "Dr. Silva isn't my favourite" says something else.
+    if missing and (is_strict or wish.table == "doubt"):
         return False
     # The new text of a change may follow: "to green".
     limit = own_score + 1 if wish.table == "change" else own_score
