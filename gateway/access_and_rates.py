@@ -24,7 +24,6 @@ from core.store.ownership.people import AccountAccess, EpochGuard, Pairing, View
 from core.store.ownership.removal import REMOVAL_REASON
 from core.types import Account, Address, BillingScope, Command, Inbound, Scope
 from gateway.services import Services
-from gateway.texts.catalog import ENGLISH as texts
 
 # The name of the platform that scheduled questions come from.
 CRON = "cron"
@@ -196,6 +195,7 @@ class Access:
         if pairing is None:
             return None
         # The notice doesn't contain the code: the stranger has to pass it on.
+        texts = await self._owner_notices.load_texts()
         text = texts.ASKS_TO_BE_LET_IN.format(
             person=texts.format_person(pairing.name, pairing.account), key=pairing.account.key
         )

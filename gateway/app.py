@@ -592,10 +592,8 @@ def _build_turns(
     tasks: asyncio.TaskGroup,
 ) -> tuple[Admission, TurnDispatcher]:
     """Build the classes that admit events and answer them."""
-    clock = services.clock
-    rates = RateLimiter(
-        services.settings.limits, clock, agent.model.check_limits, is_free=agent.model.is_free
-    )
+    limits, clock, model = services.settings.limits, services.clock, agent.model
+    rates = RateLimiter(limits, clock, model.check_limits, is_free=model.is_free)
     queues = ConversationQueues(rates.acquire_turn, services.inbox.is_incognito)
     batches = BatchRunner(access, queues, delivery, adapters)
     failures = Failures(
@@ -697,4 +695,5 @@ def _create_scheduler(
         find_quiet_end=services.find_quiet_end,
         write_brief=BriefWriter(services).write,
         has_model=has_model,
+        languages=services.languages,
     )

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from datetime import datetime, time, timedelta
+from functools import cache
 from zoneinfo import ZoneInfo
 
 from core.dates.schedule import load_zone, resolve_wall_time
@@ -17,7 +18,7 @@ from core.scheduling.due import next_due
 from core.store.jobs import Job
 from core.types import Scope
 from gateway.services import Services
-from gateway.texts.catalog import ENGLISH as texts
+from gateway.texts.catalog import list_languages, load_texts
 
 # A job that is due more often on one day is listed with its first times only.
 MAX_TIMES = 3
@@ -34,17 +35,19 @@ class BriefWriter:
 
     async def write(self, job: Job, scopes: frozenset[Scope]) -> str | None:
         """Return the facts for a brief or a check-in; None for any other job."""
-        if job.text not in (texts.BRIEF_QUESTION, texts.CHECKIN_QUESTION):
+        briefs, checkins = _list_questions("BRIEF_QUESTION"), _list_questions("CHECKIN_QUESTION")
+        if job.text not in briefs | checkins:
             return None
+        texts = self._services.languages.of_scope(job.scope, job.account)
         now = self._services.clock.now()
         zone = load_zone(await self._services.appointments.zone_of(job.account))
         jobs = await self._services.jobs.list_visible(scopes)
         reminders = list_day(jobs, now, zone)
-        is_brief = job.text == texts.BRIEF_QUESTION
+        is_brief = job.text in briefs
         lines: list[str] = []
         if is_brief:
             local = now.astimezone(zone)
-            lines.append(texts.BRIEF_TODAY.format(day=f"{local:%A} {local.day} {local:%B}"))
+            lines.append(texts.BRIEF_TODAY.format(day=texts.format_weekday(local)))
             lines += reminders or [texts.BRIEF_NOTHING]
             lines += await self._list_events(job, zone)
         else:
@@ -65,6 +68,7 @@ class BriefWriter:
         access = await self._services.people.load_access(job.account, job.scope)
         if not access.is_owner:
             return []
+        texts = self._services.languages.of_scope(job.scope, job.account)
         # Imported here because most homes have no calendar.
         from core.tools.agenda import list_today, render_event
 
@@ -76,6 +80,12 @@ class BriefWriter:
         lines = [f"- {escape(render_event(event))}" for event in agenda.events[:MAX_LISTED]]
         heading = [texts.BRIEF_EVENTS] if lines else []
         return [*heading, *lines, *agenda.problems]
+
+
+@cache
+def _list_questions(key: str) -> frozenset[str]:
+    """Return a question in all languages, because its author may have changed the language."""
+    return frozenset(load_texts(language)[key] for language in list_languages())
 
 
 def list_day(jobs: Sequence[Job], now: datetime, zone: ZoneInfo) -> list[str]:

@@ -28,7 +28,7 @@ from gateway.delivery import Delivery
 from gateway.queues import Batch, ReplyState
 from gateway.scheduler import Scheduler
 from gateway.supervisor import contain_adapter_errors
-from gateway.texts.catalog import ENGLISH as texts
+from gateway.texts.catalog import Texts, load_texts
 
 # The answer to a voice note begins with at most this much of what was said.
 MAX_HEADING_CHARS = 600
@@ -74,6 +74,7 @@ class Failures:
         _log.error("a turn failed", incident=incident, address=address.key, exc_info=error)
         is_kept = not self._delivery.inbox.is_incognito(address)
         is_scheduled = isinstance(self._adapters.get(address.platform), Scheduler)
+        texts = load_texts(batch.last.inbound.language)
         text = texts.failure_notice(error, incident, is_kept=is_kept, is_scheduled=is_scheduled)
         await self.answer_instead(batch, Answer(text=text))
 
@@ -176,13 +177,16 @@ class Failures:
             return
         # The reason is shown only in a direct chat.
         reason = f"{error} " if inbound.is_direct else ""
+        texts = load_texts(inbound.language)
         answer = Answer(text=texts.OUTAGE.format(reason=reason))
         with contextlib.suppress(DeliveryError), contain_adapter_errors():
             reply = adapter.reply(inbound.address)
             self._tasks.create_task(self._delivery.send_unstored(inbound, reply, answer))
 
 
-def describe_files(receptions: Sequence[Reception], *, sees_pictures: bool) -> list[str]:
+def describe_files(
+    texts: Texts, receptions: Sequence[Reception], *, sees_pictures: bool
+) -> list[str]:
     """Return a sentence about each file that isn't kept, or that is kept but can't be read."""
     problems = texts.table("FILE_PROBLEMS")
     notes = texts.table("FILE_NOTES")
@@ -205,7 +209,7 @@ def describe_files(receptions: Sequence[Reception], *, sees_pictures: bool) -> l
     return sentences
 
 
-def describe_speech(receptions: Sequence[Reception]) -> str:
+def describe_speech(texts: Texts, receptions: Sequence[Reception]) -> str:
     """Return a line with what was understood of voice notes, or "" if there are none."""
     spoken = [reception for reception in receptions if reception.transcript]
     text = to_single_line(" ".join(reception.transcript for reception in spoken))

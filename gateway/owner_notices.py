@@ -12,6 +12,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING
 
 from config.settings import LimitedResource
+from core.errors import StoreError
 from core.markup.markdown import escape
 from core.notes.notebook import ALL_FILES
 from core.ports import Clock
@@ -31,7 +32,8 @@ from gateway.commands.registry import (
     make_decision_buttons,
 )
 from gateway.supervisor import CONNECTED, OFF
-from gateway.texts.catalog import ENGLISH as texts
+from gateway.texts.catalog import ENGLISH, Texts
+from gateway.texts.languages import Languages
 
 if TYPE_CHECKING:
     from core.facts.extraction import Closing
@@ -56,7 +58,10 @@ class OwnerNotices:
         clock: Clock,
         zone: tzinfo,
         on_change: Callable[[], None],
+        languages: Languages | None = None,
     ) -> None:
+        # Everyone gets English if it's None.
+        self._languages = languages
         self._find_private_chat = find_private_chat
         self._actions = actions
         self._outbox = outbox
@@ -94,25 +99,39 @@ class OwnerNotices:
         if await self._outbox.put(notice):
             self._on_change()
 
+    async def load_texts(self, scope: Scope = LOCAL_SCOPE, excluded_platform: str = "") -> Texts:
+        """Return the texts for a notice to the person of `scope`; see `notify`."""
+        if self._languages is None:
+            return ENGLISH
+        try:
+            chat = await self._find_private_chat(scope, excluded_platform)
+        except StoreError:
+            return ENGLISH
+        return ENGLISH if chat is None else self._languages.of_scope(chat[1])
+
     async def notify_dead_letter(self, platform: str) -> None:
         """Tell the owner that an event couldn't be handled, once a day per platform."""
+        texts = await self.load_texts()
         key = f"dead:{platform}:{self._clock.now():%Y-%m-%d}"
         await self.notify(key, texts.SET_ASIDE.format(platform=platform.title()))
 
     async def notify_retired_model(self, model: str, successor: str) -> None:
         """Tell the owner once that a model's server doesn't have the model, or no longer has it."""
+        texts = await self.load_texts()
         advice = texts.MODEL_SUCCESSOR.format(model=successor) if successor else texts.MODEL_CHOOSE
         text = texts.MODEL_RETIRED.format(model=model, advice=advice)
         await self.notify(f"retired:{model}", text)
 
     async def notify_missed(self, address: Address) -> None:
         """Tell the owner that messages weren't read after an outage, once a day per address."""
+        texts = await self.load_texts()
         key = f"missed:{address.key}:{self._clock.now():%Y-%m-%d}"
         text = texts.MISSED.format(platform=address.platform.title(), address=address.key)
         await self.notify(key, text)
 
     async def notify_memory_problem(self, kind: MemoryNotice, name: str, reason: str) -> None:
         """Tell the owner about a memory provider, once a day per provider and kind."""
+        texts = await self.load_texts()
         text = texts.MEMORY_DOWN if kind == "down" else texts.MEMORY_KEEPS
         key = f"memory-{kind}:{name}:{self._clock.now().date()}"
         await self.notify(key, text.format(name=name, reason=reason))
@@ -122,6 +141,7 @@ class OwnerNotices:
 
         For a group, the owner is told. The owner is told again after raising their own line.
         """
+        texts = await self.load_texts(budget.scope if not budget.is_owner_line else LOCAL_SCOPE)
         day = self._clock.now().astimezone(self._zone).date()
         if budget.is_owner_line:
             text = texts.OWNER_LINE_NEAR.format(used=budget.format_usage(name))
@@ -133,6 +153,7 @@ class OwnerNotices:
 
     async def notify_outage(self, platform: str, state: str) -> None:
         """Tell the owner on another platform that a platform is down, or connected again."""
+        texts = await self.load_texts(excluded_platform=platform)
         if state == CONNECTED:
             text = texts.BACK
         elif state.startswith("given up"):
@@ -156,6 +177,7 @@ class OwnerNotices:
         else:
             recipient = job.scope
             whose = _of_group(job.scope)
+        texts = await self.load_texts(recipient)
         text = texts.JOB_PAUSED.format(number=job.id, room=whose, reason=reason)
         await self.notify(key, text, recipient)
 
@@ -165,6 +187,7 @@ class OwnerNotices:
         A draft in a person's own scope is shown with buttons to decide. Of all other items, only
         the first is announced; further items are announced after the person has decided.
         """
+        texts = await self.load_texts(note.scope)
         if note.is_draft and not note.scope.is_group:
             lines = [texts.DRAFT.format(reason=escape(note.reason)), ""]
             lines += texts.render_changes(note.operations)
@@ -181,6 +204,7 @@ class OwnerNotices:
         there. `change_id` is the number of the change, or None if
         the note wasn't added. The notice has buttons to take the note back, or to decide.
         """
+        texts = await self.load_texts(note.scope)
         key = f"verdict:{note.id}"
         is_local = note.account == TERMINAL
         changes = texts.render_changes(note.operations)
@@ -200,6 +224,7 @@ class OwnerNotices:
 
         The buttons take the change back, or say whether the earlier fact still holds.
         """
+        texts = await self.load_texts(fact.scope)
         values = {"before": escape(fact.content), "after": escape(successor.content)}
         if closing != "plain":
             text = texts.table("FACT_RECEIPTS")[closing].format(**values)
@@ -218,6 +243,7 @@ class OwnerNotices:
         `message_id` is the id of the last reviewed message. If nothing waited before, the list
         replaces the announcement that changes wait.
         """
+        texts = await self.load_texts(notes[0].scope)
         first = notes[0]
         lines = [texts.REVIEW_PROPOSES]
         buttons: list[Button] = []
@@ -235,6 +261,7 @@ class OwnerNotices:
 
     async def warn_about_note(self, scope: Scope, target: str, reason: str, entry: str) -> None:
         """Warn about a suspicious note that someone wrote into the file by hand. The note stays."""
+        texts = await self.load_texts(scope)
         digest = sha256(entry.encode("utf-8", "replace")).hexdigest()
         name = f"{ALL_FILES[target]}{_of_group(scope)}"
         text = texts.NOTE_BY_HAND.format(name=name, reason=reason)
@@ -242,6 +269,7 @@ class OwnerNotices:
 
     async def warn_about_file(self, name: str, reason: str, digest: str) -> None:
         """Warn the owner about one of their own files, once for each content."""
+        texts = await self.load_texts()
         text = texts.OWNER_FILE.format(name=name, reason=reason)
         await self.notify(f"warned:{name}:{digest}", text)
 

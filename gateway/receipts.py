@@ -37,7 +37,7 @@ from gateway.commands.registry import (
 )
 from gateway.commands.time_settings import hint_at_zone
 from gateway.services import Services
-from gateway.texts.catalog import ENGLISH as texts
+from gateway.texts.catalog import Texts, load_texts
 
 QUOTE_CHARS = 80
 # The label of a button quotes this much of a reminder.
@@ -87,6 +87,7 @@ class ReceiptWriter:
         `rows` are the messages of the turn, from its first question on.
         """
         inbound = turn.entries[-1].inbound
+        texts = load_texts(inbound.language)
         if inbound.address.platform == "cron" and is_nothing_new(answer.text):
             # A watch that has nothing to tell isn't delivered, so nothing may stand below it.
             return answer, ()
@@ -97,8 +98,8 @@ class ReceiptWriter:
             is_direct=inbound.is_direct,
             is_owner=turn.is_owner,
         )
-        first_steps = await self._list_first_steps(answer, reader) if self.is_offline else ()
-        answer, actions = await self._add_lines(answer, rows, reader)
+        first_steps = await self._list_first_steps(texts, answer, reader) if self.is_offline else ()
+        answer, actions = await self._add_lines(texts, answer, rows, reader)
         if not first_steps:
             return answer, actions
         steps = assign_button_ids(first_steps)
@@ -107,7 +108,9 @@ class ReceiptWriter:
         answer = replace(answer, text=text, buttons=(*answer.buttons, *steps))
         return answer, (*actions, *make_button_actions(steps, reader.scope, reader.account, now))
 
-    async def _list_first_steps(self, answer: Answer, reader: _Reader) -> Sequence[Button]:
+    async def _list_first_steps(
+        self, texts: Texts, answer: Answer, reader: _Reader
+    ) -> Sequence[Button]:
         """Return things to try for a newcomer, if the answer says that there is no model.
 
         The greeting of a terminal lists them.
@@ -121,26 +124,31 @@ class ReceiptWriter:
         return make_first_steps(texts)
 
     async def _add_lines(
-        self, answer: Answer, rows: Sequence[Message], reader: _Reader, judged_id: int = 0
+        self,
+        texts: Texts,
+        answer: Answer,
+        rows: Sequence[Message],
+        reader: _Reader,
+        judged_id: int = 0,
     ) -> tuple[Answer, Sequence[ButtonAction]]:
         """Return an answer with receipts and questions for a reader, and its buttons' actions.
 
         `judged_id` is the id of a note that was proposed and now waits for approval.
         """
-        answer, file_buttons = await self._add_files(answer, rows, reader.scopes)
-        receipts = await self.list_receipts(rows, reader.scopes)
+        answer, file_buttons = await self._add_files(texts, answer, rows, reader.scopes)
+        receipts = await self.list_receipts(texts, rows, reader.scopes)
         pending = await self._list_pending(rows, reader.scopes, judged_id)
-        lines = await self._render_receipts(receipts, reader)
+        lines = await self._render_receipts(texts, receipts, reader)
         buttons = [*file_buttons, *(item.undo for item in receipts if item.undo is not None)]
-        choices = await self._list_choices(rows, reader)
+        choices = await self._list_choices(texts, rows, reader)
         if choices:
             lines.append(texts.ASK_WHICH_TIME)
             buttons += choices
         for note in pending:
-            lines.append(_render_pending(note))
+            lines.append(_render_pending(texts, note))
             if not note.scope.is_group or reader.is_owner:
                 buttons += make_decision_buttons(note)
-        lines += _list_sources(rows)
+        lines += _list_sources(texts, rows)
         if any(_is_over_budget(row) for row in rows):
             lines.append(texts.TURN_BUDGET_SPENT)
         if not lines and not buttons:
@@ -154,7 +162,7 @@ class ReceiptWriter:
         return replace(answer, text=text, buttons=(*answer.buttons, *labelled_buttons)), actions
 
     async def _add_files(
-        self, answer: Answer, rows: Sequence[Message], scopes: frozenset[Scope]
+        self, texts: Texts, answer: Answer, rows: Sequence[Message], scopes: frozenset[Scope]
     ) -> tuple[Answer, list[Button]]:
         """Add the files that the model sends. Return the buttons of those that wait for a tap."""
         files: list[File] = []
@@ -169,7 +177,9 @@ class ReceiptWriter:
                 files.append(file)
         return replace(answer, files=(*answer.files, *files)), buttons
 
-    async def _render_receipts(self, receipts: Sequence[Receipt], reader: _Reader) -> list[str]:
+    async def _render_receipts(
+        self, texts: Texts, receipts: Sequence[Receipt], reader: _Reader
+    ) -> list[str]:
         """Return the line of the receipts, and once for each person the zone of new jobs."""
         if not receipts:
             return []
@@ -182,21 +192,21 @@ class ReceiptWriter:
         return lines
 
     async def list_receipts(
-        self, rows: Sequence[Message], scopes: frozenset[Scope]
+        self, texts: Texts, rows: Sequence[Message], scopes: frozenset[Scope]
     ) -> list[Receipt]:
         """Return a receipt for each change that the tools of a turn made and that still exists."""
         since = _find_start(rows)
         if since is None:
             return []
         ids = {row.id for row in rows if row.role == "user"}
-        receipts = await self._list_note_receipts(ids, since, scopes)
-        receipts += await self._list_fact_receipts(ids, since, scopes)
-        receipts += await self._list_job_receipts(rows, ids, since, scopes)
-        receipts += _list_event_receipts(rows)
-        receipts += self._list_mcp_receipts(rows)
-        return receipts + _list_other_receipts(rows)
+        receipts = await self._list_note_receipts(texts, ids, since, scopes)
+        receipts += await self._list_fact_receipts(texts, ids, since, scopes)
+        receipts += await self._list_job_receipts(texts, rows, ids, since, scopes)
+        receipts += _list_event_receipts(texts, rows)
+        receipts += self._list_mcp_receipts(texts, rows)
+        return receipts + _list_other_receipts(texts, rows)
 
-    def _list_mcp_receipts(self, rows: Sequence[Message]) -> list[Receipt]:
+    def _list_mcp_receipts(self, texts: Texts, rows: Sequence[Message]) -> list[Receipt]:
         """Return a receipt for each tool of an MCP server that was called and may change things.
 
         MCP has no way to take a call back.
@@ -211,7 +221,7 @@ class ReceiptWriter:
         return [Receipt(texts.RECEIPT_MCP.format(tool=escape(name))) for name in names]
 
     async def _list_note_receipts(
-        self, ids: set[int], since: datetime, scopes: frozenset[Scope]
+        self, texts: Texts, ids: set[int], since: datetime, scopes: frozenset[Scope]
     ) -> list[Receipt]:
         """Return a receipt for each change of a note or skill, unless the change was undone."""
         changes = await self.services.notes.list_changes(scopes, MAX_CHANGES)
@@ -231,11 +241,11 @@ class ReceiptWriter:
                 skills.add(change.skill[0])
             label = texts.RECEIPT_UNDO.format(what=f"{change.id}")
             button = make_button(label, "memory", f"undo {change.id}")
-            receipts.append(Receipt(_render_change(change), button))
+            receipts.append(Receipt(_render_change(texts, change), button))
         return receipts
 
     async def _list_fact_receipts(
-        self, ids: set[int], since: datetime, scopes: frozenset[Scope]
+        self, texts: Texts, ids: set[int], since: datetime, scopes: frozenset[Scope]
     ) -> list[Receipt]:
         """Return a receipt for each changed fact."""
         receipts: dict[int, Receipt] = {}
@@ -253,21 +263,26 @@ class ReceiptWriter:
         return list(receipts.values())
 
     async def _list_job_receipts(
-        self, rows: Sequence[Message], ids: set[int], since: datetime, scopes: frozenset[Scope]
+        self,
+        texts: Texts,
+        rows: Sequence[Message],
+        ids: set[int],
+        since: datetime,
+        scopes: frozenset[Scope],
     ) -> list[Receipt]:
         """Return a receipt for each reminder that the turn set, removed, paused or resumed."""
         receipts: list[Receipt] = []
         for job in await self.services.jobs.list_visible(scopes):
             if _is_set_by(job, ids):
-                receipts.append(self._render_job(job, "add", f"remove {job.id}"))
+                receipts.append(self._render_job(texts, job, "add", f"remove {job.id}"))
         for action, job_id in _list_job_changes(rows):
             changed_job = await self.services.jobs.find(job_id, scopes)
             if changed_job is not None and _has_changed(changed_job, action, since):
                 undo = _UNDO_OF_JOB_ACTIONS[action]
-                receipts.append(self._render_job(changed_job, action, f"{undo} {job_id}"))
+                receipts.append(self._render_job(texts, changed_job, action, f"{undo} {job_id}"))
         return receipts
 
-    def _render_job(self, job: Job, action: str, undo: str) -> Receipt:
+    def _render_job(self, texts: Texts, job: Job, action: str, undo: str) -> Receipt:
         text = texts.table("RECEIPT_JOBS")[action].format(
             number=job.id,
             time=self.services.appointments.describe_time(job, is_full=False),
@@ -276,7 +291,9 @@ class ReceiptWriter:
         label = texts.RECEIPT_UNDO.format(what=f"/cron {undo}")
         return Receipt(text, make_button(label, "cron", undo), is_new_job=action == "add")
 
-    async def _list_choices(self, rows: Sequence[Message], reader: _Reader) -> list[Button]:
+    async def _list_choices(
+        self, texts: Texts, rows: Sequence[Message], reader: _Reader
+    ) -> list[Button]:
         """Return a button for each time among which the person must choose for a reminder.
 
         A reminder that the model set after all, with the right time, needs no choice.
@@ -331,13 +348,14 @@ class ReceiptWriter:
         the change, or None if the note waits for approval. Returns False if the turn has no answer
         yet.
         """
+        texts = self.services.languages.of_scope(note.scope)
         rows = await self._find_turn(note)
         if rows and not _has_answer(rows):
             # A restart interrupted the turn. Its answer will have the receipt or the question.
             return False
         edit = None
         if rows:
-            edit = await self._edit_answer(note, rows, judged_id=0 if change_id else note.id)
+            edit = await self._edit_answer(texts, note, rows, judged_id=0 if change_id else note.id)
         if edit is None:
             await self.services.owner_notices.notify_verdict(note, change_id)
             return True
@@ -362,7 +380,7 @@ class ReceiptWriter:
         return ()
 
     async def _edit_answer(
-        self, note: PendingNote, rows: Sequence[Message], judged_id: int
+        self, texts: Texts, note: PendingNote, rows: Sequence[Message], judged_id: int
     ) -> tuple[OutboxItem, Sequence[ButtonAction]] | None:
         """Return an outbox item that edits the answer of a turn, or None if it can't be edited."""
         assert note.account is not None
@@ -376,7 +394,7 @@ class ReceiptWriter:
         answer = Answer(text="\n\n".join(paragraphs))
         scopes = frozenset((note.scope,))
         reader = _Reader(scope=note.scope, scopes=scopes, account=note.account)
-        answer, actions = await self._add_lines(answer, rows, reader, judged_id)
+        answer, actions = await self._add_lines(texts, answer, rows, reader, judged_id)
         item = OutboxItem(
             key=f"verdict:{note.id}",
             kind="notice",
@@ -421,7 +439,7 @@ def _find_start(rows: Sequence[Message]) -> datetime | None:
     return next((row.created_at for row in rows if row.role == "assistant"), None)
 
 
-def _list_sources(rows: Sequence[Message]) -> list[str]:
+def _list_sources(texts: Texts, rows: Sequence[Message]) -> list[str]:
     """Return a line with the web pages that were read in a turn, or no line."""
     results = [row.text for row in rows if row.role == "tool" and row.tool_name == "web_fetch"]
     if not results:
@@ -511,7 +529,7 @@ def _list_done_ids(rows: Sequence[Message]) -> set[str]:
     }
 
 
-def _list_event_receipts(rows: Sequence[Message]) -> list[Receipt]:
+def _list_event_receipts(texts: Texts, rows: Sequence[Message]) -> list[Receipt]:
     """Return a receipt for each event that the model added to a calendar."""
     results = [row.text for row in rows if row.role == "tool" and row.tool_name == "calendar"]
     if not results:
@@ -528,7 +546,7 @@ def _list_event_receipts(rows: Sequence[Message]) -> list[Receipt]:
     return receipts
 
 
-def _list_other_receipts(rows: Sequence[Message]) -> list[Receipt]:
+def _list_other_receipts(texts: Texts, rows: Sequence[Message]) -> list[Receipt]:
     """Return a receipt for each call of an external tool that changed something.
 
     A memory service has no way to take a change back.
@@ -546,7 +564,7 @@ def _list_other_receipts(rows: Sequence[Message]) -> list[Receipt]:
     return list(receipts.values())
 
 
-def _render_change(change: NoteChange) -> str:
+def _render_change(texts: Texts, change: NoteChange) -> str:
     if change.skill:
         folder = change.skill[0].rpartition("/")[2]
         action = "delete" if change.action == "delete" else "keep"
@@ -556,7 +574,7 @@ def _render_change(change: NoteChange) -> str:
     )
 
 
-def _render_pending(note: PendingNote) -> str:
+def _render_pending(texts: Texts, note: PendingNote) -> str:
     """Return a line that says which change waits for approval, and why."""
     kind = texts.table("RECEIPT_PENDING").get(note.target, texts.table("RECEIPT_PENDING")["memory"])
     parts = []

@@ -33,7 +33,8 @@ from core.store.ownership.people import View
 from core.text.normalize import language_data, shorten
 from core.types import Address, Answer, Button, CommandSpec, ErasureEpoch, Inbound, Scope, Sender
 from gateway.commands.registry import assign_button_ids, make_button, make_button_actions
-from gateway.texts.catalog import ENGLISH as texts
+from gateway.texts.catalog import ENGLISH, Texts
+from gateway.texts.languages import Languages
 
 PLATFORM = "cron"
 # How long `close` waits for runs that have begun. A run that is cut off would be repeated.
@@ -79,6 +80,8 @@ class Scheduler:
     write_brief: Callable[[Job, frozenset[Scope]], Awaitable[str | None]] | None = None
     # Whether a model answers scheduled questions. Without one, a brief is only its facts.
     has_model: bool = True
+    # The languages of people and groups. Everyone gets English if it's None.
+    languages: Languages | None = None
     # Returns when the quiet hours of a job's author end, or None if the job needn't wait.
     find_quiet_end: Callable[[Job], Awaitable[datetime | None]] | None = None
 
@@ -221,6 +224,7 @@ class Scheduler:
         facts = await self._write_facts(job)
         if facts is not None:
             return f"{reason}\n\n{facts}" if failures == 1 else facts
+        texts = self._texts_for(job)
         if failures == 1:
             return reason if job.ended_at else f"{reason} {texts.JOB_WILL_RETRY}"
         if failures >= MAX_FAILURES and job.paused_at is None and job.ended_at is None:
@@ -251,10 +255,11 @@ class Scheduler:
         if facts is not None and not self.has_model:
             await self._send(job, Answer(text=facts), due_at, now, view.epoch)
             return
+        texts = self._texts_for(job)
         question = escape(shorten(job.text, HEADING_CHARS))
         late = self._render_lateness(job, due_at, now)
         heading = texts.QUESTION.format(id=job.id, late=late, text=question)
-        inbound = _build_question(job, due_at, now, view.epoch, heading)
+        inbound = _build_question(texts, job, due_at, now, view.epoch, heading)
         if facts is not None:
             inbound = replace(inbound, text=f"{inbound.text}\n\n{facts}")
         entry_id = await sink.admit(inbound, self.reply(inbound.address))
@@ -266,9 +271,10 @@ class Scheduler:
     async def _remind(self, job: Job, due_at: datetime, now: datetime, epoch: ErasureEpoch) -> None:
         """Put a reminder into the outbox."""
         late = self._render_lateness(job, due_at, now)
+        texts = self._texts_for(job)
         answer = Answer(
             text=texts.REMINDER.format(id=job.id, late=late, text=job.text),
-            buttons=assign_button_ids(make_reminder_buttons(job)),
+            buttons=assign_button_ids(make_reminder_buttons(texts, job)),
         )
         await self._send(job, answer, due_at, now, epoch)
 
@@ -286,10 +292,17 @@ class Scheduler:
         await self.outbox.put(item, epoch=epoch, actions=_make_actions(item, job, now))
         self.on_wake()
 
+    def _texts_for(self, job: Job) -> Texts:
+        """Return the texts in the language of the job's group or author."""
+        if self.languages is None:
+            return ENGLISH
+        return self.languages.of_scope(job.scope, job.account)
+
     def _render_lateness(self, job: Job, due_at: datetime, now: datetime) -> str:
         """Return a clause that says how late a job is, or "" if it's on time."""
         if (now - due_at).total_seconds() <= self.late_after_s:
             return ""
+        texts = self._texts_for(job)
         return texts.LATE.format(late=describe_lateness(due_at, now, job.schedule.zone))
 
     def reply(self, address: Address, reply_to: str | None = None) -> Reply:
@@ -332,7 +345,7 @@ def _job_id_of(address: Address) -> int:
     return int(address.chat_id) if address.chat_id.isdecimal() else 0
 
 
-def make_reminder_buttons(job: Job) -> tuple[Button, ...]:
+def make_reminder_buttons(texts: Texts, job: Job) -> tuple[Button, ...]:
     """Make the buttons below a reminder: done, remind me later, or edit."""
     return (
         make_button(texts.BUTTON_DONE, "cron", f"done {job.id}"),
@@ -384,7 +397,7 @@ def _latest_due(job: Job, now: datetime) -> datetime:
 
 
 def _build_question(
-    job: Job, due_at: datetime, now: datetime, epoch: ErasureEpoch, heading: str
+    texts: Texts, job: Job, due_at: datetime, now: datetime, epoch: ErasureEpoch, heading: str
 ) -> Inbound:
     """Build the event of a scheduled question.
 
@@ -400,5 +413,6 @@ def _build_question(
         sent_at=now,
         is_direct=not job.scope.is_group,
         heading=heading,
+        language=texts.language,
         epoch=epoch,
     )

@@ -109,8 +109,16 @@ class Services:
         self.actions = Actions(database, clock)
         job_messages = JobMessages(clock=clock, incognito=incognito, model=settings.model.chat)
         self.outbox = Outbox(database, clock, job_messages.store_delivery)
+        self.preferences = Preferences(database)
+        self.languages = Languages(self.preferences)
         self.owner_notices = OwnerNotices(
-            self.find_private_chat, self.actions, self.outbox, clock, self.zone, on_change
+            self.find_private_chat,
+            self.actions,
+            self.outbox,
+            clock,
+            self.zone,
+            on_change,
+            self.languages,
         )
         callbacks = _NoticeCallbacks()
         if notifies_owner:
@@ -131,8 +139,6 @@ class Services:
         self.usage_log = UsageLog(
             database, settings.usage, zone, settings.limits, callbacks.on_near
         )
-        self.preferences = Preferences(database)
-        self.languages = Languages(self.preferences)
         self.model_limits = ModelLimits(database)
         self.model_outages = ModelOutages(database)
         self.helper_choices = HelperChoices(database, incognito)

@@ -15,7 +15,6 @@ from core.store.sqlite.database import Database
 from core.store.sqlite.integrity import IntegrityCheck
 from core.types import LOCAL_SCOPE, Address, Answer, Scope
 from gateway.owner_notices import OwnerNotices
-from gateway.texts.catalog import ENGLISH as texts
 
 # How often `StoreWatch.run` looks at the files.
 WATCH_INTERVAL_S = 2.0
@@ -93,6 +92,7 @@ class StoreWatch:
         if not self._is_damage_logged:
             self._is_damage_logged = True
             _log.error("state.db is damaged", damage=damage)
+        texts = await self._notices.load_texts()
         text = texts.STORE_IS_DAMAGED.format(damage=damage)
         # Checks of the file and of its integrity report concurrently.
         self._is_damage_reported = True
@@ -127,6 +127,7 @@ class StoreWatch:
         except StoreLostError as error:
             _log.error("state.db is lost", error=error)
             if not self._is_loss_reported:
+                texts = await self._notices.load_texts()
                 text = texts.STORE_IS_LOST.format(error=error)
                 self._is_loss_reported = await self._tell_owner_unstored(text)
             return False
@@ -134,6 +135,7 @@ class StoreWatch:
         if self._database.rescue_count != self._known_rescue_count:
             self._known_rescue_count = self._database.rescue_count
             _log.warning("the log of state.db was removed, and its content was saved")
+            texts = await self._notices.load_texts()
             key = f"log-removed:{self._clock.now().isoformat()}"
             await self._notices.notify(key, texts.LOG_WAS_REMOVED)
         return True
@@ -152,6 +154,7 @@ class StoreWatch:
             return
         size = f"{log_bytes / 1e6:.0f}"
         _log.warning("the log of state.db is large", megabytes=size)
+        texts = await self._notices.load_texts()
         key = f"log:{self._log_large_since.isoformat()}"
         await self._notices.notify(key, texts.LOG_IS_LARGE.format(size=size))
         self._is_log_reported = True

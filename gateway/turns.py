@@ -43,7 +43,7 @@ from gateway.queues import (
     PendingEvent,
     ReplyState,
 )
-from gateway.texts.catalog import ENGLISH as texts
+from gateway.texts.catalog import Texts, load_texts
 
 T = TypeVar("T")
 _log = structlog.get_logger("turns")
@@ -303,6 +303,7 @@ class TurnRunner:
     async def _answer_expired_button(self, event: PendingEvent) -> None:
         """Close the entry of a button press without an action, and say that the button expired."""
         await self._delivery.inbox.close([event.entry.id])
+        texts = load_texts(event.inbound.language)
         answer = Answer(text=texts.BUTTON_EXPIRED, is_private=True)
         await self._delivery.send_unstored(event.inbound, event.reply, answer)
 
@@ -398,12 +399,13 @@ class TurnRunner:
         )
         answer = None
         if answered_turn is not None:
-            answer = _add_notices(answered_turn, is_last_turn=is_last_turn)
+            texts = load_texts(batch.last.inbound.language)
+            answer = _add_notices(texts, answered_turn, is_last_turn=is_last_turn)
             media = self._agent.media
             if batch.receptions and media is not None:
                 media.forget_transient(answered_turn.turn.address)
                 sees_pictures = media.is_shown_pictures(answered_turn.session.model)
-                notices = describe_files(batch.receptions, sees_pictures=sees_pictures)
+                notices = describe_files(texts, batch.receptions, sees_pictures=sees_pictures)
                 answer = replace(answer, text="\n\n".join([answer.text, *notices]))
         await self._deliver(batch, answer)
         voice = self._commands.voice
@@ -417,7 +419,7 @@ class TurnRunner:
         turn, batch.receptions = await self._agent.receive_files(turn)
         media = self._agent.media
         shows_transcript = media is not None and media.options.show_transcript
-        heading = describe_speech(batch.receptions)
+        heading = describe_speech(load_texts(batch.last.inbound.language), batch.receptions)
         if not heading or not shows_transcript:
             return turn
         first, *others = turn.entries
@@ -437,6 +439,7 @@ class TurnRunner:
         for sender_id in sender_ids:
             own_events = [event for event in batch.events if event.inbound.sender.id == sender_id]
             newest = own_events[-1]
+            texts = load_texts(newest.inbound.language)
             refusal = await self._rates.find_daily_refusal(newest.inbound, batch.scope)
             if refusal is None:
                 continue
@@ -497,6 +500,7 @@ class TurnRunner:
         Answers that the person couldn't receive earlier are appended.
         """
         event = batch.last
+        texts = load_texts(event.inbound.language)
         event.reply_state = ReplyState.ANSWERED
         if batch.is_all_revoked:
             await self._delivery.outbox.record_failure(batch.outbox_item.key, "not served any more")
@@ -509,7 +513,7 @@ class TurnRunner:
         unseen_items = await self._delivery.list_unseen(event.inbound)
         for item in unseen_items:
             if item.answer is not None:
-                answer = _append_unseen(answer, item.answer)
+                answer = _append_unseen(texts, answer, item.answer)
         is_delivered = await self._delivery.deliver(batch.outbox_item, event.reply, answer)
         if is_delivered:
             for item in unseen_items:
@@ -623,7 +627,7 @@ class BatchRunner:
         await event.reply.abandon()
 
 
-def _add_notices(answered_turn: AnsweredTurn, *, is_last_turn: bool) -> Answer:
+def _add_notices(texts: Texts, answered_turn: AnsweredTurn, *, is_last_turn: bool) -> Answer:
     """Append notices about the conversation to the model's answer."""
     paragraphs = [answered_turn.answer.text]
     if is_last_turn:
@@ -636,7 +640,7 @@ def _add_notices(answered_turn: AnsweredTurn, *, is_last_turn: bool) -> Answer:
     return replace(answered_turn.answer, text="\n\n".join(paragraphs))
 
 
-def _append_unseen(answer: Answer, unseen: Answer) -> Answer:
+def _append_unseen(texts: Texts, answer: Answer, unseen: Answer) -> Answer:
     """Append an earlier answer that couldn't be delivered when it was written."""
     return replace(
         answer,

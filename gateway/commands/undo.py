@@ -39,6 +39,7 @@ class UndoCommands:
     async def run(self, command: Command, context: CommandContext) -> Answer:
         """Run /undo, /undo back, /retry or /branch. Raises Refused if it isn't possible."""
         texts = context.texts
+        texts = context.texts
         if command.name == "retry":
             return await self._retry(context)
         if command.name == "branch":
@@ -58,6 +59,7 @@ class UndoCommands:
 
         Raises Refused if there is nothing to hide.
         """
+        texts = context.texts
         texts = context.texts
         turns = await self._load_last_turns(number, context)
         messages = [message for turn in turns for message in turn]
@@ -81,12 +83,13 @@ class UndoCommands:
         self, messages: Sequence[Message], context: CommandContext
     ) -> Sequence[Receipt]:
         """Return the changes that tools made in these turns, with buttons to take them back."""
+        texts = context.texts
         if all(message.role != "tool" for message in messages):
             return []
         # Imported here because few turns contain tools.
         from gateway.receipts import ReceiptWriter
 
-        return await ReceiptWriter(self._services).list_receipts(messages, context.scopes)
+        return await ReceiptWriter(self._services).list_receipts(texts, messages, context.scopes)
 
     async def _redo(self, undo_key: str | None, context: CommandContext) -> Answer:
         """Restore the messages that an earlier /undo or /retry has hidden.
@@ -94,6 +97,7 @@ class UndoCommands:
         `undo_key` is the idempotency key of that command; None means the latest such
         command. Raises Refused for members of a group, and if nothing is hidden.
         """
+        texts = context.texts
         texts = context.texts
         if context.is_member:
             raise Refused(texts.UNDO_OF_OTHERS)
@@ -108,6 +112,7 @@ class UndoCommands:
 
     async def _retry(self, context: CommandContext) -> Answer:
         """Hide the last answer, and ask its question again. Raises Refused without a question."""
+        texts = context.texts
         texts = context.texts
         messages = []
         for turn in await self._load_last_turns(1, context):
@@ -143,6 +148,7 @@ class UndoCommands:
         Raises Refused if there is no history yet, or if the title is too long.
         """
         texts = context.texts
+        texts = context.texts
         session, started_at = context.session, context.inbound.sent_at
         if not await self._conversations.load_history(session, context.scopes):
             raise Refused(texts.NOTHING_TO_BRANCH)
@@ -174,6 +180,7 @@ class UndoCommands:
         messages are skipped, and in a group also turns without an answer. Raises Refused if a
         group member would take back a turn in which others spoke.
         """
+        texts = context.texts
         texts = context.texts
         required_roles = {"assistant"} if context.scope.is_group else {"user", "assistant"}
         messages = await self._conversations.list_undoable(self._undo_request(context))

@@ -140,6 +140,14 @@ class Texts:
 
         return format_date(local.date(), "long", locale=self.locale)
 
+    def format_weekday(self, local: datetime) -> str:
+        """Format a day with its weekday, without the year: ``Tuesday 3 March``."""
+        if self.language == _ENGLISH:
+            return f"{local:%A} {local.day} {local:%B}"
+        from babel.dates import format_skeleton
+
+        return format_skeleton("MMMMEEEEd", local, locale=self.locale)
+
     def format_moment(self, at: datetime, zone: tzinfo) -> str:
         """Format a time with its day: ``3 May 2026, 10:30``."""
         local = at.astimezone(zone)

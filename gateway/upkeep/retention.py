@@ -20,7 +20,6 @@ from core.store.ownership.people import TERMINAL
 from core.store.rows import get_meta, parse_account, set_meta
 from core.store.visibility import scope_parameter
 from core.types import LOCAL_SCOPE, Address, Scope
-from gateway.texts.catalog import ENGLISH as texts
 
 if TYPE_CHECKING:
     from gateway.services import Services
@@ -99,6 +98,7 @@ class RetentionKeeper:
         if await self._services.find_private_chat(LOCAL_SCOPE) is None:
             _log.warning("nothing expires, because the owner can't be told")
             return False
+        texts = await self._services.owner_notices.load_texts()
         text = texts.RETENTION_ANNOUNCED.format(
             messages=texts.format_count(count, "message"),
             moment=texts.format_moment(now + NOTICE_PERIOD, self._services.zone),

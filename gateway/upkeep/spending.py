@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from core.ports import Clock
 from core.store.usage_and_limits import Spending
 from core.types import LOCAL_SCOPE
-from gateway.texts.catalog import ENGLISH as texts
+from gateway.texts.catalog import Texts
 
 if TYPE_CHECKING:
     from gateway.services import Services
@@ -44,7 +44,8 @@ class MonthLine:
             month = now.astimezone(services.zone)
             # The owner is told again after a change of the line.
             key = f"month-line:{month:%Y-%m}:{line:g}"
-            text = render_month_line(spending, forecast, line)
+            texts = await services.owner_notices.load_texts()
+            text = render_month_line(texts, spending, forecast, line)
             await services.owner_notices.notify(key, text)
         return False
 
@@ -55,7 +56,7 @@ def forecast_cost(spending: Spending, elapsed_share: float) -> float:
     return cost if elapsed_share < MIN_FORECAST_SHARE else cost / elapsed_share
 
 
-def render_month_line(spending: Spending, forecast: float, line: float) -> str:
+def render_month_line(texts: Texts, spending: Spending, forecast: float, line: float) -> str:
     """Return the notice: the cost so far, the forecast, the line, and models without a price."""
     text = texts.MONTH_LINE_PASSED.format(
         spent=spending.format_amount(spending.cost or 0.0),
