@@ -93,7 +93,8 @@ class ModelFailure(ModelError):
         )
         if "words" in details:
             # The server's words may repeat what people said, so the log doesn't get them.
-            self.log_message = str(self).replace(str(details["words"]), "…")
+            log_clause = texts["clause"].format(**{**details, "words": "…"})
+            self.log_message = f"{log_clause}. {advice}".rstrip()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

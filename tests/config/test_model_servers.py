@@ -59,6 +59,25 @@ def test_retired_models_have_the_successor_with_the_longest_beginning(home: Path
     assert model.find_successor("ollama/gemma") == ""
 
 
+BLOCKS = re.findall(r"(?ms)^```toml\n(.*?)^```$", PAGE.read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("number", range(len(BLOCKS)))
+def test_each_block_of_the_documentation_can_be_loaded(home: Path, number: int) -> None:
+    (home / "mneme.toml").write_text(BLOCKS[number], encoding="utf-8")
+    defaults = Settings.load({"MNEME_HOME": str(home.parent / "nowhere")})
+    settings = Settings.load({"MNEME_HOME": str(home)})
+    assert not settings.advice
+    assert (settings.model, settings.usage) != (defaults.model, defaults.usage)
+
+
+def test_documentation_has_a_block_for_each_thing_to_set() -> None:
+    text = "\n".join(BLOCKS)
+    names = ("chat = [", "choices", "effort", "efforts", "lacks", "month_line", "usage.prices")
+    assert [name for name in names if name not in text] == []
+    assert "[model.servers.home]" in text
+
+
 def test_documentation_names_tests_that_exist() -> None:
     table = PAGE.read_text(encoding="utf-8").partition("## How this is tested\n")[2]
     paths = re.findall(r"`(tests/[\w/]+\.py)`", table)

@@ -71,7 +71,10 @@ class Chat:
         text = str(self._api.messages(PERSON)[-1]["text"])
         return any(
             end in text
-            for end in ("Claude.", "looked.", "other model.", "out of reach", "key", "lists one.")
+            for end in (
+                *("Claude.", "looked.", "other model.", "out of reach", "key", "lists one."),
+                "To change that",
+            )
         )
 
 
@@ -149,6 +152,9 @@ async def test_fallback_answers_with_one_quiet_line_and_the_first_model_comes_ba
             )
             assert "other model" in answer
             assert "out of reach" not in await chat.say("Please look up the ferry.")
+            shown = await chat.say("/model")
+            assert "The account behind the model's key cannot pay for this." in shown
+            assert "other/gpt-6-astra answered instead." in shown
             is_down = False
             async with asyncio.timeout(120.0):
                 while await chat.say("And now?") != "This is Claude.":

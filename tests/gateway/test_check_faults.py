@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -19,6 +20,7 @@ from gateway.services import Services
 from tests.fixtures.bot_api import BotApi
 from tests.fixtures.command_line import good, mneme
 from tests.fixtures.messages_api import MessagesApi
+from tests.fixtures.model_reply import ModelReply
 
 pytestmark = pytest.mark.slow
 
@@ -187,3 +189,24 @@ async def test_check_names_a_refused_token_and_a_refused_key(home: Path) -> None
     said = {one["subject"]: f"{one['text']} {one['advice']}" for one in json.loads(done.stdout)}
     assert "mneme config set TELEGRAM_BOT_TOKEN" in said["telegram"]
     assert "mneme config set ANTHROPIC_API_KEY" in said["model"]
+
+
+async def test_check_asks_each_model_of_the_chat_and_each_helper(home: Path) -> None:
+    def answer(body: dict[str, Any]) -> ModelReply:
+        if body["model"] == "claude-haiku-4-5":
+            return ModelReply.fail(404, f"model: {body['model']}")
+        return ModelReply.say("Hello.")
+
+    async with MessagesApi(answer, key=KEY) as model:
+        (home / "mneme.toml").write_text(
+            '[model]\nchat = ["claude-sonnet-5-5", "claude-opus-5-5"]\n'
+            'helper = ["claude-haiku-5-5", "claude-haiku-4-5"]\n'
+        )
+        variables = {"ANTHROPIC_API_KEY": KEY, "ANTHROPIC_BASE_URL": model.url}
+        done = await asyncio.to_thread(mneme, home, "check", "--json", **variables)
+    (finding,) = [part for part in json.loads(done.stdout) if part["subject"] == "model"]
+    assert finding["state"] == "wrong"
+    text = finding["text"]
+    assert "claude-haiku-4-5: The server has no model named claude-haiku-4-5." in text
+    for name in ("claude-sonnet-5-5", "claude-opus-5-5", "claude-haiku-5-5"):
+        assert f"{name} answers at {model.url}." in text

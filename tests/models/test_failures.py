@@ -241,3 +241,10 @@ OTHERS: dict[str, tuple[int, Any, str]] = {
 async def test_refusal_of_something_else_does_not_count_as_a_retired_model(case: str) -> None:
     status, body, kind = OTHERS[case]
     assert (await refuse(status, body)).kind == kind
+
+
+async def test_log_keeps_the_whole_sentence_without_the_words_of_the_server() -> None:
+    failure = await refuse(402, error("pay"))
+    assert failure.log_message == str(failure)
+    failure = await refuse(400, error("no: The ferry leaves at nine"))
+    assert failure.log_message == "The model's server refused the request (400): …."
