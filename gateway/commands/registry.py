@@ -46,7 +46,7 @@ from core.types import (
     Scopes,
     Session,
 )
-from gateway.texts.catalog import ENGLISH, Texts, load_texts
+from gateway.texts.catalog import ENGLISH, Texts, find_alias, load_texts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -292,7 +292,7 @@ class CommandRegistry:
 
         Like `take_confirmed_command`, this takes the questions that wait for this person here.
         """
-        inbound = await self._unwrap_skill_call(inbound, scope)
+        inbound = _resolve_alias(await self._unwrap_skill_call(inbound, scope))
         command = await self.resolve_command(inbound, scope)
         is_immediate = inbound.kind == "action"
         if command is not None:
@@ -461,6 +461,8 @@ class CommandRegistry:
             if command in self._specs or platform == "terminal":
                 commands[command] = command
                 commands.update(dict.fromkeys(words, command))
+        for command, words in texts.table("aliases").items():
+            commands.update(dict.fromkeys(words.split(), command))
         matches = [name]
         if name not in commands:
             matches = difflib.get_close_matches(name, commands, n=3, cutoff=0.65)
@@ -618,6 +620,15 @@ def _load_all_specs() -> Mapping[str, CommandSpec]:
             options.append({**option, "description": words["options"][option["name"]]})
         specs[name] = {"name": name, **table, **words, "options": options}
     return TypeAdapter(dict[str, CommandSpec]).validate_python(specs)
+
+
+def _resolve_alias(inbound: Inbound) -> Inbound:
+    """Return the event with the English name of its command, if it has one of another language."""
+    command = inbound.command
+    if command is None or is_command(command.name):
+        return inbound
+    name = find_alias(command.name, inbound.language)
+    return inbound if name is None else replace(inbound, command=replace(command, name=name))
 
 
 def _remove_secret_arguments(inbound: Inbound) -> Inbound:

@@ -144,9 +144,10 @@ class Texts:
         """Format a day with its weekday, without the year: ``Tuesday 3 March``."""
         if self.language == _ENGLISH:
             return f"{local:%A} {local.day} {local:%B}"
-        from babel.dates import format_skeleton
+        from babel.dates import format_date, format_skeleton
 
-        return format_skeleton("MMMMEEEEd", local, locale=self.locale)
+        weekday = format_date(local.date(), "EEEE", locale=self.locale)
+        return f"{weekday}, {format_skeleton('MMMMd', local, locale=self.locale)}"
 
     def format_moment(self, at: datetime, zone: tzinfo) -> str:
         """Format a time with its day: ``3 May 2026, 10:30``."""
@@ -299,6 +300,15 @@ def _fill_gaps(texts: Mapping[str, Any], english: Mapping[str, Any]) -> dict[str
 def load_texts(code: str) -> Texts:
     """Return the texts of a language, such as ``de`` or ``de-AT``. An unknown one gets English."""
     return Texts(match_language(code) or _ENGLISH)
+
+
+def find_alias(word: str, language: str) -> str | None:
+    """Return the command that has this name in a language, first in the person's own, or None."""
+    for code in (match_language(language) or _ENGLISH, *list_languages()):
+        for command, words in load_texts(code).table("aliases").items():
+            if word in words.split():
+                return command
+    return None
 
 
 @cache

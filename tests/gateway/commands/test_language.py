@@ -67,3 +67,22 @@ async def test_in_a_group_only_the_owner_sets_the_language(home: Path) -> None:
         assert GROUP.key not in harness.services.languages.codes
         await say_in_group(harness, "/language English", "42")
         assert harness.services.languages.codes[GROUP.key] == "en"
+
+
+async def test_a_german_is_answered_in_german_and_may_type_german_commands(home: Path) -> None:
+    async with open_gateway(home) as harness:
+        reply = await harness.say("/hilfe", "7", language="de")
+        assert "Schreib mir einfach" in reply.text
+        unknown = await harness.say("/erinerung", "7", language="de")
+        assert "Den Befehl /erinerung gibt es nicht" in unknown.text
+        assert "/remind" in unknown.text
+        quiet = await harness.say("/ruhe", "7", language="de")
+        assert "Du hast keine Ruhezeit" in quiet.text
+        chosen = await harness.say("/sprache English", "7", language="de")
+        assert "I write in English" in chosen.text
+
+
+async def test_a_stranger_is_answered_in_the_language_of_their_app(home: Path) -> None:
+    async with open_gateway(home) as harness:
+        reply = await harness.say("Hallo", "99", language="de")
+        assert "Ich kenne dich noch nicht" in reply.text

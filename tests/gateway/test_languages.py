@@ -1,0 +1,193 @@
+"""The files of the languages: complete, with the same placeholders, within the platforms' limits.
+
+A rule here is parametrised over the files that exist, so that a new language needs no new test.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import string
+import tomllib
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from babel import Locale
+
+from gateway.texts.catalog import ENGLISH, LANGUAGES, list_languages, load_catalog, load_texts
+
+ROOT = Path(__file__).resolve().parents[2]
+FOLDER = ROOT / "gateway" / "texts"
+TRANSLATIONS = [code for code in list_languages() if code != "en"]
+# How many texts a language may still lack. English is shown for them. Lower the numbers only.
+MAX_MISSING: Mapping[str, int] = {"de": 596}
+# Labels of buttons: more than this is cut on a phone.
+MAX_LABEL_CHARS = 40
+PLURALS = {"zero", "one", "two", "few", "many", "other"}
+# English sentences that are still in code, by the first two folders. Lower the numbers only.
+MAX_SENTENCES: Mapping[str, int] = {
+    "adapters/discord": 21,
+    "adapters/telegram": 15,
+    "adapters/terminal": 3,
+    "gateway": 46,
+    "gateway/cli": 134,
+    "gateway/commands": 32,
+    "gateway/local": 2,
+    "gateway/upkeep": 12,
+}
+
+
+def load_file(language: str) -> Mapping[str, Any]:
+    return tomllib.loads((FOLDER / f"{language}.toml").read_text(encoding="utf-8"))
+
+
+def is_plural(value: object) -> bool:
+    return isinstance(value, dict) and "other" in value and set(value) <= PLURALS
+
+
+def list_texts(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
+    """Yield each text with its dotted key. The forms of a plural share one key."""
+    for key, value in table.items():
+        name = f"{prefix}{key}"
+        if is_plural(value):
+            yield from ((name, text) for text in value.values())
+        elif isinstance(value, dict):
+            yield from list_texts(value, f"{name}.")
+        elif isinstance(value, str):
+            yield name, value
+
+
+def list_plurals(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, set[str]]]:
+    for key, value in table.items():
+        if is_plural(value):
+            yield f"{prefix}{key}", set(value)
+        elif isinstance(value, dict):
+            yield from list_plurals(value, f"{prefix}{key}.")
+
+
+def list_placeholders(text: str) -> set[str]:
+    return {name.split(".")[0] for _, name, _, _ in string.Formatter().parse(text) if name}
+
+
+def test_every_language_of_the_list_has_its_own_name_and_a_locale() -> None:
+    for code in LANGUAGES:
+        assert Locale.parse(load_texts(code).locale)
+
+
+@pytest.mark.parametrize("language", TRANSLATIONS)
+def test_a_language_has_the_keys_of_english(language: str) -> None:
+    own = {name for name, _ in list_texts(load_file(language))}
+    english = {name for name, _ in list_texts(load_file("en"))}
+    # The words of a language for commands exist only there.
+    unknown = {name for name in own - english if not name.startswith("aliases.")}
+    assert unknown == set()
+    missing = english - own
+    assert len(missing) <= MAX_MISSING.get(language, 0), sorted(missing)
+
+
+@pytest.mark.parametrize("language", TRANSLATIONS)
+def test_a_translation_has_the_placeholders_of_the_english_text(language: str) -> None:
+    english: dict[str, set[str]] = {}
+    for name, text in list_texts(load_file("en")):
+        english.setdefault(name, set()).update(list_placeholders(text))
+    wrong = {
+        name
+        for name, text in list_texts(load_file(language))
+        # A form such as "one" may leave out its number.
+        if name in english and list_placeholders(text) - {"count"} != english[name] - {"count"}
+    }
+    assert wrong == set()
+
+
+@pytest.mark.parametrize("language", list_languages())
+def test_plurals_have_the_categories_that_the_language_needs(language: str) -> None:
+    rules = Locale.parse(load_texts(language).locale).plural_form
+    # Spanish, French and Portuguese have "many" for millions only, which "other" may stand for.
+    needed = {rules(number) for number in (*range(201), 1_000_000)}
+    if language in ("es", "fr", "pt-BR"):
+        needed -= {"many"}
+    plurals = dict(list_plurals(load_file(language)))
+    assert {name: needed - forms for name, forms in plurals.items() if needed - forms} == {}
+
+
+@pytest.mark.parametrize("language", list_languages())
+def test_texts_keep_the_limits_of_the_platforms(language: str) -> None:
+    catalog = load_catalog(language)
+    for name, command in catalog["commands"].items():
+        assert 1 <= len(command["description"]) <= 100, name
+        assert len(command.get("menu", "")) <= 32, name
+        for option, text in command.get("options", {}).items():
+            assert 1 <= len(text) <= 100, f"{name} {option}"
+    for name, text in catalog.items():
+        if name.startswith("BUTTON_"):
+            assert len(text) <= MAX_LABEL_CHARS, name
+
+
+@pytest.mark.parametrize("language", list_languages())
+def test_dates_counts_and_lists_are_formatted(language: str) -> None:
+    texts = load_texts(language)
+    at = datetime(2026, 5, 3, 10, 30, tzinfo=UTC)
+    assert "2026" in texts.format_day(at, UTC)
+    assert "10:30" in texts.format_moment(at, UTC)
+    assert "3" in texts.format_weekday(at)
+    assert "5" in texts.format_count(5, "message")
+    assert texts.join_list(["a", "b", "c"]).count("b") == 1
+
+
+def test_another_language_formats_in_its_own_way() -> None:
+    german = load_texts("de")
+    at = datetime(2026, 3, 3, 10, 30, tzinfo=UTC)
+    assert german.format_day(at, UTC) == "3. März 2026"
+    assert german.format_weekday(at) == "Dienstag, 3. März"
+    assert german.join_list(["a", "b", "c"]) == "a, b und c"
+    assert german.format_number(2000) == "2.000"
+    assert ENGLISH.format_number(2000) == "2,000"
+
+
+def test_an_unknown_code_gets_english_and_a_region_its_language() -> None:
+    assert load_texts("nl").language == "en"
+    assert load_texts("").language == "en"
+    assert load_texts("de_CH").language == "de"
+    assert load_texts("pt-PT").language == "pt-BR"
+    assert load_texts("zh-hans").language == "zh"
+
+
+def test_english_sentences_in_code_only_become_fewer() -> None:
+    counts: Counter[str] = Counter()
+    for folder in ("adapters", "gateway"):
+        for path in (ROOT / folder).rglob("*.py"):
+            relative = path.relative_to(ROOT)
+            group = "/".join(relative.parts[:2]) if len(relative.parts) > 2 else folder
+            counts[group] += len(list(list_sentences(path)))
+    more = {name: count for name, count in counts.items() if count > MAX_SENTENCES.get(name, 0)}
+    assert more == {}, "put the sentence into gateway/texts/en.toml"
+
+
+def list_sentences(path: Path) -> Iterator[str]:
+    """Yield the strings of a module that read like an English sentence for people."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    skipped: set[int] = set()
+    for node in ast.walk(tree):
+        # Docstrings, lines of the log and assertions aren't for people.
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+            skipped.add(id(node.value))
+        is_log = isinstance(node, ast.Call) and "log" in ast.unparse(node.func).lower()
+        if is_log or isinstance(node, ast.Assert):
+            skipped |= {id(child) for child in ast.walk(node)}
+        if isinstance(node, ast.JoinedStr):
+            skipped |= {id(child) for child in ast.walk(node) if child is not node}
+    for node in ast.walk(tree):
+        if id(node) in skipped:
+            continue
+        text = ""
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            text = node.value
+        elif isinstance(node, ast.JoinedStr):
+            parts = [part.value for part in node.values if isinstance(part, ast.Constant)]
+            text = " x ".join(str(part) for part in parts)
+        if re.search(r"(?<![`/])\b[A-Z][a-z']+ [a-z']+ [a-z']+", text):
+            yield text
