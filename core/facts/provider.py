@@ -630,7 +630,7 @@ class FactsProvider(MemoryProvider):
         claim = report.to_claim(message, self.fact_search.zone, is_dated=support.is_dated)
         scope, platform = await self.evidence.locate_source(message, context)
         fact = fact_from_claim(claim, "model", scope, platform, message)
-        fact = await self.facts.learn(fact, message.text, context.epoch)
+        fact = await self.facts.learn(fact, message.text, context.epoch, _author(context))
         if not fact.id:
             raise ToolError(_GONE)
         return f"Fact {fact.id} is stored: {quote_at_end(fact.content)}"

@@ -231,7 +231,11 @@ class Facts:
         self._clock = clock
 
     async def learn(
-        self, fact: Fact, source_text: str | None = None, epoch: ErasureEpoch | None = None
+        self,
+        fact: Fact,
+        source_text: str | None = None,
+        epoch: ErasureEpoch | None = None,
+        by: Author | None = None,
     ) -> Fact:
         """Store a fact as `learn_fact` does, and return the stored fact.
 
@@ -240,7 +244,7 @@ class Facts:
         """
         return await write_indexed_text(
             self._database,
-            lambda connection: learn_fact(connection, fact, source_text, self._clock.now()),
+            lambda connection: learn_fact(connection, fact, source_text, self._clock.now(), by),
             epoch,
         )
 

@@ -109,12 +109,20 @@ def learn_lesson(connection: Connection, lesson: Lesson, now: datetime) -> None:
         close_contradicted(connection, [replaced_fact], fact, author, now)
 
 
-def learn_fact(connection: Connection, fact: Fact, source_text: str | None, now: datetime) -> Fact:
+def learn_fact(
+    connection: Connection,
+    fact: Fact,
+    source_text: str | None,
+    now: datetime,
+    by: Author | None = None,
+) -> Fact:
     """Store a fact, or count a known fact again if the same person has said the same before.
 
     The new fact closes the facts that it contradicts. If the new fact began to hold before one of
     them, the new fact is stored as one that has ended. Returns the stored fact. If the text of the
     fact's message is no longer `source_text`, nothing is stored, and the returned fact has no id.
+
+    With `by`, somebody adds the fact now. Otherwise its speaker added it when they said it.
     """
     if has_lost_source(connection, fact, source_text):
         return replace(fact, id=0)
@@ -146,8 +154,8 @@ def learn_fact(connection: Connection, fact: Fact, source_text: str | None, now:
                 break
 
     fact = replace(fact, id=insert_fact(connection, fact), last_at=fact.last_said_at)
-    author = Author(account=fact.account, message_id=fact.message_id)
-    log_new_fact(connection, fact, author)
+    author = by or Author(account=fact.account, message_id=fact.message_id)
+    log_new_fact(connection, fact, author, now if by else fact.last_said_at)
     close_contradicted(connection, earlier_rivals, fact, author, now)
     if fact.is_open:
         _merge_reworded(connection, same_value, fact, author, now)

@@ -220,9 +220,9 @@ def update_fact(
     _log_change(connection, old, new, action=action, by=by, at=now, reason=reason)
 
 
-def log_new_fact(connection: Connection, fact: Fact, by: Author) -> None:
-    """Log that a fact was learned, at the time when it was said."""
-    _log_change(connection, None, fact, action="learn", by=by, at=fact.last_said_at)
+def log_new_fact(connection: Connection, fact: Fact, by: Author, at: datetime) -> None:
+    """Log that a fact was learned."""
+    _log_change(connection, None, fact, action="learn", by=by, at=at)
 
 
 def _log_change(
