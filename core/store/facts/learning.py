@@ -154,12 +154,21 @@ def learn_fact(
                 break
 
     fact = replace(fact, id=insert_fact(connection, fact), last_at=fact.last_said_at)
-    author = by or Author(account=fact.account, message_id=fact.message_id)
-    log_new_fact(connection, fact, author, now if by else fact.last_said_at)
+    author = _log_learning(connection, fact, by, now)
     close_contradicted(connection, earlier_rivals, fact, author, now)
     if fact.is_open:
         _merge_reworded(connection, same_value, fact, author, now)
     return fact
+
+
+def _log_learning(connection: Connection, fact: Fact, by: Author | None, now: datetime) -> Author:
+    """Log a new fact, and return who added it: `by` now, or else its speaker."""
+    if by is not None:
+        log_new_fact(connection, fact, by, now)
+        return by
+    speaker = Author(account=fact.account, message_id=fact.message_id)
+    log_new_fact(connection, fact, speaker, fact.last_said_at)
+    return speaker
 
 
 def close_contradicted(
