@@ -89,7 +89,7 @@ from gateway.media.voice import VoiceCommands
 from gateway.process import (
     GatewayProcess,
     MessagePath,
-    limit_malloc_arenas,
+    configure_malloc,
     print_notice,
     shorten_thread_pauses,
 )
@@ -115,7 +115,7 @@ async def run_gateway(settings: Settings, *, chat_only: bool, has_terminal: bool
     Raises ConfigError if another gateway uses this home, or if no platform can work with these
     settings.
     """
-    limit_malloc_arenas()
+    configure_malloc()
     change_event = asyncio.Event()
     # Load the word lists of recall now. It takes tens of milliseconds, which would delay the first
     # answer.

@@ -32,8 +32,28 @@ async def main():
     releasing.cancel()
     print(len(blocks) > 1_000, kept_kb < filled_kb / 2)
 
-process.limit_malloc_arenas()
+process.configure_malloc()
 asyncio.run(main())
+"""
+
+FREE_LARGE_AND_ALLOCATE = """
+import ctypes
+from gateway import process
+
+class MallInfo(ctypes.Structure):
+    _fields_ = [(f"field_{number}", ctypes.c_size_t) for number in range(10)]
+
+def count_mapped_blocks():
+    library = ctypes.CDLL(None)
+    library.mallinfo2.restype = MallInfo
+    return library.mallinfo2().field_3
+
+process.configure_malloc()
+large = bytes(8_000_000)
+del large
+count = count_mapped_blocks()
+block = bytes(1_000_000)
+print(count_mapped_blocks() - count)
 """
 
 
@@ -44,3 +64,12 @@ def test_memory_that_was_freed_between_used_blocks_is_given_back() -> None:
         [sys.executable, "-c", KEEP_AND_RELEASE], capture_output=True, text=True, timeout=120
     )
     assert result.stdout.split() == ["True", "True"], result.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="only glibc moves its threshold")
+def test_large_block_has_pages_of_its_own_after_a_larger_one_was_freed() -> None:
+    result = subprocess.run(
+        [sys.executable, "-c", FREE_LARGE_AND_ALLOCATE], capture_output=True, text=True, timeout=120
+    )
+    assert result.stdout.split() == ["1"], result.stderr
