@@ -144,6 +144,10 @@ class DeliveryError(MnemeError):
         self.is_missing = is_missing
 
 
+class NotReadyError(DeliveryError):
+    """A service works, but hasn't finished what must end first. It isn't a failure."""
+
+
 class FileError(MnemeError):
     """A file that was sent can't be fetched from its platform."""
 

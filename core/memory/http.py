@@ -63,8 +63,14 @@ class CallTimeout:
 SEARCH = CallTimeout(2.0, 8.0)
 # Shorter than the timeouts of the manager, whose error messages are less precise.
 WRITE = CallTimeout(5.0, 25.0)
+# For a model whose work continues in the background. A local model may need this long.
+MODEL = CallTimeout(5.0, 180.0)
 # The size of the connection pool. Further calls wait for a free connection.
 CONNECTIONS = 32
+
+
+class NotFound(Refused):
+    """The service doesn't have what the path of a call names (HTTP status 404)."""
 
 
 @dataclass(slots=True)
@@ -241,8 +247,9 @@ class JsonService:
         if status == 401:
             raise DeliveryError(f"{self.name}: the key is not accepted", is_permanent=True)
         if 400 <= status < 500 and status not in RETRYABLE_STATUSES:
-            hint = ": is its url right?" if status == 404 else ""
-            raise Refused(f"{self.name} refuses it (HTTP status {status}){hint}")
+            if status == 404:
+                raise NotFound(f"{self.name} refuses it (HTTP status 404): is its url right?")
+            raise Refused(f"{self.name} refuses it (HTTP status {status})")
 
         wait_s = _parse_retry_after(response.headers.get("retry-after", ""))
         self._connection.rests_until = monotonic() + wait_s

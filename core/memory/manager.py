@@ -2,7 +2,6 @@
 
 The manager calls the providers concurrently. A provider that fails or takes too long is skipped. If
 its search finishes later, the next turn gets the lines.
-
 Built-in providers come first. External providers (services and plugins) receive everything that
 they store through the outbox. Their answers are shortened, and left out if they look malicious.
 """
@@ -23,7 +22,15 @@ from weakref import WeakSet
 
 import structlog
 
-from core.errors import ConfigError, DeliveryError, MnemeError, Refused, StoreError, ToolError
+from core.errors import (
+    ConfigError,
+    DeliveryError,
+    MnemeError,
+    NotReadyError,
+    Refused,
+    StoreError,
+    ToolError,
+)
 from core.guard.guard import clean_service_lines, clean_service_text
 from core.memory.provider import MemoryProvider, await_result, describe_error, implemented_hooks
 from core.memory.provider_tools import check_tools
@@ -63,9 +70,9 @@ class CircuitBreaker:
     """Stops calls to a provider that keeps failing.
 
     After `FAILURES_TO_OPEN` failures in a row, the breaker opens, calls `on_open` with the reason,
-    and blocks calls for `MIN_REST`. When this rest is over, calls may try again. If the next one
-    fails too, the next rest is twice as long, up to `MAX_REST`. A call that ends during a rest
-    began before the rest, so its result doesn't count.
+    and blocks calls for `MIN_REST`. If the first call after this rest fails too, the next rest is
+    twice as long, up to `MAX_REST`. A call that ends during a rest began before it, so its result
+    doesn't count.
     """
 
     def __init__(self, clock: Clock, on_open: Callable[[str], None]) -> None:
@@ -191,8 +198,8 @@ class GuardedProvider:
     async def call(self, timeout_s: float, hook: str, *arguments: object) -> Any:
         """Call a hook and return its answer. The first call initializes the provider.
 
-        Refused, ToolError and StoreError are raised unchanged and don't count as failures. Every
-        other error becomes a DeliveryError. During a rest of the breaker, all hooks except `tools`
+        Refused, NotReadyError, ToolError and StoreError are raised unchanged and aren't failures.
+        Other errors become a DeliveryError. During a rest of the breaker, all hooks except `tools`
         and `shutdown` raise DeliveryError at once.
         """
         if hook not in ("tools", "shutdown") and (rest_s := self.breaker.rest_s):
@@ -204,8 +211,8 @@ class GuardedProvider:
                 if hook != "tools":
                     await self._initialize_once()
                 answer = await self._run(getattr(self.provider, hook), *arguments)
-        except (Refused, ToolError, StoreError):
-            # The provider works: it rejects this call, or our own store failed.
+        except (Refused, NotReadyError, ToolError, StoreError):
+            # The provider works: it rejects this call or isn't ready, or our own store failed.
             self.breaker.succeed()
             raise
         except DeliveryError as error:

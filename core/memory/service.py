@@ -35,7 +35,7 @@ from core.errors import ConfigError, DeliveryError, Refused, ToolError
 from core.guard.guard import SERVICE_LINES, clean_service_lines, clean_service_text
 from core.guard.origin_and_fence import typed_text
 from core.guard.tool_definitions import ToolArguments, build_tool
-from core.memory.http import JsonService
+from core.memory.http import JsonService, NotFound
 from core.memory.provider import Forgotten, MemoryProvider
 from core.memory.record import Entry as Entry
 from core.memory.record import Record as Record
@@ -47,6 +47,7 @@ from core.types import Effect, Message, Scope, Session, Tool, ToolContext
 
 P = ParamSpec("P")
 T = TypeVar("T")
+Default = TypeVar("Default")
 Kind = Literal["turn", "note", "tool"]
 # The role and the text of a message.
 Line = tuple[Literal["user", "assistant"], str]
@@ -434,6 +435,52 @@ class RemoteService(MemoryProvider):
             if await self.holds(entry):
                 raise DeliveryError(f"{self.name} still returns text that it should have erased")
             self.record.drop(entry.key)
+
+
+class SpaceIds:
+    """The ids that a service gave to what it has for each space, such as an archive.
+
+    An id is looked up once. If the service no longer has it, for example after its data was
+    restored, the id is looked up again, and the space is created again if it's written to.
+    """
+
+    def __init__(
+        self,
+        find: Callable[[str], Awaitable[str | None]],
+        create: Callable[[str], Awaitable[str]],
+    ) -> None:
+        """`find` returns the id of a space, or None. `create` creates the space."""
+        self._find = find
+        self._create = create
+        self._ids: dict[str, str] = {}
+
+    async def read(
+        self, space: str, work: Callable[[str], Awaitable[T]], missing: Default
+    ) -> T | Default:
+        """Call `work` with the id of a space. Return `missing` if there is no such space."""
+        for _ in range(2):
+            known_id = self._ids.get(space) or await self._find(space)
+            if known_id is None:
+                break
+            self._ids[space] = known_id
+            try:
+                return await work(known_id)
+            except NotFound:
+                self._ids.pop(space, None)
+        return missing
+
+    async def write(self, space: str, work: Callable[[str], Awaitable[T]]) -> T:
+        """Call `work` with the id of a space, which is created if there is none."""
+        try:
+            return await work(await self._find_or_create(space))
+        except NotFound:
+            self._ids.pop(space, None)
+            return await work(await self._find_or_create(space))
+
+    async def _find_or_create(self, space: str) -> str:
+        known_id = self._ids.get(space) or await self._find(space) or await self._create(space)
+        self._ids[space] = known_id
+        return known_id
 
 
 class ServerService(RemoteService):

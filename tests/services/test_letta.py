@@ -91,6 +91,21 @@ async def test_embedding_model_is_named_when_an_archive_is_made(
     assert '"embedding": "openai/text-embedding-3-small"' in body
 
 
+async def test_archive_that_vanished_on_the_server_is_created_again(
+    letta: LettaDouble, home: Path
+) -> None:
+    async with harness(home, [LETTA.made(home, letta)]) as one, one.working():
+        await one.turn(SAID)
+        await one.carried(1)
+        letta.archives.clear()
+        letta.passages.clear()
+        await one.turn("Our boat is called Molly.")
+        await one.carried(2)
+        assert one.ends == ["done", "done"]
+        assert letta.texts() == ["user: Our boat is called Molly.\nassistant: Noted."]
+        assert "Molly" in "\n".join(await one.recalled("What is our boat called?"))
+
+
 def test_cloud_without_a_key_is_a_sentence(home: Path) -> None:
     with pytest.raises(ConfigError, match="needs the key of its cloud, or the url of your server"):
         Plugins(home).create_provider("letta", {}, {})

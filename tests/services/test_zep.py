@@ -163,6 +163,38 @@ async def test_episode_without_facts_yet_is_deleted_when_it_has_them(
         assert zep.texts() == []
 
 
+async def test_user_that_vanished_in_the_cloud_is_created_again(zep: ZepDouble, home: Path) -> None:
+    async with harness(home, [CLOUD.made(home, zep)]) as one, one.working():
+        await one.turn(SAID)
+        await one.carried(1)
+        zep.users.clear()
+        zep.episodes.clear()
+        zep.edges.clear()
+        assert await one.recalled(SAID) == []
+        await one.turn("Our boat is called Molly.")
+        await one.carried(2)
+        zep.users.clear()
+        await one.turn("Our cat is called Tom.")
+        await forget(one, SAID)
+        await one.carried(4)
+        assert set(one.ends) == {"done"}
+        assert "Tom" in "\n".join(await one.recalled("What is our cat called?"))
+
+
+async def test_waiting_for_facts_of_an_episode_is_no_failure(zep: ZepDouble, home: Path) -> None:
+    zep.is_late = True
+    async with harness(home, [CLOUD.made(home, zep)]) as one, one.working():
+        await one.turn(SAID)
+        await one.carried(1)
+        await forget(one, SAID)
+        for number in range(2, 7):
+            await one.carried(number)
+            await one.later(seconds=6)
+        assert one.ends[1:6] == ["postponed"] * 5
+        assert one.memory.states["zep"].startswith("works")
+        assert one.notices == []
+
+
 async def test_long_turn_becomes_several_episodes_and_goes_as_a_whole(
     zep: ZepDouble, home: Path
 ) -> None:

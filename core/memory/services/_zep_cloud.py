@@ -10,9 +10,9 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
-from core.errors import ConfigError, DeliveryError
+from core.errors import ConfigError, DeliveryError, NotReadyError
 from core.memory.http import SEARCH, JsonService, number_of, objects, segment, text_of
-from core.memory.service import RemoteMemory, SyncItem
+from core.memory.service import RemoteMemory, SpaceIds, SyncItem
 from core.types import Json
 
 # The fields in the metadata of an episode: the key of the item, and the number of the part.
@@ -36,8 +36,7 @@ class CloudEngine:
                 "zep needs the key of its cloud: set `key` to the variable that holds it."
             )
         self._http = JsonService("zep", url, {"Authorization": f"Api-Key {key}"})
-        # The ids of the graphs that the spaces have there.
-        self._graphs: dict[str, str] = {}
+        self._graphs = SpaceIds(self._find_graph, self._create_graph)
 
     async def open(self, folder: Path) -> None:
         """Do nothing: the cloud needs no folder."""
@@ -54,9 +53,11 @@ class CloudEngine:
 
     async def search(self, space: str, query: str, limit: int) -> Sequence[RemoteMemory]:
         """Return the facts of a space that match, best first."""
-        graph = await self._find_graph(space)
-        if graph is None:
-            return []
+        return await self._graphs.read(
+            space, lambda graph: self._search_edges(graph, query, limit), ()
+        )
+
+    async def _search_edges(self, graph: str, query: str, limit: int) -> Sequence[RemoteMemory]:
         answer = await self._http.call(
             "POST",
             f"/graphs/{segment(graph)}/search/edges",
@@ -64,7 +65,6 @@ class CloudEngine:
             params={"page_size": min(limit, PAGE_SIZE)},
             call_timeout=SEARCH,
             is_repeatable=True,
-            missing={"items": []},
         )
         return [
             RemoteMemory(
@@ -80,7 +80,9 @@ class CloudEngine:
 
     async def add(self, space: str, item: SyncItem) -> Sequence[str]:
         """Add an item as one or more episodes, and return their ids."""
-        graph = await self._find_graph(space) or await self._create_graph(space)
+        return await self._graphs.write(space, lambda graph: self._add_episodes(graph, item))
+
+    async def _add_episodes(self, graph: str, item: SyncItem) -> Sequence[str]:
         existing: dict[int, str] = {}
         if item.is_retry:
             for episode in await self._list_episodes(graph, item.key):
@@ -99,8 +101,8 @@ class CloudEngine:
             "source_description": "a conversation",
             "metadata": {KEY: item.key, PART: part},
         }
-        # The cloud ignores a request with a key that it already has.
-        service = self._http.with_headers({"Idempotency-Key": f"{item.key}-{part}"})
+        # The cloud ignores a request with a key that it already has. A new graph has new keys.
+        service = self._http.with_headers({"Idempotency-Key": f"{graph}-{item.key}-{part}"})
         answer = await service.call("POST", f"/graphs/{segment(graph)}/episodes", request)
         episode = text_of(answer.get("episode") if isinstance(answer, dict) else None, "uuid")
         if not episode:
@@ -109,10 +111,8 @@ class CloudEngine:
 
     async def find_episodes(self, space: str, key: str) -> Sequence[str]:
         """Return the ids of the episodes that were made of the item with this key."""
-        graph = await self._find_graph(space)
-        if graph is None:
-            return []
-        return [text_of(episode, "uuid") for episode in await self._list_episodes(graph, key)]
+        episodes = await self._graphs.read(space, lambda graph: self._list_episodes(graph, key), ())
+        return [text_of(episode, "uuid") for episode in episodes]
 
     async def finish_addition(self, key: str) -> None:
         """Do nothing: an addition ends with its call."""
@@ -120,16 +120,16 @@ class CloudEngine:
     async def delete_episodes(self, space: str, episodes: Sequence[str]) -> None:
         """Delete the episodes of an item and the facts that no other episode bears out.
 
-        Raises DeliveryError while the cloud's model hasn't read one of them, because its facts
+        Raises NotReadyError while the cloud's model hasn't read one of them, because its facts
         would appear after the deletion.
         """
-        graph = await self._find_graph(space)
-        if graph is None:
-            return
+        await self._graphs.read(space, lambda graph: self._delete_from_graph(graph, episodes), None)
+
+    async def _delete_from_graph(self, graph: str, episodes: Sequence[str]) -> None:
         for episode in episodes:
             known = await self._get_episode(graph, episode)
             if isinstance(known, dict) and known.get("processed") is False:
-                raise DeliveryError(
+                raise NotReadyError(
                     "zep has not made facts of it yet", retry_after_s=PENDING_RETRY_S
                 )
         for edge in await self._list_own_edges(graph, episodes):
@@ -139,8 +139,10 @@ class CloudEngine:
 
     async def has_facts(self, space: str, episodes: Sequence[str]) -> bool:
         """Return whether the cloud has facts that no other episode than these bears out."""
-        graph = await self._find_graph(space)
-        return graph is not None and bool(await self._list_own_edges(graph, episodes))
+        edges = await self._graphs.read(
+            space, lambda graph: self._list_own_edges(graph, episodes), ()
+        )
+        return bool(edges)
 
     async def _list_own_edges(self, graph: str, episodes: Sequence[str]) -> Sequence[str]:
         """Return the ids of the facts that these episodes bear out, and no other that exists."""
@@ -161,13 +163,14 @@ class CloudEngine:
         return await self._http.call("GET", _episode_path(graph, episode), missing=None)
 
     async def delete_fact(self, space: str, fact: str) -> bool:
-        graph = await self._find_graph(space)
-        if graph is None:
-            return False
-        path = f"/graphs/{segment(graph)}/edges/{segment(fact)}"
-        if await self._http.call("GET", path, missing=None) is None:
-            return False
-        await self._delete_edge(graph, fact)
+        return await self._graphs.read(
+            space, lambda graph: self._delete_known_edge(graph, fact), False
+        )
+
+    async def _delete_known_edge(self, graph: str, edge: str) -> bool:
+        """Delete a fact. Raises NotFound if the graph doesn't have it."""
+        await self._http.call("GET", f"/graphs/{segment(graph)}/edges/{segment(edge)}")
+        await self._delete_edge(graph, edge)
         return True
 
     async def _delete_edge(self, graph: str, edge: str) -> None:
@@ -176,26 +179,22 @@ class CloudEngine:
 
     async def _find_graph(self, space: str) -> str | None:
         """Return the id of the graph of a space, or None if the cloud has no such user."""
-        if space not in self._graphs:
-            user = await self._http.call(
-                "POST",
-                "/users/lookup",
-                {"user_id": space},
-                call_timeout=SEARCH,
-                is_repeatable=True,
-                missing=None,
-            )
-            if user is None:
-                return None
-            self._graphs[space] = _graph_of(user)
-        return self._graphs[space]
+        user = await self._http.call(
+            "POST",
+            "/users/lookup",
+            {"user_id": space},
+            call_timeout=SEARCH,
+            is_repeatable=True,
+            missing=None,
+        )
+        return None if user is None else _graph_of(user)
 
     async def _create_graph(self, space: str) -> str:
-        """Create the user of a space, and return the id of the user's graph."""
-        service = self._http.with_headers({"Idempotency-Key": space})
-        user = await service.call("POST", "/users", {"user_id": space})
-        self._graphs[space] = _graph_of(user)
-        return self._graphs[space]
+        """Create the user of a space, and return the id of the user's graph.
+
+        The request has no idempotency key: with one, the cloud could answer with a deleted user.
+        """
+        return _graph_of(await self._http.call("POST", "/users", {"user_id": space}))
 
     async def _list_episodes(self, graph: str, key: str) -> list[Json]:
         """Return the episodes of the item with this key."""
@@ -221,7 +220,6 @@ class CloudEngine:
                 {"filters": filters},
                 params=params,
                 is_repeatable=True,
-                missing={"items": []},
             )
             items += objects(answer, "items")
             cursor = text_of(answer, "next_cursor")

@@ -8,7 +8,7 @@ a core block, which you can attach to any agent of Letta. Mneme creates no agent
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from core.errors import DeliveryError, Refused
@@ -18,6 +18,7 @@ from core.memory.service import (
     RemoteMemory,
     ServerOptions,
     ServerService,
+    SpaceIds,
     SyncItem,
     setup_option,
 )
@@ -34,12 +35,10 @@ MAX_PASSAGES = 20
 @dataclass(frozen=True, kw_only=True)
 class Options(ServerOptions):
     url: str = setup_option(CLOUD, "the cloud, or the address of your server")
-    embedding: str = field(
-        default="",
-        metadata={
-            "help": "the embedding model of new archives, like openai/text-embedding-3-small; "
-            "without it, your own server finds only a text that contains the whole question"
-        },
+    embedding: str = setup_option(
+        "",
+        "the embedding model of new archives, like openai/text-embedding-3-small; without it, "
+        "your own server finds only a text that contains the whole question",
     )
 
 
@@ -54,8 +53,7 @@ class Letta(ServerService):
     def __init__(self, options: Options) -> None:
         super().__init__(options)
         self._embedding = options.embedding.strip()
-        # The ids of the archives that the spaces have there.
-        self._archives: dict[str, str] = {}
+        self._archives = SpaceIds(self._find_archive, self._create_archive)
 
     async def probe(self) -> str:
         """Return a description of the server, after checking that it accepts the key."""
@@ -66,10 +64,15 @@ class Letta(ServerService):
 
     async def find(self, space: str, query: str, limit: int) -> Sequence[RemoteMemory]:
         """Return the passages of a space that match, best first."""
-        archive = await self._find_archive(space)
-        if archive is None:
-            return []
-        results = await self._search(archive, {"query": query, "limit": limit})
+        request = {"query": query, "limit": limit}
+        return await self._archives.read(
+            space, lambda archive: self._find_memories(archive, request, limit), ()
+        )
+
+    async def _find_memories(
+        self, archive: str, request: Json, limit: int
+    ) -> Sequence[RemoteMemory]:
+        results = await self._search(archive, request)
         memories = []
         for result in results:
             passage = result.get("passage")
@@ -86,36 +89,44 @@ class Letta(ServerService):
 
     async def keep(self, space: str, item: SyncItem) -> Sequence[str]:
         """Store an item as one passage, and a note in the core block, too."""
-        archive = await self._find_archive(space) or await self._create_archive(space)
-        passages = await self._find_passages(archive, item.key) if item.is_retry else []
-        if not passages:
-            request = {
-                "text": item.text,
-                "created_at": item.at.isoformat(),
-                "tags": [item.key, item.kind],
-            }
-            answer = await self._http.call(
-                "POST", f"/v1/archives/{segment(archive)}/passages", request
-            )
-            passages = [text_of(answer, "id")]
-            if not passages[0]:
-                raise DeliveryError("letta didn't confirm that it stored the text")
+        passages = await self._archives.write(
+            space, lambda archive: self._keep_passage(archive, item)
+        )
         if item.kind == "note":
             await self._change_block(space, item.key, item.text)
         return passages
 
+    async def _keep_passage(self, archive: str, item: SyncItem) -> Sequence[str]:
+        """Store an item as a passage, unless a retry finds it, and return the passage's id."""
+        if item.is_retry and (passages := await self._find_passages(archive, item.key)):
+            return passages
+        request = {
+            "text": item.text,
+            "created_at": item.at.isoformat(),
+            "tags": [item.key, item.kind],
+        }
+        answer = await self._http.call("POST", f"/v1/archives/{segment(archive)}/passages", request)
+        passage = text_of(answer, "id")
+        if not passage:
+            raise DeliveryError("letta didn't confirm that it stored the text")
+        return [passage]
+
     async def erase(self, entry: Entry) -> None:
-        archive = await self._find_archive(entry.space)
-        if archive is not None:
-            found = await self._find_passages(archive, entry.key)
-            for passage in dict.fromkeys([*(entry.remote or ()), *found]):
-                await self._delete_passage(archive, passage)
+        await self._archives.read(
+            entry.space, lambda archive: self._delete_passages(archive, entry), None
+        )
         if entry.notes:
             await self._change_block(entry.space, entry.key, None)
 
+    async def _delete_passages(self, archive: str, entry: Entry) -> None:
+        passages = await self._find_passages(archive, entry.key)
+        for passage in dict.fromkeys([*(entry.remote or ()), *passages]):
+            await self._delete_passage(archive, passage)
+
     async def holds(self, entry: Entry) -> bool:
-        archive = await self._find_archive(entry.space)
-        if archive is not None and await self._find_passages(archive, entry.key):
+        if await self._archives.read(
+            entry.space, lambda archive: self._find_passages(archive, entry.key), ()
+        ):
             return True
         if not entry.notes:
             return False
@@ -124,11 +135,10 @@ class Letta(ServerService):
 
     async def take_out(self, space: str, memory_id: str) -> bool:
         """Delete one passage. Return False if the archive of the space doesn't have it."""
-        archive = await self._find_archive(space)
-        if archive is None:
-            return False
         try:
-            return await self._delete_passage(archive, memory_id)
+            return await self._archives.read(
+                space, lambda archive: self._delete_passage(archive, memory_id), False
+            )
         except Refused:
             # Letta refuses the id of a passage in another archive, and what is no id at all.
             return False
@@ -160,13 +170,9 @@ class Letta(ServerService):
 
     async def _find_archive(self, space: str) -> str | None:
         """Return the id of the archive of a space, or None if there is none."""
-        if space not in self._archives:
-            archives = await self._list("/v1/archives/", name=space)
-            names = {text_of(archive, "name"): text_of(archive, "id") for archive in archives}
-            if not names.get(space):
-                return None
-            self._archives[space] = names[space]
-        return self._archives[space]
+        archives = await self._list("/v1/archives/", name=space)
+        names = {text_of(archive, "name"): text_of(archive, "id") for archive in archives}
+        return names.get(space) or None
 
     async def _create_archive(self, space: str) -> str:
         request = {"name": space, "description": "What Mneme was told"}
@@ -175,7 +181,6 @@ class Letta(ServerService):
         archive = text_of(await self._http.call("POST", "/v1/archives/", request), "id")
         if not archive:
             raise DeliveryError("letta did not return an archive")
-        self._archives[space] = archive
         return archive
 
     async def _find_block(self, space: str) -> Json | None:

@@ -19,7 +19,7 @@ from pydantic import Field
 
 from config.files import Secret
 from config.settings import export_variables
-from core.errors import ConfigError, DeliveryError
+from core.errors import ConfigError, DeliveryError, NotReadyError
 from core.guard.tool_definitions import ToolArguments, build_tool
 from core.memory.http import SEARCH, JsonService, number_of, objects, segment, text_of
 from core.memory.service import (
@@ -161,7 +161,7 @@ class Mem0(RemoteService):
                     if not remote_id.startswith(EVENT):
                         continue
                     if await self._engine.is_pending(remote_id.removeprefix(EVENT)):
-                        raise DeliveryError(
+                        raise NotReadyError(
                             "mem0 has not made memories of it yet", retry_after_s=5.0
                         )
         keys = [entry.key for entry in entries]

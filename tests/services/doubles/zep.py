@@ -69,7 +69,14 @@ class ZepDouble(Double):
         user = self.users.get((await body_of(request))["user_id"])
         return web.json_response(user) if user else _error(404, "no such user")
 
+    def _check_graph(self, request: web.Request) -> None:
+        """A graph goes with its user."""
+        graph = request.match_info["graph"]
+        if graph not in [user["graph_uuid"] for user in self.users.values()]:
+            raise _not_found()
+
     async def _add(self, request: web.Request) -> web.Response:
+        self._check_graph(request)
         body, graph = await body_of(request), request.match_info["graph"]
         if len(body["data"]) > 10_000:
             return _error(400, "data is too long")
@@ -169,6 +176,7 @@ class ZepDouble(Double):
         return web.json_response({"items": [{**edge, "score": score} for score, edge in matches]})
 
     def _of(self, request: web.Request, kept: Mapping[str, dict[str, Any]]) -> list[dict[str, Any]]:
+        self._check_graph(request)
         graph = request.match_info["graph"]
         return [one for one in kept.values() if one["graph_uuid"] == graph]
 
@@ -176,9 +184,12 @@ class ZepDouble(Double):
         for one in self._of(request, kept):
             if one["uuid"] == request.match_info["id"]:
                 return one
-        raise web.HTTPNotFound(
-            text='{"error": {"message": "not found"}}', content_type="application/json"
-        )
+        raise _not_found()
+
+
+def _not_found() -> web.HTTPNotFound:
+    text = '{"error": {"message": "not found"}}'
+    return web.HTTPNotFound(text=text, content_type="application/json")
 
 
 def _page(request: web.Request, items: Sequence[Any]) -> web.Response:
