@@ -255,6 +255,9 @@ class OptionForm:
             if field.metadata.get("ask"):
                 self.prompted_defaults[name] = field.default
 
+    def is_secret(self, name: str) -> bool:
+        return self._types[name] is Secret
+
     def question(self, name: str) -> str:
         """Return the question for an option: "port: the port on 127.0.0.1, a whole number"."""
         help_text = str(self.fields[name].metadata.get("help", "")).rstrip(".")

@@ -19,6 +19,8 @@ MIN_SECRET_CHARS = 8
 _URL_USER = re.compile(
     r"""(?:(?<=://)[^/\s"'<>?#]{1,300}(?=@)|(?<=%3a%2f%2f)[^/\s"'<>?#@]{1,300}?(?=%40))""", re.I
 )
+# A password in a URL: postgresql://ana:pw@host or postgresql://host/db?password=pw.
+_URL_PASSWORD = re.compile(r"://[^/\s?#@]{0,300}:[^/\s?#]{1,300}@|://\S{1,300}[?&]password=", re.I)
 # The value of a header, parameter or field whose name says that it's secret, such as
 # "Authorization: Bearer abc1", "?key=abc1", '"api_key": "abc1"' or "password=abc1". After a plain
 # word and a colon ("token: abc1"), the value must contain a digit. Group 1 is the name.
@@ -62,6 +64,11 @@ def register_secrets(secrets: Iterable[str]) -> None:
         for part in (secret, *secret.splitlines()):
             if len(part) >= MIN_SECRET_CHARS:
                 _known_secrets.update(_list_encodings(part))
+
+
+def has_url_password(text: str) -> bool:
+    """Whether a URL in the text contains a password, before its host or as a parameter."""
+    return _URL_PASSWORD.search(text) is not None
 
 
 def mask_secrets(text: str) -> str:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from config.files import OptionForm, OptionValue, Secret, set_options
+from config.masking import has_url_password
 from config.settings import ProviderOptions, Settings
 from core.dates.periods import read_period
 from core.errors import ConfigError
@@ -244,8 +245,11 @@ def _switch_on(name: str, assignments: Sequence[str], mode: Mode | None) -> None
         raise ConfigError(str(error)) from error
 
     providers, problems = load_providers(Settings.load())
-    if name in problems:
-        typer.echo(f"The memory service {name} is set up.")
+    if problem := problems.get(name):
+        shell.print_text(
+            f"The options of the memory service {name} are stored, but it's off: {problem}\n"
+            "When you have corrected that, run mneme check."
+        )
     elif _probe(_find_provider(name, providers, problems)):
         typer.echo(
             f"The memory service {name} will be on after the next start. It then gets the "
@@ -254,13 +258,15 @@ def _switch_on(name: str, assignments: Sequence[str], mode: Mode | None) -> None
         )
     else:
         typer.echo(
-            f"The memory service {name} is set up, but it hasn't worked yet. It will be on after "
-            "the next start: until it answers, what you say waits for it, up to two days.\n"
+            f"The options of the memory service {name} are stored, but it doesn't work yet. It "
+            "will be on after the next start: until it answers, what you say waits for it, up to "
+            "two days.\n"
             "To test it again, run mneme check. "
             f"To switch it off, run mneme memory setup {name} --off"
         )
-    for warning in problems.values():
-        shell.print_text(warning)
+    for other_name, warning in problems.items():
+        if other_name != name:
+            shell.print_text(warning)
 
 
 def _probe(provider: MemoryProvider) -> bool:
@@ -398,8 +404,18 @@ def _parse_assignments(form: OptionForm, assignments: Sequence[str]) -> dict[str
         key = key.strip()
         if not separator or not key:
             raise typer.BadParameter(f"write {assignment or 'key'}=value", param_hint="--set")
-        values[key] = form.parse_value(key, text)
+        values[key] = _parse_value(form, key, text)
     return values
+
+
+def _parse_value(form: OptionForm, key: str, text: str) -> OptionValue:
+    """Parse the value of an option. Raises ValueError if it's invalid or contains a password."""
+    value = form.parse_value(key, text)
+    if isinstance(value, str) and has_url_password(value):
+        secret_names = [name for name in form.fields if form.is_secret(name)]
+        place = f" Name its environment variable in {secret_names[-1]}." if secret_names else ""
+        raise ValueError(f"{key} contains a password, which mneme.toml shouldn't hold.{place}")
+    return value
 
 
 def _prompt_for_option(form: OptionForm, key: str) -> OptionValue | None:
@@ -413,6 +429,6 @@ def _prompt_for_option(form: OptionForm, key: str) -> OptionValue | None:
         if text == shown_default:
             return None
         try:
-            return form.parse_value(key, text)
+            return _parse_value(form, key, text)
         except ValueError as error:
             shell.print_text(str(error))

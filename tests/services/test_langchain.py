@@ -160,7 +160,7 @@ def test_missing_library_is_named_with_the_command_that_installs_it(home: Path) 
 @pytest.mark.parametrize(
     ("options", "why"),
     [
-        ({"url": "redis://host"}, "should be an address like postgresql://"),
+        ({"url": "redis://host"}, "should be an address like postgresql://host/database"),
         ({"url": "postgresql://ana:secret@host/db"}, "should have no password"),
         (
             {"embedder_url": "not an address"},

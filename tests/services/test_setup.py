@@ -66,7 +66,7 @@ async def test_it_is_set_up_tried_and_looked_at(served: tuple[Service, Double], 
     double.fault = "unauthorized"
     said = await set_up(home, service, double)
     assert "the key is not accepted" in said
-    assert f"{service.name} is set up, but it hasn't worked yet" in said
+    assert f"The options of the memory service {service.name} are stored, but it doesn't" in said
     assert f"mneme memory setup {service.name} --off" in said
     checked = await asyncio.to_thread(mneme, home, "check", "--json", SERVICE_KEY=KEY)
     (found,) = [

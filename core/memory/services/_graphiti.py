@@ -21,6 +21,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from config.masking import has_url_password
 from config.settings import export_variables
 from core.errors import PAYLOAD_ERRORS, ConfigError, DeliveryError, MnemeError
 from core.memory.model_server import Embedder, JsonModel, library_version
@@ -56,6 +57,11 @@ class GraphitiEngine:
         if graph.url and not graph.url.startswith(schemes):
             raise ConfigError(
                 "graph_url of zep should begin with bolt://, neo4j:// or falkor://, or be empty."
+            )
+        if has_url_password(graph.url):
+            raise ConfigError(
+                "graph_url of zep should have no password: set `graph_password` to the variable "
+                "that holds it."
             )
         if library_version("graphiti-core") is None:
             raise ConfigError('zep needs Graphiti: pip install "mneme-gateway[graphiti]".')

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, TypeVar, get_args
 
 from config.files import Secret
+from config.masking import has_url_password
 from core.errors import ConfigError, DeliveryError
 from core.memory.model_server import Embedder, EmbedderOptions, library_version
 from core.memory.service import (
@@ -71,9 +72,9 @@ class LangChain(RemoteService):
         if options.url and not self._is_postgres:
             raise ConfigError(
                 f"The url of the memory {self.name} should be an address like "
-                "postgresql://user@host/database, or empty."
+                "postgresql://host/database, or empty."
             )
-        if ":" in options.url.partition("://")[2].rpartition("@")[0]:
+        if has_url_password(options.url):
             raise ConfigError(
                 f"The url of the memory {self.name} should have no password: set `password` to the "
                 "variable that holds it."

@@ -37,7 +37,7 @@ def test_a_service_is_set_up_listed_and_switched_off(home: Path) -> None:
         "--mode",
         "context",
     )
-    assert "The memory service jotter is set up." in said
+    assert "The options of the memory service jotter are stored, but it's off" in said
     assert "the environment variable JOT_KEY is not set" in said
     text = (home / "mneme.toml").read_text()
     assert text.startswith("# mine\n[general]\nzone = 'UTC'\n")
@@ -94,6 +94,28 @@ def test_what_cannot_be_set_up_is_a_sentence(
     assert done.returncode == code
     assert sentence in " ".join(done.stderr.split())
     assert not (home / "mneme.toml").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "key", "url", "secret"),
+    [
+        ("langchain", "url", "postgresql://ana:hunter22@db/mneme", "password"),
+        ("langchain", "url", "postgresql://db/mneme?user=a&password=hunter22", "password"),
+        ("zep", "graph_url", "neo4j://ana:hunter22@graph", "graph_password"),
+    ],
+)
+def test_password_in_an_address_is_neither_stored_nor_shown(
+    home: Path, name: str, key: str, url: str, secret: str
+) -> None:
+    options = ("--set", f"{key}={url}", "--set", "deployment=graphiti")
+    given = options if name == "zep" else options[:2]
+    refused = mneme(home, "memory", "setup", name, *given)
+    assert refused.returncode == 1
+    assert f"{key} contains a password" in refused.stderr
+    assert f"environment variable in {secret}." in refused.stderr
+    settings = home / "mneme.toml"
+    stored = settings.read_text() if settings.exists() else ""
+    assert "hunter22" not in stored + refused.stdout + refused.stderr
 
 
 def test_a_second_one_is_set_up_and_refused_in_words(home: Path) -> None:
