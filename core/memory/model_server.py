@@ -14,13 +14,17 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from config.files import Secret
-from core.errors import ConfigError, DeliveryError
-from core.memory.http import SEARCH, JsonService, objects, text_of
+from core.errors import ConfigError, DeliveryError, Refused
+from core.memory.http import MODEL, SEARCH, CallTimeout, JsonService, objects, text_of
 from core.memory.service import ServiceOptions, setup_option
 from core.types import Json
 
 # How many texts one call for embeddings contains at most.
 TEXTS_PER_CALL = 64
+# A longer text is cut, because models for embeddings take a limited one, often 8,192 tokens.
+EMBEDDED_CHARS = 6_000
+# If the server refuses texts that are longer than this, they are cut to this length.
+SHORT_CHARS = 1_200
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,8 +60,8 @@ class Embedder:
     async def embed(self, texts: Sequence[str]) -> list[list[float]]:
         """Return an embedding for each text, in the same order.
 
-        Raises DeliveryError if the server doesn't return one for each text, and ConfigError if they
-        have another size than configured.
+        Only the beginning of a long text counts. Raises DeliveryError if the server doesn't return
+        one for each text, and ConfigError if they have another size than configured.
         """
         embeddings: list[list[float]] = []
         for start in range(0, len(texts), TEXTS_PER_CALL):
@@ -65,6 +69,16 @@ class Embedder:
         return embeddings
 
     async def _embed_batch(self, texts: Sequence[str]) -> list[list[float]]:
+        cut_texts = [_cut_at_word(text, EMBEDDED_CHARS) for text in texts]
+        try:
+            return await self._request_embeddings(cut_texts)
+        except Refused:
+            short_texts = [_cut_at_word(text, SHORT_CHARS) for text in texts]
+            if short_texts == cut_texts:
+                raise
+            return await self._request_embeddings(short_texts)
+
+    async def _request_embeddings(self, texts: Sequence[str]) -> list[list[float]]:
         options = self._options
         request = {
             "model": options.embedder_model,
@@ -94,6 +108,15 @@ class Embedder:
         await self._http.close()
 
 
+def _cut_at_word(text: str, limit_chars: int) -> str:
+    """Return the beginning of a text, which ends after a word if there are words."""
+    if len(text) <= limit_chars:
+        return text
+    beginning = text[:limit_chars]
+    whole_words = beginning.rsplit(maxsplit=1)[0]
+    return whole_words if len(whole_words) > limit_chars // 2 else beginning
+
+
 class JsonModel:
     """Calls the `/chat/completions` of an OpenAI-compatible server for answers in JSON."""
 
@@ -107,7 +130,7 @@ class JsonModel:
             f"llm_url of the memory {service}",
         )
 
-    async def complete(self, messages: Sequence[Json]) -> Json:
+    async def complete(self, messages: Sequence[Json], call_timeout: CallTimeout = MODEL) -> Json:
         """Return the JSON object that the model answers with.
 
         Raises DeliveryError if the answer isn't a JSON object.
@@ -117,7 +140,9 @@ class JsonModel:
             "messages": list(messages),
             "response_format": {"type": "json_object"},
         }
-        answer = await self._http.call("POST", "/chat/completions", request, is_repeatable=True)
+        answer = await self._http.call(
+            "POST", "/chat/completions", request, call_timeout=call_timeout, is_repeatable=True
+        )
         choices = objects(answer, "choices")
         content = text_of(choices[0].get("message"), "content") if choices else ""
         try:

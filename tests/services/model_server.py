@@ -56,7 +56,9 @@ def graphiti_facts(body: dict[str, Any]) -> str:
 
     "moved" ends what was said of where somebody lives."""
     asked = str(body["messages"][-1]["content"])
-    _, _, schema = asked.rpartition("in the following format:")
+    _, is_asked_for_facts, schema = asked.rpartition("in the following format:")
+    if not is_asked_for_facts:
+        return json.dumps({"ok": True})
     said = re.search(r"<CURRENT[ _]MESSAGE>\s*(.*?)\s*</CURRENT", asked, re.DOTALL)
     lines = re.findall(r"^user: (.*)", said[1] if said else "", re.MULTILINE)
     match json.loads(schema).get("title"):

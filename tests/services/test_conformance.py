@@ -15,6 +15,7 @@ import pytest
 
 from core.errors import ToolError
 from core.memory.http import CallTimeout
+from core.memory.model_server import JsonModel
 from core.memory.provider import MemoryProvider
 from core.memory.service import ReflectionOptions
 from core.store.notes import NoteChange
@@ -141,6 +142,7 @@ async def test_what_passes_is_told_again_in_order_and_once(
     subject: ServiceSubject, home: Path, fault: Fault, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("core.memory.http.WRITE", CallTimeout(0.3, 0.3))
+    monkeypatch.setattr(JsonModel.complete, "__defaults__", (CallTimeout(0.3, 0.3),))
     async with harness(home, [subject.made(home)]) as one, one.working():
         subject.fails(fault)
         await one.turn(SAID)

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from core.errors import ConfigError
+from core.errors import ConfigError, DeliveryError
 from core.memory.plugins import Plugins
 from core.memory.provider import Forgotten
 from core.memory.service import RemoteMemory, RemoteService, SyncItem, format_memory
@@ -282,6 +282,50 @@ async def test_graphiti_forgets_what_is_still_being_added(home: Path, kind: str)
             assert double.texts() == []
             assert await one.recalled(SAID) == []
         assert provider.record.find_entries(provider.space(ANA), [1], [1]) == []
+
+
+@needs_library
+async def test_graphiti_with_a_slow_model_is_not_called_broken(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("core.memory.services._graphiti.ADDITION_WAIT_S", 0.1)
+    async with running(LIBRARY.double()) as double:
+        provider = LIBRARY.made(home, double)
+        async with harness(home, [provider], timeout_s=60) as one, one.working():
+            await one.memory.externals["zep"].call(60, "is_available")
+            double.fault = "hanging"
+            await one.turn(SAID)
+            for number in range(1, 5):
+                await one.carried(number)
+                await one.later(seconds=6)
+            assert one.ends[:4] == ["postponed"] * 4
+            assert one.memory.states["zep"].startswith("works")
+            double.fault = "well"
+            double.may_go.set()
+            while "done" not in one.ends:
+                await one.carried(len(one.ends) + 1)
+                await one.later(seconds=6)
+            assert double.texts() == [SAID]
+
+
+@needs_library
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        ({"llm_url": "http://127.0.0.1:9"}, "server of zep's model cannot be reached"),
+        ({"graph_url": "bolt://127.0.0.1:9"}, "graph of zep (cannot be reached|gave no answer)"),
+    ],
+)
+async def test_graphiti_that_lacks_a_part_says_which(
+    home: Path, options: dict[str, Any], why: str
+) -> None:
+    async with running(LIBRARY.double()) as double:
+        provider = LIBRARY.made(home, double, embedder_url=double.url, **options)
+        try:
+            with pytest.raises(DeliveryError, match=why):
+                await provider.probe()
+        finally:
+            await provider.shutdown()
 
 
 @needs_library

@@ -23,7 +23,8 @@ from typing import Any
 
 from config.masking import has_url_password
 from config.settings import export_variables
-from core.errors import PAYLOAD_ERRORS, ConfigError, DeliveryError, MnemeError
+from core.errors import PAYLOAD_ERRORS, ConfigError, DeliveryError, MnemeError, NotReadyError
+from core.memory.http import SEARCH, WRITE
 from core.memory.model_server import Embedder, JsonModel, library_version
 from core.memory.service import RemoteMemory, SyncItem
 from core.types import Json
@@ -34,6 +35,10 @@ FALKOR_PORT = 6379
 # Facts are found from this similarity on. The library's own bound of 0.6 leaves out most facts that
 # answer a question in other words.
 MIN_SIMILARITY = 0.1
+# How long a call waits for an addition, which then continues, and when the call is tried again.
+ADDITION_WAIT_S = 20.0
+ADDITION_RETRY_S = 5.0
+PROBE = 'Answer with this JSON object: {"ok": true}'
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,6 +70,10 @@ class GraphitiEngine:
             )
         if library_version("graphiti-core") is None:
             raise ConfigError('zep needs Graphiti: pip install "mneme-gateway[graphiti]".')
+        if not graph.url and library_version("kuzu") is None:
+            raise ConfigError(
+                "zep needs the graph database Kuzu: pip install kuzu, or set graph_url to yours."
+            )
         if graph.url.startswith(FALKOR_SCHEME) and library_version("falkordb") is None:
             raise ConfigError("zep needs the client of FalkorDB: pip install falkordb.")
         self._graph = graph
@@ -165,11 +174,30 @@ class GraphitiEngine:
         self._graphiti = None
 
     async def describe(self) -> str:
-        """Return a description for the owner, after a request to the embeddings."""
+        """Return a description for the owner, after trying the embeddings, model and graph."""
         await self._embedder.embed(["hello"])
+        await self._model.complete([{"role": "user", "content": PROBE}], WRITE)
+        if not self._is_embedded:
+            await self._check_graph()
         place = self._graph.url.partition("://")[0] or "Kuzu"
         version = library_version("graphiti-core")
         return f"Graphiti {version} in this process, with a graph in {place}"
+
+    async def _check_graph(self) -> None:
+        """Raise DeliveryError unless the server of the graph answers a query."""
+        await asyncio.to_thread(_import_library)
+        with _translate_errors():
+            driver = await asyncio.to_thread(self._create_driver, Path())
+            try:
+                async with asyncio.timeout(SEARCH.total_s):
+                    await driver.execute_query("RETURN 1 AS one")
+            except TimeoutError as error:
+                raise DeliveryError(
+                    f"the graph of zep gave no answer within {SEARCH.total_s:g} s: does it run, "
+                    "and is its graph_url right?"
+                ) from error
+            finally:
+                await driver.close()
 
     async def search(self, space: str, query: str, limit: int) -> Sequence[RemoteMemory]:
         """Return the facts of a space that match, best first."""
@@ -194,16 +222,25 @@ class GraphitiEngine:
     async def add(self, space: str, item: SyncItem) -> Sequence[str]:
         """Add an item as an episode, and return the id of the episode.
 
-        If an earlier call for the item still runs, wait for that.
+        If an earlier call for the item still runs, wait for that. Raises NotReadyError if it takes
+        long; the addition then continues.
         """
         addition = self._additions.get(item.key)
         if addition is None:
             addition = asyncio.create_task(self._add(space, item), name="graphiti addition")
             self._additions[item.key] = addition
             addition.add_done_callback(lambda task: self._forget_failure(item.key, task))
-        episodes = await asyncio.shield(addition)
+        await self._wait_for(addition)
         self._additions.pop(item.key, None)
-        return episodes
+        return addition.result()
+
+    async def _wait_for(self, addition: asyncio.Task[Sequence[str]]) -> None:
+        """Wait for an addition. Raises NotReadyError if it doesn't end in time."""
+        done, _ = await asyncio.wait([addition], timeout=ADDITION_WAIT_S)
+        if not done:
+            raise NotReadyError(
+                "the model of zep is still working on the message", retry_after_s=ADDITION_RETRY_S
+            )
 
     def _forget_failure(self, key: str, addition: asyncio.Task[Sequence[str]]) -> None:
         """Let the next try start anew after a failure. Reading the error marks it as seen."""
@@ -240,7 +277,7 @@ class GraphitiEngine:
         """
         addition = self._additions.get(key)
         if addition is not None:
-            await asyncio.wait([addition])
+            await self._wait_for(addition)
             self._additions.pop(key, None)
 
     async def delete_episodes(self, space: str, episodes: Sequence[str]) -> None:
@@ -391,7 +428,7 @@ def _format_time(time: datetime | None) -> str:
 def _translate_errors() -> Iterator[None]:
     """Turn errors of the library and the graph into DeliveryError. Their texts may quote people."""
     from graphiti_core.errors import EdgesNotFoundError, GraphitiError, NodeNotFoundError
-    from neo4j.exceptions import DriverError, Neo4jError
+    from neo4j.exceptions import AuthError, DriverError, Neo4jError
 
     try:
         yield
@@ -400,6 +437,10 @@ def _translate_errors() -> Iterator[None]:
     except (DriverError, ConnectionError) as error:
         raise DeliveryError(
             "the graph of zep cannot be reached: does it run, and is its graph_url right?"
+        ) from error
+    except AuthError as error:
+        raise DeliveryError(
+            "the graph of zep refuses the login: are graph_user and graph_password right?"
         ) from error
     except (Neo4jError, GraphitiError, RuntimeError, *PAYLOAD_ERRORS) as error:
         raise DeliveryError(
