@@ -642,6 +642,7 @@ class Request:
     is_single_attempt: bool = False
     # Whether another model may answer if this one fails.
     has_fallback: bool = True
+    language: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

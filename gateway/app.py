@@ -24,7 +24,7 @@ from core.agent.context_files import ContextFiles, OwnerFiles
 from core.agent.delegation import TOOL_NAME as DELEGATE
 from core.agent.delegation import Delegator
 from core.agent.memory_review import MemoryReviewer
-from core.agent.offline import OfflineModel
+from core.agent.offline import OUT_OF_REACH, OfflineModel
 from core.agent.prompt_and_memory import PromptSections, PromptWriter
 from core.agent.sessions import Boundary, SessionTracker
 from core.agent.tool_runner import ToolRunner
@@ -105,6 +105,7 @@ from gateway.services import (
     load_providers,
 )
 from gateway.texts.catalog import ENGLISH as texts
+from gateway.texts.catalog import load_offline_texts
 from gateway.turns import BatchRunner, TurnDispatcher, TurnRunner
 
 
@@ -617,9 +618,9 @@ def _create_models(services: Services, stack: AsyncExitStack) -> tuple[Model, Mo
         services.settings, services.clock, services.model_limits, on_retired
     )
     if client is None:
-        return OfflineModel(zone), None
+        return OfflineModel(zone, load_texts=load_offline_texts), None
     stack.push_async_callback(client.close)
-    fallback = OfflineModel(zone, "The model is out of reach")
+    fallback = OfflineModel(zone, OUT_OF_REACH, load_offline_texts)
     names, outages = services.settings.model.chat_models, services.model_outages
     return FallbackModel(client, fallback, services.clock, names, outages), client
 

@@ -37,7 +37,7 @@ from gateway.commands.registry import (
 )
 from gateway.commands.time_settings import hint_at_zone
 from gateway.services import Services
-from gateway.texts.catalog import Texts, load_texts
+from gateway.texts.catalog import Texts, load_offline_texts, load_texts
 
 QUOTE_CHARS = 80
 # The label of a button quotes this much of a reminder.
@@ -116,7 +116,8 @@ class ReceiptWriter:
         The greeting of a terminal lists them.
         """
         platform = reader.account.platform
-        if not reader.is_direct or platform == "terminal" or NO_MODEL not in answer.text:
+        reason = load_offline_texts(texts.language)[NO_MODEL]
+        if not reader.is_direct or platform == "terminal" or reason not in answer.text:
             return ()
         sessions = await self.services.conversations.list_recent(reader.scopes, limit=2)
         if len(sessions) > 1:

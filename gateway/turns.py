@@ -592,6 +592,7 @@ class BatchRunner:
             epoch=view.epoch,
             hint=adapter.hint if adapter else "",
             is_new_session=newest.address.platform == CRON,
+            language=newest.language,
         )
 
     async def revoke_unserved(self, events: Sequence[PendingEvent]) -> None:

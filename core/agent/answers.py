@@ -6,7 +6,7 @@ changed, that statement also answers questions about the earlier state.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta, tzinfo
 from math import ceil
 
@@ -167,7 +167,10 @@ def _find_answers(question: AskedQuestion, own: list[Quote]) -> list[Quote]:
 
 
 def add_facts(
-    quotes: dict[object, Quote], facts: Sequence[Json], replaced: Sequence[Json] = ()
+    quotes: dict[object, Quote],
+    facts: Sequence[Json],
+    replaced: Sequence[Json],
+    texts: Mapping[str, str],
 ) -> None:
     """Add facts to `quotes`, whose keys are ids of messages or texts.
 
@@ -189,8 +192,8 @@ def add_facts(
         if key not in quotes:
             who = fact.get("who")
             at = datetime.fromisoformat(fact["said_at"])
-            quote = Quote(fact["content"], at, who or "You", is_askers=who is None, rank=rank)
-            quotes[key] = quote
+            speaker = who or texts["speaker_you"]
+            quotes[key] = Quote(fact["content"], at, speaker, is_askers=who is None, rank=rank)
         if end and message_id not in current:
             quotes[key].end = end
     _end_replaced(quotes, replaced, current)
@@ -444,15 +447,18 @@ def _plain_words(text: str) -> str:
     return " ".join(words_of(plain_text(text)))
 
 
-def render_quotes(question: AskedQuestion, quotes: Sequence[Quote], zone: tzinfo) -> str:
+def render_quotes(
+    question: AskedQuestion, quotes: Sequence[Quote], zone: tzinfo, texts: Mapping[str, str]
+) -> str:
     """Return the quotes as a list, at most `MAX_QUOTES` of them in `MAX_LINES` lines.
 
-    For example: ``- You said on 3 May: “My sister Ana lives in Porto.” (session 7)``.
+    For example: ``- You said on 3 May: “My sister Ana lives in Porto.” (session 7)``. `texts` are
+    the words of one language, by the keys of `[texts]` in `offline.toml`.
     """
     lines: list[str] = []
     remaining_lines = MAX_LINES
     for quote in quotes[:MAX_QUOTES]:
-        line = _render_quote(question, quote, zone)
+        line = f"- {_render_quote(question, quote, zone, texts)}"
         remaining_lines -= ceil(len(line) / LINE_CHARS)
         if lines and remaining_lines < 0:
             break
@@ -460,29 +466,41 @@ def render_quotes(question: AskedQuestion, quotes: Sequence[Quote], zone: tzinfo
     return "\n".join(lines)
 
 
-def _render_quote(question: AskedQuestion, quote: Quote, zone: tzinfo) -> str:
-    """Return a quote as an item of a list, with its day, its end and its session.
+def _render_quote(
+    question: AskedQuestion, quote: Quote, zone: tzinfo, texts: Mapping[str, str]
+) -> str:
+    """Return a quote with its day, its end and its session.
 
     A message below another one of the same conversation has neither day nor session.
     """
+    text = _shorten(question, quote.text)
     if quote.follows and not quote.is_over:
-        return f"- {quote.speaker}: “{_shorten(question, quote.text)}”"
+        return texts["quote_below"].format(speaker=quote.speaker, text=text)
     notes = []
     if quote.end:
         notes.append(quote.end)
     elif quote.replaced_by is not None:
         end = quote.replaced_by.at.astimezone(zone)
-        notes.append(f"until {end:%B %Y}, no longer so")
+        notes.append(texts["over_since"].format(month=_name_month(end, texts), year=end.year))
     if quote.session_id is not None:
-        notes.append(f"session {quote.session_id}")
-    tail = f" ({'; '.join(notes)})" if notes else ""
-    day = _format_day(quote.at.astimezone(zone), question.now.astimezone(zone))
-    return f"- {quote.speaker} said on {day}: “{_shorten(question, quote.text)}”{tail}"
+        notes.append(texts["session"].format(number=quote.session_id))
+    at, now = quote.at.astimezone(zone), question.now.astimezone(zone)
+    return texts["quote"].format(
+        speaker=quote.speaker,
+        day=_format_day(at, texts, has_year=at.year != now.year),
+        text=text,
+        notes=texts["notes"].format(notes="; ".join(notes)) if notes else "",
+    )
 
 
-def _format_day(at: datetime, now: datetime) -> str:
+def _name_month(at: datetime, texts: Mapping[str, str]) -> str:
+    return texts["months"].split(", ")[at.month - 1]
+
+
+def _format_day(at: datetime, texts: Mapping[str, str], *, has_year: bool) -> str:
     """Return a day, without its year if it lies in the last months: "3 May"."""
-    return f"{at.day} {at:%B}" if at.year == now.year else f"{at.day} {at:%B %Y}"
+    template = texts["day_with_year" if has_year else "day"]
+    return template.format(day=at.day, month=_name_month(at, texts), year=at.year)
 
 
 def _shorten(question: AskedQuestion, text: str) -> str:

@@ -2,7 +2,8 @@
 
 `OfflineModel` implements the protocol `core.ports.Model`, so a turn runs as usual. Like a model, it
 reads the request and calls tools to search, to write a note or to set a reminder. It writes a note
-or sets a reminder only if the message asks for that unmistakably. `offline.toml` has the patterns.
+or sets a reminder only if the message asks for that unmistakably. `offline.toml` has the patterns,
+and the answers in English; other languages are handed in.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
@@ -29,7 +30,8 @@ if TYPE_CHECKING:
     from core.agent.quotes import Quote
 
 OFFLINE_MODEL = "offline"
-NO_MODEL = "No model is configured"
+NO_MODEL = "no_model"
+OUT_OF_REACH = "out_of_reach"
 # A search returns at most this many conversations and facts.
 MAX_SESSIONS = 5
 MAX_FACTS = 10
@@ -39,7 +41,6 @@ RESULT_CHARS = 30_000
 MAX_QUERY_CHARS = 2000
 # A longer message is no greeting and none of the other short messages.
 MAX_SMALL_CHARS = 80
-STORED_REPLY = "I've saved that."
 # A line of `prompt_and_memory.with_attachments`: "[attached photo: boat.jpg (image/jpeg)]".
 _ATTACHMENT = re.compile(r"\[attached [^:\[\]\n]{1,40}: [^\n]*\]")
 # A kind of message that an adapter can only name.
@@ -49,6 +50,10 @@ _FILE_FRAME = re.compile(rf"\[{FILE_LEAD}(?: (\d+))?, “([^”]*)” \(([^)]*)\
 _WORDING: Mapping[str, Any] = tomllib.loads(
     Path(__file__).with_suffix(".toml").read_text(encoding="utf-8")
 )
+OfflineTexts = Mapping[str, str]
+"""The answers in one language, by the keys of `[texts]` in `offline.toml`."""
+ENGLISH_TEXTS: OfflineTexts = _WORDING["texts"]
+STORED_REPLY = ENGLISH_TEXTS["saved"]
 _TIME = re.compile(r"\d{1,2} [A-Z][a-z]+ \d{4}, \d{1,2}:\d{2}")
 """The day and time in a time line."""
 # Characters that may follow a question mark.
@@ -86,17 +91,24 @@ class _File:
 
 
 class OfflineModel:
-    """A `Model` that answers by rules. `reason` is a clause that says why there is no model.
+    """A `Model` that answers by rules.
 
-    The first answer of a conversation contains the reason.
+    `reason` is the key of a clause that says why there is no model, or the clause. The first answer
+    of a conversation contains it. `load_texts` returns the answers in a language.
     """
 
     # Its answers cost nothing, so the owner's line for a day isn't checked.
     is_free = True
 
-    def __init__(self, zone: str, reason: str = NO_MODEL) -> None:
+    def __init__(
+        self,
+        zone: str,
+        reason: str = NO_MODEL,
+        load_texts: Callable[[str], OfflineTexts] = lambda language: ENGLISH_TEXTS,
+    ) -> None:
         self._zone = ZoneInfo(zone)
         self._reason = reason
+        self._load_texts = load_texts
 
     async def complete(
         self, request: Request, on_text: TextCallback, on_wait: TextCallback
@@ -105,6 +117,21 @@ class OfflineModel:
 
         Never raises an error. The callbacks aren't used, because the answer is ready at once.
         """
+        texts = self._load_texts(request.language)
+        return _Answerer(self._zone, texts.get(self._reason, self._reason), texts).answer(request)
+
+
+@dataclass(frozen=True, slots=True)
+class _Answerer:
+    """Answers one request of `OfflineModel`."""
+
+    zone: ZoneInfo
+    # A clause such as "No model is configured".
+    reason: str
+    texts: OfflineTexts
+
+    def answer(self, request: Request) -> Completion:
+        """Return tool calls for the last message or, after their results, an answer."""
         text = _last_message_text(request.messages)
         results = _last_tool_results(request.messages)
         files = _list_last_files(request.messages)
@@ -136,7 +163,7 @@ class OfflineModel:
             note = note[:1].upper() + note[1:]
             return _call_tools(("memory", {"target": "memory", "action": "add", "content": note}))
 
-        fixed_answer = self._answer_small(text, request.messages) or _find_request_answer(text)
+        fixed_answer = self._answer_small(text, request.messages) or self._answer_request(text)
         if fixed_answer is not None:
             return _say(fixed_answer)
 
@@ -144,10 +171,7 @@ class OfflineModel:
         if has_search and (is_question or _match(_WORDING["question"], text)):
             return _call_searches(text[:MAX_QUERY_CHARS], has_facts="facts" in tools)
         if has_search and "memory" not in tools:
-            return _say(
-                "This conversation is incognito, so I don't save it. "
-                f"{self._reason}, so I can only search earlier messages."
-            )
+            return self._say("incognito")
         return _say(self._acknowledge(text, request.messages))
 
     def _answer_about_files(self, text: str, files: Sequence[_File]) -> Completion | None:
@@ -158,16 +182,17 @@ class OfflineModel:
         typed_text = _ATTACHMENT.sub("", text)
         if _match(_WORDING["remind"], typed_text) or _match(_WORDING["remember"], typed_text):
             return None
-        names = [f"{file.name} ({file.details})" for file in files]
-        listed = names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
-        sentences = [f"I've kept {listed}."]
-        if not files[0].number:
-            sentences = [f"This is incognito, so I keep nothing of {listed}."]
-        them = "it" if len(files) == 1 else "them"
-        sentences.append(f"{self._reason}, so I can't tell you what is in {them}.")
+        *names, last = [f"{file.name} ({file.details})" for file in files]
+        listed = last
+        if names:
+            listed = self.texts["and"].format(first=", ".join(names), last=last)
+        key = "kept_file" if files[0].number else "kept_no_file"
+        if names:
+            key += "s"
+        answer = self.texts[key].format(files=listed, reason=self.reason)
         if any(file.has_text for file in files):
-            sentences.append("`/recall` with a word from the text finds the page.")
-        return _say(" ".join(sentences))
+            answer += f" {self.texts['find_page']}"
+        return _say(answer)
 
     def _answer_small(self, text: str, messages: Sequence[Json]) -> str | None:
         """Answer a greeting, thanks, or a short question about the time or about Mneme itself.
@@ -180,17 +205,43 @@ class OfflineModel:
         kind = _small_phrases().get(_plain_words(text))
         if kind is None:
             return None
-        answer = str(_WORDING["small"][kind]["answer"])
+        answer = self.texts[_WORDING["small"][kind]["answer"]]
         if kind == "time":
-            utterances = list(_earlier_utterances(messages))
-            return answer.format(time=utterances[-1].time_line.strip("[]")) if utterances else None
+            return self._tell_time(answer, messages)
         if kind == "greeting" and not self._has_explained(messages):
             return f"{answer} {self._explain()}"
         return answer
 
+    def _answer_request(self, text: str) -> str | None:
+        """Return the answer to one of the requests in `offline.toml`, or None."""
+        for request_rule in _WORDING["requests"]:
+            if _match(request_rule["pattern"], text):
+                return self.texts[request_rule["answer"]]
+        return None
+
+    def _tell_time(self, answer: str, messages: Sequence[Json]) -> str | None:
+        """Return the day and the time of the last message, or None if no message has a time."""
+        utterances = list(_earlier_utterances(messages))
+        if not utterances:
+            return None
+        line = utterances[-1].time_line
+        at = _parse_time_line(line, self.zone)
+        return answer.format(
+            weekday=_pick(self.texts["weekdays"], at.weekday()),
+            day=at.day,
+            month=_pick(self.texts["months"], at.month - 1),
+            year=at.year,
+            clock=f"{at:%H:%M}",
+            zone=line.strip("[]").rpartition(" ")[2],
+        )
+
+    def _say(self, key: str) -> Completion:
+        """Return the answer with this key."""
+        return _say(self.texts[key].format(reason=self.reason))
+
     def _explain(self) -> str:
         """Return sentences that explain how to use Mneme without a model."""
-        return str(_WORDING["explanation"]).format(reason=self._reason)
+        return self.texts["explanation"].format(reason=self.reason)
 
     def _acknowledge(self, text: str, messages: Sequence[Json]) -> str:
         """Return a reply that says that a message was stored.
@@ -198,13 +249,14 @@ class OfflineModel:
         The first reply of a conversation also explains how to use Mneme without a model.
         """
         if _ATTACHMENT.search(text):
-            reply = "I've saved your message, but not what is attached."
+            key = "saved_without_attachment"
         elif _UNREADABLE.search(text):
-            reply = "I've kept that, but I can't read it."
+            key = "saved_unreadable"
         elif is_smalltalk(text):
-            reply = "All right."
+            key = "acknowledged"
         else:
-            reply = STORED_REPLY
+            key = "saved"
+        reply = self.texts[key]
         if self._has_explained(messages):
             return reply
         return f"{reply} {self._explain()}"
@@ -214,7 +266,7 @@ class OfflineModel:
         for message in messages:
             if message["role"] != "assistant":
                 continue
-            if any(self._reason in block.get("text", "") for block in message["content"]):
+            if any(self.reason in block.get("text", "") for block in message["content"]):
                 return True
         return False
 
@@ -228,9 +280,9 @@ class OfflineModel:
         """
         last = results[-1]
         if last.is_error:
-            return _say(f"I couldn't do that: {last.text}")
+            return _say(self.texts["failed"].format(reason=last.text))
         if last.tool_name != "session_search":
-            return _say(last.text.strip() or "Done.")
+            return _say(last.text.strip() or self.texts["done"])
 
         # Imported here because only questions need it.
         from core.agent.answers import (
@@ -241,7 +293,7 @@ class OfflineModel:
         )
         from core.agent.quotes import AskedQuestion
 
-        asked_question = AskedQuestion(question, _time_of_last_message(messages, self._zone))
+        asked_question = AskedQuestion(question, _time_of_last_message(messages, self.zone))
         collected = self._collect_quotes(messages, question, results)
         quotes = rank_quotes(asked_question, drop_excluded(question, collected))
         searches = [result for result in results if result.tool_name == "session_search"]
@@ -250,13 +302,13 @@ class OfflineModel:
             # then "the ThinkPad gave up, typing this on a Framework".
             return _call_tools(_search(follow_up_query(quotes[0])))
         if not quotes:
-            reason = (
-                "" if self._has_explained(messages) else f" ({self._reason}, so I can only search.)"
-            )
-            return _say(f"I found nothing about that in earlier messages.{reason}")
-        answer = render_quotes(asked_question, quotes, self._zone)
+            answer = self.texts["nothing_found"]
+            if not self._has_explained(messages):
+                answer += self.texts["only_search"].format(reason=self.reason)
+            return _say(answer)
+        answer = render_quotes(asked_question, quotes, self.zone, self.texts)
         if not self._has_explained(messages):
-            answer += f"\n\n_{self._reason}, so I can only quote._"
+            answer += "\n\n" + self.texts["only_quote"].format(reason=self.reason)
         return _say(answer)
 
     def _collect_quotes(
@@ -271,15 +323,20 @@ class OfflineModel:
         for utterance in _earlier_utterances(messages):
             text = utterance.text
             if text not in (question, *question_lines) and not _is_question(text):
-                at = _parse_time_line(utterance.time_line, self._zone)
-                quotes[text] = Quote(text, at, "You", is_askers=True)
+                at = _parse_time_line(utterance.time_line, self.zone)
+                quotes[text] = Quote(text, at, self.texts["speaker_you"], is_askers=True)
         for result in results:
             if result.tool_name == "session_search" and not result.is_error:
-                _add_messages(quotes, json.loads(result.text), is_ranked=result.query == question)
+                _add_messages(
+                    quotes,
+                    json.loads(result.text),
+                    self.texts,
+                    is_ranked=result.query == question,
+                )
         for result in results:
             if result.tool_name == "facts" and not result.is_error:
                 answer = json.loads(result.text)
-                add_facts(quotes, answer["facts"], answer.get("replaced", ()))
+                add_facts(quotes, answer["facts"], answer.get("replaced", ()), self.texts)
         return list(quotes.values())
 
 
@@ -311,7 +368,9 @@ def _call_searches(question: str, *, has_facts: bool) -> Completion:
     return _call_tools(*calls)
 
 
-def _add_messages(quotes: dict[object, Quote], found: Json, *, is_ranked: bool) -> None:
+def _add_messages(
+    quotes: dict[object, Quote], found: Json, texts: OfflineTexts, *, is_ranked: bool
+) -> None:
     """Add the messages of a search result. Questions of the asker are left out.
 
     Without `is_ranked`, only statements of the asker are added.
@@ -331,7 +390,13 @@ def _add_messages(quotes: dict[object, Quote], found: Json, *, is_ranked: bool) 
             if is_askers or key in ranks:
                 at = datetime.fromisoformat(item["at"])
                 quotes[key] = Quote(
-                    text, at, _speaker(item), is_askers, session["session_id"], key, ranks.get(key)
+                    text,
+                    at,
+                    _speaker(item, texts),
+                    is_askers,
+                    session["session_id"],
+                    key,
+                    ranks.get(key),
                 )
 
 
@@ -363,28 +428,28 @@ def _time_of_last_message(messages: Sequence[Json], zone: ZoneInfo) -> datetime:
     return _parse_time_line(line, zone)
 
 
-def _speaker(item: Json) -> str:
+def _speaker(item: Json, texts: OfflineTexts) -> str:
     """Return the speaker of a search result.
 
     Examples: "I", "You", "Ana", "Somebody (forwarded by Ana)".
     """
     if item["role"] == "assistant":
-        return "I"
-    name = "You" if item.get("is_asker") else str(item.get("sender") or "Someone")
+        return texts["speaker_i"]
+    is_askers = bool(item.get("is_asker"))
+    name = texts["speaker_you"] if is_askers else item.get("sender") or texts["speaker_unknown"]
     origin = str(item.get("origin") or "typed").replace("_", " ")
     if origin == "typed":
-        return name
-    if origin == "forwarded":
-        return f"Somebody (forwarded by {'you' if name == 'You' else name})"
-    return f"{name} ({origin})"
+        return str(name)
+    if origin != "forwarded":
+        return texts["speaker_of"].format(name=name, origin=origin)
+    if is_askers:
+        return texts["speaker_forwarded_by_you"]
+    return texts["speaker_forwarded"].format(name=name)
 
 
-def _find_request_answer(text: str) -> str | None:
-    """Return the answer to one of the requests in `offline.toml`, or None."""
-    for request_rule in _WORDING["requests"]:
-        if _match(request_rule["pattern"], text):
-            return str(request_rule["answer"])
-    return None
+def _pick(names: str, index: int) -> str:
+    """Return a name of a list with commas."""
+    return names.split(", ")[index]
 
 
 def _plain_words(text: str) -> str:

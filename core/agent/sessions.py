@@ -84,6 +84,8 @@ class Turn:
     hint: str = ""
     # The turn gets a new session even if a session is open, as scheduled questions do.
     is_new_session: bool = False
+    # The language of the answer, such as "de".
+    language: str = ""
 
     @property
     def text(self) -> str:

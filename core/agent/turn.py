@@ -511,7 +511,8 @@ class Agent:
         )
         # No one waits for a scheduled question. Rather than memories, its author gets the reason.
         is_scheduled = running.session.address.platform == "cron"
-        request = replace(request, has_fallback=not is_scheduled)
+        language = running.turn.language
+        request = replace(request, has_fallback=not is_scheduled, language=language)
         running.begin_call()
         completion, call = await self.model.complete_unlogged(
             request, running.on_text, running.on_wait

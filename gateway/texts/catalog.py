@@ -297,6 +297,15 @@ def _fill_gaps(texts: Mapping[str, Any], english: Mapping[str, Any]) -> dict[str
 
 
 @lru_cache(maxsize=64)
+def load_offline_texts(code: str) -> Mapping[str, str]:
+    """Return the answers without a model in a language. The English ones stand in core."""
+    # Imported here because a shell starts faster without it.
+    from core.agent.offline import ENGLISH_TEXTS
+
+    return {**ENGLISH_TEXTS, **load_catalog(load_texts(code).language).get("offline", {})}
+
+
+@lru_cache(maxsize=64)
 def load_texts(code: str) -> Texts:
     """Return the texts of a language, such as ``de`` or ``de-AT``. An unknown one gets English."""
     return Texts(match_language(code) or _ENGLISH)

@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from core.agent.answers import add_facts, follow_up_query, rank_quotes, render_quotes
+from core.agent.offline import ENGLISH_TEXTS
 from core.agent.quotes import AskedQuestion, Quote
 
 START = datetime(2026, 3, 2, 9, tzinfo=UTC)
@@ -21,7 +22,7 @@ def ask(question: str, *statements: str, days: int = 60, session: int | None = N
         Quote(text, START + timedelta(days=30 * number), "You", is_askers=True, session_id=session)
         for number, text in enumerate(statements)
     ]
-    return render_quotes(asked, rank_quotes(asked, quotes), UTC).splitlines()
+    return render_quotes(asked, rank_quotes(asked, quotes), UTC, ENGLISH_TEXTS).splitlines()
 
 
 CHANGES = """
@@ -129,7 +130,7 @@ def test_messages_that_touch_stand_together_below_the_best() -> None:
         Quote(text, START, "Ben", session_id=7, message_id=key, rank=rank)
         for rank, (key, text) in enumerate(texts.items())
     ]
-    lines = render_quotes(asked, rank_quotes(asked, quotes), UTC).splitlines()
+    lines = render_quotes(asked, rank_quotes(asked, quotes), UTC, ENGLISH_TEXTS).splitlines()
     assert lines == [
         f"- Ben said on 2 March: “{texts[10]}” (session 7)",
         f"- Ben: “{texts[9]}”",
@@ -215,7 +216,7 @@ def test_a_fact_and_its_message_are_shown_once() -> None:
         "ended": "until May 2026, no longer so",
         "said_at": START.isoformat(),
     }
-    add_facts(quotes, [fact])
+    add_facts(quotes, [fact], (), ENGLISH_TEXTS)
     assert list(quotes.values()) == [quote]
     assert quote.end == "until May 2026, no longer so"
 

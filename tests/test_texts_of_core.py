@@ -1,16 +1,19 @@
-"""The keys of errors: each that core raises has a sentence, whose placeholders are its values."""
+"""The texts of core for people: each key that core names exists, with the placeholders it fills."""
 
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from string import Formatter
 
 import pytest
 
+from core.agent.offline import ENGLISH_TEXTS, OfflineModel
 from core.errors import LimitReached, MnemeError, Refused, StoreError, load_sentences
-from gateway.texts.catalog import ENGLISH, LANGUAGES, Texts, load_catalog
+from core.types import Request
+from gateway.texts.catalog import ENGLISH, LANGUAGES, Texts, load_catalog, load_offline_texts
 
 ROOT = Path(__file__).parent.parent
 # Arguments of errors that aren't values of the sentence.
@@ -97,3 +100,39 @@ def test_a_limit_says_whose_it_is() -> None:
     error = LimitReached("group_limit", used="9 of 9 answers", zone="UTC")
     assert str(error).startswith("Today's limit for this group is reached (9 of 9 answers).")
     assert not error.is_retryable
+
+
+def test_answers_without_a_model_are_worded_by_keys_that_exist() -> None:
+    code = (ROOT / "core/agent/offline.py").read_text("utf-8")
+    code += (ROOT / "core/agent/answers.py").read_text("utf-8")
+    data = (ROOT / "core/agent/offline.toml").read_text("utf-8")
+    named = set(re.findall(r"""texts\[["'](\w+)["']\]""", code)) | set(
+        re.findall(r'answer = "(\w+)"', data)
+    )
+    assert named <= ENGLISH_TEXTS.keys()
+    unnamed = [
+        key
+        for key in ENGLISH_TEXTS.keys() - named
+        if f'"{key}"' not in code and not key.startswith("kept_")
+    ]
+    assert unnamed == []
+
+
+@pytest.mark.parametrize("language", [name for name in LANGUAGES if name != "en"])
+def test_answers_without_a_model_have_the_placeholders_of_the_english_ones(language: str) -> None:
+    for key, text in load_offline_texts(language).items():
+        assert placeholders(text) <= placeholders(ENGLISH_TEXTS[key]), key
+    assert len(load_offline_texts(language)["months"].split(", ")) == 12
+    assert len(load_offline_texts(language)["weekdays"].split(", ")) == 7
+
+
+async def test_the_offline_model_answers_in_the_language_of_the_request() -> None:
+    block = {"type": "text", "text": "I like the old harbour."}
+    german = {**ENGLISH_TEXTS, "saved": "Gespeichert.", "no_model": "Es ist kein Modell da"}
+    german["explanation"] = "{reason}."
+    model = OfflineModel("UTC", load_texts=lambda code: german if code == "de" else ENGLISH_TEXTS)
+    for language, text in {"de": "Gespeichert. Es ist kein Modell da.", "": "I've saved"}.items():
+        messages = ({"role": "user", "content": [block]},)
+        request = Request(system=(), messages=messages, language=language)
+        completion = await model.complete(request, print, print)
+        assert completion.text.startswith(text)
