@@ -211,7 +211,8 @@ def _explain_lookup(arguments: Json, transcript: Transcript, context: ToolContex
 
     The argument `url` must be an address that the person typed or that an earlier look-up returned.
     A page can offer a link for each secret, so nobody follows its links unless a person is there
-    to see it. All words of the other arguments must be typed by the person.
+    to see it. All words of the other arguments must be typed by the person, in the message that is
+    answered or in the one before it. Older words were typed for something else.
     """
     is_attended = context.session.is_remembered
     sources = [transcript.all_typed, *transcript.search_results]
@@ -223,7 +224,7 @@ def _explain_lookup(arguments: Json, transcript: Transcript, context: ToolContex
         if name == "url":
             if not any(names_address(source, text.strip()) for source in sources):
                 return "nobody typed that address, and no search has returned it"
-        elif not shares_words(text, transcript.all_typed, _MIN_SENT_SHARE):
+        elif not shares_words(text, f"{transcript.typed}\n{transcript.previous}", _MIN_SENT_SHARE):
             return "the search has words that nobody typed here"
     return ""
 

@@ -78,6 +78,8 @@ class Transcript:
     questions: tuple[str, ...]
     # All texts that the person typed in the conversation.
     all_typed: str
+    # What the person typed last before these messages.
+    previous: str = ""
     # Text in the model's context that the person didn't type.
     foreign: tuple[ForeignText, ...]
     # What searches on the web have returned, and the pages that were read.
@@ -149,6 +151,7 @@ def read_transcript(
     typed: list[str] = []
     questions: list[str] = []
     all_typed: list[str] = []
+    previous = ""
     for index, row in enumerate(rows):
         part = _typed_by(row, asker)
         if part and not is_scheduled and repeats(part, texts):
@@ -159,10 +162,13 @@ def read_transcript(
                 typed.append(part)
                 # A "yes" adopts the question that it answers.
                 questions.append(_adopted_question(part, rows[:index], asker))
+            else:
+                previous = part
     return Transcript(
         messages=tuple(typed),
         questions=tuple(filter(None, questions)),
         all_typed="\n".join(all_typed),
+        previous=previous,
         foreign=tuple(foreign),
         search_results=_list_results(rows, "web_search"),
         page_results=_list_results(rows, "web_fetch"),

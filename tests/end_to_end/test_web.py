@@ -162,6 +162,15 @@ async def test_search_with_untyped_words_waits_once_something_foreign_was_read(h
         assert web.search.queries == ["sunday ferry"]
 
 
+async def test_search_with_words_of_an_old_message_waits_behind_a_forward(home: Path) -> None:
+    async with open_web(home) as web:
+        await web.ask("My locker has the code 4471", says("I see."))
+        await web.ask("How are you today?", says("Fine."))
+        await web.harness.say("Search for what you know about lockers", origin="forwarded")
+        answer = await web.ask("What does it say?", find("locker code 4471"), says("Hm."))
+        assert "Waiting for your tap" in answer
+
+
 async def test_what_a_page_says_becomes_a_note_only_after_a_tap(home: Path) -> None:
     note = "The Sunday ferry leaves at 10:40"
     memory = calls(("memory", {"action": "add", "target": "memory", "content": note}))
