@@ -246,10 +246,7 @@ def _switch_on(name: str, assignments: Sequence[str], mode: Mode | None) -> None
 
     providers, problems = load_providers(Settings.load())
     if problem := problems.get(name):
-        shell.print_text(
-            f"The options of the memory service {name} are stored, but it's off: {problem}\n"
-            "When you have corrected that, run mneme check."
-        )
+        shell.print_text(texts.SERVICE_IS_OFF.format(name=name, problem=problem))
     elif _probe(_find_provider(name, providers, problems)):
         typer.echo(
             f"The memory service {name} will be on after the next start. It then gets the "
