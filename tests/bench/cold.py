@@ -1,4 +1,5 @@
-"""What a fresh process costs: its help, a recall, and a start until the first poll of Telegram.
+"""What a fresh process costs: its help, a recall, and a start until the first poll of Telegram,
+beside a bare echo bot.
 
 Processor time (user and system) of the process, the median of several runs. Another checkout can be
 measured in the same run, in turn. Memory is read from /proc, so this needs Linux."""
@@ -15,7 +16,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from tests.bench.gateway import KEY, ROOT, START_S, cpu_s, memory_mb
+from tests.bench.gateway import ECHO_BOT, KEY, ROOT, START_S, cpu_s, memory_mb
 from tests.fixtures.bot_api import BotApi
 from tests.fixtures.messages_api import MessagesApi
 
@@ -44,15 +45,17 @@ async def measure(folder: Path, before: Path | None = None) -> str:
             lines.append(
                 _line(name, root, before, costs[root], str(_modules(arguments, homes[root], root)))
             )
-    for name, has_model in (("start, no model", False), ("start, model", True)):
-        costs = {root: [] for root in trees}
-        memory = dict.fromkeys(trees, 0.0)
+    for kind in (ECHO_BOT, "no model", "model"):
+        kind_trees = [ROOT] if kind == ECHO_BOT else trees
+        costs = {root: [] for root in kind_trees}
+        memory = dict.fromkeys(kind_trees, 0.0)
         for _ in range(RUNS):
-            for root in trees:
-                cost, memory[root] = await _start(folder, root, has_model=has_model)
+            for root in kind_trees:
+                cost, memory[root] = await _start(folder, root, kind)
                 costs[root].append(cost)
-        for root in trees:
-            lines.append(_line(name, root, before, costs[root], "", f"{memory[root]:.0f}"))
+        for root in kind_trees:
+            cells = _line(f"start, {kind}", root, before, costs[root], "", f"{memory[root]:.0f}")
+            lines.append(cells)
     return "\n".join(lines)
 
 
@@ -119,7 +122,7 @@ def _modules(arguments: Sequence[str], home: Path, root: Path) -> int:
     return int(done.stderr.split()[-1])
 
 
-async def _start(folder: Path, root: Path, *, has_model: bool) -> tuple[float, float]:
+async def _start(folder: Path, root: Path, kind: str) -> tuple[float, float]:
     """Processor time in seconds until the first poll, and the resident memory then in MB."""
     home = folder / f"start {len(os.listdir(folder))}"
     home.mkdir()
@@ -127,13 +130,13 @@ async def _start(folder: Path, root: Path, *, has_model: bool) -> tuple[float, f
     async with BotApi() as api, MessagesApi(key=KEY) as model:
         environment = _environment(home)
         environment |= {"TELEGRAM_BOT_TOKEN": api.token, "MNEME_TELEGRAM_API_URL": api.url}
-        if has_model:
+        if kind == "model":
             environment |= {"ANTHROPIC_API_KEY": KEY, "ANTHROPIC_BASE_URL": model.url}
+        command = ["gateway.cli.main", "run"]
+        if kind == ECHO_BOT:
+            command = ["tests.bench.echo_bot", api.token, api.url]
         process = await asyncio.create_subprocess_exec(
-            sys.executable,
-            "-m",
-            "gateway.cli.main",
-            "run",
+            *(sys.executable, "-m", *command),
             cwd=root,
             env=environment,
             stdin=asyncio.subprocess.DEVNULL,

@@ -1,25 +1,68 @@
 """A bare echo bot of python-telegram-bot: what the library itself costs. ``echo_bot.py TOKEN
-API_URL``."""
+API_URL [MODEL_URL KEY]``.
+
+With a model, it also sends the whole conversation of a chat as a request of the Messages API, which
+every bot with a model has to do, and says the answer. It stores nothing."""
 
 from __future__ import annotations
 
+import json
 import logging
 import sys
+from collections import defaultdict
+from typing import Any
 
+import aiohttp
+from pydantic_core import to_json
 from telegram import Update
 from telegram.ext import Application, ContextTypes, MessageHandler, filters
 
 
-async def echo(update: Update, context: ContextTypes.DEFAULT_TYPE) -> None:
-    """Says what was said."""
-    if update.effective_message is not None:
-        await update.effective_message.reply_text(f"You said: {update.effective_message.text}")
+class Model:
+    """A model's server, and the turns of each chat."""
+
+    def __init__(self, url: str, key: str) -> None:
+        self._url = f"{url}/v1/messages"
+        self._headers = {
+            "x-api-key": key,
+            "anthropic-version": "2023-06-01",
+            "content-type": "application/json",
+        }
+        self._turns: dict[int, list[Any]] = defaultdict(list)
+        self._session: aiohttp.ClientSession | None = None
+
+    async def ask(self, chat_id: int, text: str) -> str:
+        """Return the answer to a message."""
+        turns = self._turns[chat_id]
+        turns.append({"role": "user", "content": [{"type": "text", "text": text}]})
+        body = {"model": "claude-sonnet-5-5", "max_tokens": 8_000, "stream": True}
+        if self._session is None:
+            self._session = aiohttp.ClientSession(headers=self._headers)
+        content = to_json({**body, "messages": turns})
+        answer = ""
+        async with self._session.post(self._url, data=content) as response:
+            async for line in response.content:
+                if line.startswith(b"data: "):
+                    answer += json.loads(line[6:]).get("delta", {}).get("text", "")
+        turns.append({"role": "assistant", "content": [{"type": "text", "text": answer}]})
+        return answer
 
 
 def main() -> None:
     """Polls until it is stopped."""
     logging.disable(logging.WARNING)
-    token, url = sys.argv[1:]
+    token, url = sys.argv[1:3]
+    model = Model(*sys.argv[3:]) if sys.argv[3:] else None
+
+    async def echo(update: Update, context: ContextTypes.DEFAULT_TYPE) -> None:
+        message = update.effective_message
+        if message is None:
+            return
+        if model is None:
+            await message.reply_text(f"You said: {message.text}")
+        else:
+            await message.reply_text(await model.ask(message.chat_id, message.text or ""))
+
     application = (
         Application.builder().token(token).base_url(f"{url}/bot").concurrent_updates(True).build()
     )

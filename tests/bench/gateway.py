@@ -4,8 +4,9 @@ Both are processes of their own; the servers run in this one, so that only what 
 counted. Each chat is that of another person, who says their next message when the last one is
 answered; the first of them is the owner. In the lines "one person" all chats are accounts of the
 owner, who sees them all: each message looks through every history. `measure_growth` follows one
-conversation, and `measure_first_words` times a model that writes slowly. Another checkout can be
-measured in the same run. CPU and memory are read from /proc, so this needs Linux."""
+conversation beside the same bots, and `measure_first_words` times a model that writes slowly.
+Another checkout can be measured in the same run. CPU and memory are read from /proc, so this needs
+Linux."""
 
 from __future__ import annotations
 
@@ -42,6 +43,8 @@ PERSON = 1000
 """The first chat; the others follow."""
 KEY = "sk-ant-bench"
 START_S, ANSWER_S, STOP_S = 60.0, 120.0, 40.0
+ECHO_BOT, ECHO_BOT_WITH_MODEL = "echo bot", "echo bot with a model"
+WITH_MODEL = frozenset({"model", ECHO_BOT_WITH_MODEL})
 ANSWERING = frozenset({"sendMessage", "editMessageText"})
 
 
@@ -104,7 +107,7 @@ async def measure(folder: Path, messages: int = MESSAGES, before: Path | None = 
     for chats in CHATS:
         floor = 0.0
         whose = ["", ", one person"] if chats == ONE_PERSON_CHATS else [""]
-        bots = [("echo bot", "", ROOT)] + [
+        bots = [(ECHO_BOT, "", ROOT), (ECHO_BOT_WITH_MODEL, "", ROOT)] + [
             (kind, owner, root)
             for owner in whose
             for kind in ("no model", "model")
@@ -136,8 +139,8 @@ async def measure_growth(folder: Path, messages: int, before: Path | None = None
         f"| bot | {heading} |",
         f"|---|{'---|' * len(milestones)}",
     ]
-    for kind in ("no model", "model"):
-        for root in _trees(before):
+    for kind in (ECHO_BOT, ECHO_BOT_WITH_MODEL, "no model", "model"):
+        for root in _trees(before) if kind in ("no model", "model") else [ROOT]:
             name = f"{kind}{', before' if root == before else ''}"
             home = folder / name
             home.mkdir()
@@ -149,7 +152,9 @@ async def measure_growth(folder: Path, messages: int, before: Path | None = None
 async def _grow(kind: str, milestones: Sequence[int], home: Path, root: Path) -> AsyncIterator[str]:
     async with AsyncExitStack() as stack:
         api = await stack.enter_async_context(TimedApi())
-        model = await stack.enter_async_context(MessagesApi(key=KEY)) if kind == "model" else None
+        model = (
+            await stack.enter_async_context(MessagesApi(key=KEY)) if kind in WITH_MODEL else None
+        )
         process = await stack.enter_async_context(
             _running(kind, home, api, model, [PERSON], root, is_one_person=False)
         )
@@ -223,7 +228,9 @@ async def _cost(
 ) -> GatewayCost:
     async with AsyncExitStack() as stack:
         api = await stack.enter_async_context(TimedApi())
-        model = await stack.enter_async_context(MessagesApi(key=KEY)) if kind == "model" else None
+        model = (
+            await stack.enter_async_context(MessagesApi(key=KEY)) if kind in WITH_MODEL else None
+        )
         people = range(PERSON, PERSON + chats)
         process = await stack.enter_async_context(
             _running(kind, home, api, model, people, root, is_one_person=is_one_person)
@@ -263,15 +270,20 @@ async def _running(
 ) -> AsyncIterator[asyncio.subprocess.Process]:
     environment = {"PATH": os.environ["PATH"], "MNEME_HOME": str(home)}
     command = [sys.executable, "-m", "tests.bench.echo_bot", api.token, api.url]
-    if kind != "echo bot":
+    if kind == ECHO_BOT_WITH_MODEL:
+        assert model is not None
+        command += [model.url, KEY]
+    elif kind != ECHO_BOT:
         owners = list(people if is_one_person else people[:1])
         others = ", ".join(f'"telegram:{person}"' for person in people[len(owners) :])
         (home / "mneme.toml").write_text(
-            f"[owner]\ntelegram = {owners}\n[access]\npeople = [{others}]\n[limits]\nturns_per_minute = 100000\n"
+            f"[owner]\ntelegram = {owners}\n[access]\npeople = [{others}]\n"
+            f"[limits]\nturns_per_minute = 100000\n{_lift_daily_limits(root)}"
         )
         environment |= {"TELEGRAM_BOT_TOKEN": api.token, "MNEME_TELEGRAM_API_URL": api.url}
         command = [sys.executable, "-m", "gateway.cli.main", "run"]
-    if model is not None:
+    if kind == "model":
+        assert model is not None
         environment |= {"ANTHROPIC_API_KEY": KEY, "ANTHROPIC_BASE_URL": model.url}
     with (home / "process.log").open("wb") as log:
         process = await asyncio.create_subprocess_exec(
@@ -289,6 +301,16 @@ async def _running(
         process.send_signal(signal.SIGTERM)
         async with asyncio.timeout(STOP_S):
             await process.wait()
+
+
+def _lift_daily_limits(root: Path) -> str:
+    """Return settings without the limits that thousands of messages to a model would reach."""
+    known = (root / "config" / "default.toml").read_text("utf-8")
+    off = {
+        "day": "{ answers = 0, input_tokens = 0, output_tokens = 0, money = 0 }",
+        "owner_day": "{ money = 0, tokens = 0 }",
+    }
+    return "".join(f"{name} = {value}\n" for name, value in off.items() if f"\n{name} = " in known)
 
 
 async def _talk(
