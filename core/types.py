@@ -692,9 +692,9 @@ class CommandSpec:
     is_private: bool = False
     # The help lists the command for the owner only.
     is_for_owner: bool = False
-    # The name of the entry in a message's context menu that runs the command. `Inbound.reply_to` is
-    # then the text of that message.
+    # The entry of a message's context menu that runs the command; the message is in `reply_to`.
     menu: str = ""
-    # A regular expression for the arguments with which the command changes data. None if the
-    # command never changes data.
+    # A pattern of the arguments that change data. None if the command never changes data.
     changes: str | None = None
+    # The description in other languages, by codes such as "de" and "pt-BR".
+    translations: Mapping[str, str] = field(default_factory=dict)

@@ -30,7 +30,7 @@ from core.store.sync import PLATFORM as MEMORY
 from core.types import Address
 from gateway.access_and_rates import CRON, Access
 from gateway.admission import Admission
-from gateway.commands.registry import CommandRegistry
+from gateway.commands.registry import CommandRegistry, translate_specs
 from gateway.delivery import Delivery
 from gateway.local.control import ControlServer, LiveState
 from gateway.local.sockets import find_socket
@@ -95,7 +95,9 @@ class GatewayProcess:
         self._changed = changed
         # Closes the connections at the end.
         self._stack = stack
-        self._supervisor = Supervisor(path.admission, path.commands.specs, self._on_open)
+        self._supervisor = Supervisor(
+            path.admission, translate_specs(path.commands.specs), self._on_open
+        )
         self._stop = asyncio.Event()
         self._is_interrupted = False
         self._max_question_age = timedelta(seconds=services.settings.turn.answer_after_restart_s)

@@ -228,6 +228,10 @@ def from_interaction(
     )
 
 
+# Discord's names of languages that have other codes here.
+LOCALES: Mapping[str, str] = {"es": "es-ES", "zh": "zh-CN"}
+
+
 def command_payloads(spec: CommandSpec) -> list[dict[str, Any]]:
     """Describe a command for Discord, and its entry in the menu of a message if it has one.
 
@@ -251,6 +255,10 @@ def command_payloads(spec: CommandSpec) -> list[dict[str, Any]]:
         "options": options,
         **AVAILABILITY,
     }
+    if spec.translations:
+        slash_command["description_localizations"] = {
+            LOCALES.get(code, code): text for code, text in spec.translations.items()
+        }
     if not spec.menu:
         return [slash_command]
     return [slash_command, {"type": MESSAGE_COMMAND_TYPE, "name": spec.menu, **AVAILABILITY}]

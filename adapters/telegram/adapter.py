@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import structlog
@@ -150,12 +151,25 @@ class Telegram:
         for chat_id, message_id in newest_ids.items():
             self._history.note_seen(int(chat_id), message_id)
 
+    async def _send_menus(self, commands: Sequence[CommandSpec]) -> None:
+        """Send the menu of commands, in English and in each language that has descriptions."""
+        languages = {code for spec in commands for code in spec.translations}
+        for code in ("", *sorted(languages)):
+            menu = [
+                BotCommand(
+                    spec.name, spec.translations.get(code, spec.description)[:DESCRIPTION_CHARS]
+                )
+                for spec in commands
+            ]
+            # Telegram knows languages by two letters.
+            language = code.partition("-")[0] or None
+            await self._try_call(partial(self._bot.set_my_commands, language_code=language), menu)
+
     async def listen(self, sink: InboundSink, commands: Sequence[CommandSpec]) -> None:
         """Poll for updates until cancelled. Answers in progress continue until `close`.
 
         Raises AccessRefused if the token is revoked.
         """
-        menu = [BotCommand(spec.name, spec.description[:DESCRIPTION_CHARS]) for spec in commands]
         is_menu_sent = False
         offset: int | None = None
         previous_ids: set[int] = set()
@@ -170,7 +184,7 @@ class Telegram:
             if updates is None:
                 continue
             if not is_menu_sent:
-                self._start_task(self._try_call(self._bot.set_my_commands, menu))
+                self._start_task(self._send_menus(commands))
                 is_menu_sent = True
 
             # A poll returns unconfirmed updates again. Those that were admitted are skipped: only

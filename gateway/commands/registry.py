@@ -46,7 +46,7 @@ from core.types import (
     Scopes,
     Session,
 )
-from gateway.texts.catalog import ENGLISH, Texts, find_alias, load_texts
+from gateway.texts.catalog import ENGLISH, Texts, find_alias, list_languages, load_texts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -602,6 +602,19 @@ def parse_number(text: str) -> int | None:
 def is_command(name: str) -> bool:
     """Return True if a command has this name."""
     return name in ("start", "yes") or name in _load_all_specs()
+
+
+def translate_specs(specs: Sequence[CommandSpec]) -> tuple[CommandSpec, ...]:
+    """Return the specs with their descriptions in all languages, for the menus of platforms."""
+    languages = [language for language in list_languages() if language != "en"]
+    translated = []
+    for spec in specs:
+        descriptions = {
+            language: load_texts(language).tables("commands")[spec.name]["description"]
+            for language in languages
+        }
+        translated.append(replace(spec, translations=descriptions))
+    return tuple(translated)
 
 
 def load_specs(*names: str) -> tuple[CommandSpec, ...]:

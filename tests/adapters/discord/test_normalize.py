@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
 
@@ -14,12 +15,12 @@ from core.store.query import SearchQuery
 from core.text.normalize import language_data
 from core.types import CommandSpec, Option
 from gateway.commands.recall import RecallCommands
-from gateway.commands.registry import load_specs
+from gateway.commands.registry import load_specs, translate_specs
 from tests.fixtures.discord_schema import DiscordSchema
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 PUT = ("PUT", "/applications/{application_id}/commands")
-SPECS = load_specs(*language_data("commands", "gateway.commands"))
+SPECS = translate_specs(load_specs(*language_data("commands", "gateway.commands")))
 SPEC = CommandSpec(
     name="remind",
     description="Set a reminder",
@@ -92,3 +93,12 @@ def test_values_with_a_prefix_are_typed_before_the_words() -> None:
         join_options([{"name": "title", "type": 3, "value": 'a "b" role:tool'}], spec)
         == 'title:"a b role:tool"'
     )
+
+
+def test_a_command_is_described_in_other_languages() -> None:
+    spec = replace(SPEC, translations={"de": "Stellt eine Erinnerung", "es": "Crea un aviso"})
+    (command,) = command_payloads(spec)
+    assert command["description_localizations"] == {
+        "de": "Stellt eine Erinnerung",
+        "es-ES": "Crea un aviso",
+    }

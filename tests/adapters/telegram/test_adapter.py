@@ -31,7 +31,7 @@ pytestmark = pytest.mark.slow
 
 GROUP, FORUM = -200, -1001234567890
 COMMANDS = (
-    CommandSpec(name="help", description="What I can do"),
+    CommandSpec(name="help", description="What I can do", translations={"de": "Was ich kann"}),
     CommandSpec(name="new", description="x" * 300),
 )
 
@@ -577,6 +577,13 @@ async def test_a_menu_that_is_refused_is_no_obstacle(api: BotApi, house: House) 
     async with house.running():
         api.user_says(42, "hi")
         await api.wait_for(lambda: api.messages(42))
+
+
+async def test_the_menu_is_sent_in_each_language(api: BotApi, house: House) -> None:
+    async with house.running():
+        await api.wait_for(lambda: api.translated_commands)
+    assert api.commands[0]["description"] == "What I can do"
+    assert api.translated_commands["de"][0]["description"] == "Was ich kann"
 
 
 async def test_answers_under_way_outlive_listening(api: BotApi, house: House) -> None:
