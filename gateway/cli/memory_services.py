@@ -410,7 +410,7 @@ def _parse_value(form: OptionForm, key: str, text: str) -> OptionValue:
     value = form.parse_value(key, text)
     if isinstance(value, str) and has_url_password(value):
         secret_names = [name for name in form.fields if form.is_secret(name)]
-        place = f" Name its environment variable in {secret_names[-1]}." if secret_names else ""
+        place = texts.SECRET_PLACE.format(key=secret_names[-1]) if secret_names else ""
         raise ValueError(f"{key} contains a password, which mneme.toml shouldn't hold.{place}")
     return value
 
