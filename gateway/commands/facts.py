@@ -130,29 +130,23 @@ class FactCommands:
         facts = facts[:_FACTS_PER_PAGE]
         if not facts:
             empty = texts.NO_SUCH_PAGE if number > 1 else texts.NO_FACTS
-            return Answer(text=f"**What I know**\n\n{empty}")
+            return Answer(text=f"{texts.FACTS_HEADING}\n\n{empty}")
 
-        title = "**What I know**"
+        title = texts.FACTS_HEADING
         if number > 1 or has_more:
-            title += f", page {number}"
+            title = texts.FACTS_HEADING_OF_PAGE.format(number=number)
         lines = [title, *self._render_groups(texts, facts)]
         buttons = [_make_fact_button(f"f{fact.id}", fact) for fact in facts]
         if number > 1:
-            buttons.append(make_button("Back", "memory", f"facts {number - 1}"))
+            buttons.append(make_button(texts.BUTTON_BACK, "memory", f"facts {number - 1}"))
         if has_more:
             next_page = f"facts {number + 1}"
-            buttons.append(make_button("More", "memory", next_page))
+            buttons.append(make_button(texts.BUTTON_MORE, "memory", next_page))
             lines.append("")
-            lines.append(
-                f"To see more, send `/memory {next_page}`. "
-                "To search for a word, send `/memory facts Ana`."
-            )
+            lines.append(texts.FACTS_MORE.format(page=next_page))
         first = f"f{facts[0].id}"
         lines.append("")
-        lines.append(
-            f"To learn more about a fact, send `/memory why {first}`. "
-            "You can also forget, pin or correct it."
-        )
+        lines.append(texts.FACTS_HINT.format(fact=first))
         return Answer(text="\n".join(lines), buttons=tuple(buttons))
 
     def _render_groups(self, texts: Texts, facts: Sequence[Fact]) -> list[str]:
@@ -174,8 +168,7 @@ class FactCommands:
             return await self.render_page(context, int(text))
         facts = await self.find_facts(text, context, _FACTS_PER_PAGE)
         if not facts:
-            nothing = f"I know nothing about “{escape(text)}” here."
-            return Answer(text=f"{nothing} `/memory facts` lists what I know.")
+            return Answer(text=context.texts.NO_FACTS_ABOUT.format(words=escape(text)))
         return Answer(
             text="\n".join(self._render_line(fact) for fact in facts),
             buttons=tuple(_make_fact_button(f"f{fact.id}", fact) for fact in facts),
@@ -197,7 +190,7 @@ class FactCommands:
         facts = await self._editor.remember(
             statement, context.scope, context.account.platform, context.epoch
         )
-        return self._report("I'll remember:", *facts)
+        return self._report(context.texts, context.texts.FACTS_REMEMBERED, *facts)
 
     async def _find_source(self, text: str, context: CommandContext) -> Message | None:
         """Return the message that /remember points to, or None.
@@ -242,12 +235,13 @@ class FactCommands:
 
         Raises Refused if there is nothing to take back.
         """
+        texts = context.texts
         earlier = await self._facts.undo(fact.id, context.scopes, context.author)
         if earlier is None:
-            raise Refused("There is nothing to undo.")
+            raise Refused("nothing_to_undo")
         if not earlier.id:
-            return Answer(text=f"Undone. I no longer know “{escape(earlier.content)}”.")
-        return self._report("Undone. The fact is now:", earlier)
+            return Answer(text=texts.FACT_UNLEARNED.format(fact=escape(earlier.content)))
+        return self._report(texts, texts.FACT_UNDONE, earlier)
 
     async def _restore(self, fact: Fact, context: CommandContext) -> Answer:
         """Open a former fact again, and end the fact that closed it.
@@ -263,22 +257,24 @@ class FactCommands:
 
     async def _judge(self, fact: Fact, context: CommandContext, *, is_right: bool) -> Answer:
         """Raise or lower the trust in a fact."""
+        texts = context.texts
         current = await self._facts.record_feedback(
             fact.id, context.scopes, is_right, context.author
         )
         current = current or fact
         return Answer(
-            text=f"{self._render_line(current)}\n\n{_describe_trust(current)}",
-            buttons=(_make_fact_button("Why", current),),
+            text=f"{self._render_line(current)}\n\n{_describe_trust(texts, current)}",
+            buttons=(_make_fact_button(texts.BUTTON_WHY, current),),
         )
 
     async def _pin(self, fact: Fact, context: CommandContext, *, is_pinned: bool) -> Answer:
         """Pin a fact, so that it doesn't fade with age, or unpin it."""
+        texts = context.texts
         current = await self._facts.pin(fact.id, context.scopes, is_pinned, context.author)
         current = current or fact
         if current.is_pinned:
-            return self._report("Pinned. This fact doesn't fade with age:", current)
-        return self._report("Unpinned. This fact may fade with age again:", current)
+            return self._report(texts, texts.FACT_PINNED, current)
+        return self._report(texts, texts.FACT_UNPINNED, current)
 
     async def _correct(self, fact: Fact, text: str, context: CommandContext) -> Answer:
         """Replace the wording of a fact. Without a `text`, say how to correct the fact."""
@@ -290,12 +286,12 @@ class FactCommands:
             fact, text, context.scopes, context.author, context.inbound.sent_at
         )
         new_fact = new_fact or fact
-        report = f"Corrected:\n\n{self._render_line(new_fact)}"
+        report = f"{texts.FACT_CORRECTED}\n\n{self._render_line(new_fact)}"
         if new_fact.content != fact.content:
-            report += f"\n\nBefore: {escape(fact.content)}"
+            report += f"\n\n{texts.FACT_BEFORE.format(fact=escape(fact.content))}"
         buttons = (
-            _make_fact_button("Why", new_fact),
-            _make_fact_button("Undo", new_fact, "undo"),
+            _make_fact_button(texts.BUTTON_WHY, new_fact),
+            _make_fact_button(texts.BUTTON_UNDO, new_fact, "undo"),
         )
         return Answer(text=report, buttons=buttons)
 
@@ -310,22 +306,23 @@ class FactCommands:
             self._render_line(fact),
             "",
             self._describe_source(texts, fact, changes, context.account),
-            _describe_trust(fact),
+            _describe_trust(texts, fact),
         ]
         if fact.is_pinned:
-            lines.append("It is pinned, so it doesn't fade with age.")
+            lines.append(texts.FACT_IS_PINNED)
         if fact.message_id is not None:
-            lines.append(f"To see the message: `/recall around:{fact.message_id}`.")
+            lines.append(texts.FACT_MESSAGE.format(id=fact.message_id))
         lines.append("")
         lines += [self._render_change(texts, change) for change in changes[-_MAX_SHOWN_CHANGES:]]
 
         buttons = []
         if context.can_change(fact.account):
+            labels = texts.table("FACT_BUTTONS")
             pin_action = "unpin" if fact.is_pinned else "pin"
             for action in ("forget", pin_action, "right", "wrong", "correct"):
-                buttons.append(_make_fact_button(action.title(), fact, action))
+                buttons.append(_make_fact_button(labels[action], fact, action))
         if fact.message_id is not None:
-            buttons.append(make_button("The message", "recall", f"around:{fact.message_id}"))
+            buttons.append(make_button(texts.BUTTON_MESSAGE, "recall", f"around:{fact.message_id}"))
         return Answer(text="\n".join(lines), buttons=tuple(buttons))
 
     def _describe_source(
@@ -393,10 +390,10 @@ class FactCommands:
             await self._facts.forget([fact.id], context.scopes)
         return Answer(text=report, has_erased_data=True)
 
-    def _report(self, heading: str, *facts: Fact) -> Answer:
+    def _report(self, texts: Texts, heading: str, *facts: Fact) -> Answer:
         """List facts below a heading, with a button "Why" for each fact."""
         lines = "\n".join(self._render_line(fact) for fact in facts)
-        buttons = tuple(_make_fact_button("Why", fact) for fact in facts)
+        buttons = tuple(_make_fact_button(texts.BUTTON_WHY, fact) for fact in facts)
         return Answer(text=f"{heading}\n\n{lines}", buttons=buttons)
 
     def _render_line(self, fact: Fact) -> str:
@@ -422,10 +419,10 @@ def _group_key(fact: Fact) -> str:
     return "over" if fact.has_ended else fact.kind
 
 
-def _describe_trust(fact: Fact) -> str:
+def _describe_trust(texts: Texts, fact: Fact) -> str:
     if fact.has_ended:
-        return "It is no longer true."
-    return f"I'm {round(100 * fact.trust)} % sure of it."
+        return texts.FACT_IS_OVER
+    return texts.FACT_TRUST.format(percent=round(100 * fact.trust))
 
 
 def _make_fact_button(label: str, fact: Fact, action: str = "why") -> Button:

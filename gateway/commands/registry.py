@@ -469,7 +469,9 @@ class CommandRegistry:
         suggestion = ""
         if matches:
             names = dict.fromkeys(commands[match] for match in matches)
-            suggestion = f" Did you mean {' or '.join(f'/{match}' for match in names)}?"
+            suggestion = texts.DID_YOU_MEAN.format(
+                names=texts.join_alternatives([f"/{match}" for match in names])
+            )
         return texts.UNKNOWN_COMMAND.format(name=name[:40], suggestion=suggestion)
 
     def _answer_help(
@@ -490,14 +492,20 @@ class CommandRegistry:
             return Answer(text=texts.HELP, buttons=tuple(buttons))
         if name == "all":
             specs = [spec for spec in self.specs if context.is_owner or not spec.is_for_owner]
-            lines = [f"- `{_render_usage(spec)}`: {spec.description}" for spec in specs]
+            descriptions = texts.tables("commands")
+            lines = [
+                f"- `{_render_usage(spec)}`: {descriptions[spec.name]['description']}"
+                for spec in specs
+            ]
             return Answer(text="\n".join(lines))
         spec = self._specs.get(name)
         if spec is None:
             platform = context.inbound.address.platform
             raise Refused(self._render_unknown_command(texts, to_single_line(name)[:32], platform))
-        options = [_render_option(option) for option in spec.options]
-        return Answer(text="\n".join([f"`{_render_usage(spec)}`: {spec.description}.", *options]))
+        words = texts.tables("commands")[name]
+        options = [_render_option(option, words["options"][option.name]) for option in spec.options]
+        usage = f"`{_render_usage(spec)}`: {words['description']}."
+        return Answer(text="\n".join([usage, *options]))
 
 
 def can_confirm(inbound: Inbound) -> bool:
@@ -664,7 +672,7 @@ def _render_usage(spec: CommandSpec) -> str:
     return " ".join(words)
 
 
-def _render_option(option: Option) -> str:
+def _render_option(option: Option, description: str) -> str:
     """Render one line of a command's help, such as ``- *title*: the title``."""
     name = f"`{option.prefix}`" if option.prefix else f"*{option.name}*"
     if not option.prefix.endswith(":"):
@@ -672,4 +680,4 @@ def _render_option(option: Option) -> str:
     choices = ""
     if option.choices and not option.is_switch:
         choices = f" ({', '.join(option.choices)})"
-    return f"- {name} {option.description}{choices}"
+    return f"- {name} {description}{choices}"

@@ -129,6 +129,16 @@ class Texts:
 
         return format_list(parts, locale=self.locale)
 
+    def join_alternatives(self, parts: Sequence[str]) -> str:
+        """Join alternatives for a question: ``a, b or c``."""
+        if len(parts) < 2:
+            return "".join(parts)
+        if self.language == _ENGLISH:
+            return f"{', '.join(parts[:-1])} or {parts[-1]}"
+        from babel.lists import format_list
+
+        return format_list(parts, style="or", locale=self.locale)
+
     # --- Days and times ---
 
     def format_day(self, at: datetime, zone: tzinfo) -> str:

@@ -86,3 +86,18 @@ async def test_a_stranger_is_answered_in_the_language_of_their_app(home: Path) -
     async with open_gateway(home) as harness:
         reply = await harness.say("Hallo", "99", language="de")
         assert "Ich kenne dich noch nicht" in reply.text
+
+
+async def test_help_facts_and_suggestions_come_in_the_language_of_the_person(home: Path) -> None:
+    async with open_gateway(home) as harness:
+        usage = (await harness.say("/help remind", "7", language="fr")).text
+        assert "Programmer un rappel" in usage
+        assert "ce qu'il faut te rappeler" in usage
+        assert "Retenir un fait" in (await harness.say("/help all", "7", language="fr")).text
+        suggestion = (await harness.say("/oubli", "7", language="fr")).text
+        assert "Tu veux dire /forget" in suggestion
+        stored = await harness.say("/remember L'anniversaire d'Ana est le 3 mai", "7")
+        assert stored.text.startswith("Je retiens")
+        facts = (await harness.say("/facts", "7")).text
+        assert facts.startswith("**Ce que je sais**")
+        assert "Pour en savoir plus sur un fait" in facts
