@@ -286,7 +286,7 @@ class ReceiptWriter:
     def _render_job(self, texts: Texts, job: Job, action: str, undo: str) -> Receipt:
         text = texts.table("RECEIPT_JOBS")[action].format(
             number=job.id,
-            time=self.services.appointments.describe_time(job, is_full=False),
+            time=texts.describe_time(self.services.appointments, job, is_full=False),
             text=_quote(job.text),
         )
         label = texts.RECEIPT_UNDO.format(what=f"/cron {undo}")
@@ -315,7 +315,7 @@ class ReceiptWriter:
                 line, is_prompt=is_prompt, account=reader.account
             )
             if reading.text not in set_texts:
-                when = appointments.describe_time(reading, is_full=False)
+                when = texts.describe_time(appointments, reading, is_full=False)
                 text = shorten(reading.text, LABEL_CHARS)
                 label = texts.CHOICE_OF_TIME.format(when=when, text=text)
                 buttons.append(make_button(label, command.name, command.arguments))

@@ -117,7 +117,7 @@ class ReminderTalk:
         else:
             question = self._question_about(job, (), context)
             text = texts.EDIT_HOW.format(
-                job=escape(self._appointments.describe_job(job)), id=job.id
+                job=escape(texts.describe_job(self._appointments, job)), id=job.id
             )
             result = self._build(text, (), question, context)
         await self._services.actions.add(
@@ -144,7 +144,9 @@ class ReminderTalk:
         job = await self._appointments.find_changeable(
             job_id, requester_of(context), include_ended=True
         )
-        return Answer(text=texts.STAYS_SET.format(job=escape(self._appointments.describe_job(job))))
+        return Answer(
+            text=texts.STAYS_SET.format(job=escape(texts.describe_job(self._appointments, job)))
+        )
 
     # --- Dialogues ---
 
@@ -216,7 +218,7 @@ class ReminderTalk:
             report = await self._changes.finish(step.job.id, requester)
             return self._build(escape(report), (), (), context)
         template = texts.ASK_CHANGE if step.move is Move.ASK_CHANGE else texts.STAYS_SET
-        text = template.format(job=escape(self._appointments.describe_job(step.job)))
+        text = template.format(job=escape(texts.describe_job(self._appointments, step.job)))
         return self._build(text, (), self._question_about(step.job, step.lines, context), context)
 
     async def _set(self, step: Step, context: CommandContext) -> TalkAnswer:
@@ -229,7 +231,7 @@ class ReminderTalk:
         existing = await self._find_equal(schedule, reading.task, context)
         if existing is not None:
             text = texts.EXISTS_ALREADY.format(
-                job=escape(self._appointments.describe_job(existing))
+                job=escape(texts.describe_job(self._appointments, existing))
             )
             question = self._question_about(existing, step.lines, context)
             return self._build(text, _change_buttons(texts, existing), question, context)
@@ -329,7 +331,9 @@ class ReminderTalk:
             Move.REMOVE_ALL: texts.REMOVE_ALL,
         }[move]
         lines = [heading]
-        lines += [f"- {escape(self._appointments.describe_job(job))}" for job in jobs[:MAX_LISTED]]
+        lines += [
+            f"- {escape(texts.describe_job(self._appointments, job))}" for job in jobs[:MAX_LISTED]
+        ]
         if len(jobs) > MAX_LISTED:
             lines.append(texts.MORE_REMINDERS.format(count=len(jobs) - MAX_LISTED))
         question: Sequence[ButtonAction] = ()
@@ -342,7 +346,7 @@ class ReminderTalk:
     def read_back(self, texts: Texts, job: Job, reading: ReminderReading) -> str:
         """Return a receipt: date, time and zone, the next times, and all assumptions."""
         is_recurring = job.schedule.at is None
-        when = self._appointments.describe_time(job, is_full=not is_recurring)
+        when = texts.describe_time(self._appointments, job, is_full=not is_recurring)
         sentences = [texts.REMINDER_SET.format(id=job.id, when=when, text=job.text)]
         if is_recurring:
             times = self._appointments.format_next_moments(job)

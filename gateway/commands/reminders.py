@@ -68,7 +68,7 @@ class ReminderCommands:
         if action == "remove" and len(numbers) > 1 and None not in numbers:
             return await self._remove(list(filter(None, numbers)), context)
         if number is None or (words and action not in _ACTIONS_WITH_WORDS):
-            raise Refused(f"Add the number: `/cron {action} 3`. `/cron` lists the numbers.")
+            raise Refused(context.texts.CRON_NEEDS_NUMBER.format(action=action))
         return await self._change(action, number, words, context)
 
     async def _remove(self, numbers: Sequence[int], context: CommandContext) -> Answer:
@@ -106,10 +106,21 @@ class ReminderCommands:
         elif action == "skip":
             report = await self._changes.skip(number, requester)
         else:
-            report = await self._appointments.change(
-                cast(Action, action), number, requester.scopes, requester.account
-            )
+            report = await self._change_state(texts, cast(Action, action), number, requester)
         return Answer(text=escape(report))
+
+    async def _change_state(
+        self, texts: Texts, action: Action, number: int, requester: Requester
+    ) -> str:
+        """Pause, resume, run, remove or restore a job, and say what was done."""
+        appointments = self._appointments
+        job = await appointments.find_changeable(
+            number, requester, include_ended=action == "restore"
+        )
+        await appointments.change(action, number, requester.scopes, requester.account)
+        if action != "remove":
+            job = await appointments.find_changeable(number, requester)
+        return f"{texts.table('JOB_DONE')[action]}: {texts.describe_job(appointments, job)}"
 
     async def _limit(
         self, texts: Texts, action: str, number: int, words: str, requester: Requester
@@ -124,7 +135,7 @@ class ReminderCommands:
             if count is None or not 0 < count <= MAX_COUNT:
                 raise Refused(texts.END_USAGE.format(id=number))
             job = await self._changes.limit_times(number, count, requester)
-        return Answer(text=escape(self._appointments.describe_receipt(job)))
+        return Answer(text=escape(texts.describe_set_job(self._appointments, job)))
 
     async def _set_target(self, number: int, words: str, context: CommandContext) -> Answer:
         """Deliver a job in another chat, or list the chats that are possible."""
@@ -152,7 +163,7 @@ class ReminderCommands:
         question = texts.BRIEF_QUESTION if kind == "brief" else texts.CHECKIN_QUESTION
         for job in await self._appointments.jobs.list_visible(context.scopes):
             if job.text == question and job.target == context.inbound.address:
-                line = self._appointments.describe_job(job)
+                line = texts.describe_job(self._appointments, job)
                 raise Refused(texts.READY_MADE_EXISTS.format(id=job.id, job=line))
         when = words.strip() or _DEFAULT_TIMES[kind]
         if _CLOCK_TIME.fullmatch(when):
@@ -191,7 +202,7 @@ class ReminderCommands:
         texts = context.texts
         lines = []
         for job in await self._appointments.jobs.list_visible(context.scopes):
-            line = f"- {escape(self._appointments.describe_job(job))}"
+            line = f"- {escape(texts.describe_job(self._appointments, job))}"
             if job.target != context.inbound.address:
                 line += f" (to {job.target.key})"
             lines.append(line)
@@ -219,7 +230,7 @@ class ReminderCommands:
             private_chat = await self._services.find_private_chat(LOCAL_SCOPE)
             if private_chat is not None:
                 target, scope = private_chat
-        receipt = await self._appointments.add(
+        job = await self._appointments.add_job(
             schedule,
             target,
             scope,
@@ -227,6 +238,7 @@ class ReminderCommands:
             origin=context.idempotency_key,
             epoch=context.epoch,
         )
+        receipt = texts.describe_set_job(self._appointments, job)
         if context.is_shell:
             place = f"on {target.platform.capitalize()}"
             if scope == LOCAL_SCOPE:
@@ -271,6 +283,6 @@ class ReminderCommands:
         else:
             command = Command(name="remind", arguments=exact_line)
         text = texts.JOB_DOUBT.format(
-            when=self._appointments.describe_time(schedule), text=escape(schedule.text)
+            when=texts.describe_time(self._appointments, schedule), text=escape(schedule.text)
         )
         return Answer(text=text, confirm_command=command)

@@ -12,14 +12,21 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta, tzinfo
 from functools import cache, lru_cache
 from importlib.resources import files
-from typing import Any
+from typing import TYPE_CHECKING, Any
+from zoneinfo import ZoneInfo
 
 from core.errors import MnemeError, StoreLostError, load_sentences
 from core.guard.guard import inspect_name
 from core.markup.markdown import escape
 from core.store.mailbox import DeadItem, OutboxCounts
 from core.store.notes import Operation
+from core.text.normalize import shorten
 from core.types import Account
+
+if TYPE_CHECKING:
+    from core.dates.schedule import ParsedSchedule
+    from core.scheduling.appointments import Appointments
+    from core.store.jobs import Job
 
 # The languages by their own names, and the locales whose dates and numbers they use.
 LANGUAGES: Mapping[str, str] = {
@@ -36,6 +43,7 @@ LANGUAGES: Mapping[str, str] = {
 }
 _LOCALES: Mapping[str, str] = {"en": "en_GB", "pt-BR": "pt_BR", "zh": "zh_Hans"}
 _ENGLISH = "en"
+_PREVIEW_CHARS = 160
 
 
 class Texts:
@@ -168,6 +176,51 @@ class Texts:
 
         day = format_skeleton("yMMMd", local, locale=self.locale)
         return f"{day}, {local:%H:%M}"
+
+    # --- Reminders ---
+
+    def describe_time(
+        self, appointments: Appointments, planned: Job | ParsedSchedule, *, is_full: bool = True
+    ) -> str:
+        """Describe when a job is due, as `Appointments.describe_time` does.
+
+        Only a single time is worded in the language. A recurrence is described in English.
+        """
+        schedule = planned.schedule
+        if self.language == _ENGLISH or schedule.at is None:
+            return appointments.describe_time(planned, is_full=is_full)
+        from babel.dates import format_date
+
+        local = schedule.at.astimezone(ZoneInfo(schedule.zone))
+        day = format_date(local.date(), "full", locale=self.locale)
+        text = f"{day}, {local:%H:%M}"
+        return f"{text} ({schedule.zone})" if is_full else text
+
+    def describe_job(self, appointments: Appointments, job: Job) -> str:
+        """Describe a job in one line: ``7: every Monday at 08:30 (Europe/Lisbon): stand-up``."""
+        states = self.table("JOB_STATES")
+        state = ""
+        if job.paused_at:
+            reason = f": {job.pause_reason}" if job.pause_reason else ""
+            state = f" [{states['paused']}{reason}]"
+        elif job.ended_at:
+            state = f" [{states['ended']}]"
+        kind = ""
+        if job.is_prompt:
+            kind = states["watches"] if job.is_watch else states["asks"]
+        return self.JOB_LINE.format(
+            id=job.id,
+            time=self.describe_time(appointments, job, is_full=False),
+            state=state,
+            kind=kind,
+            text=shorten(job.text, _PREVIEW_CHARS),
+        )
+
+    def describe_set_job(self, appointments: Appointments, job: Job) -> str:
+        """Describe a job after it was set or changed, with its time, zone and text."""
+        template = self.SCHEDULED_QUESTION_SET if job.is_prompt else self.REMINDER_SET
+        when = self.describe_time(appointments, job)
+        return template.format(id=job.id, when=when, text=job.text)
 
     # --- Sentences of several parts ---
 

@@ -101,3 +101,19 @@ async def test_help_facts_and_suggestions_come_in_the_language_of_the_person(hom
         facts = (await harness.say("/facts", "7")).text
         assert facts.startswith("**Ce que je sais**")
         assert "Pour en savoir plus sur un fait" in facts
+
+
+async def test_a_reminder_and_its_changes_are_described_in_the_language_of_the_person(
+    home: Path,
+) -> None:
+    async with open_gateway(home) as harness:
+        stored = (
+            await harness.say("/remind 2031-05-05 09:00 appeler Ana", "7", language="fr")
+        ).text
+        assert "Le rappel 1 est programmé pour lundi 5 mai 2031, 09:00" in stored
+        paused = (await harness.say("/cron pause 1", "7")).text
+        assert paused.startswith("Mis en pause: 1")
+        assert "en pause" in (await harness.say("/cron", "7")).text
+        removed = (await harness.say("/cron remove 1", "7")).text
+        assert removed.startswith("Retiré: 1")
+        assert "lundi 5 mai 2031" in removed
