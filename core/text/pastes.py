@@ -181,7 +181,7 @@ def _is_log_entry(minutes: str, rest: str) -> bool:
 def _is_author(label: str, rest: str, sender_name: str) -> bool:
     """Return True if a word before a colon seems to name the author of the text behind it."""
     folded = _fold_apostrophes(label)
-    is_own = any(_matches(table, folded) for table in ("requests", "lists", "labels"))
+    is_own = any(_matches(table, folded) for table in ("requests", "asking", "lists", "labels"))
     if is_own or _is_sender(label, sender_name):
         return False
     words = _count_words(rest)

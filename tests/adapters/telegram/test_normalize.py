@@ -53,6 +53,7 @@ async def test_direct_message_is_the_accounts(chats: BotChats) -> None:
         sent_at=datetime(2026, 11, 20, 12, 0, tzinfo=UTC),
         is_direct=True,
         is_addressed=True,
+        language="en",
     )
 
 
