@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-import httpx
-
 from core.errors import FileError
 from core.media.decoding import Decoder
+from core.media.speech import check_status, post, run_program
 
 MAX_SPEECH_BYTES = 20_000_000
+_SPEAKER = "speaker"
 
 
 class Speaker(Protocol):
@@ -42,14 +41,9 @@ class ServerSpeaker:
             "input": text,
             "response_format": "opus",
         }
-        headers = {"Authorization": f"Bearer {self.key}"} if self.key else {}
-        try:
-            async with httpx.AsyncClient(timeout=self.timeout_s) as client:
-                response = await client.post(f"{self.url}/audio/speech", json=body, headers=headers)
-        except httpx.HTTPError as error:
-            raise FileError(f"the speaker can't be reached ({type(error).__name__})") from error
-        if response.status_code != httpx.codes.OK:
-            raise FileError(f"the speaker answers with status {response.status_code}")
+        url = f"{self.url}/audio/speech"
+        response = await post(url, _SPEAKER, self.key, self.timeout_s, json=body)
+        check_status(response, _SPEAKER)
         if not response.content.startswith(b"OggS") or len(response.content) > MAX_SPEECH_BYTES:
             raise FileError("the speaker's answer isn't OGG")
         return response.content
@@ -69,35 +63,12 @@ class ProgramSpeaker:
     async def speak(self, text: str) -> bytes:
         with tempfile.TemporaryDirectory(prefix="mneme-") as folder:
             wave_path = Path(folder, "speech.wav")
-            await self._run(text, wave_path)
+            await run_program(self.command, wave_path, _SPEAKER, self.timeout_s, text)
+            if not await asyncio.to_thread(wave_path.exists):
+                raise FileError("the speaker wrote no file")
             speech_path = Path(folder, "speech.ogg")
             if not await self.decoder.write_speech(wave_path, speech_path):
                 raise FileError(
                     "the speaker's file can't be read; PyAV may be missing (mneme-gateway[video])"
                 )
             return await asyncio.to_thread(speech_path.read_bytes)
-
-    async def _run(self, text: str, path: Path) -> None:
-        """Run the program. Raises FileError if it fails or writes no file."""
-        arguments = [argument.replace("{file}", str(path)) for argument in self.command]
-        try:
-            process = await asyncio.create_subprocess_exec(
-                *arguments,
-                stdin=asyncio.subprocess.PIPE,
-                stdout=asyncio.subprocess.DEVNULL,
-                stderr=asyncio.subprocess.DEVNULL,
-            )
-        except OSError as error:
-            raise FileError(f"the speaker can't be started: {error.strerror}") from error
-        try:
-            async with asyncio.timeout(self.timeout_s):
-                await process.communicate(text.encode("utf-8", "replace"))
-        except TimeoutError as error:
-            raise FileError("the speaker takes too long") from error
-        finally:
-            if process.returncode is None:
-                with contextlib.suppress(ProcessLookupError):
-                    process.kill()
-                await asyncio.shield(process.wait())
-        if process.returncode or not await asyncio.to_thread(path.exists):
-            raise FileError(f"the speaker ended with status {process.returncode}")

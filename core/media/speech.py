@@ -12,6 +12,7 @@ import shutil
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
+from http import HTTPStatus
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 MAX_TEXT_CHARS = 200_000
 MAX_OUTPUT_BYTES = 4_000_000
+_TRANSCRIBER = "transcriber"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,39 +57,24 @@ class ServerTranscriber:
     timeout_s: float = 60.0
 
     async def transcribe(self, path: Path) -> Transcript:
-        # Loading it takes a tenth of a second, which most processes never need.
-        import httpx
-
         content = await asyncio.to_thread(path.read_bytes)
         # Telegram calls such files ".oga", which several servers refuse.
         files = {"file": ("voice.ogg", content, "audio/ogg")}
         data = {"model": self.model, "response_format": "verbose_json"}
-        headers = {"Authorization": f"Bearer {self.key}"} if self.key else {}
-        try:
-            async with httpx.AsyncClient(timeout=self.timeout_s) as client:
-                response = await self._post(client, data, files, headers)
-                if response.status_code == httpx.codes.BAD_REQUEST:
-                    # Some models know only the plain form, without times.
-                    plain = {**data, "response_format": "json"}
-                    response = await self._post(client, plain, files, headers)
-        except httpx.HTTPError as error:
-            raise FileError(f"the transcriber can't be reached ({type(error).__name__})") from error
-        if response.status_code != httpx.codes.OK:
-            raise FileError(f"the transcriber answers with status {response.status_code}")
+        response = await self._post(data=data, files=files)
+        if response.status_code == HTTPStatus.BAD_REQUEST:
+            # Some models know only the plain form, without times.
+            plain = {**data, "response_format": "json"}
+            response = await self._post(data=plain, files=files)
+        check_status(response, _TRANSCRIBER)
         try:
             return _read_answer(response.json())
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise FileError("the transcriber's answer can't be read") from error
 
-    async def _post(
-        self,
-        client: httpx.AsyncClient,
-        data: dict[str, str],
-        files: Any,
-        headers: dict[str, str],
-    ) -> httpx.Response:
+    async def _post(self, **content: Any) -> httpx.Response:
         url = f"{self.url}/audio/transcriptions"
-        return await client.post(url, data=data, files=files, headers=headers)
+        return await post(url, _TRANSCRIBER, self.key, self.timeout_s, **content)
 
 
 def _read_answer(answer: dict[str, Any]) -> Transcript:
@@ -116,33 +103,8 @@ class ProgramTranscriber:
         with tempfile.TemporaryDirectory(prefix="mneme-") as folder:
             copy = Path(folder, "voice.ogg")
             await asyncio.to_thread(shutil.copyfile, path, copy)
-            return _read_output(await self._run(copy))
-
-    async def _run(self, path: Path) -> str:
-        """Run the program, and return what it prints. Raises FileError if it fails."""
-        arguments = [argument.replace("{file}", str(path)) for argument in self.command]
-        try:
-            process = await asyncio.create_subprocess_exec(
-                *arguments,
-                stdin=asyncio.subprocess.DEVNULL,
-                stdout=asyncio.subprocess.PIPE,
-                stderr=asyncio.subprocess.DEVNULL,
-            )
-        except OSError as error:
-            raise FileError(f"the transcriber can't be started: {error.strerror}") from error
-        try:
-            async with asyncio.timeout(self.timeout_s):
-                output, _ = await process.communicate()
-        except TimeoutError as error:
-            raise FileError("the transcriber takes too long") from error
-        finally:
-            if process.returncode is None:
-                with contextlib.suppress(ProcessLookupError):
-                    process.kill()
-                await asyncio.shield(process.wait())
-        if process.returncode:
-            raise FileError(f"the transcriber ended with status {process.returncode}")
-        return output[:MAX_OUTPUT_BYTES].decode("utf-8", "replace")
+            output = await run_program(self.command, copy, _TRANSCRIBER, self.timeout_s)
+        return _read_output(output[:MAX_OUTPUT_BYTES].decode("utf-8", "replace"))
 
 
 def _read_output(output: str) -> Transcript:
@@ -152,6 +114,61 @@ def _read_output(output: str) -> Transcript:
             return _read_answer(json.loads(output))
     text = " ".join(output.split())[:MAX_TEXT_CHARS]
     return Transcript(parts=[FilePart(label="0:00", text=text)] if text else [])
+
+
+async def post(url: str, name: str, key: str, timeout_s: float, **content: Any) -> httpx.Response:
+    """Send something to a server for speech, which error messages call `name`.
+
+    Raises FileError if the server can't be reached.
+    """
+    # Loading it takes a tenth of a second, which most processes never need.
+    import httpx
+
+    headers = {"Authorization": f"Bearer {key}"} if key else {}
+    try:
+        async with httpx.AsyncClient(timeout=timeout_s) as client:
+            return await client.post(url, headers=headers, **content)
+    except httpx.HTTPError as error:
+        raise FileError(f"the {name} can't be reached ({type(error).__name__})") from error
+
+
+def check_status(response: httpx.Response, name: str) -> None:
+    """Raise FileError if a server didn't do what it was asked."""
+    if response.status_code != HTTPStatus.OK:
+        raise FileError(f"the {name} answers with status {response.status_code}")
+
+
+async def run_program(
+    command: Sequence[str], path: Path, name: str, timeout_s: float, text: str = ""
+) -> bytes:
+    """Run a program for speech, which error messages call `name`, and return what it prints.
+
+    ``{file}`` in the command stands for `path`. The program can read the text from its input.
+    Raises FileError if it fails or takes too long.
+    """
+    arguments = [argument.replace("{file}", str(path)) for argument in command]
+    try:
+        process = await asyncio.create_subprocess_exec(
+            *arguments,
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.DEVNULL,
+        )
+    except OSError as error:
+        raise FileError(f"the {name} can't be started: {error.strerror}") from error
+    try:
+        async with asyncio.timeout(timeout_s):
+            output, _ = await process.communicate(text.encode("utf-8", "replace"))
+    except TimeoutError as error:
+        raise FileError(f"the {name} takes too long") from error
+    finally:
+        if process.returncode is None:
+            with contextlib.suppress(ProcessLookupError):
+                process.kill()
+            await asyncio.shield(process.wait())
+    if process.returncode:
+        raise FileError(f"the {name} ended with status {process.returncode}")
+    return output
 
 
 def format_seconds(seconds: float) -> str:
