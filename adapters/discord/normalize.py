@@ -128,16 +128,19 @@ def from_edit(
     """Convert an edit of a message.
 
     Returns None if the text didn't change, or if the bot may not read it. Discord also sends
-    updates for other changes, such as link previews and pins.
+    updates for other changes, such as link previews and pins. The outcome of a poll is an update
+    without a time.
     """
-    if message.edited_at is None:
-        return None
-    if before is not None and before.content == message.content:
-        return None
+    has_outcome = message.poll is not None and message.poll.is_finalised()
+    if not has_outcome:
+        if message.edited_at is None:
+            return None
+        if before is not None and before.content == message.content:
+            return None
     inbound = _convert_message(message, channel, bot)
-    if not message.content and not inbound.is_addressed:
+    if not (message.content or has_outcome or inbound.is_addressed):
         return None
-    return replace(inbound, kind="edit", sent_at=message.edited_at)
+    return replace(inbound, kind="edit", sent_at=message.edited_at or inbound.sent_at)
 
 
 def from_delete(

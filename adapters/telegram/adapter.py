@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -44,7 +45,9 @@ if TYPE_CHECKING:
     from core.store.mailbox import Inbox
 
 API_URL = "https://api.telegram.org"
-UPDATE_KINDS = ("message", "edited_message", "callback_query", "message_reaction")
+UPDATE_KINDS = ("message", "edited_message", "callback_query", "message_reaction", "poll")
+# The outcome of this many of the latest polls is recognized.
+MAX_POLLS = 200
 # How long the answer to a poll may take after the time that Telegram holds the poll open.
 POLL_GRACE_S = 10
 # An update that fails this often is set aside.
@@ -58,6 +61,32 @@ DESCRIPTION_CHARS = 256
 UPDATE_ERRORS = (MnemeError, TelegramError, RuntimeError, OSError, *PAYLOAD_ERRORS)
 
 _log = structlog.get_logger(__name__)
+
+
+class OpenPolls:
+    """Remembers the messages of the latest polls until the process ends.
+
+    Telegram sends the outcome of a poll with the poll's id only, without its chat.
+    """
+
+    def __init__(self) -> None:
+        self._messages: OrderedDict[str, Json] = OrderedDict()
+
+    def resolve(self, raw: Json) -> dict[str, Any]:
+        """Return an update as it is, or the outcome of a known poll as an edit of its message."""
+        message = raw.get("message") or raw.get("edited_message")
+        if isinstance(message, Mapping) and isinstance(message.get("poll"), Mapping):
+            self._messages[str(message["poll"].get("id"))] = message
+            while len(self._messages) > MAX_POLLS:
+                self._messages.popitem(last=False)
+        outcome = raw.get("poll")
+        if not isinstance(outcome, Mapping) or not outcome.get("is_closed"):
+            return dict(raw)
+        poll_message = self._messages.get(str(outcome.get("id")))
+        if poll_message is None:
+            return dict(raw)
+        edit = {**poll_message, "poll": outcome, "edit_date": poll_message["date"]}
+        return {"update_id": raw["update_id"], "edited_message": edit}
 
 
 class Telegram:
@@ -100,6 +129,7 @@ class Telegram:
         )
         self._me: User | None = None
         self._history = ChatHistory()
+        self._polls = OpenPolls()
         self._tasks: set[asyncio.Future[None]] = set()
         # The number of failed attempts, by update id.
         self._failed_attempts: dict[int, int] = {}
@@ -328,7 +358,7 @@ class Telegram:
         StoreError. Also raises StoreError if the address is already blocked, so that the updates of
         a chat stay in order. Raises one of UPDATE_ERRORS if the update is malformed.
         """
-        update = Update.de_json(dict(raw), self._bot)
+        update = Update.de_json(self._polls.resolve(raw), self._bot)
         if update.effective_message is not None:
             message = update.effective_message
             self._history.note_seen(message.chat.id, message.message_id)

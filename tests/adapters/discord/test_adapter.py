@@ -203,15 +203,20 @@ async def test_poll_becomes_words_with_its_outcome(
         "layout_type": 1,
     }
     counts = [{"id": 1, "count": 2, "me_voted": False}]
-    over = {**poll, "results": {"is_finalized": True, "answer_counts": counts}}
+    results = {"is_finalized": True, "answer_counts": counts}
     async with listening(make(api, inbox), router, api):
-        for payload in (poll, over):
-            await api.user_says(api.dm(ana), "", ana, poll=payload)
+        message = await api.user_says(api.dm(ana), "", ana, poll=poll)
+        await api.user_says(api.dm(ana), "", ana, poll={**poll, "results": results})
         await api.wait_for(lambda: len(router.seen) == 2)
-    assert [inbound.text for inbound in router.seen] == [
-        "Poll: {Which day? Options: Monday; Friday}",
-        "Closed poll: {Which day? Options: Monday (2); Friday (0)}",
+        await api.end_poll(api.dm(ana), message, results)
+        await api.wait_for(lambda: len(router.seen) == 3)
+    outcome = "Closed poll: {Which day? Options: Monday (2); Friday (0)}"
+    assert [(inbound.kind, inbound.text) for inbound in router.seen] == [
+        ("message", "Poll: {Which day? Options: Monday; Friday}"),
+        ("message", outcome),
+        ("edit", outcome),
     ]
+    assert router.seen[-1].message_id == message
 
 
 async def test_attachments_are_listed(api: DiscordApi, router: FakeRouter, inbox: Inbox) -> None:

@@ -22,6 +22,7 @@ from core.store.incognito import IncognitoConversation, IncognitoRegistry
 from core.store.mailbox import Inbox
 from core.store.sqlite.database import Database
 from core.types import Address, Answer, CommandSpec, Inbound
+from tests.adapters.telegram.test_normalize import POLL
 from tests.fixtures.bot_api import BotApi
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.delivery_record import ListRecord
@@ -104,6 +105,7 @@ async def test_a_message_is_answered(api: BotApi, house: House) -> None:
         "edited_message",
         "callback_query",
         "message_reaction",
+        "poll",
     ]
     assert api.commands == [
         {"command": "help", "description": "What I can do"},
@@ -146,6 +148,19 @@ async def test_edits_reach_the_router(api: BotApi, house: House) -> None:
         ("message", "1"),
         ("edit", "1"),
     ]
+
+
+async def test_outcome_of_a_poll_is_an_edit_of_its_message(api: BotApi, house: House) -> None:
+    async with house.running():
+        message = api.user_says(42, "", poll=POLL)["message"]
+        api.poll_closes({**POLL, "id": "of another chat"})
+        api.poll_closes(POLL)
+        await api.wait_for(lambda: len(api.messages(42)) == 2)
+        await house.confirmed()
+    _, outcome = house.desk.admitted
+    assert (outcome.kind, outcome.message_id) == ("edit", str(message["message_id"]))
+    assert outcome.text == "Closed poll: {Which day? Options: Monday (2); Friday (1)}"
+    assert (outcome.sender.id, outcome.address.chat_id) == ("42", "42")
 
 
 async def test_a_pressed_button_is_acknowledged_once_and_served(api: BotApi, house: House) -> None:
