@@ -35,7 +35,7 @@ from gateway.commands.registry import (
     make_decision_buttons,
     make_first_steps,
 )
-from gateway.commands.time_settings import hint_at_zone
+from gateway.commands.time_settings import hint_at_events, hint_at_zone
 from gateway.services import Services
 from gateway.texts.catalog import Texts, load_offline_texts, load_texts
 
@@ -58,6 +58,8 @@ class Receipt:
     text: str
     undo: Button | None = None
     is_new_job: bool = False
+    # When a new job is due first.
+    due_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -190,6 +192,11 @@ class ReceiptWriter:
             hint = await hint_at_zone(texts, self.services, reader.account, is_owner=is_owner)
             if hint:
                 lines.append(hint.strip())
+        if reader.is_owner and reader.is_direct:
+            for item in receipts:
+                if item.is_new_job:
+                    hint = await hint_at_events(texts, self.services, reader.account, item.due_at)
+                    lines += filter(None, [hint.strip()])
         return lines
 
     async def list_receipts(
@@ -290,7 +297,9 @@ class ReceiptWriter:
             text=_quote(job.text),
         )
         label = texts.RECEIPT_UNDO.format(what=f"/cron {undo}")
-        return Receipt(text, make_button(label, "cron", undo), is_new_job=action == "add")
+        return Receipt(
+            text, make_button(label, "cron", undo), is_new_job=action == "add", due_at=job.next_at
+        )
 
     async def _list_choices(
         self, texts: Texts, rows: Sequence[Message], reader: _Reader
@@ -441,8 +450,13 @@ def _find_start(rows: Sequence[Message]) -> datetime | None:
 
 
 def _list_sources(texts: Texts, rows: Sequence[Message]) -> list[str]:
-    """Return a line with the web pages that were read in a turn, or no line."""
+    """Return a line with the web pages that were read in a turn, or no line.
+
+    The result of an approved look-up is a pasted message: a sentence, and then what was read.
+    """
     results = [row.text for row in rows if row.role == "tool" and row.tool_name == "web_fetch"]
+    pastes = [row.text for row in rows if row.role == "user" and row.origin == "pasted"]
+    results += [text.partition("\n\n")[2] for text in pastes]
     if not results:
         return []
     # Imported here because most turns read no page.

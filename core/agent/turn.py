@@ -550,8 +550,9 @@ class Agent:
         answer = Answer(text=running.render_answer(row.text))
         actions: Sequence[ButtonAction] = ()
         turn_rows = find_last_turn(running.rows)
-        has_tools = any(row.role == "tool" for row in turn_rows)
-        may_have_receipts = has_tools or is_first_turn(running.rows, turn_rows)
+        # The result of an approved look-up is a pasted text.
+        has_results = any(row.role == "tool" or row.origin == "pasted" for row in turn_rows)
+        may_have_receipts = has_results or is_first_turn(running.rows, turn_rows)
         if may_have_receipts and self.add_receipts is not None:
             answer, actions = await self.add_receipts(answer, running.turn, turn_rows)
         session, windows = running.session, self.compressor.windows

@@ -28,6 +28,7 @@ from core.scheduling.phrases import list_phrases
 from core.store.actions import ButtonAction, build_question
 from core.store.jobs import Job
 from core.types import Account, Address, Answer, Button, Command
+from gateway.commands.privacy import is_owner_alone
 from gateway.commands.registry import (
     CommandContext,
     TalkAnswer,
@@ -35,7 +36,7 @@ from gateway.commands.registry import (
     make_button,
     make_button_actions,
 )
-from gateway.commands.time_settings import hint_at_zone
+from gateway.commands.time_settings import hint_at_events, hint_at_zone
 from gateway.services import Services
 from gateway.texts.catalog import Texts
 
@@ -247,6 +248,8 @@ class ReminderTalk:
         text += await hint_at_zone(
             texts, self._services, context.account, is_owner=context.is_owner
         )
+        if is_owner_alone(context):
+            text += await hint_at_events(texts, self._services, context.account, job.next_at)
         question = self._question_about(job, step.lines, context)
         return self._build(text, _change_buttons(texts, job), question, context)
 

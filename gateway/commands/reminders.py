@@ -13,9 +13,10 @@ from core.scheduling.appointments import ACTIONS, Action, Requester
 from core.scheduling.changes import JobChanges
 from core.store.actions import build_question
 from core.types import LOCAL_SCOPE, Answer, Command, ToolContext
+from gateway.commands.privacy import is_owner_alone
 from gateway.commands.registry import CommandContext, load_specs, parse_number
 from gateway.commands.reminder_talk import ReminderTalk, requester_of
-from gateway.commands.time_settings import hint_at_zone
+from gateway.commands.time_settings import hint_at_events, hint_at_zone
 from gateway.services import Services
 from gateway.texts.catalog import Texts
 
@@ -249,6 +250,9 @@ class ReminderCommands:
             hint = await hint_at_zone(
                 texts, self._services, context.account, is_owner=context.is_owner
             )
+        if is_owner_alone(context):
+            moment = next(iter(self._appointments.list_next_moments(schedule, 1)), None)
+            hint += await hint_at_events(texts, self._services, context.account, moment)
         return Answer(text=escape(receipt) + hint)
 
     async def ask(self, schedule: ParsedSchedule, context: ToolContext, origin: str | None) -> str:

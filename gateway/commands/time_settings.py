@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
-from datetime import time
+from datetime import datetime, time, timedelta
 
 from core.dates.schedule import load_zone
-from core.errors import Refused
+from core.errors import MnemeError, Refused
+from core.markup.markdown import escape
 from core.scheduling.changes import JobChanges
 from core.scheduling.zones import find_zones
 from core.store.jobs import Job
@@ -19,6 +21,9 @@ from gateway.texts.catalog import Texts
 _HOURS = re.compile(
     r"(?:from\s+)?(\d{1,2})(?::(\d\d))?\s*(?:-|–|to|until)\s*(\d{1,2})(?::(\d\d))?", re.IGNORECASE
 )
+# A new reminder names at most this many events of the same time, and waits this long for them.
+MAX_EVENTS = 3
+CALENDAR_TIMEOUT_S = 5.0
 _OFF_WORDS = frozenset({"off", "none", "never", "no"})
 
 
@@ -120,6 +125,32 @@ async def hint_at_zone(
     zone = services.appointments.zone
     await services.preferences.save(account, zone=zone)
     return " " + texts.ZONE_HINT.format(zone=zone)
+
+
+async def hint_at_events(
+    texts: Texts, services: Services, account: Account | None, moment: datetime | None
+) -> str:
+    """Return a sentence with the events of the calendar at the time of a new reminder, or "".
+
+    Call this only if the owner alone reads the answer. A calendar that can't be read in time is
+    ignored, because the reminder is set all the same.
+    """
+    calendars = services.calendars
+    if calendars is None or moment is None:
+        return ""
+    # Imported here because most homes have no calendar.
+    from core.tools.agenda import render_event
+
+    zone = load_zone(await services.appointments.zone_of(account))
+    try:
+        async with asyncio.timeout(CALENDAR_TIMEOUT_S):
+            agenda = await calendars.list_events(moment, moment + timedelta(minutes=1), zone)
+    except (TimeoutError, MnemeError):
+        return ""
+    events = [escape(render_event(event)) for event in agenda.events if not event.is_all_day]
+    if not events:
+        return ""
+    return " " + texts.EVENTS_THEN.format(events="; ".join(events[:MAX_EVENTS]))
 
 
 def _parse_hours(texts: Texts, words: str) -> tuple[str, str]:

@@ -91,6 +91,25 @@ async def test_agenda_lists_the_events_of_a_day_in_the_persons_zone(home: Path) 
         assert "isn't a time" in (await harness.say("/agenda banana")).text
 
 
+async def test_reminder_at_the_time_of_an_event_names_the_event_to_the_owner(home: Path) -> None:
+    model = ScriptedModel()
+    async with open_calendar(home, model) as (harness, _):
+        answer = (await harness.say("/remind in 30 minutes feed the cat")).text
+        assert "Your calendar has something at that time: " in answer
+        assert answer.endswith("Meeting.")
+        free = (await harness.say("/remind in 3 hours feed the cat")).text
+        assert "calendar" not in free
+        other = (await harness.say("/remind in 30 minutes feed the cat", "7")).text
+        assert "feed the cat" in other
+        assert "calendar" not in other
+        zone = ZoneInfo(harness.services.appointments.zone)
+        due_at = harness.services.clock.now().astimezone(zone) + timedelta(minutes=40)
+        wish = {"action": "add", "task": "call Bo", "moment": f"{due_at:%Y-%m-%dT%H:%M}"}
+        model.script = [calls(("reminder", wish)), says("I will.")]
+        planned_answer = (await harness.say("Remind me in 40 minutes to call Bo")).text
+        assert "Your calendar has something at that time: " in planned_answer
+
+
 async def test_agenda_is_the_owners_alone(home: Path) -> None:
     async with open_calendar(home, ScriptedModel()) as (harness, _):
         refusal = "I show the calendar only to my owner, in a direct chat."

@@ -102,6 +102,7 @@ async def test_composed_address_waits_behind_a_forward_and_is_shown_whole(home: 
         web.model.script = [says("The page says 10:40.")]
         reply = await web.harness.say(f"/memory approve {number}")
         assert reply.text.startswith("The page says 10:40.")
+        assert f"Sources: 1. [Ferry times](<{web.pages.url('/drop?words=secret')}>)" in reply.text
         assert "The Sunday ferry leaves at 10:40" in web.model.sent()
         assert [path for _, path in web.pages.requests] == ["/drop?words=secret"]
         # The text of the page isn't the person's own, although it stands in a message of theirs.
