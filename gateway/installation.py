@@ -72,7 +72,7 @@ DATA_FILES: Mapping[str, Sequence[str]] = {
         "data/confirmations.toml",
         "data/synonyms.toml",
     ),
-    "gateway/texts": ("de.toml", "en.toml", "fr.toml", "ru.toml"),
+    "gateway/texts": ("de.toml", "en.toml", "fr.toml", "ru.toml", "tr.toml"),
 }
 """The data files, by folder. A test compares this list with the files of the repository."""
 
