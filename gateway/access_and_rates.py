@@ -24,6 +24,7 @@ from core.store.ownership.people import AccountAccess, EpochGuard, Pairing, View
 from core.store.ownership.removal import REMOVAL_REASON
 from core.types import Account, Address, BillingScope, Command, Inbound, Scope
 from gateway.services import Services
+from gateway.texts.catalog import load_texts
 
 # The name of the platform that scheduled questions come from.
 CRON = "cron"
@@ -332,7 +333,8 @@ class RateLimiter:
             await self._check_daily_limits(billing)
             return None
         except LimitReached as error:
-            reason, can_be_raised = str(error), error.can_be_raised
+            reason = load_texts(inbound.language).word(error)
+            can_be_raised = error.can_be_raised
 
         now = self._clock.now()
         is_private_chat = inbound.is_direct and inbound.address.platform != CRON

@@ -39,7 +39,6 @@ class UndoCommands:
     async def run(self, command: Command, context: CommandContext) -> Answer:
         """Run /undo, /undo back, /retry or /branch. Raises Refused if it isn't possible."""
         texts = context.texts
-        texts = context.texts
         if command.name == "retry":
             return await self._retry(context)
         if command.name == "branch":
@@ -59,7 +58,6 @@ class UndoCommands:
 
         Raises Refused if there is nothing to hide.
         """
-        texts = context.texts
         texts = context.texts
         turns = await self._load_last_turns(number, context)
         messages = [message for turn in turns for message in turn]
@@ -98,7 +96,6 @@ class UndoCommands:
         command. Raises Refused for members of a group, and if nothing is hidden.
         """
         texts = context.texts
-        texts = context.texts
         if context.is_member:
             raise Refused(texts.UNDO_OF_OTHERS)
         request = replace(self._undo_request(context), undo_origin=undo_key)
@@ -112,7 +109,6 @@ class UndoCommands:
 
     async def _retry(self, context: CommandContext) -> Answer:
         """Hide the last answer, and ask its question again. Raises Refused without a question."""
-        texts = context.texts
         texts = context.texts
         messages = []
         for turn in await self._load_last_turns(1, context):
@@ -148,7 +144,6 @@ class UndoCommands:
         Raises Refused if there is no history yet, or if the title is too long.
         """
         texts = context.texts
-        texts = context.texts
         session, started_at = context.session, context.inbound.sent_at
         if not await self._conversations.load_history(session, context.scopes):
             raise Refused(texts.NOTHING_TO_BRANCH)
@@ -180,7 +175,6 @@ class UndoCommands:
         messages are skipped, and in a group also turns without an answer. Raises Refused if a
         group member would take back a turn in which others spoke.
         """
-        texts = context.texts
         texts = context.texts
         required_roles = {"assistant"} if context.scope.is_group else {"user", "assistant"}
         messages = await self._conversations.list_undoable(self._undo_request(context))
