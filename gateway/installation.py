@@ -72,7 +72,18 @@ DATA_FILES: Mapping[str, Sequence[str]] = {
         "data/confirmations.toml",
         "data/synonyms.toml",
     ),
-    "gateway/texts": ("de.toml", "en.toml", "fr.toml", "ru.toml", "tr.toml"),
+    "gateway/texts": (
+        "de.toml",
+        "en.toml",
+        "es.toml",
+        "fr.toml",
+        "ja.toml",
+        "ko.toml",
+        "pt-BR.toml",
+        "ru.toml",
+        "tr.toml",
+        "zh.toml",
+    ),
 }
 """The data files, by folder. A test compares this list with the files of the repository."""
 

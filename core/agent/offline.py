@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
@@ -157,7 +157,7 @@ class _Answerer:
         if match and "reminder" in tools:
             return _call_tools(("reminder", {"action": "add", "task": match["what"].strip()}))
 
-        match = _match(_WORDING["remember"], typed_text)
+        match = _match_any(_WORDING["remember"], typed_text)
         if match and "memory" in tools and not is_question:
             note = match["what"].strip()
             note = note[:1].upper() + note[1:]
@@ -180,7 +180,7 @@ class _Answerer:
         Returns None if the message asks for a reminder or a note, because that comes first.
         """
         typed_text = _ATTACHMENT.sub("", text)
-        if _match(_WORDING["remind"], typed_text) or _match(_WORDING["remember"], typed_text):
+        if _match_any((_WORDING["remind"], *_WORDING["remember"]), typed_text):
             return None
         *names, last = [f"{file.name} ({file.details})" for file in files]
         listed = last
@@ -471,6 +471,11 @@ def _small_phrases() -> Mapping[str, str]:
 
 def _match(pattern: str, text: str) -> re.Match[str] | None:
     return re.fullmatch(pattern, text.strip(), re.IGNORECASE | re.DOTALL | re.VERBOSE)
+
+
+def _match_any(patterns: Iterable[str], text: str) -> re.Match[str] | None:
+    """Return the match of the first pattern that fits the whole text, or None."""
+    return next(filter(None, (_match(pattern, text) for pattern in patterns)), None)
 
 
 def _is_question(text: str) -> bool:

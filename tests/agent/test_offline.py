@@ -268,6 +268,21 @@ async def test_a_question_about_a_topic_is_also_searched_by_its_other_words(
         ("please remember: the code is 4711.", "The code is 4711."),
         ("don't forget my sister is called Ana", "My sister is called Ana"),
         ("Keep in mind that we meet\non Mondays", "We meet\non Mondays"),
+        ("Merk dir, dass Ana in Porto wohnt", "Ana in Porto wohnt"),
+        ("bitte notiere: Der Code ist 4711", "Der Code ist 4711"),
+        ("Recuerda que Ana vive en Oporto", "Ana vive en Oporto"),
+        ("Retiens que Ana habite à Porto", "Ana habite à Porto"),
+        ("retiens qu'Ana habite à Porto", "Ana habite à Porto"),
+        ("Lembra que a Ana mora no Porto", "A Ana mora no Porto"),
+        ("Anota que a Ana mora no Porto", "A Ana mora no Porto"),
+        ("アナはポルトに住んでいるとメモして", "アナはポルトに住んでいる"),
+        ("Запомни, что Ана живёт в Порту", "Ана живёт в Порту"),
+        ("记住：安娜住在波尔图", "安娜住在波尔图"),
+        ("请记住安娜住在波尔图", "安娜住在波尔图"),
+        ("アナはポルトに住んでいることを覚えておいて", "アナはポルトに住んでいる"),
+        ("安娜さんの誕生日は5月3日だと覚えておいてください", "安娜さんの誕生日は5月3日だ"),
+        ("아나가 포르투에 산다는 것을 기억해 줘", "아나가 포르투에 산다는 것"),
+        ("Aklında tut: Ana Porto'da yaşıyor", "Ana Porto'da yaşıyor"),  # noqa: RUF001
     ],
 )
 async def test_what_is_to_be_remembered_is_noted(text: str, note: str) -> None:
@@ -278,7 +293,18 @@ async def test_what_is_to_be_remembered_is_noted(text: str, note: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["Remember that day in Porto?", "I remember that Ana was there", "Remember Porto"]
+    "text",
+    [
+        "Remember that day in Porto?",
+        "I remember that Ana was there",
+        "Remember Porto",
+        "Merkst du dir, dass Ana da war?",
+        "¿Recuerda que Ana vive en Oporto?",
+        "Tu te souviens que Ana habite à Porto",
+        "你记住安娜的生日了吗？",
+        "覚えていますか",
+        "기억해?",
+    ],
 )
 async def test_a_memory_that_is_talked_about_is_no_note(text: str) -> None:
     completion = await complete(turn(text))

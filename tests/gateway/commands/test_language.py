@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from core.types import Account, Address, Scope
+from gateway.texts.catalog import list_languages, load_texts
 from tests.fixtures.gateway_harness import GatewayHarness, open_gateway
 
 pytestmark = pytest.mark.usefixtures("at_once")
@@ -117,3 +118,47 @@ async def test_a_reminder_and_its_changes_are_described_in_the_language_of_the_p
         removed = (await harness.say("/cron remove 1", "7")).text
         assert removed.startswith("Retiré: 1")
         assert "lundi 5 mai 2031" in removed
+
+
+@pytest.mark.parametrize("language", list_languages())
+async def test_everyday_commands_are_answered_in_each_language(home: Path, language: str) -> None:
+    texts = load_texts(language)
+    commands = (
+        "/help",
+        "/help all",
+        "/help recall",
+        "/remind 2031-05-05 09:00 Ana",
+        "/cron",
+        "/cron pause 1",
+        "/cron end 1",
+        "/memory add user: Ana",
+        "/memory",
+        "/memory history",
+        "/remember Ana is my sister",
+        "/facts",
+        "/memory why f1",
+        "/forget Ana",
+        "/new",
+        "/sessions",
+        "/undo",
+        "/usage",
+        "/timezone Paris",
+        "/quiet 22:00-7:00",
+        "/language",
+        "/link",
+        "/files",
+        "/skills",
+        "/why",
+        "/model",
+        "/incognito on",
+        "/incognito off",
+        "/export",
+        "/xyzzy",
+    )
+    async with open_gateway(home) as harness:
+        for command in commands:
+            answer = (await harness.say(command, "7", language=language)).text
+            assert answer, command
+            assert texts.FAILURE not in answer, command
+            assert "{" not in answer, command
+        assert (await harness.say("/help", "7")).text == texts.HELP
