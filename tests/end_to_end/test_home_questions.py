@@ -1,0 +1,19 @@
+"""Homes of earlier versions answer the same questions as they did with their own version."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.fixtures.home_questions import NAMES, VARIANTS, ask_all, load_answers, unpack_home
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_home_of_an_earlier_version_gives_the_same_forty_answers(name: str, tmp_path: Path) -> None:
+    home = unpack_home(name, VARIANTS[1], tmp_path)
+    answers = ask_all(home)
+    assert len(answers) == 40
+    assert answers == load_answers(name)
