@@ -12,7 +12,8 @@ import contextlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, time
+from typing import TYPE_CHECKING
 
 from core.agent.offline import NO_MODEL
 from core.agent.sessions import Turn
@@ -20,12 +21,13 @@ from core.errors import TURN_BUDGET_SPENT
 from core.markup.markdown import escape
 from core.media.tools import SEND_FILE
 from core.scheduling.tool import read_choices
+from core.search.citations import CitedMessage, number_citations
 from core.store.actions import ButtonAction
 from core.store.jobs import Job, is_nothing_new
 from core.store.mailbox import OutboxItem
 from core.store.messages import find_delivered_answer
 from core.store.notes import TOOL_CALL, NoteChange, PendingNote
-from core.store.rows import split_turns
+from core.store.rows import find_last_turn, split_turns
 from core.text.normalize import shorten, to_single_line
 from core.types import Account, Answer, Button, File, Json, Message, Scope
 from gateway.commands.registry import (
@@ -39,6 +41,9 @@ from gateway.commands.time_settings import hint_at_events, hint_at_zone
 from gateway.services import Services
 from gateway.texts.catalog import Texts, load_offline_texts, load_texts
 
+if TYPE_CHECKING:
+    from core.tools.web import Source
+
 QUOTE_CHARS = 80
 # The label of a button quotes this much of a reminder.
 LABEL_CHARS = 20
@@ -47,6 +52,7 @@ MAX_CHANGES = 50
 MAX_BUTTONS = 8
 # An answer names at most this many of the web pages that were read for it.
 MAX_SOURCES = 5
+SOURCE_CHARS = 60
 # For each action of the tool `reminder`: the subcommand of /cron that takes the action back.
 _UNDO_OF_JOB_ACTIONS = {"remove": "restore", "pause": "resume", "resume": "pause"}
 
@@ -86,7 +92,7 @@ class ReceiptWriter:
     ) -> tuple[Answer, Sequence[ButtonAction]]:
         """Return the answer with receipts, and the rows of their buttons.
 
-        `rows` are the messages of the turn, from its first question on.
+        `rows` are the messages of the conversation, up to the end of the turn.
         """
         inbound = turn.entries[-1].inbound
         texts = load_texts(inbound.language)
@@ -101,7 +107,10 @@ class ReceiptWriter:
             is_owner=turn.is_owner,
         )
         first_steps = await self._list_first_steps(texts, answer, reader) if self.is_offline else ()
-        answer, actions = await self._add_lines(texts, answer, rows, reader)
+        text, cited_messages = number_citations(answer.text, rows)
+        answer, actions = await self._add_lines(
+            texts, replace(answer, text=text), find_last_turn(rows), reader, cited=cited_messages
+        )
         if not first_steps:
             return answer, actions
         steps = assign_button_ids(first_steps)
@@ -133,10 +142,12 @@ class ReceiptWriter:
         rows: Sequence[Message],
         reader: _Reader,
         judged_id: int = 0,
+        cited: Sequence[CitedMessage] = (),
     ) -> tuple[Answer, Sequence[ButtonAction]]:
         """Return an answer with receipts and questions for a reader, and its buttons' actions.
 
-        `judged_id` is the id of a note that was proposed and now waits for approval.
+        `judged_id` is the id of a note that was proposed and now waits for approval. `cited` are
+        the messages that the answer cites, in the order of their numbers.
         """
         answer, file_buttons = await self._add_files(texts, answer, rows, reader.scopes)
         receipts = await self.list_receipts(texts, rows, reader.scopes)
@@ -151,7 +162,7 @@ class ReceiptWriter:
             lines.append(_render_pending(texts, note))
             if not note.scope.is_group or reader.is_owner:
                 buttons += make_decision_buttons(note)
-        lines += _list_sources(texts, rows)
+        lines += self._render_sources(texts, cited, rows)
         if any(_is_over_budget(row) for row in rows):
             lines.append(texts.TURN_BUDGET_SPENT)
         if not lines and not buttons:
@@ -163,6 +174,28 @@ class ReceiptWriter:
         )
         text = "\n\n".join(part for part in (answer.text, "\n".join(lines)) if part)
         return replace(answer, text=text, buttons=(*answer.buttons, *labelled_buttons)), actions
+
+    def _render_sources(
+        self, texts: Texts, cited: Sequence[CitedMessage], rows: Sequence[Message]
+    ) -> list[str]:
+        """Return a line with the messages that an answer cites and the web pages of its turn.
+
+        The numbers of the messages stand in the answer. The line is left out if it would be empty.
+        """
+        zone = self.services.zone
+        items = []
+        for number, message in enumerate(cited, start=1):
+            link = message.link
+            day = texts.format_day(message.at, zone)
+            place = f"[{day}](<{link}>)" if link else day
+            command = "" if link else f" (`/recall around:{message.message_id}`)"
+            quote = texts.quote(shorten(to_single_line(message.text), SOURCE_CHARS))
+            items.append(f"{number}. {place}: {quote}{command}")
+        for number, page in enumerate(_list_pages(rows)[:MAX_SOURCES], start=len(items) + 1):
+            title = escape(shorten(page.title, QUOTE_CHARS))
+            day = texts.format_day(datetime.combine(page.read_on, time(), zone), zone)
+            items.append(texts.SOURCE.format(number=number, title=title, url=page.url, day=day))
+        return [texts.SOURCES.format(sources=" · ".join(items))] if items else []
 
     async def _add_files(
         self, texts: Texts, answer: Answer, rows: Sequence[Message], scopes: frozenset[Scope]
@@ -449,8 +482,8 @@ def _find_start(rows: Sequence[Message]) -> datetime | None:
     return next((row.created_at for row in rows if row.role == "assistant"), None)
 
 
-def _list_sources(texts: Texts, rows: Sequence[Message]) -> list[str]:
-    """Return a line with the web pages that were read in a turn, or no line.
+def _list_pages(rows: Sequence[Message]) -> list[Source]:
+    """Return the web pages that were read in a turn, without repetitions.
 
     The result of an approved look-up is a pasted message: a sentence, and then what was read.
     """
@@ -462,17 +495,8 @@ def _list_sources(texts: Texts, rows: Sequence[Message]) -> list[str]:
     # Imported here because most turns read no page.
     from core.tools.web import read_source
 
-    sources = {source.url: source for source in map(read_source, results) if source is not None}
-    items = [
-        texts.SOURCE.format(
-            number=number,
-            title=escape(shorten(source.title, QUOTE_CHARS)),
-            url=source.url,
-            day=f"{source.read_on.day} {source.read_on:%b %Y}",
-        )
-        for number, source in enumerate(list(sources.values())[:MAX_SOURCES], start=1)
-    ]
-    return [texts.SOURCES.format(sources=" · ".join(items))] if items else []
+    pages = {page.url: page for page in map(read_source, results) if page is not None}
+    return list(pages.values())
 
 
 def _is_over_budget(row: Message) -> bool:

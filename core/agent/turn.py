@@ -25,13 +25,13 @@ from core.agent.prompt_and_memory import (
 from core.agent.sessions import Turn, estimate_request_tokens
 from core.agent.tool_runner import ToolRunner
 from core.errors import MnemeError, ModelError, StaleReadError
-from core.guard.origin_and_fence import Scrubber, scrub, scrub_blocks
+from core.guard.origin_and_fence import Scrubber, hide_citations, scrub, scrub_blocks
 from core.media.intake import MediaIntake, Reception
 from core.models.wrappers import TOO_LONG_STATUS, MeteredModel
 from core.ports import Clock, TextCallback
 from core.store.actions import ButtonAction
 from core.store.incognito import INCOGNITO_BADGE
-from core.store.rows import find_last_turn, is_first_turn
+from core.store.rows import find_last_turn, is_first_after_compression, is_first_turn
 from core.store.sessions import Conversations
 from core.store.usage_and_limits import ModelCall
 from core.types import (
@@ -118,7 +118,8 @@ class RunningTurn:
         self._received_text = text
         if self.current_text:
             self._mark_started()
-        self.show(self.render_answer(self.current_text.strip()))
+        answer = self.render_answer(self.current_text.strip())
+        self.show(hide_citations(answer, is_finished=False))
 
     def on_wait(self, sentence: str) -> None:
         """Show `sentence`, which says why the request will be repeated.
@@ -127,7 +128,7 @@ class RunningTurn:
         """
         self._mark_started()
         self.is_call_open = False
-        self.show(self.render_answer(f"_{sentence}_"))
+        self.show(hide_citations(self.render_answer(f"_{sentence}_")))
 
     def interrupt(self) -> bool:
         """Mark the turn as interrupted so that it can restart. Return False if it's too late."""
@@ -372,6 +373,7 @@ class Agent:
         """
         if row.text:
             running.finished_texts = [*running.finished_texts, row.text]
+        row = replace(row, text=hide_citations(row.text))
         running.current_text = ""
         context = running.turn.build_tool_context(running.session, self.clock.now(), running.rows)
         if running.budget is None:
@@ -549,17 +551,15 @@ class Agent:
         """Store the last row of a turn and the answer to deliver, and return the answered turn."""
         answer = Answer(text=running.render_answer(row.text))
         actions: Sequence[ButtonAction] = ()
-        turn_rows = find_last_turn(running.rows)
-        # The result of an approved look-up is a pasted text.
-        has_results = any(row.role == "tool" or row.origin == "pasted" for row in turn_rows)
-        may_have_receipts = has_results or is_first_turn(running.rows, turn_rows)
-        if may_have_receipts and self.add_receipts is not None:
-            answer, actions = await self.add_receipts(answer, running.turn, turn_rows)
+        if self.add_receipts is not None and _may_have_receipts(answer, running.rows):
+            answer, actions = await self.add_receipts(answer, running.turn, running.rows)
+        answer = replace(answer, text=hide_citations(answer.text))
         session, windows = running.session, self.compressor.windows
-        has_compressed = _is_first_after_compression(session, running.rows)
+        has_compressed = is_first_after_compression(session, running.rows)
         tokens = estimate_request_tokens(session, running.rows)
         is_near_limit = tokens > windows.safe_request_tokens
         is_too_long = is_near_limit and self.compressor.pop_give_up_notice(session)
+        row = replace(row, text=hide_citations(row.text))
         await self._store(running, [row], answer, actions)
         self._running.pop(running.turn.outbox_item.key, None)
         return AnsweredTurn(
@@ -645,21 +645,13 @@ def _question_row(session: Session, inbound: Inbound, quote: Quote | None = None
     )
 
 
-def _is_first_after_compression(session: Session, rows: Sequence[Message]) -> bool:
-    """Return True if this is the first turn after an automatic compression.
-
-    A summary with a `tool_name` comes from a compression that the person asked for.
-    """
-    may_have_summary = session.parent_id is not None or session.is_incognito
-    if not may_have_summary or not any(
-        row.kind == "summary" and row.session_id == session.id and not row.tool_name for row in rows
-    ):
-        return False
-    roles = [row.role for row in rows if row.session_id == session.id and row.kind != "summary"]
-    if "assistant" not in roles:
-        return True
-    first_answer = roles.index("assistant")
-    return "user" not in roles[first_answer:]
+def _may_have_receipts(answer: Answer, rows: Sequence[Message]) -> bool:
+    """Return True if tools ran in the last turn, if it is the first, or if the answer cites."""
+    turn_rows = find_last_turn(rows)
+    # The result of an approved look-up is a pasted text.
+    has_results = any(row.role == "tool" or row.origin == "pasted" for row in turn_rows)
+    has_citations = hide_citations(answer.text) != answer.text
+    return has_results or has_citations or is_first_turn(rows, turn_rows)
 
 
 def build_assistant_row(

@@ -331,6 +331,25 @@ def scrub(text: str) -> str:
     return scrubber.feed(text) + scrubber.close()
 
 
+# The model's mark for a message that it cites, with the spaces before it. People don't see marks.
+CITATION = re.compile(r"(?P<space>[^\S\n]*)\[message (?P<message_id>\d{1,18})\]")
+# The beginning of a mark at the end of a text that is still arriving.
+_UNFINISHED_CITATION = re.compile(
+    r"[^\S\n]*\[(?:m|me|mes|mess|messa|messag|message(?: \d{0,18})?)?\Z"
+)
+
+
+def hide_citations(text: str, *, is_finished: bool = True) -> str:
+    """Return an answer without the marks of the messages that it cites.
+
+    Unless the answer `is_finished`, the beginning of a mark at its end is left out, too.
+    """
+    if "[" not in text:
+        return text
+    text = CITATION.sub("", text)
+    return text if is_finished else _UNFINISHED_CITATION.sub("", text)
+
+
 def scrub_blocks(blocks: Sequence[Json]) -> tuple[Json, ...]:
     """Return the blocks without memory fences that the model copied from its context.
 

@@ -469,6 +469,23 @@ def split_turns(messages: Sequence[Message]) -> Sequence[Sequence[Message]]:
     return turns
 
 
+def is_first_after_compression(session: Session, rows: Sequence[Message]) -> bool:
+    """Return True if this is the first turn after an automatic compression.
+
+    A summary with a `tool_name` comes from a compression that the person asked for.
+    """
+    may_have_summary = session.parent_id is not None or session.is_incognito
+    if not may_have_summary or not any(
+        row.kind == "summary" and row.session_id == session.id and not row.tool_name for row in rows
+    ):
+        return False
+    roles = [row.role for row in rows if row.session_id == session.id and row.kind != "summary"]
+    if "assistant" not in roles:
+        return True
+    first_answer = roles.index("assistant")
+    return "user" not in roles[first_answer:]
+
+
 def find_last_turn(messages: Sequence[Message]) -> Sequence[Message]:
     """Return the last of the turns that `split_turns` returns, or no messages if there is none."""
     turn: list[Message] = []

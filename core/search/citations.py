@@ -1,0 +1,83 @@
+"""Checks and numbers what an answer cites.
+
+After a claim that it takes from the tool `session_search`, the model writes a mark with the id of
+the message: [message 412]. People see a number in its place. A mark for a message that the model
+wasn't given is removed, so no answer cites what doesn't exist.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from core.guard.origin_and_fence import CITATION
+from core.types import Message
+
+SEARCH_TOOL = "session_search"
+# An answer cites at most this many messages. Marks of others are removed.
+MAX_CITED = 5
+# The parts of a session in the tool's result that list messages.
+_PARTS = ("matches", "bookend_start", "window", "bookend_end")
+
+
+class CitedMessage(NamedTuple):
+    """A message that an answer cites."""
+
+    message_id: int
+    at: datetime
+    # The whole message, or its passage with the words that the model searched for.
+    text: str
+    # Opens the message on its platform.
+    link: str | None
+
+
+def number_citations(text: str, rows: Sequence[Message]) -> tuple[str, list[CitedMessage]]:
+    """Replace the marks in an answer by numbers: [message 412] -> [1].
+
+    The messages are numbered in the order in which the answer cites them first. `rows` are the
+    messages of the conversation. Marks of messages that no search in it returned are removed with
+    the space before them. Returns the new text and the messages in their order.
+    """
+    if CITATION.search(text) is None:
+        return text, []
+    messages = {message.message_id: message for message in _list_returned(rows)}
+    cited: dict[int, CitedMessage] = {}
+    pieces: list[str] = []
+    position = 0
+    for mark in CITATION.finditer(text):
+        pieces.append(text[position : mark.start()])
+        position = mark.end()
+        message = messages.get(int(mark["message_id"]))
+        if message is not None and (message.message_id in cited or len(cited) < MAX_CITED):
+            cited[message.message_id] = message
+            number = list(cited).index(message.message_id) + 1
+            pieces.append(f"{mark['space']}[{number}]")
+    pieces.append(text[position:])
+    return "".join(pieces), list(cited.values())
+
+
+def _list_returned(rows: Iterable[Message]) -> Iterator[CitedMessage]:
+    """Yield the messages that searches returned."""
+    for row in rows:
+        if row.role != "tool" or row.tool_name != SEARCH_TOOL:
+            continue
+        try:
+            result = json.loads(row.text)
+        except ValueError:
+            # The result of a failed call is a sentence.
+            continue
+        for session in result.get("sessions", ()):
+            for part in _PARTS:
+                yield from map(_read_message, session.get(part, ()))
+
+
+def _read_message(fields: dict[str, Any]) -> CitedMessage:
+    text = fields.get("text") or fields.get("snippet") or ""
+    return CitedMessage(
+        message_id=int(fields["message_id"]),
+        at=datetime.fromisoformat(fields["at"]),
+        text=str(text).replace(">>>", "").replace("<<<", ""),
+        link=fields.get("link"),
+    )
