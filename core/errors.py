@@ -144,6 +144,18 @@ class DeliveryError(MnemeError):
         self.is_missing = is_missing
 
 
+class ChatRefused(DeliveryError):
+    """A platform refuses all messages to a chat. No retry can succeed before somebody acts.
+
+    `cause` says what is wrong: "blocked" (by the person), "gone" (no such chat, or the bot isn't in
+    it), "closed" (a topic or thread) or "no_rights" (the bot may not write there).
+    """
+
+    def __init__(self, message: str, cause: str) -> None:
+        super().__init__(message, is_permanent=True)
+        self.cause = cause
+
+
 class NotReadyError(DeliveryError):
     """A service works, but hasn't finished what must end first. It isn't a failure."""
 

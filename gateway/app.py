@@ -16,7 +16,6 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from adapters.terminal.adapter import Terminal
 from adapters.terminal.local import LocalTerminals
 from config.settings import SOUL, Settings
 from core.agent.compression import Compressor, ContextWindows, Flush, Summarizer
@@ -61,6 +60,7 @@ from core.types import Tool, ToolContext
 from gateway.access_and_rates import Access, RateLimiter
 from gateway.admission import Admission
 from gateway.briefs import BriefWriter
+from gateway.chats.undelivered import UndeliveredNotices
 from gateway.commands.accounts import AccountCommands
 from gateway.commands.agenda import AgendaCommands
 from gateway.commands.export import ExportCommands
@@ -81,11 +81,9 @@ from gateway.commands.time_settings import TimeCommands
 from gateway.commands.undo import UndoCommands
 from gateway.delivery import Delivery, ReplyFactory, memory_reply
 from gateway.failures import Failures
-from gateway.installation import hide_packages
-from gateway.local.greeting import Greeting
-from gateway.local.sockets import find_socket
 from gateway.media.thumbs import ThumbReader
 from gateway.media.voice import VoiceCommands
+from gateway.platforms import create_platforms
 from gateway.process import (
     GatewayProcess,
     MessagePath,
@@ -131,7 +129,7 @@ async def run_gateway(settings: Settings, *, chat_only: bool, has_terminal: bool
         ):
             await _recover(services)
             tasks = asyncio.TaskGroup()
-            platforms = _create_platforms(services, chat_only=chat_only, has_terminal=has_terminal)
+            platforms = create_platforms(services, chat_only=chat_only, has_terminal=has_terminal)
             await services.model_outages.load()
             model, helper = _create_models(services, stack)
             path = await build_message_path(services, model, helper, platforms, tasks)
@@ -578,7 +576,7 @@ def _build_delivery(services: Services, memory: MemoryManager, wakeup: asyncio.E
         services.clock,
         replies,
         wakeup=wakeup,
-        on_memory_abandoned=memory.report_abandoned_task,
+        on_undelivered=UndeliveredNotices(services, memory.report_abandoned_task).tell,
         late_after_s=services.settings.cron.late_after_s,
     )
 
@@ -623,56 +621,6 @@ def _create_models(services: Services, stack: AsyncExitStack) -> tuple[Model, Mo
     fallback = OfflineModel(zone, OUT_OF_REACH, load_offline_texts)
     names, outages = services.settings.model.chat_models, services.model_outages
     return FallbackModel(client, fallback, services.clock, names, outages), client
-
-
-def _create_platforms(
-    services: Services, *, chat_only: bool, has_terminal: bool
-) -> dict[str, Adapter]:
-    """Create an adapter for each platform with a token, and one for terminals of this machine.
-
-    The terminal of this process is used if `has_terminal` is true, or if there is no token.
-    """
-    settings = services.settings
-    clock = services.clock
-    tokens = {} if chat_only else settings.platform_tokens
-    adapters: list[Adapter] = []
-    if "telegram" in tokens:
-        with hide_packages("click", "cryptography"):  # For the command line of httpx, and Passport.
-            from adapters.telegram.adapter import Telegram
-
-        adapters.append(
-            Telegram(
-                token=tokens["telegram"],
-                api_url=settings.telegram_api_url,
-                inbox=services.inbox,
-                clock=clock,
-                marks_working=settings.turn.working_reaction,
-            )
-        )
-    if "discord" in tokens:
-        from adapters.discord.adapter import Discord
-
-        adapters.append(
-            Discord(
-                tokens["discord"],
-                settings.discord_api_url,
-                settings.discord_gateway_url,
-                services.inbox,
-                clock,
-                settings.discord.message_content,
-                settings.turn.working_reaction,
-            )
-        )
-    greet = Greeting(services).write
-    is_incognito = services.inbox.is_incognito
-    foreground = None
-    if has_terminal or not adapters:
-        foreground = Terminal(
-            home=settings.home, clock=clock, greet=greet, is_incognito=is_incognito
-        )
-    socket = find_socket(settings.home, "chat")
-    adapters.append(LocalTerminals(socket, clock, greet, is_incognito, foreground))
-    return {adapter.platform: adapter for adapter in adapters}
 
 
 def _create_scheduler(

@@ -26,7 +26,7 @@ import structlog
 
 from adapters.streaming import QuietReply
 from core.dates.schedule import format_duration
-from core.errors import DeliveryError, MnemeError, StoreError
+from core.errors import ChatRefused, DeliveryError, MnemeError, StoreError
 from core.memory.manager import MemoryManager
 from core.ports import Clock, DeliveryRecord, LostPost, Reply
 from core.store.mailbox import INTENT_MARK, Inbox, Outbox, OutboxItem
@@ -171,7 +171,7 @@ class Delivery:
         replies: dict[str, ReplyFactory],
         *,
         wakeup: asyncio.Event | None = None,
-        on_memory_abandoned: Callable[[str], Awaitable[None]] | None = None,
+        on_undelivered: Callable[[OutboxItem, MnemeError], Awaitable[None]] | None = None,
         late_after_s: float = 120.0,
     ) -> None:
         self.inbox = inbox
@@ -181,9 +181,9 @@ class Delivery:
         self._replies = replies
         # Set when something in the outbox may be due.
         self._wakeup = wakeup or asyncio.Event()
-        # Called with the key of an item that a memory service will never receive, before the item
-        # is marked dead. If the process crashes in between, the next process calls it again.
-        self._on_memory_abandoned = on_memory_abandoned
+        # Called before an item that will never arrive is marked dead. If the process crashes in
+        # between, the next process calls it again.
+        self._on_undelivered = on_undelivered
         # A reminder that is sent later than this says that it is late.
         self._late_after_s = late_after_s
         # A lock for each address key, which is held during a delivery to the address.
@@ -294,7 +294,7 @@ class Delivery:
         is_last_attempt = is_refusal and outbox_item.attempts + 1 >= max_attempts
         is_permanent = isinstance(error, DeliveryError) and error.is_permanent
         if is_permanent or is_unstored or is_last_attempt:
-            await self._bury(outbox_item, error)
+            await self._bury(outbox_item, error, is_unstored=is_unstored)
             return
 
         now = self._clock.now()
@@ -316,8 +316,8 @@ class Delivery:
         )
         self.wake()
 
-    async def _bury(self, outbox_item: OutboxItem, error: MnemeError) -> None:
-        """Mark an item dead, so that it isn't tried again.
+    async def _bury(self, outbox_item: OutboxItem, error: MnemeError, *, is_unstored: bool) -> None:
+        """Mark an item dead, so that it isn't tried again, and tell the person elsewhere.
 
         The owner can send it again. A dead answer to an interaction is added to the person's next
         answer.
@@ -325,10 +325,12 @@ class Delivery:
         key = outbox_item.key
         _log.warning("undeliverable", key=key, error=error.log_message)
         self._waiting_since.pop(key, None)
-        if outbox_item.kind == "memory" and self._on_memory_abandoned is not None:
-            await self._write_outbox(partial(self._on_memory_abandoned, key))
+        if self._on_undelivered is not None and not is_unstored:
+            await self._write_outbox(partial(self._on_undelivered, outbox_item, error))
         self._may_have_unseen = True
-        await self._write_outbox(partial(self.outbox.record_failure, key, str(error)))
+        cause = error.cause if isinstance(error, ChatRefused) else ""
+        record = self.outbox.record_failure
+        await self._write_outbox(partial(record, key, str(error), cause=cause))
 
     async def resume(self, platforms: Sequence[str]) -> None:
         """Make all waiting items of these platforms due now, because they are connected again."""

@@ -10,7 +10,7 @@ from http import HTTPStatus
 import aiohttp
 import discord
 
-from core.errors import PAYLOAD_ERRORS, DeliveryError
+from core.errors import PAYLOAD_ERRORS, ChatRefused, DeliveryError
 
 # Raised by a call that failed. OSError includes timeouts.
 CALL_ERRORS = (discord.DiscordException, aiohttp.ClientError, OSError)
@@ -28,6 +28,19 @@ EXPIRED_INTERACTION_CODES = (
     UNKNOWN_WEBHOOK,
     INVALID_WEBHOOK_TOKEN,
 )
+
+# Why Discord takes no message for a channel, by its code: see `core.errors.ChatRefused`.
+_CHAT_REFUSALS = {
+    10003: "gone",
+    10004: "gone",
+    10013: "gone",
+    50001: "no_rights",
+    50007: "blocked",
+    50013: "no_rights",
+    50083: "closed",
+    50278: "blocked",
+    160005: "closed",
+}
 
 EXPIRED_INTERACTION = "expired: the Discord interaction can no longer be answered"
 
@@ -114,8 +127,11 @@ def _response_error(
     # A status of 400 to 499 means that Discord refused the request, so another attempt can't help.
     # A refused token (401) is different: the message can be sent when the token is valid again.
     is_refused = 400 <= error.status < 500 and error.status != HTTPStatus.UNAUTHORIZED
+    message = f"Discord refused the message: {details}"
+    if is_refused and error.code in _CHAT_REFUSALS:
+        return ChatRefused(message, _CHAT_REFUSALS[error.code])
     return DeliveryError(
-        f"Discord refused the message: {details}",
+        message,
         is_permanent=is_refused,
         is_uncertain=may_be_done and not is_refused,
         is_unreachable=not is_refused,

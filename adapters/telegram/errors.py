@@ -17,15 +17,20 @@ from telegram.error import (
 )
 
 from config.masking import mask_secrets
-from core.errors import DeliveryError
+from core.errors import ChatRefused, DeliveryError
 
 CONFLICT = "another process polls with this token (409)"
-# A pattern for error messages, in lower case, if the bot can't write to the chat at all.
-_CHAT_GONE = (
-    "chat not found|user is deactivated|group chat was deactivated|peer_id_invalid|user_is_blocked"
-    "|not enough rights|have no rights|chat_write_forbidden|bot is not a member"
-    "|need administrator rights|chat_restricted|topic_closed"
-)
+# Patterns for error messages, in lower case, if the bot can't write to the chat at all, by the
+# cause of a `ChatRefused`.
+_CHAT_REFUSALS = {
+    "blocked": "blocked by the user|user is deactivated|user_is_blocked"
+    "|can't initiate conversation",
+    "closed": "topic_closed|topic_deleted|topic is closed",
+    "no_rights": "not enough rights|have no rights|chat_write_forbidden|chat_restricted"
+    "|need administrator rights|chat_send_[a-z]+_forbidden|user_restricted",
+    "gone": "chat not found|group chat was deactivated|group chat was deleted|peer_id_invalid"
+    "|bot is not a member|was kicked|channel_private|can't send messages to (?:bots|the)",
+}
 # Errors that the library raises if Telegram refuses the token, and also for unknown methods.
 _TOKEN_REFUSALS = (InvalidToken, telegram.error.EndPointNotFound)
 
@@ -78,15 +83,22 @@ def is_refusal(error: TelegramError, pattern: str) -> bool:
     return isinstance(error, BadRequest) and re.search(pattern, error.message.lower()) is not None
 
 
+def _find_cause(message: str) -> str:
+    """Return why Telegram takes no message for a chat, or "" if the message doesn't say that."""
+    for cause, pattern in _CHAT_REFUSALS.items():
+        if re.search(pattern, message.lower()):
+            return cause
+    return ""
+
+
 def to_delivery_error(error: TelegramError) -> DeliveryError:
     """Convert an error of Telegram to a DeliveryError."""
     message = error.message
-    if isinstance(error, Forbidden):
-        return DeliveryError(
-            f"Telegram does not let the bot write there: {message}", is_permanent=True
-        )
-    if is_refusal(error, _CHAT_GONE):
-        return DeliveryError(f"Telegram has no such chat for the bot: {message}", is_permanent=True)
+    if isinstance(error, Forbidden | BadRequest):
+        cause = _find_cause(message)
+        if cause or isinstance(error, Forbidden):
+            text = f"Telegram does not let the bot write there: {message}"
+            return ChatRefused(text, cause or "no_rights")
     # The library makes BadRequest a subclass of NetworkError, although Telegram answered.
     is_network_error = isinstance(error, NetworkError) and not isinstance(error, BadRequest)
     return DeliveryError(

@@ -342,6 +342,8 @@ class DeadItem:
     item: OutboxItem
     dead_at: datetime
     error: str
+    # The cause of a `core.errors.ChatRefused`, or "".
+    cause: str = ""
 
 
 IS_OPEN = "done_at IS NULL AND dead_at IS NULL"
@@ -436,7 +438,7 @@ WHERE dead_at IS NOT NULL AND payload IS NOT NULL AND reply_to LIKE '@%' ORDER B
 """
 _RECORD_FAILURE = f"""
 UPDATE outbox SET attempts = attempts + :is_refusal, next_at = :next_at,
-    dead_at = CASE WHEN :next_at IS NULL THEN :now END, error = :error
+    dead_at = CASE WHEN :next_at IS NULL THEN :now END, error = :error, cause = :cause
 WHERE key = :key AND {IS_OPEN}
 """
 _MAKE_DUE = f"""
@@ -578,14 +580,20 @@ class Outbox:
         await write_indexed_text(self.database, write, is_short=on_done is None)
 
     async def record_failure(
-        self, key: str, error: str, next_at: datetime | None = None, *, is_refusal: bool = True
+        self,
+        key: str,
+        error: str,
+        next_at: datetime | None = None,
+        *,
+        is_refusal: bool = True,
+        cause: str = "",
     ) -> None:
         """Record why an attempt failed, and when the next attempt is due.
 
         A failure counts as an attempt only if the platform has refused the message (`is_refusal`).
         If `next_at` is None, the item becomes dead. Dead items are kept for the owner to see.
         """
-        values = {"error": error, "next_at": next_at, "is_refusal": is_refusal}
+        values = {"error": error, "next_at": next_at, "is_refusal": is_refusal, "cause": cause}
         await self._update(_RECORD_FAILURE, key, now=self.clock.now(), **values)
 
     async def make_due(self, platforms: Sequence[str], now: datetime) -> None:
@@ -617,11 +625,7 @@ class Outbox:
         Items for memory services are left out.
         """
         return [
-            DeadItem(
-                item=_read_item(row),
-                dead_at=rows.to_datetime(row["dead_at"]),
-                error=row["error"] or "",
-            )
+            DeadItem(item=_read_item(row), **rows.read_fields(row, DeadItem))
             for row in await self.database.fetch_all(_SELECT_DEAD)
         ]
 

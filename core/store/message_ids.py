@@ -6,9 +6,9 @@ since then, or looks for a message of which it's unknown whether it was sent.
 
 from __future__ import annotations
 
-from core.store.rows import set_meta
+from core.store.rows import address_values, set_meta
 from core.store.sqlite.database import Database
-from core.types import Address
+from core.types import Address, Scope
 
 # The beginning of keys in `state_meta`. The rest is the key of an address, and the value is the id
 # of a message that was written during setup.
@@ -46,6 +46,32 @@ GROUP BY chat_id
 The newest row counts, not the highest id: a group that gets a new chat id begins with low ids.
 Imported messages have the ids of another account.
 """
+
+_SELECT_AUTHOR = """
+SELECT scopes.key, (
+    SELECT sender_id FROM messages WHERE address_id = addresses.id AND external_id = :external
+) AS sender_id
+FROM addresses JOIN sessions ON sessions.address_id = addresses.id
+JOIN scopes ON scopes.id = sessions.scope_id
+WHERE platform = :platform AND chat_id = :chat_id AND thread_id = :thread_id
+ORDER BY sessions.last_at DESC, sessions.id DESC LIMIT 1
+"""
+"""Selects the scope of the latest session at an address, and the author of a message there."""
+
+
+async def load_author(database: Database, address: Address, external_id: str) -> Scope | None:
+    """Return the scope of the direct chat of the person who wrote a message, or None if unknown.
+
+    The message may have been written in a group. In a direct chat, its id may be unknown.
+    """
+    values = {**address_values(address), "external": external_id}
+    row = await database.fetch_one(_SELECT_AUTHOR, values)
+    if row is None:
+        return None
+    scope = Scope(key=row["key"])
+    if not scope.is_group:
+        return scope
+    return Scope.account(address.platform, row["sender_id"]) if row["sender_id"] else None
 
 
 async def load_last_message_ids(database: Database, platform: str) -> dict[Address, str]:

@@ -41,7 +41,7 @@ def add_commands(root: typer.Typer) -> None:
 
 
 def list_command(as_json: AsJson = False) -> None:
-    """List the messages that couldn't be delivered: number, recipient, time and reason.
+    """List the messages that couldn't be delivered: number, recipient, time, reason and advice.
 
     Only messages to you are quoted.
     """
@@ -59,7 +59,11 @@ def list_command(as_json: AsJson = False) -> None:
             answer = dead_item.item.answer
             if answer is not None and dead_item.item.address in own_addresses:
                 line += f"\n   “{shorten(answer.text, _EXCERPT_CHARS)}”"
+            if dead_item.cause:
+                line += f"\n   {texts.table('UNDELIVERED_CAUSES')[dead_item.cause]}"
             lines.append(line)
+        if lines:
+            lines.append(texts.UNDELIVERED_ADVICE)
         shell.print_text("\n".join(lines) or texts.NO_UNDELIVERED)
         return None
 
@@ -116,4 +120,5 @@ def _dead_item_to_json(dead_item: DeadItem) -> dict[str, object]:
         "address": item.address.key,
         "at": dead_item.dead_at.isoformat(),
         "error": dead_item.error,
+        "cause": dead_item.cause,
     }

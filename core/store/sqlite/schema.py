@@ -493,4 +493,6 @@ MIGRATIONS: tuple[str, ...] = (
     _SET_CRISIS_MERGE,
     # The language of a person, or of a group, whose row has the key of its scope.
     "ALTER TABLE preferences ADD COLUMN language TEXT;",
+    # Why a platform takes no message for the chat of an item: see `core.errors.ChatRefused`.
+    "ALTER TABLE outbox ADD COLUMN cause TEXT NOT NULL DEFAULT '';",
 )

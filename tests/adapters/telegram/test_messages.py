@@ -13,7 +13,7 @@ from telegram.error import NetworkError
 
 from adapters.streaming import StreamedReply
 from adapters.telegram.messages import TelegramMessages, TelegramRequest
-from core.errors import DeliveryError
+from core.errors import ChatRefused, DeliveryError
 from core.markup.markdown import render, utf16_length
 from core.store.mailbox import INTENT_MARK
 from core.types import Address, Answer, Button, Command, File
@@ -241,22 +241,24 @@ async def test_an_answer_whose_message_was_deleted_is_posted_anew_at_once(
 
 
 @pytest.mark.parametrize(
-    ("code", "said"),
+    ("code", "said", "cause"),
     [
-        (403, "Forbidden: bot was blocked by the user"),
-        (403, "Forbidden: bot was kicked from the group chat"),
-        (403, "Forbidden: user is deactivated"),
-        (400, "Bad Request: chat not found"),
-        (400, "Bad Request: not enough rights to send text messages to the chat"),
+        (403, "Forbidden: bot was blocked by the user", "blocked"),
+        (403, "Forbidden: bot was kicked from the group chat", "gone"),
+        (403, "Forbidden: user is deactivated", "blocked"),
+        (403, "Forbidden: something new", "no_rights"),
+        (400, "Bad Request: chat not found", "gone"),
+        (400, "Bad Request: TOPIC_CLOSED", "closed"),
+        (400, "Bad Request: not enough rights to send text messages to the chat", "no_rights"),
     ],
 )
 async def test_a_chat_that_is_lost_is_permanent(
-    api: BotApi, bot: Bot, code: int, said: str
+    api: BotApi, bot: Bot, code: int, said: str, cause: str
 ) -> None:
     api.fail(code, said, method="sendMessage")
-    with pytest.raises(DeliveryError) as told:
+    with pytest.raises(ChatRefused) as told:
         await canvas(bot, 42).post(render("x"), None, "n")
-    assert told.value.is_permanent
+    assert (told.value.is_permanent, told.value.cause) == (True, cause)
     assert api.messages(42) == []
 
 

@@ -1,0 +1,1 @@
+"""What is special about chats with several people, and chats that Mneme can't write to."""

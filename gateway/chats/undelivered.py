@@ -1,0 +1,93 @@
+"""Tells people elsewhere that something couldn't be delivered to the chat it was meant for.
+
+A direct chat that refuses all messages belongs to one person, so the notice on another platform
+contains the text. What belongs to a group stays in the group, so the notice in the direct chat of
+the person who asked only names the group.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable
+
+from core.errors import ChatRefused, MnemeError
+from core.store.mailbox import OutboxItem
+from core.store.message_ids import load_author
+from core.types import Answer, Scope
+from gateway.services import Services
+from gateway.texts.catalog import Texts
+
+# The keys of reminders and of answers to scheduled questions contain the number of the job.
+_JOB_KEY = re.compile(r"(?:job:|turn:cron:\d+:message:)(\d+)[:@]")
+_KINDS = frozenset({"answer", "reminder"})
+
+
+class UndeliveredNotices:
+    """Puts notices about undeliverable answers and reminders into the outbox, each once.
+
+    `report_abandoned_task` gets the key of each item that a memory service will never receive.
+    """
+
+    def __init__(
+        self, services: Services, report_abandoned_task: Callable[[str], Awaitable[None]]
+    ) -> None:
+        self._services = services
+        self._report_abandoned_task = report_abandoned_task
+
+    async def tell(self, item: OutboxItem, error: MnemeError) -> None:
+        """Tell the person for whom an item was, if another chat with them is known."""
+        if item.kind == "memory":
+            await self._report_abandoned_task(item.key)
+        item = await self._services.outbox.find(item)
+        is_incognito = self._services.inbox.is_incognito(item.address)
+        # A private answer in a group is shown with the person's next answer.
+        is_shown_later = (item.reply_to or "").startswith("@")
+        if item.kind not in _KINDS or item.answer is None or is_incognito or is_shown_later:
+            return
+        person = await self._find_person(item)
+        if person is None:
+            return
+        is_own = await self._is_direct(item, person)
+        excluded_platform = item.address.platform if is_own else ""
+        chat = await self._services.find_private_chat(person, excluded_platform)
+        if chat is None or chat[0] == item.address:
+            return
+        texts = self._services.languages.of_scope(chat[1])
+        notice = OutboxItem(
+            key=f"undelivered:{item.key}",
+            kind="notice",
+            address=chat[0],
+            answer=Answer(text=_render_notice(texts, item, error, is_own=is_own)),
+            next_at=self._services.clock.now(),
+        )
+        # The notice is erased with the message that it repeats.
+        if await self._services.outbox.put(notice, sibling_key=item.key):
+            self._services.on_change()
+
+    async def _find_person(self, item: OutboxItem) -> Scope | None:
+        """Return the scope of the direct chat of the person for whom an item is, or None."""
+        match = _JOB_KEY.match(item.key)
+        if match is not None:
+            job = await self._services.jobs.get(int(match[1]))
+            if job is None:
+                return None
+            if job.scope.is_group and job.account is not None:
+                return Scope.account(job.account.platform, job.account.user_id)
+            return job.scope
+        _, _, message_id = item.key.removeprefix(f"turn:{item.address.key}:").partition(":")
+        return await load_author(self._services.database, item.address, message_id)
+
+    async def _is_direct(self, item: OutboxItem, person: Scope) -> bool:
+        """Whether an item was meant for a direct chat of this person."""
+        chats = await self._services.people.list_private_chats(person)
+        return any(address == item.address for address, _ in chats)
+
+
+def _render_notice(texts: Texts, item: OutboxItem, error: MnemeError, *, is_own: bool) -> str:
+    """Say what wasn't delivered, where, and what to do. A person's own text is repeated."""
+    causes = texts.table("UNDELIVERED_CAUSES")
+    cause = error.cause if isinstance(error, ChatRefused) else "other"
+    values = {"platform": item.address.platform.title(), "advice": causes[cause]}
+    if not is_own or item.answer is None:
+        return texts.UNDELIVERED_IN_GROUP.format(address=item.address.key, **values)
+    return f"{texts.UNDELIVERED_TO_YOU.format(**values)}\n\n{item.answer.text}"

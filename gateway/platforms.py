@@ -1,0 +1,65 @@
+"""Creates the adapters of the platforms that the settings switch on.
+
+Like `gateway/app.py`, this module builds concrete classes. A platform's library is imported only if
+the platform is on.
+"""
+
+from __future__ import annotations
+
+from adapters.terminal.adapter import Terminal
+from adapters.terminal.local import LocalTerminals
+from core.ports import Adapter
+from gateway.installation import hide_packages
+from gateway.local.greeting import Greeting
+from gateway.local.sockets import find_socket
+from gateway.services import Services
+
+
+def create_platforms(
+    services: Services, *, chat_only: bool, has_terminal: bool
+) -> dict[str, Adapter]:
+    """Create an adapter for each platform with a token, and one for terminals of this machine.
+
+    The terminal of this process is used if `has_terminal` is true, or if there is no token.
+    """
+    settings = services.settings
+    clock = services.clock
+    tokens = {} if chat_only else settings.platform_tokens
+    adapters: list[Adapter] = []
+    if "telegram" in tokens:
+        with hide_packages("click", "cryptography"):  # For the command line of httpx, and Passport.
+            from adapters.telegram.adapter import Telegram
+
+        adapters.append(
+            Telegram(
+                token=tokens["telegram"],
+                api_url=settings.telegram_api_url,
+                inbox=services.inbox,
+                clock=clock,
+                marks_working=settings.turn.working_reaction,
+            )
+        )
+    if "discord" in tokens:
+        from adapters.discord.adapter import Discord
+
+        adapters.append(
+            Discord(
+                tokens["discord"],
+                settings.discord_api_url,
+                settings.discord_gateway_url,
+                services.inbox,
+                clock,
+                settings.discord.message_content,
+                settings.turn.working_reaction,
+            )
+        )
+    greet = Greeting(services).write
+    is_incognito = services.inbox.is_incognito
+    foreground = None
+    if has_terminal or not adapters:
+        foreground = Terminal(
+            home=settings.home, clock=clock, greet=greet, is_incognito=is_incognito
+        )
+    socket = find_socket(settings.home, "chat")
+    adapters.append(LocalTerminals(socket, clock, greet, is_incognito, foreground))
+    return {adapter.platform: adapter for adapter in adapters}

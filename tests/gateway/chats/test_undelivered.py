@@ -1,0 +1,119 @@
+"""People are told elsewhere what couldn't be delivered to the chat it was meant for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from core.errors import ChatRefused, DeliveryError
+from core.store.mailbox import OutboxItem
+from core.types import Address, Answer, Scope
+from tests.fixtures.gateway_harness import GatewayHarness, KeptReply, open_gateway
+from tests.fixtures.scripted_model import ScriptedModel, says
+from tests.gateway.commands.test_links import link, notices, on_discord
+
+pytestmark = pytest.mark.slow
+
+GROUP: dict[str, Any] = {
+    "address": Address(platform="telegram", chat_id="-5"),
+    "scope": Scope.group("telegram", "-5"),
+    "is_direct": False,
+}
+BLOCKED = ChatRefused("Forbidden: bot was blocked by the user", "blocked")
+KICKED = ChatRefused("Forbidden: bot was kicked from the group chat", "gone")
+
+
+async def say_refused(
+    harness: GatewayHarness, text: str, who: str, error: DeliveryError, **changes: object
+) -> None:
+    """Send a message whose answer the platform refuses."""
+    inbound = harness.inbound(text, who, **changes)
+    entry_id = await harness.admission.admit(inbound, KeptReply(error))
+    assert entry_id is not None
+    await harness.admission.serve(entry_id)
+
+
+async def test_answer_to_a_blocked_bot_is_told_on_the_other_platform_with_its_text(
+    home: Path,
+) -> None:
+    async with open_gateway(home, ScriptedModel(says("The ferry leaves at nine."))) as harness:
+        await link(harness)
+        await say_refused(harness, "when does the ferry leave?", "7", BLOCKED)
+        [(address, notice)] = await notices(harness)
+        assert address == on_discord()["address"]
+        assert notice.text == (
+            "I couldn't deliver this on Telegram. I'm blocked there, or the account no longer "
+            "exists. Unblock me there, and write to me.\n\nThe ferry leaves at nine."
+        )
+        [dead_item] = await harness.services.outbox.list_dead()
+        assert (dead_item.cause, dead_item.item.attempts) == ("blocked", 1)
+
+
+async def test_answer_refused_in_a_group_is_told_in_the_direct_chat_without_its_text(
+    home: Path,
+) -> None:
+    model = ScriptedModel(says("hello to you"), says("The ferry leaves at nine."))
+    async with open_gateway(home, model) as harness:
+        await harness.say("hello", "7")
+        await say_refused(harness, "@mneme when?", "7", KICKED, **GROUP)
+        [(address, notice)] = await notices(harness)
+        assert address == Address(platform="telegram", chat_id="7")
+        assert "`telegram:-5` on Telegram" in notice.text
+        assert "Add me to it again." in notice.text
+        assert "ferry" not in notice.text
+
+
+async def test_reminder_to_a_chat_that_is_gone_is_told_on_the_other_platform(home: Path) -> None:
+    async with open_gateway(home) as harness:
+        await link(harness)
+        await harness.say("/remind in 5 minutes | call Bob", "7")
+        await harness.say("yes", "7")
+        [job] = await harness.services.jobs.list_visible(
+            frozenset({Scope.account("telegram", "7")})
+        )
+        item = await put_reminder(harness, job.id)
+        await harness.delivery.record_failure(item, BLOCKED)
+        [(address, notice)] = await notices(harness)
+        assert address == on_discord()["address"]
+        assert notice.text.endswith("call Bob")
+
+
+async def test_person_without_another_chat_is_not_told_and_the_item_stays_for_the_owner(
+    home: Path,
+) -> None:
+    async with open_gateway(home, ScriptedModel(says("The ferry leaves at nine."))) as harness:
+        await say_refused(harness, "when does the ferry leave?", "7", BLOCKED)
+        assert await notices(harness) == []
+        [dead_item] = await harness.services.outbox.list_dead()
+        assert dead_item.item.answer == Answer(text="The ferry leaves at nine.")
+
+
+async def test_incognito_answer_that_is_refused_is_told_nowhere(home: Path) -> None:
+    async with open_gateway(home, ScriptedModel(says("The ferry leaves at nine."))) as harness:
+        await link(harness)
+        await harness.say("/incognito on", "7")
+        await say_refused(harness, "when does the ferry leave?", "7", BLOCKED)
+        assert await notices(harness) == []
+
+
+async def test_notice_goes_with_the_message_that_it_repeats(home: Path) -> None:
+    async with open_gateway(home, ScriptedModel(says("The ferry leaves at nine."))) as harness:
+        await link(harness)
+        await say_refused(harness, "when does the ferry leave?", "7", BLOCKED)
+        await harness.say("/forget ferry", "7")
+        assert "Forgotten" in (await harness.say("yes", "7")).text
+        assert not [answer for _, answer in await notices(harness) if "nine" in answer.text]
+
+
+async def put_reminder(harness: GatewayHarness, job_id: int) -> OutboxItem:
+    """Put the message of a job's run into the outbox, and return the item."""
+    item = OutboxItem(
+        key=f"job:{job_id}:2026-05-03T09:00:00+00:00",
+        kind="reminder",
+        address=Address(platform="telegram", chat_id="7"),
+        answer=Answer(text="call Bob"),
+    )
+    await harness.services.outbox.put(item)
+    return item
