@@ -7,6 +7,7 @@ the language of the person.
 
 import tomllib
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
@@ -35,6 +36,20 @@ def compose_sentence(message: str, values: Mapping[str, object]) -> str:
     if not values:
         return sentences.get(message, message)
     return sentences[message].format(**values)
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """A sentence for people: a key of `errors.toml`, and the values for its placeholders.
+
+    A key that isn't in the file is the sentence itself. ``str()`` returns it in English.
+    """
+
+    key: str
+    values: Mapping[str, object] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        return compose_sentence(self.key, self.values)
 
 
 class MnemeError(Exception):

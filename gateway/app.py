@@ -103,7 +103,7 @@ from gateway.services import (
     load_providers,
 )
 from gateway.texts.catalog import ENGLISH as texts
-from gateway.texts.catalog import load_offline_texts
+from gateway.texts.catalog import load_offline_texts, word_sentence
 from gateway.turns import BatchRunner, TurnDispatcher, TurnRunner
 
 
@@ -620,7 +620,8 @@ def _create_models(services: Services, stack: AsyncExitStack) -> tuple[Model, Mo
     stack.push_async_callback(client.close)
     fallback = OfflineModel(zone, OUT_OF_REACH, load_offline_texts)
     names, outages = services.settings.model.chat_models, services.model_outages
-    return FallbackModel(client, fallback, services.clock, names, outages), client
+    model = FallbackModel(client, fallback, services.clock, names, outages, word_sentence)
+    return model, client
 
 
 def _create_scheduler(

@@ -58,6 +58,7 @@ from core.types import LOCAL_SCOPE, Account, Address, ErasureEpoch, File, Scope,
 from gateway.owner_notices import OwnerNotices
 from gateway.supervisor import WallClock
 from gateway.texts.catalog import ENGLISH as texts
+from gateway.texts.catalog import word_sentence
 from gateway.texts.languages import Languages
 
 if TYPE_CHECKING:
@@ -408,7 +409,7 @@ def create_model_client(
         for name, missing_key in missing_keys.items()
         if not missing_key
     }
-    return ModelRouter(clients, missing_keys, options, limits, on_retired)
+    return ModelRouter(clients, missing_keys, options, limits, on_retired, word_sentence)
 
 
 def connect_model_server(settings: Settings, clock: Clock, name: str) -> ModelClient:
@@ -429,7 +430,9 @@ def connect_model_server(settings: Settings, clock: Clock, name: str) -> ModelCl
         from core.models.claude import Claude
 
         names = ServerNames(key=server.key, address=address)
-        return Claude(key, url, clock, options.tries, options.patience_s, names=names)
+        return Claude(
+            key, url, clock, options.tries, options.patience_s, word=word_sentence, names=names
+        )
     from core.models.chat_completions import ChatCompletions
 
     names = ServerNames(key=server.key, address=address, api="Chat Completions API")
@@ -439,6 +442,7 @@ def connect_model_server(settings: Settings, clock: Clock, name: str) -> ModelCl
         clock,
         options.tries,
         options.patience_s,
+        word=word_sentence,
         names=names,
         marked_models=server.cache_marks,
     )

@@ -13,7 +13,8 @@ from typing import Protocol, cast, get_args
 import structlog
 
 from config.model_options import Ability, Effort
-from core.models.failures import EFFORT_LEVELS, ModelFailure, describe_left_out
+from core.errors import Sentence
+from core.models.failures import EFFORT_LEVELS, ModelFailure, WordSentence
 from core.ports import Model, TextCallback
 from core.types import Completion, Json, Request
 
@@ -24,6 +25,11 @@ _THINKING_TYPES = ("thinking", "redacted_thinking", "reasoning")
 ABILITIES: tuple[Ability, ...] = get_args(Ability)
 # Levels that are sent only if the settings or the refusal name them.
 _NEVER_TRIED = ("none", "minimal")
+# The keys of the sentences about what an answer lacks. A missing level of thinking has none.
+_SENTENCE_KEYS: Mapping[Ability, str] = {
+    "tools": "model_without_tools",
+    "pictures": "model_without_pictures",
+}
 _PICTURE_NOTE = "[A picture that you can't see.]"
 
 
@@ -89,8 +95,9 @@ class LackingModels:
     `limits` keeps what was learnt beyond a restart.
     """
 
-    def __init__(self, limits: LearnedLimits | None) -> None:
+    def __init__(self, limits: LearnedLimits | None, word: WordSentence) -> None:
         self._limits = limits
+        self._word = word
         # The conversations that know what a model lacks, oldest first.
         self._informed: dict[tuple[int | None, str, str], None] = {}
         self._log = structlog.get_logger("model")
@@ -114,8 +121,10 @@ class LackingModels:
         prefix = ""
         if request.kind == "chat":
             news = [ability for ability, key in keys.items() if key not in self._informed]
-            sentence = describe(request, news)
-            prefix = f"_{sentence}_\n\n" if sentence else ""
+            sentences = [
+                self._word(request.language, sentence) for sentence in describe(request, news)
+            ]
+            prefix = f"_{' '.join(sentences)}_\n\n" if sentences else ""
         completion = await route.client.complete(
             replace(possible_request, model=route.model),
             lambda text: on_text(prefix + text),
@@ -211,18 +220,19 @@ def leave_out(request: Request, abilities: Iterable[Ability]) -> tuple[Request, 
     return request, left_out
 
 
-def describe(request: Request, left_out: Sequence[Ability]) -> str:
+def describe(request: Request, left_out: Sequence[Ability]) -> list[Sentence]:
     """Return the sentences for people about what an answer lacks.
 
     Pictures are mentioned only if the last message has one.
     """
     last_message = replace(request, messages=request.messages[-1:])
-    sentences = [
-        describe_left_out(ability, request.model)
-        for ability in left_out
-        if ability != "pictures" or _uses(last_message, "pictures")
-    ]
-    return " ".join(sentence for sentence in sentences if sentence)
+    sentences = []
+    for ability in left_out:
+        key = _SENTENCE_KEYS.get(ability)
+        is_new = ability != "pictures" or _uses(last_message, "pictures")
+        if key is not None and is_new:
+            sentences.append(Sentence(key, {"model": request.model}))
+    return sentences
 
 
 def _uses(request: Request, ability: Ability) -> bool:

@@ -20,7 +20,13 @@ import structlog
 from pydantic_core import from_json, to_json
 
 from core.models.connections import Retries, ServerConnection
-from core.models.failures import ModelFailure, ServerNames, is_about_call_ids
+from core.models.failures import (
+    ModelFailure,
+    ServerNames,
+    WordSentence,
+    is_about_call_ids,
+    word_in_english,
+)
 from core.ports import Clock, TextCallback
 from core.text.normalize import make_json_safe
 from core.types import Completion, Json, Request, Usage, join_text
@@ -90,6 +96,7 @@ class ChatCompletions:
     tries: InitVar[int] = 5
     timeout_s: InitVar[float] = 120.0
     sleep: InitVar[Callable[[float], Awaitable[None]]] = asyncio.sleep
+    word: InitVar[WordSentence] = word_in_english
     # The beginnings of the names of models whose server caches only what is marked.
     marked_models: tuple[str, ...] = ()
     names: ServerNames = field(
@@ -106,13 +113,16 @@ class ChatCompletions:
         tries: int,
         timeout_s: float,
         sleep: Callable[[float], Awaitable[None]],
+        word: WordSentence,
     ) -> None:
         # People often copy the address of a request, so its path is removed.
         self.url = (base_url or OFFICIAL_URL).rstrip("/").removesuffix("/chat/completions")
         self._dialect = _Dialect()
         if self.url == OFFICIAL_URL:
             self._dialect.limit_field = "max_completion_tokens"
-        self._retries = Retries(clock=clock, tries=tries, timeout_s=timeout_s, sleep=sleep)
+        self._retries = Retries(
+            clock=clock, tries=tries, timeout_s=timeout_s, sleep=sleep, word=word
+        )
         self._log = structlog.get_logger("model")
         self._connection = ServerConnection(self.url, api_key, self.names, timeout_s)
 

@@ -17,7 +17,7 @@ import structlog
 from pydantic_core import PydanticSerializationError, from_json, to_json
 
 from core.models.connections import Retries, ServerConnection
-from core.models.failures import ModelFailure, ServerNames
+from core.models.failures import ModelFailure, ServerNames, WordSentence, word_in_english
 from core.ports import Clock, TextCallback
 from core.text.normalize import make_json_safe
 from core.types import Completion, Json, Request, Usage, join_text
@@ -50,6 +50,7 @@ class Claude:
     tries: InitVar[int] = 5
     timeout_s: InitVar[float] = 120.0
     sleep: InitVar[Callable[[float], Awaitable[None]]] = asyncio.sleep
+    word: InitVar[WordSentence] = word_in_english
     names: ServerNames = field(default_factory=ServerNames)
 
     def __post_init__(
@@ -60,6 +61,7 @@ class Claude:
         tries: int,
         timeout_s: float,
         sleep: Callable[[float], Awaitable[None]],
+        word: WordSentence,
     ) -> None:
         # The paths of requests have the version, and people often copy URLs that end with "/v1".
         self.url = (base_url or OFFICIAL_URL).rstrip("/").removesuffix("/v1")
@@ -67,7 +69,9 @@ class Claude:
         self._accepts_cache_marks = True
         # The signatures of thinking that the server refused, oldest first.
         self._refused_signatures: dict[str, None] = {}
-        self._retries = Retries(clock=clock, tries=tries, timeout_s=timeout_s, sleep=sleep)
+        self._retries = Retries(
+            clock=clock, tries=tries, timeout_s=timeout_s, sleep=sleep, word=word
+        )
         self._log = structlog.get_logger("model")
         headers = {"anthropic-version": API_VERSION}
         self._connection = ServerConnection(self.url, api_key, self.names, timeout_s, headers)

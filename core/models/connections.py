@@ -23,12 +23,15 @@ import httpx2
 import structlog
 
 from config.open_files import bound_connections
+from core.errors import Sentence
 from core.models.failures import (
     ErrorResponse,
     ModelFailure,
     ServerNames,
+    WordSentence,
     build_refusal,
     status_of_type,
+    word_in_english,
 )
 from core.models.sdk import openai
 from core.ports import Clock, TextCallback
@@ -59,7 +62,7 @@ OFTEN_SHOWN_CHARS = 10_000
 # A longer text is shown again once its new piece is at least this fraction of it.
 MIN_SHOWN_FRACTION = 1 / 50
 _LOOPBACK_HOSTS = ("localhost", "127.0.0.1", "::1")
-# The kinds of failures in `data/failures.toml`, with their exceptions. The first kind that matches
+# The kinds of failures in `core/errors.toml`, with their exceptions. The first kind that matches
 # is used. Any other exception means a lost connection.
 _EXCEPTION_KINDS: Sequence[tuple[str, tuple[type[Exception], ...]]] = (
     (
@@ -288,6 +291,7 @@ class Retries:
     # server sends nothing for `first_silence_s`. A later attempt may use the remaining time.
     timeout_s: float = 120.0
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    word: WordSentence = word_in_english
 
     @property
     def first_silence_s(self) -> float:
@@ -329,10 +333,13 @@ class Retries:
                     pause_s=shown_s,
                     tried=attempts,
                 )
-                on_wait(
-                    f"{failure.clause}; trying again in {shown_s} s "
-                    f"({attempts + 1} of {max_attempts})."
-                )
+                values = {
+                    "reason": failure,
+                    "seconds": shown_s,
+                    "number": attempts + 1,
+                    "max": max_attempts,
+                }
+                on_wait(self.word(request.language, Sentence("model_repeated", values)))
             await self.sleep(pause_s)
 
 

@@ -1,18 +1,19 @@
 """Describes failed calls of a model: their kinds, and a sentence for people about each kind.
 
-The module doesn't depend on any vendor's SDK. The texts are in `data/failures.toml`.
+The module doesn't depend on any vendor's SDK. The patterns are in `data/failures.toml`, the
+sentences in `core/errors.toml`.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from config.masking import MASK, mask_secrets
-from core.errors import ModelError
+from core.errors import MnemeError, ModelError, Sentence
 from core.text.normalize import language_data
 
 # At most this many characters of the server's explanation of an error are shown.
@@ -30,6 +31,8 @@ _NO_CREDIT = re.compile(_FAILURES["no_credit"])
 _WINDOW = re.compile(_FAILURES["window"])
 _CALL_IDS = re.compile(_FAILURES["call_ids"], re.IGNORECASE)
 _SUCCESSOR = re.compile(_FAILURES["successor"], re.IGNORECASE)
+_STATUSES = frozenset(_FAILURES["kinds"]["statuses"])
+_NOT_RETRYABLE = frozenset(_FAILURES["kinds"]["not_retryable"])
 _LEVEL = re.compile(rf"['\"`“]({'|'.join(EFFORT_LEVELS)})['\"`”]")
 _LEVEL_LIST = re.compile(_FAILURES["level_list"])
 _REFUSED_ABILITIES = {
@@ -39,6 +42,26 @@ _REFUSED_ABILITIES = {
 # only refusals of the request itself are about.
 _ABILITY_STATUSES = (400, 404, 422, 500, 501)
 _REQUEST_ABILITIES = ("thinking", "effort")
+
+
+WordSentence = Callable[[str, Sentence], str]
+"""Words a sentence in a language, such as "de". The gateway has the languages."""
+
+
+def word_in_english(language: str, sentence: Sentence) -> str:
+    return str(sentence)
+
+
+def build_sentence(error: MnemeError) -> Sentence:
+    """Return the sentence of an error."""
+    return Sentence(error.key, error.values)
+
+
+def build_public_sentence(error: MnemeError) -> Sentence:
+    """Return the sentence of an error without the server's words, which may repeat a person's."""
+    if isinstance(error, ModelFailure):
+        return error.public_sentence
+    return Sentence(error.log_message)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,10 +77,9 @@ class ServerNames:
 
 
 class ModelFailure(ModelError):
-    """A failed call of the model, with a `kind` in `data/failures.toml`.
+    """A failed call of the model. Its sentence has the key `model_<kind>` in `core/errors.toml`.
 
-    `details` are the values for the placeholders in the texts. `clause` is the reason without a
-    full stop, so that ``; trying again in 4 s`` can follow.
+    `details` are the values for the placeholders of the sentence.
     """
 
     def __init__(
@@ -67,13 +89,11 @@ class ModelFailure(ModelError):
         names: ServerNames | None = None,
         status: int | None = None,
         is_retryable: bool | None = None,
-        **details: object,
+        **details: Any,
     ) -> None:
-        """Compose the message. If `is_retryable` is None, the value for the kind is used."""
-        texts = _FAILURES["kind"][kind]
+        """Compose the message. If `is_retryable` is None, it depends on the kind."""
         names = names or ServerNames()
         details |= {"key": names.key, "address": names.address, "api": names.api}
-        self.clause: str = texts["clause"].format(**details)
         self.kind = kind
         # True if the server had begun its answer before the call failed.
         self.has_begun = False
@@ -86,15 +106,13 @@ class ModelFailure(ModelError):
         self.window_tokens: int | None = None
         self.successor = ""
         if is_retryable is None:
-            is_retryable = texts.get("is_retryable", True)
-        advice = texts.get("advice", "").format(**details)
-        super().__init__(
-            f"{self.clause}. {advice}".rstrip(), is_retryable=is_retryable, status=status
-        )
-        if "words" in details:
-            # The server's words may repeat what people said, so the log doesn't get them.
-            log_clause = texts["clause"].format(**{**details, "words": "…"})
-            self.log_message = f"{log_clause}. {advice}".rstrip()
+            is_retryable = kind not in _NOT_RETRYABLE
+        super().__init__(f"model_{kind}", is_retryable=is_retryable, status=status, **details)
+        # The server's words may repeat what people said, so the log doesn't get them.
+        public_kind = "refused_silently" if kind == "refused" else kind
+        values = {name: value for name, value in self.values.items() if name != "words"}
+        self.public_sentence = Sentence(f"model_{public_kind}", values)
+        self.log_message = str(self.public_sentence)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,7 +152,7 @@ def build_refusal(response: ErrorResponse, names: ServerNames, key: str) -> Mode
         status=status,
         is_retryable=is_retryable,
         model=response.model,
-        words=explanation or "it doesn't say why",
+        words=explanation,
         number=status,
     )
     failure.retry_after_s = _read_retry_after(response.headers)
@@ -214,11 +232,6 @@ def _find_successor(explanation: str, model: str) -> str:
     return ""
 
 
-def describe_left_out(ability: str, model: str) -> str:
-    """Return the sentence about something that an answer lacks, or "" if it isn't worth one."""
-    return str(_FAILURES["left_out"].get(ability, "")).format(model=model)
-
-
 def _classify(response: ErrorResponse, explanation: str) -> tuple[str, int]:
     """Return the kind of an error response, and its corrected status.
 
@@ -241,9 +254,11 @@ def _classify(response: ErrorResponse, explanation: str) -> tuple[str, int]:
         status = 413
     if status in (404, 410):
         return ("refused" if _ACCOUNT_SETTING.search(words) else "no_api"), 404
-    if str(status) in _FAILURES["kind"]:
+    if status in _STATUSES:
         return str(status), status
-    return "internal" if status >= 500 else "refused", status
+    if status >= 500:
+        return "internal", status
+    return "refused" if explanation else "refused_silently", status
 
 
 def _is_about_model_name(response: ErrorResponse, explanation: str) -> bool:

@@ -15,9 +15,16 @@ from typing import Protocol
 import structlog
 
 from config.model_options import CacheLife, ModelOptions
-from core.errors import ModelError, StoreError, TurnBudgetSpent
+from core.errors import ModelError, Sentence, StoreError, TurnBudgetSpent
 from core.models.abilities import LackingModels, LearnedLimits, ModelClient, Route, put_above
-from core.models.failures import ModelFailure, ServerNames
+from core.models.failures import (
+    ModelFailure,
+    ServerNames,
+    WordSentence,
+    build_public_sentence,
+    build_sentence,
+    word_in_english,
+)
 from core.ports import Clock, Model, TextCallback
 from core.store.model_limits import ModelOutages
 from core.store.usage_and_limits import ModelCall, UsageLog
@@ -188,44 +195,28 @@ TOO_LONG_STATUS = 413
 REFUSED_STATUSES = (401, 402, 403, 404)
 
 
-@dataclass(frozen=True, slots=True)
-class _Failure:
-    """Why the first model failed in a turn."""
-
-    # Shown in the turn that failed. The sentence may repeat what the person wrote.
-    sentence: str
-    # Shown in all other turns.
-    log_message: str
-
-
 class _Breaker:
     """Decides whether to ask a model, by its latest failures.
 
     A model that failed in a turn isn't asked again in that turn. After `MAX_FAILED_TURNS` failed
-    turns in a row, no turn waits for it. From then on, one call in each `RETRY_PAUSE` tries it
-    again. As soon as it answers, all turns use it again.
+    turns in a row, it counts as unreachable, and no turn waits for it. From then on, one call in
+    each `RETRY_PAUSE` tries it again. As soon as it answers, all turns use it again.
     """
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, clock: Clock, outage: Sentence | None = None) -> None:
+        """Create the breaker. `outage` says why the model was unreachable before a restart."""
         self._clock = clock
-        # The failures since the last answer, by the key of the turn, latest last.
-        self._failures: dict[str, _Failure] = {}
+        # Why the model counts as unreachable. None if it is asked as usual.
+        self._outage = outage
+        # Why the model failed since its last answer, by the key of the turn, latest last. The
+        # sentences may repeat what the person of the turn wrote.
+        self._failures: dict[str, Sentence] = {}
         self._retry_at = clock.now()
         self._is_trial_running = False
         # How many calls outside of turns have failed.
         self._calls = 0
 
-    @property
-    def is_open(self) -> bool:
-        """True if the model counts as unreachable."""
-        return len(self._failures) >= MAX_FAILED_TURNS
-
-    def restore(self, reason: str) -> None:
-        """Count the model as unreachable for a reason from before a restart, with a trial now."""
-        failure = _Failure(reason, reason)
-        self._failures = {f"restart {number}": failure for number in range(MAX_FAILED_TURNS)}
-
-    def find_failure(self, turn_key: str) -> str | None:
+    def find_failure(self, turn_key: str) -> Sentence | None:
         """Return why this turn doesn't ask the model, or None if it should ask.
 
         The reason is that the model has already failed in this turn, or that it counts as
@@ -233,13 +224,10 @@ class _Breaker:
         """
         own_failure = self._failures.get(turn_key)
         if own_failure is not None:
-            return own_failure.sentence
-        if not self.is_open:
-            return None
+            return own_failure
         if not self._is_trial_running and self._clock.now() >= self._retry_at:
             return None
-        latest = list(self._failures.values())[-1]
-        return latest.log_message
+        return self._outage
 
     async def ask(
         self, model: Model, request: Request, on_text: TextCallback, on_wait: TextCallback
@@ -248,7 +236,7 @@ class _Breaker:
 
         Raises ModelError if the model doesn't answer.
         """
-        is_trial = self.is_open
+        is_trial = self._outage is not None
         self._is_trial_running = is_trial
         try:
             completion = await model.complete(
@@ -259,6 +247,7 @@ class _Breaker:
             raise
         finally:
             self._is_trial_running = False
+        self._outage = None
         self._failures.clear()
         return completion
 
@@ -273,9 +262,10 @@ class _Breaker:
             # Calls outside of turns count one by one.
             self._calls += 1
             turn_key = f"call {self._calls}"
-        failure = _Failure(str(error), error.log_message)
-        failures = [*self._failures.items(), (turn_key, failure)]
+        failures = [*self._failures.items(), (turn_key, build_sentence(error))]
         self._failures = dict(failures[-MAX_FAILED_TURNS:])
+        if self._outage is not None or len(self._failures) >= MAX_FAILED_TURNS:
+            self._outage = build_public_sentence(error)
 
 
 class FallbackModel:
@@ -284,6 +274,7 @@ class FallbackModel:
     `model` sends requests to all models except `last_resort`. `fallbacks` are the names of the
     models to ask, in this order. Each model has its own breaker. An answer of `last_resort` begins
     with a sentence about the failure of the first model. `outages` are those of an earlier process.
+    `word` words these sentences in the language of a request.
     """
 
     def __init__(
@@ -293,14 +284,14 @@ class FallbackModel:
         clock: Clock,
         fallbacks: Sequence[str] = (),
         outages: ModelOutages | None = None,
+        word: WordSentence = word_in_english,
     ) -> None:
         self._model = model
         self._last_resort = last_resort
         self._fallbacks = fallbacks
         self._outages = outages or ModelOutages()
-        self._breakers = _Breakers(clock)
-        for name, outage in self._outages.by_model.items():
-            self._breakers.find(name).restore(outage.reason)
+        self._word = word
+        self._breakers = _Breakers(clock, self._outages.list_reasons())
         self._log = structlog.get_logger("model")
 
     async def complete(
@@ -314,7 +305,7 @@ class FallbackModel:
         Raises ModelError if the conversation is too long, or if no model answers and the request
         has no fallback.
         """
-        reasons: list[str] = []
+        reasons: list[Sentence] = []
         names = list(dict.fromkeys((request.model, *self._fallbacks)))
         fallback = self._outages.turns.get(request.turn_key)
         if fallback in names:
@@ -332,10 +323,10 @@ class FallbackModel:
                     self._log.warning(
                         "the model is out of reach", model=name, error=error.log_message
                     )
-                    reason = str(error)
+                    reason = build_sentence(error)
                     latest_error = error
                     if name == request.model:
-                        await self._outages.begin(name, error.log_message)
+                        await self._outages.begin(name, build_public_sentence(error))
             reasons.append(reason)
         if not request.has_fallback:
             raise latest_error
@@ -366,13 +357,14 @@ class FallbackModel:
         """Return the line above a fallback's answer. In each outage, a conversation has one."""
         if name == request.model or self._outages.is_known_in(request):
             return ""
-        return f"_{request.model} is out of reach, so {name} answers._\n\n"
+        sentence = Sentence("model_fallback", {"model": request.model, "fallback": name})
+        return f"_{self._word(request.language, sentence)}_\n\n"
 
     async def _ask_last_resort(
-        self, request: Request, sentence: str, on_text: TextCallback, on_wait: TextCallback
+        self, request: Request, sentence: Sentence, on_text: TextCallback, on_wait: TextCallback
     ) -> Completion:
         """Ask the last resort, and put the sentence above the text of its answer."""
-        prefix = f"_{sentence}_\n\n"
+        prefix = f"_{self._word(request.language, sentence)}_\n\n"
         completion = await self._last_resort.complete(
             request, lambda text: on_text(prefix + text), on_wait
         )
@@ -383,11 +375,11 @@ class FallbackModel:
 
 
 class _Breakers:
-    """The breakers of models, by name."""
+    """The breakers of models, by name. `outages` are the reasons of earlier outages."""
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, clock: Clock, outages: Mapping[str, Sentence] | None = None) -> None:
         self._clock = clock
-        self._by_model: dict[str, _Breaker] = {}
+        self._by_model = {name: _Breaker(clock, reason) for name, reason in (outages or {}).items()}
 
     def find(self, name: str) -> _Breaker:
         """Return the breaker of a model."""
@@ -474,6 +466,7 @@ class ModelRouter:
     `clients` are the servers that can be asked, by name. `missing_keys` are the environment
     variables that the other servers lack. `limits` keeps what models lack beyond a restart, and
     `on_retired` is called with a model that its server no longer has, and its successor or "".
+    `word` words what an answer lacks in the language of a request.
     """
 
     def __init__(
@@ -483,6 +476,7 @@ class ModelRouter:
         options: ModelOptions,
         limits: LearnedLimits | None = None,
         on_retired: Callable[[str, str], Awaitable[None]] | None = None,
+        word: WordSentence = word_in_english,
     ) -> None:
         self._clients = clients
         self._missing_keys = missing_keys
@@ -490,7 +484,7 @@ class ModelRouter:
         self._limits = limits
         self._on_retired = on_retired
         self.tally = ModelTally()
-        self._lacking = LackingModels(limits)
+        self._lacking = LackingModels(limits, word)
         self._routes: dict[str, Route] = {}
         # The models whose servers count no tokens, by the names that these servers give them.
         self._uncounted: set[str] = set()

@@ -6,10 +6,13 @@ It also keeps the helper models of conversations.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import cast, get_args
+from typing import Any, cast, get_args
 
 from config.model_options import Ability, Effort
+from core.errors import PAYLOAD_ERRORS, Sentence
 from core.store.incognito import IncognitoRegistry
 from core.store.rows import Connection, get_meta, set_meta
 from core.store.sqlite.database import Database
@@ -147,8 +150,8 @@ class HelperChoices:
 class Outage:
     """A model that is out of reach, and what its conversations know about that."""
 
-    # The sentence for the log, without words of people.
-    reason: str
+    # A sentence without words of people.
+    reason: Sentence
     # The conversations whose answers have mentioned the outage, by their root sessions, with the
     # model that has answered there last. Those in incognito have negative ids.
     answered_by: dict[int, str] = field(default_factory=dict)
@@ -176,18 +179,23 @@ class ModelOutages:
         saved = await self._database.read(lambda connection: _read(connection, OUTAGES_KEY))
         if not saved:
             return
-        value = json.loads(saved)
-        self.turns = value["turns"]
-        for name, outage in value["outages"].items():
-            answered_by = {int(root): model for root, model in outage["answered_by"].items()}
-            self.by_model[name] = Outage(outage["reason"], answered_by)
+        with suppress(*PAYLOAD_ERRORS):
+            value = json.loads(saved)
+            for name, outage in value["outages"].items():
+                with suppress(*PAYLOAD_ERRORS):
+                    self.by_model[name] = _read_outage(outage)
+            self.turns = {str(key): str(model) for key, model in value["turns"].items()}
+
+    def list_reasons(self) -> Mapping[str, Sentence]:
+        """Return why models are out of reach, by their names."""
+        return {name: outage.reason for name, outage in self.by_model.items()}
 
     def is_known_in(self, request: Request) -> bool:
         """Return True if an answer in this conversation has mentioned the outage of its model."""
         outage = self.by_model.get(request.model)
         return outage is not None and _conversation_of(request) in outage.answered_by
 
-    async def begin(self, model: str, reason: str) -> None:
+    async def begin(self, model: str, reason: Sentence) -> None:
         """Note that a model doesn't answer."""
         outage = self.by_model.setdefault(model, Outage(reason))
         outage.reason = reason
@@ -196,7 +204,7 @@ class ModelOutages:
         """Note that a fallback has answered a request, and whether the answer mentions that."""
         conversation_id = _conversation_of(request)
         # The outage may be over before the turn is.
-        outage = self.by_model.get(request.model) or Outage("")
+        outage = self.by_model.get(request.model) or Outage(Sentence(""))
         before = (outage.answered_by.get(conversation_id), self.turns.get(request.turn_key))
         if has_notice:
             outage.answered_by[conversation_id] = fallback
@@ -221,7 +229,8 @@ class ModelOutages:
             return
         outages = {
             name: {
-                "reason": outage.reason,
+                "reason": outage.reason.key,
+                "values": dict(outage.reason.values),
                 "answered_by": {
                     root: model for root, model in outage.answered_by.items() if root >= 0
                 },
@@ -231,6 +240,13 @@ class ModelOutages:
         turns = {key: name for key, name in self.turns.items() if key not in self._unsaved_turns}
         value = json.dumps({"outages": outages, "turns": turns})
         await self._database.write(lambda connection: set_meta(connection, OUTAGES_KEY, value))
+
+
+def _read_outage(value: Any) -> Outage:
+    """Read a saved outage. Raises one of PAYLOAD_ERRORS if this version can't word it."""
+    reason = Sentence(value["reason"], value.get("values", {}))
+    str(reason)
+    return Outage(reason, {int(root): str(model) for root, model in value["answered_by"].items()})
 
 
 def _conversation_of(request: Request) -> int:

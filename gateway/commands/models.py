@@ -87,7 +87,7 @@ class ModelCommands:
         outage = self._outages.by_model.get(name)
         if outage is None:
             return texts.MODEL_SHOWN.format(model=name)
-        text = texts.MODEL_OUT_OF_REACH.format(model=name, reason=outage.reason)
+        text = texts.MODEL_OUT_OF_REACH.format(model=name, reason=texts.word(outage.reason))
         session = context.session
         fallback = outage.answered_by.get(session.root_id or session.id)
         if fallback is not None:

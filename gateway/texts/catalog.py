@@ -15,7 +15,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
 
-from core.errors import MnemeError, StoreLostError, load_sentences
+from core.errors import MnemeError, Sentence, StoreLostError, load_sentences
 from core.guard.guard import inspect_name
 from core.markup.markdown import escape
 from core.store.mailbox import DeadItem, OutboxCounts
@@ -81,7 +81,7 @@ class Texts:
         """The locale of dates and numbers, as Babel names it."""
         return _LOCALES.get(self.language, self.language)
 
-    def word(self, error: Exception) -> str:
+    def word(self, error: Exception | Sentence) -> str:
         """Return the sentence of an error in this language, or the error's own sentence."""
         key: str = getattr(error, "key", "")
         template = self.table("errors").get(key) if key else None
@@ -372,6 +372,11 @@ def load_offline_texts(code: str) -> Mapping[str, str]:
 def load_texts(code: str) -> Texts:
     """Return the texts of a language, such as ``de`` or ``de-AT``. An unknown one gets English."""
     return Texts(match_language(code) or _ENGLISH)
+
+
+def word_sentence(language: str, sentence: Sentence) -> str:
+    """Return a sentence of core in a language."""
+    return load_texts(language).word(sentence)
 
 
 def find_alias(word: str, language: str) -> str | None:

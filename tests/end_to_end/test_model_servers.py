@@ -163,6 +163,34 @@ async def test_fallback_answers_with_one_quiet_line_and_the_first_model_comes_ba
     assert other.refusals == []
 
 
+async def test_outage_is_told_in_the_language_of_the_person(home: Path) -> None:
+    async with (
+        MessagesApi(lambda body: ModelReply.fail(402, "pay"), key=KEY) as first,
+        ChatApi(answer_chat, lacks=["tools"]) as other,
+        BotApi() as api,
+    ):
+        options = (
+            f'[model]\nchat = ["claude-sonnet-5-5", "other/gpt-6-astra"]\n{own_server(other.url)}'
+        )
+        variables = {
+            "ANTHROPIC_API_KEY": KEY,
+            "ANTHROPIC_BASE_URL": first.url,
+            "OTHER_KEY": OTHER_KEY,
+        }
+        async with talking(home, options, variables, api) as chat:
+            api.user_says(PERSON, "/language de")
+            await chat.wait_for_texts("Deutsch", 1)
+            api.user_says(PERSON, "Die Fähre fährt um neun.")
+            texts = await chat.wait_for_texts("[]", 1)
+            assert texts[-1].startswith(
+                "claude-sonnet-5-5 ist nicht erreichbar, deshalb antwortet other/gpt-6-astra."
+            )
+            assert "other/gpt-6-astra kann keine Werkzeuge benutzen" in texts[-1]
+            api.user_says(PERSON, "/model")
+            texts = await chat.wait_for_texts("geantwortet", 1)
+            assert "kann das nicht bezahlen. Sieh dort nach Guthaben" in texts[-1]
+
+
 async def test_retired_model_is_told_to_the_owner_once_while_a_fallback_answers(home: Path) -> None:
     def answer_claude(body: dict[str, Any]) -> ModelReply:
         return ModelReply.fail(404, f"model: {body['model']}")

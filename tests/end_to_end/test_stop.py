@@ -30,7 +30,7 @@ class WaitingModel:
     async def complete(
         self, request: Request, on_text: Callable[[str], None], on_wait: Callable[[str], None]
     ) -> Completion:
-        on_wait("The model is overloaded; trying again in 4 s (2 of 5).")
+        on_wait("The model is overloaded. Trying again in 4 s (2 of 5).")
         self.began.set()
         await asyncio.Event().wait()
         raise AssertionError("never reached")
@@ -89,7 +89,7 @@ async def test_a_notice_of_waiting_is_not_kept_as_an_answer(home: Path) -> None:
         await model.began.wait()
         await harness.say("/stop")
         reply = await turn
-        assert any("trying again in 4 s" in frame for frame in reply.frames), (
+        assert any("Trying again in 4 s" in frame for frame in reply.frames), (
             "the person sees that it is retried"
         )
         assert reply.text == "[stopped]"

@@ -410,7 +410,7 @@ async def test_requested_pause_is_obeyed() -> None:
     async with calling([ModelReply.fail(429, retry_after="9"), "Here."]) as (_, caller):
         assert (await caller.ask()).text == "Here."
     assert caller.pauses == [9.0]
-    assert caller.waits == ["The model's rate limit is reached; trying again in 9 s (2 of 5)."]
+    assert caller.waits == ["The model's rate limit is reached. Trying again in 9 s (2 of 5)."]
 
 
 @pytest.mark.parametrize(

@@ -64,8 +64,8 @@ async def test_it_is_said_why_and_when_it_is_tried_again() -> None:
     async with calling(replies) as (_, caller):
         assert (await caller.ask()).text == "Here."
     assert caller.waits == [
-        "The model is overloaded; trying again in 4 s (2 of 5).",
-        "The model's rate limit is reached; trying again in 2 s (3 of 5).",
+        "The model is overloaded. Trying again in 4 s (2 of 5).",
+        "The model's rate limit is reached. Trying again in 2 s (3 of 5).",
     ]
     assert caller.slept == [4.0, 1.5]
 
@@ -99,7 +99,7 @@ async def test_a_call_that_hangs_is_tried_a_second_time_within_the_patience(
     silent = ModelReply.say(SENTENCE, hold=asyncio.Event(), after_events=after_events)
     async with calling([silent, "Here."], timeout_s=2.4) as (_, caller), asyncio.timeout(2.0):
         assert (await caller.ask()).text == "Here."
-    assert caller.waits == ["The model took too long to answer; trying again in 2 s (2 of 5)."]
+    assert caller.waits == ["The model took too long to answer. Trying again in 2 s (2 of 5)."]
 
 
 async def test_nobody_waits_longer_than_patience_lasts() -> None:
@@ -144,7 +144,7 @@ async def test_a_broken_stream_and_a_refused_connection_count_together() -> None
     async with calling([busy, broken, busy, busy, busy, "Never."]) as (api, caller):
         await caller.fail()
     assert len(api.requests) == 5
-    assert [wait.split(";")[0] for wait in caller.waits] == ["The model is overloaded"] * 4
+    assert [wait.split(" Try")[0] for wait in caller.waits] == ["The model is overloaded."] * 4
 
 
 async def test_an_overload_before_the_first_word_is_tried_as_any_overload() -> None:
@@ -197,7 +197,10 @@ async def test_nobody_at_the_address() -> None:
     await caller.claude.close()
     assert "cannot be reached" in str(error)
     assert error.is_retryable
-    assert caller.waits == ["The model's server cannot be reached; trying again in 2 s (2 of 2)."]
+    assert caller.waits == [
+        "The model's server cannot be reached. Check the network, and ANTHROPIC_BASE_URL if it is "
+        "set. Trying again in 2 s (2 of 2)."
+    ]
 
 
 async def test_a_server_that_speaks_no_http_or_hangs_up() -> None:
@@ -213,7 +216,7 @@ async def test_a_server_that_speaks_no_http_or_hangs_up() -> None:
         await caller.claude.close()
     assert not answers
     assert error.is_retryable
-    assert caller.waits == ["The connection to the model was lost; trying again in 2 s (2 of 2)."]
+    assert caller.waits == ["The connection to the model was lost. Trying again in 2 s (2 of 2)."]
 
 
 @pytest.mark.parametrize("after_events", [0, 6])

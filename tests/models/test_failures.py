@@ -247,4 +247,4 @@ async def test_log_keeps_the_whole_sentence_without_the_words_of_the_server() ->
     failure = await refuse(402, error("pay"))
     assert failure.log_message == str(failure)
     failure = await refuse(400, error("no: The ferry leaves at nine"))
-    assert failure.log_message == "The model's server refused the request (400): …."
+    assert failure.log_message == "The model's server refused the request (400)."

@@ -4,6 +4,7 @@ server that fails."""
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -14,11 +15,14 @@ import pytest
 from config.settings import Settings
 from core.agent.offline import OfflineModel
 from core.errors import ModelError
+from core.models.failures import ModelFailure
 from core.models.wrappers import FallbackModel, HelperModel
 from core.store.incognito import IncognitoRegistry
 from core.store.model_limits import HelperChoices, ModelOutages
+from core.store.rows import set_meta
 from core.store.sqlite.database import Database
 from core.types import BillingScope, Completion, Request
+from gateway.texts.catalog import load_texts, word_sentence
 from tests.fixtures.model_reply import ModelReply
 from tests.fixtures.scripted_model import says
 from tests.models.test_claude import Caller, calling, request
@@ -91,7 +95,7 @@ async def test_what_a_server_repeats_of_a_message_is_shown_to_nobody_else() -> N
         for turn in ("1", "2"):
             assert "ferry leaves" in (await talk.say(turn)).text.partition("\n")[0]
         shown = (await talk.say("3")).text
-        assert shown.startswith("_The model's server refused the request (418): …._")
+        assert shown.startswith("_The model's server refused the request (418)._")
 
 
 async def test_what_concerns_one_request_does_not_count() -> None:
@@ -119,14 +123,20 @@ class SomeDown:
         self.asked.append(request.model)
         self.single_attempts.append(request.is_single_attempt)
         if request.model in self.down:
+            if request.language:
+                raise ModelFailure("no_key", status=401, model=request.model)
             raise ModelError("It is out of credit.", status=402, is_retryable=False)
         return replace(says(f"{request.model} answers."), model=request.model)
 
 
-async def ask(model: FallbackModel, turn: str, session: int, root: int | None = None) -> Completion:
+async def ask(
+    model: FallbackModel, turn: str, session: int, root: int | None = None, language: str = ""
+) -> Completion:
     """Ask as a turn in a session does. `root` is the first session of a compressed one."""
     billing = BillingScope(session_id=session, root_id=root)
-    asked = replace(request("Hello"), turn_key=turn, billing=billing, model=FIRST)
+    asked = replace(
+        request("Hello"), turn_key=turn, billing=billing, model=FIRST, language=language
+    )
     return await model.complete(asked, lambda _: None, lambda _: None)
 
 
@@ -137,7 +147,7 @@ async def restart(
     outages = ModelOutages(database)
     await outages.load()
     offline = OfflineModel("UTC", "The model is out of reach")
-    return FallbackModel(model, offline, clock, (FIRST, OTHER), outages), outages
+    return FallbackModel(model, offline, clock, (FIRST, OTHER), outages, word_sentence), outages
 
 
 async def test_line_about_a_fallback_is_not_repeated_after_a_compression(
@@ -163,7 +173,7 @@ async def test_outage_goes_on_after_a_restart_without_its_line_and_with_one_shor
     router.single_attempts.clear()
     assert (await ask(model, "2", 7)).text == f"{OTHER} answers."
     assert (router.asked, router.single_attempts) == ([FIRST, OTHER], [True, False])
-    assert outages.by_model[FIRST].reason == "It is out of credit."
+    assert str(outages.by_model[FIRST].reason) == "It is out of credit."
     router.down.clear()
     clock.advance(seconds=5)
     assert (await ask(model, "3", 7)).text == f"{FIRST} answers."
@@ -171,6 +181,50 @@ async def test_outage_goes_on_after_a_restart_without_its_line_and_with_one_shor
     assert outages.by_model == {}
     router.down.add(FIRST)
     assert (await ask(model, "4", 7)).text.startswith(LINE), "this is another outage"
+
+
+async def test_outage_of_an_earlier_version_is_read_and_an_unknown_sentence_is_forgotten(
+    database: Database, clock: Any
+) -> None:
+    saved = {
+        "turns": {},
+        "outages": {
+            FIRST: {"reason": "The model is overloaded.", "answered_by": {"7": OTHER}},
+            OTHER: {"reason": "model_gone", "values": {"x": 1}, "answered_by": {}},
+        },
+    }
+    await database.write(lambda writer: set_meta(writer, "model_outages", json.dumps(saved)))
+    router = SomeDown(FIRST)
+    model, outages = await restart(router, database, clock)
+    assert {name: str(outage.reason) for name, outage in outages.by_model.items()} == {
+        FIRST: "The model is overloaded."
+    }
+    assert (await ask(model, "1", 7)).text == f"{OTHER} answers."
+
+
+@pytest.mark.parametrize("saved", ["not JSON", "[]", '{"turns": {}, "outages": {"m": 1}}'])
+async def test_outages_that_cannot_be_read_are_forgotten(
+    database: Database, clock: Any, saved: str
+) -> None:
+    await database.write(lambda writer: set_meta(writer, "model_outages", saved))
+    model, outages = await restart(SomeDown(FIRST), database, clock)
+    assert (outages.by_model, outages.turns) == ({}, {})
+    assert (await ask(model, "1", 7)).text.startswith(LINE)
+
+
+async def test_sentences_about_a_failure_are_worded_in_the_language_of_the_request(
+    database: Database, clock: Any
+) -> None:
+    router = SomeDown(FIRST)
+    model, _ = await restart(router, database, clock)
+    text = (await ask(model, "1", 7, language="de")).text
+    assert text.startswith(f"_{FIRST} ist nicht erreichbar, deshalb antwortet {OTHER}._")
+    router.down.add(OTHER)
+    model, outages = await restart(router, database, clock)
+    text = (await ask(model, "2", 7, language="de")).text
+    assert text.startswith("_Der Schlüssel für claude-sonnet-5-5 fehlt. Setz ANTHROPIC_API_KEY._")
+    reason = outages.by_model[FIRST].reason
+    assert load_texts("ja").word(reason).startswith("claude-sonnet-5-5のキーがありません。")
 
 
 async def test_turn_that_a_fallback_has_begun_stays_with_it_after_a_restart(

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from core.errors import Sentence
 from tests.fixtures.gateway_harness import GatewayHarness, open_gateway
 from tests.fixtures.scripted_model import ScriptedModel
 
@@ -210,7 +211,7 @@ async def test_model_that_is_out_of_reach_is_named_with_the_reason_and_who_answe
     async with open_gateway(home, options=OPTIONS) as harness:
         await harness.say("Hello")
         outages = harness.services.model_outages
-        await outages.begin("claude-sonnet-5-5", "It is out of credit.")
+        await outages.begin("claude-sonnet-5-5", Sentence("It is out of credit."))
         shown = (await harness.say("/model")).text
         assert shown.startswith(
             "`claude-sonnet-5-5` is chosen here, but it didn't answer when I last asked it. "
