@@ -8,6 +8,7 @@ the language of the person.
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from functools import cache
 from pathlib import Path
 
@@ -35,7 +36,17 @@ def compose_sentence(message: str, values: Mapping[str, object]) -> str:
     sentences = load_sentences() if values or " " not in message else {}
     if not values:
         return sentences.get(message, message)
-    return sentences[message].format(**values)
+    return sentences[message].format(
+        **{
+            name: _format_moment(value) if isinstance(value, datetime) else value
+            for name, value in values.items()
+        }
+    )
+
+
+def _format_moment(local: datetime) -> str:
+    """Return a moment in English words, like `core.dates.schedule.format_moment`."""
+    return f"{local:%A} {local.day} {local:%B %Y} at {local:%H:%M}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -57,8 +57,7 @@ from core.store.usage_and_limits import Budget, UsageLog
 from core.types import LOCAL_SCOPE, Account, Address, ErasureEpoch, File, Scope, ToolContext
 from gateway.owner_notices import OwnerNotices
 from gateway.supervisor import WallClock
-from gateway.texts.catalog import ENGLISH as texts
-from gateway.texts.catalog import word_sentence
+from gateway.texts.catalog import ENGLISH, Texts, word_sentence
 from gateway.texts.languages import Languages
 
 if TYPE_CHECKING:
@@ -217,7 +216,11 @@ class Services:
         return None
 
     async def approve_pending(
-        self, note: PendingNote, scopes: frozenset[Scope], epoch: ErasureEpoch | None = None
+        self,
+        note: PendingNote,
+        scopes: frozenset[Scope],
+        epoch: ErasureEpoch | None = None,
+        texts: Texts = ENGLISH,
     ) -> str:
         """Apply a pending item, and return a sentence about the result.
 
@@ -237,7 +240,7 @@ class Services:
 
             result = await FactEditor(self.facts, self.zone).approve(note, epoch)
         else:
-            result = await self.appointments.approve(note, epoch)
+            result = await self.appointments.approve(note, epoch, texts.schedule_words)
         await self.notes.drop(note.id)
         return result
 
@@ -349,6 +352,7 @@ class Services:
 
     async def _repeat_erasures(self) -> None:
         """Repeat the erasures that were made after a restored backup, and set `restore_report`."""
+        texts = ENGLISH
         repeated_count, unreadable_days = await self.forgetting.replay_journal()
         self.unrepeated_days = unreadable_days
         sentences = []

@@ -23,7 +23,6 @@ from core.dates.requests.reader import ReminderReading, read_request
 from core.dates.schedule import (
     ParsedSchedule,
     Schedule,
-    format_moment,
     load_zone,
     next_due,
     parse_cron,
@@ -222,8 +221,7 @@ def _parse_instant(line: str, now: datetime, zone: ZoneInfo) -> ParsedSchedule |
         moment = resolve_wall_time(moment, zone)
     moment = moment.astimezone(UTC)
     if moment <= now:
-        local = format_moment(moment.astimezone(zone))
-        raise Refused("moment_is_past", moment=local)
+        raise Refused("moment_is_past", moment=moment.astimezone(zone))
     schedule = Schedule(zone=zone.key, at=moment)
     text = line[match.end() :].strip(" \t\r\n,;:-–—")
     return ParsedSchedule(schedule=schedule, text=text, is_certain=True)

@@ -189,30 +189,6 @@ def _next_interval(schedule: Schedule, zone: ZoneInfo, after: datetime) -> datet
 # --- Words ---
 
 
-def describe(schedule: Schedule, zone: str, now: datetime, *, is_full: bool = False) -> str:
-    """Describe a schedule in words, such as ``every Monday at 08:30 (Europe/Lisbon)``.
-
-    A single moment is shown in the time zone `zone`, and a repeated schedule in its own time zone.
-    With `is_full`, the description of a single moment includes the time zone, and the description
-    of a cron line includes the next date.
-    """
-    if schedule.at is not None:
-        local = schedule.at.astimezone(load_zone(zone))
-        is_soon = abs(schedule.at - now) < timedelta(minutes=5)
-        text = format_moment(local, has_seconds=is_soon)
-        return f"{text} ({zone})" if is_full else text
-    own_zone = load_zone(schedule.zone)
-    local = (next_due(schedule, now) or now).astimezone(own_zone)
-    next_date = f", next {format_moment(local)}"
-    if schedule.cron is not None:
-        words = _describe_cron(schedule.cron)
-        return f"{words}{next_date if is_full else ''} ({own_zone.key})"
-    every_s = schedule.every_s or MIN_INTERVAL_S
-    if every_s % DAY_S and local.date() == now.astimezone(own_zone).date():
-        next_date = f", next at {local:%H:%M}"
-    return f"{_describe_interval(every_s, local)}{next_date} ({own_zone.key})"
-
-
 def to_parseable_text(schedule: Schedule, zone: str) -> str:
     """Return words that a person in `zone` could type for a schedule.
 
@@ -235,22 +211,7 @@ def to_parseable_text(schedule: Schedule, zone: str) -> str:
     return f"DTSTART:{utc_start:%Y%m%dT%H%M%SZ} RRULE:FREQ=SECONDLY;INTERVAL={every_s}"
 
 
-def _describe_interval(seconds: int, local: datetime) -> str:
-    """Describe an interval in the largest unit that divides it: ``every 36 hours``.
-
-    `local` is a due time of the interval. Intervals of whole days are followed by its clock time,
-    and intervals of whole weeks also by its weekday: ``every 2 weeks on Monday at 09:00``.
-    """
-    size, name = next(unit for unit in _UNITS if seconds % unit[0] == 0)
-    words = f"every {name}" if seconds == size else f"every {seconds // size} {name}s"
-    if name == "week":
-        words += f" on {local:%A}"
-    if size >= DAY_S:
-        words += f" at {local:%H:%M}"
-    return words
-
-
-def _describe_cron(cron: str) -> str:
+def describe_cron(cron: str) -> str:
     """Describe a cron line: ``every Monday at 08:30``, ``every 15th minute of every hour``."""
     words = CronSim(cron, _ANY_DAY).explain()
     match = _TIMES_THEN_DAY.fullmatch(words)

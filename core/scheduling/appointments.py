@@ -17,9 +17,8 @@ from core.dates.rules import format_rules, to_recurrences
 from core.dates.schedule import (
     ParsedSchedule,
     Schedule,
-    describe,
+    describe_cron,
     format_duration,
-    format_moment,
     load_zone,
     to_parseable_text,
 )
@@ -27,7 +26,12 @@ from core.errors import Refused
 from core.ports import Clock
 from core.scheduling.due import next_due
 from core.scheduling.phrases import find_phrase
-from core.scheduling.recurrence_words import describe_recurrences, has_clock_times
+from core.scheduling.recurrence_words import (
+    ENGLISH_WORDS,
+    ScheduleWords,
+    describe_recurrences,
+    has_clock_times,
+)
 from core.store.jobs import Job, Jobs
 from core.store.notes import JOB_CHANGE, QUESTION, PendingNote
 from core.store.preferences import Preference
@@ -53,13 +57,6 @@ _PREVIEW_CHARS = 160
 
 Action = Literal["pause", "resume", "run", "remove", "restore"]
 ACTIONS = get_args(Action)
-_DONE: Mapping[Action, str] = {
-    "pause": "Paused",
-    "resume": "Resumed",
-    "run": "Due now",
-    "remove": "Removed",
-    "restore": "Set again",
-}
 # The changes that may wait for approval, as actions of a pending operation.
 HELD_ACTIONS: Mapping[Action, Literal["pause", "resume", "remove"]] = {
     "pause": "pause",
@@ -190,14 +187,13 @@ class Appointments:
         )
         return self.describe_receipt(job)
 
-    def describe_receipt(self, job: Job) -> str:
+    def describe_receipt(
+        self, job: Job, words: ScheduleWords = ENGLISH_WORDS, *, is_full: bool = True
+    ) -> str:
         """Describe a job after it was set or changed, with its time, zone and text."""
-        noun = "Scheduled question" if job.is_prompt else "Reminder"
-        return f"{noun} {job.id} is set for {self.describe_time(job)}: “{job.text}”."
-
-    def format_next_moments(self, job: Job) -> str:
-        """Format the next moments of a recurring job: ``Monday 30 November at 08:00; …``."""
-        return "; ".join(format_moment(moment) for moment in self.list_next_moments(job))
+        template: str = words.templates["question_set" if job.is_prompt else "reminder_set"]
+        when = self.describe_time(job, words, is_full=is_full)
+        return template.format(id=job.id, when=when, text=job.text)
 
     async def add_job(
         self,
@@ -239,19 +235,24 @@ class Appointments:
                 self.on_change()
         return job
 
-    async def approve(self, note: PendingNote, epoch: ErasureEpoch | None = None) -> str:
+    async def approve(
+        self,
+        note: PendingNote,
+        epoch: ErasureEpoch | None = None,
+        words: ScheduleWords = ENGLISH_WORDS,
+    ) -> str:
         """Set a job that the model proposed and a person approved, and return the receipt.
 
         Raises Refused if the job can't be set any more.
         """
         if note.target == JOB_CHANGE:
-            return await self._approve_change(note, epoch)
+            return await self._approve_change(note, epoch, words)
         if note.address is None:
             raise Refused("no_chat_known")
         reading = await self.interpret(
             note.operations[0].content, is_prompt=note.target == QUESTION, account=note.account
         )
-        return await self.add(
+        job = await self.add_job(
             reading,
             note.address,
             note.scope,
@@ -259,8 +260,11 @@ class Appointments:
             origin=f"pending:{note.id}",
             epoch=epoch,
         )
+        return self.describe_receipt(job, words)
 
-    async def _approve_change(self, note: PendingNote, epoch: ErasureEpoch | None) -> str:
+    async def _approve_change(
+        self, note: PendingNote, epoch: ErasureEpoch | None, words: ScheduleWords
+    ) -> str:
         """Change a job as the model proposed and a person approved, and return a sentence.
 
         Raises Refused if the job isn't there any more, or if it has another text now.
@@ -271,7 +275,9 @@ class Appointments:
         if job.text != operation.old_text:
             raise Refused("reminder_has_other_text", id=job.id)
         action = next(key for key, value in HELD_ACTIONS.items() if value == operation.action)
-        return await self.change(action, job.id, frozenset((note.scope,)), note.account, epoch)
+        return await self.change(
+            action, job.id, frozenset((note.scope,)), note.account, epoch, words
+        )
 
     async def change(
         self,
@@ -280,6 +286,7 @@ class Appointments:
         scopes: frozenset[Scope],
         by: Account | None = None,
         epoch: ErasureEpoch | None = None,
+        words: ScheduleWords = ENGLISH_WORDS,
     ) -> str:
         """Change a job, and return a sentence about the change.
 
@@ -312,25 +319,40 @@ class Appointments:
         self.on_change()
         if action != "remove":
             job = await self.find_changeable(job.id, requester)
-        return f"{_DONE[action]}: {self.describe_job(job)}"
+        return f"{words.templates[f'done_{action}']}: {self.describe_job(job, words)}"
 
-    def describe_time(self, planned: Job | ParsedSchedule, *, is_full: bool = True) -> str:
+    def describe_time(
+        self,
+        planned: Job | ParsedSchedule,
+        words: ScheduleWords = ENGLISH_WORDS,
+        *,
+        is_full: bool = True,
+    ) -> str:
         """Describe a schedule in words: ``every Monday at 08:30 (Europe/Lisbon)``.
 
         With `is_full`, the description always has the time zone and the next date. An interval of
         minutes or hours always has its next time.
         """
-        schedule = planned.schedule
-        if not schedule.recurrences:
-            return describe(schedule, schedule.zone, self.clock.now(), is_full=is_full)
-        words = describe_recurrences(schedule.recurrences, schedule.zone)
-        has_short_interval = not has_clock_times(schedule.recurrences)
+        now = self.clock.now()
+        schedule = to_recurrences(planned.schedule, now)
+        zone = load_zone(schedule.zone)
+        if schedule.at is not None:
+            # The next minutes are shown with their seconds.
+            is_soon = abs(schedule.at - now) < timedelta(minutes=5)
+            text = words.format_moment(schedule.at.astimezone(zone), has_seconds=is_soon)
+            return f"{text} ({schedule.zone})" if is_full else text
+        text = _describe_rhythm(schedule, words)
+        has_short_interval = bool(schedule.recurrences) and not has_clock_times(
+            schedule.recurrences
+        )
         moments = self.list_next_moments(planned, 1) if is_full or has_short_interval else []
-        next_date = f", next {format_moment(moments[0])}" if moments else ""
-        today = self.clock.now().astimezone(load_zone(schedule.zone)).date()
-        if moments and has_short_interval and moments[0].date() == today:
-            next_date = f", next at {moments[0]:%H:%M}"
-        return f"{words}{next_date} ({schedule.zone})"
+        if not moments:
+            return f"{text} ({schedule.zone})"
+        if has_short_interval and moments[0].date() == now.astimezone(zone).date():
+            text = words.templates["next_today"].format(when=text, clock=f"{moments[0]:%H:%M}")
+        else:
+            text = words.templates["next"].format(when=text, moment=words.format_moment(moments[0]))
+        return f"{text} ({schedule.zone})"
 
     def list_next_moments(self, planned: Job | ParsedSchedule, count: int = 3) -> list[datetime]:
         """Return the next moments at which a job is due, each in the time zone of its schedule.
@@ -358,19 +380,26 @@ class Appointments:
             return f"{format_rules(schedule)} | {reading.text}"
         return f"{to_parseable_text(schedule, zone)} | {reading.text}"
 
-    def describe_job(self, job: Job) -> str:
+    def describe_job(self, job: Job, words: ScheduleWords = ENGLISH_WORDS) -> str:
         """Describe a job in one line: ``7: every Monday at 08:30 (Europe/Lisbon): stand-up``."""
+        templates = words.templates
         state = ""
         if job.paused_at:
             reason = f": {job.pause_reason}" if job.pause_reason else ""
-            state = f" [paused{reason}]"
+            state = f" [{templates['paused']}{reason}]"
         elif job.ended_at:
-            state = " [ended]"
-        lead = ""
+            state = f" [{templates['ended']}]"
+        kind = ""
         if job.is_prompt:
-            lead = "watches: " if job.is_watch else "asks me: "
-        text = shorten(job.text, _PREVIEW_CHARS)
-        return f"{job.id}: {self.describe_time(job, is_full=False)}{state}: {lead}{text}"
+            kind = templates["watches" if job.is_watch else "asks"]
+        line: str = templates["line"]
+        return line.format(
+            id=job.id,
+            time=self.describe_time(job, words, is_full=False),
+            state=state,
+            kind=kind,
+            text=shorten(job.text, _PREVIEW_CHARS),
+        )
 
     async def _check_new(
         self, reading: ParsedSchedule, scope: Scope, account: Account | None, now: datetime
@@ -386,9 +415,10 @@ class Appointments:
         is_once = reading.schedule.at is not None
         next_at = next_due(reading.schedule, now - _GRACE if is_once else now)
         if next_at is None:
-            raise Refused(
-                "next_time_is_past", time=describe(reading.schedule, reading.schedule.zone, now)
-            )
+            # Only a single time has no next one.
+            moment = reading.schedule.at or now
+            local = moment.astimezone(load_zone(reading.schedule.zone))
+            raise Refused("next_time_is_past", time=local)
         return next_at
 
     async def _check_question_interval(
@@ -456,3 +486,16 @@ def _parse(line: str, now: datetime, zone: str) -> ParsedSchedule:
     from core.dates.parsing import parse_schedule
 
     return parse_schedule(line, now, zone)
+
+
+def _describe_rhythm(schedule: Schedule, words: ScheduleWords) -> str:
+    """Describe a recurring schedule without its next time and zone.
+
+    A cron line that no recurrence expresses is explained in English. Other languages show the line.
+    """
+    if schedule.recurrences:
+        return describe_recurrences(schedule.recurrences, schedule.zone, words)
+    if words is ENGLISH_WORDS:
+        return describe_cron(schedule.cron or "")
+    text: str = words.templates["cron"].format(line=schedule.cron)
+    return text

@@ -17,7 +17,6 @@ from core.dates.rules import end_at, to_recurrences
 from core.dates.schedule import (
     ParsedSchedule,
     Schedule,
-    format_moment,
     load_zone,
     resolve_wall_time,
 )
@@ -40,30 +39,37 @@ class Snooze:
 
 
 @dataclass(frozen=True, slots=True)
+class SkippedTime:
+    """A time of a recurring job that was left out, and the one after it."""
+
+    job: Job
+    skipped: datetime
+    following: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class JobChanges:
-    """Changes jobs of `appointments`. A text that a method returns is a sentence for the person."""
+    """Changes jobs of `appointments`."""
 
     appointments: Appointments
 
-    async def finish(self, job_id: int, requester: Requester) -> str:
-        """Mark a reminder as done.
+    async def finish(self, job_id: int, requester: Requester) -> Job:
+        """Mark a reminder as done, and return it.
 
         A job with a single time ends, also if it was snoozed. A recurring job continues.
         """
         job = await self.appointments.find_changeable(job_id, requester, include_ended=True)
-        if _is_recurring(job) and job.ended_at is None:
-            moment = self._format_next(job)
-            return f"Done. Next time: {moment}." if moment else "Done."
-        if job.ended_at is None:
-            now = self.appointments.clock.now()
-            await self.appointments.jobs.update(job.id, requester.epoch, ended_at=now, next_at=None)
-            self.appointments.on_change()
-        return f"Done: “{job.text}”."
+        if job.ended_at is not None or is_recurring(job):
+            return job
+        now = self.appointments.clock.now()
+        await self.appointments.jobs.update(job.id, requester.epoch, ended_at=now, next_at=None)
+        self.appointments.on_change()
+        return replace(job, ended_at=now, next_at=None)
 
     async def snooze(
         self, job_id: int, snooze: Snooze, requester: Requester, origin: str | None = None
-    ) -> str:
-        """Remind the person again later.
+    ) -> Job:
+        """Remind the person again later, and return the reminder that comes then.
 
         A recurring job continues as before, and an additional reminder is set; `origin` is its key
         (see `Job.origin`). Raises Refused if the job is a scheduled question, or if the person may
@@ -73,19 +79,19 @@ class JobChanges:
         if job.is_prompt:
             raise Refused("is_a_question", id=job.id)
         until = snooze.at or _same_time_tomorrow(job, self.appointments.clock.now())
-        if _is_recurring(job):
+        if is_recurring(job):
             return await self._snooze_copy(job, until, requester, origin)
         await self.appointments.jobs.reopen(job.id, until, requester.epoch)
         self.appointments.on_change()
-        return f"I'll remind you again on {self._format(job, until)}: “{job.text}”."
+        return replace(job, ended_at=None, next_at=until)
 
-    async def skip(self, job_id: int, requester: Requester) -> str:
+    async def skip(self, job_id: int, requester: Requester) -> SkippedTime:
         """Leave out the next time of a recurring job.
 
         Raises Refused if the job has no later time, or if the person may not change it.
         """
         job = await self.appointments.find_changeable(job_id, requester)
-        if not _is_recurring(job):
+        if not is_recurring(job):
             raise Refused("due_once", id=job.id)
         if job.next_at is None:
             raise Refused("no_next_time", id=job.id)
@@ -94,8 +100,7 @@ class JobChanges:
             raise Refused("no_time_after_next", id=job.id)
         await self.appointments.jobs.update(job.id, requester.epoch, next_at=following)
         self.appointments.on_change()
-        moment_text = self._format(job, job.next_at)
-        return f"Skipped {moment_text}. The next time is {self._format(job, following)}."
+        return SkippedTime(job, job.next_at, following)
 
     async def edit(
         self, job_id: int, requester: Requester, schedule: Schedule | None, text: str
@@ -141,7 +146,7 @@ class JobChanges:
     async def _find_recurring(self, job_id: int, requester: Requester) -> Job:
         """Return a recurring job. Raises Refused if it has a single time, or can't have an end."""
         job = await self.appointments.find_changeable(job_id, requester)
-        if not _is_recurring(job):
+        if not is_recurring(job):
             raise Refused("due_once", id=job.id)
         if not job.schedule.recurrences:
             raise Refused("cron_line_has_no_end", id=job.id, line=job.schedule.cron)
@@ -211,11 +216,11 @@ class JobChanges:
 
     async def _snooze_copy(
         self, job: Job, until: datetime, requester: Requester, origin: str | None
-    ) -> str:
+    ) -> Job:
         """Set an additional reminder for one snoozed time of a recurring job."""
         schedule = Schedule(zone=job.schedule.zone, at=until)
         reading = ParsedSchedule(schedule=schedule, text=job.text, is_certain=True)
-        return await self.appointments.add(
+        return await self.appointments.add_job(
             reading,
             job.target,
             job.scope,
@@ -223,14 +228,6 @@ class JobChanges:
             origin=origin,
             epoch=requester.epoch,
         )
-
-    def _format_next(self, job: Job) -> str:
-        return "" if job.next_at is None else self._format(job, job.next_at)
-
-    def _format(self, job: Job, moment: datetime) -> str:
-        """Format a moment in the zone of the job."""
-        zone = load_zone(job.schedule.zone)
-        return f"{format_moment(moment.astimezone(zone))} ({zone.key})"
 
 
 def read_end(words: str, now: datetime, zone: ZoneInfo) -> datetime | None:
@@ -259,7 +256,7 @@ def read_end(words: str, now: datetime, zone: ZoneInfo) -> datetime | None:
     return now if whole_day.problem is Problem.PAST else whole_day.moment
 
 
-def _is_recurring(job: Job) -> bool:
+def is_recurring(job: Job) -> bool:
     return job.schedule.at is None
 
 

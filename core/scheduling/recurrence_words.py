@@ -1,17 +1,25 @@
-"""Describes recurrences of RFC 5545 in words: ``every Monday at 08:30``, ``every 2 weeks …``."""
+"""Describes recurrences of RFC 5545 in words: ``every Monday at 08:30``, ``every 2 weeks …``.
+
+The words come from a table of a language (`ScheduleWords`). The English table stands in
+`data/schedules.toml`, because the model reads it, too; other languages are handed in.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, date, datetime
+from functools import cache
 from itertools import pairwise
+from pathlib import Path
+from typing import Any, Protocol
 from zoneinfo import ZoneInfo
 
-from core.dates.schedule import load_zone
+from core.dates.schedule import format_moment, load_zone
 
 _START = re.compile(r"DTSTART(?:;TZID=([\w+/-]+))?:(\d{8}T\d{6})(Z?)")
-_UNIT_NAMES = {
+_UNITS = {
     "SECONDLY": "second",
     "MINUTELY": "minute",
     "HOURLY": "hour",
@@ -20,57 +28,125 @@ _UNIT_NAMES = {
     "MONTHLY": "month",
     "YEARLY": "year",
 }
-_DAY_NAMES = {
-    "MO": "Monday",
-    "TU": "Tuesday",
-    "WE": "Wednesday",
-    "TH": "Thursday",
-    "FR": "Friday",
-    "SA": "Saturday",
-    "SU": "Sunday",
-}
-_MONTH_NAMES = (
-    *("January", "February", "March", "April", "May", "June", "July"),
-    *("August", "September", "October", "November", "December"),
-)
+_DAYS = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")
+# The rows of the table with the weekdays of a month: the second Tuesday, the last Friday.
+_NTH = {1: "first", 2: "second", 3: "third", 4: "fourth", 5: "fifth", -1: "last"}
 # More clock times than this aren't listed one by one.
 _MAX_LISTED_TIMES = 6
-_WEEKDAYS = "MO,TU,WE,TH,FR"
-_WEEKEND = "SA,SU"
+_WORKDAYS = "MO,TU,WE,TH,FR"
 
 
-def describe_recurrences(texts: Sequence[str], zone: str) -> str:
+class ScheduleWords(Protocol):
+    """The words of one language for the times of reminders."""
+
+    @property
+    def templates(self) -> Mapping[str, Any]:
+        """The texts by the keys of `data/schedules.toml`."""
+
+    def choose_plural(self, forms: Mapping[str, str], number: int) -> str:
+        """Choose the form for a number."""
+
+    def join_list(self, parts: Sequence[str]) -> str:
+        """Join parts to a list: ``a, b and c``."""
+
+    def join_alternatives(self, parts: Sequence[str]) -> str:
+        """Join alternatives: ``a, b or c``."""
+
+    def format_date(self, day: date) -> str:
+        """Format a day: ``3 May 2026``."""
+
+    def format_month_day(self, month: int, day: int) -> str:
+        """Format a day of every year: ``3 May``."""
+
+    def format_full_date(self, day: date) -> str:
+        """Format a day with its weekday: ``Sunday 3 May 2026``."""
+
+    def format_moment(self, local: datetime, *, has_seconds: bool = False) -> str:
+        """Format a day and a clock time: ``Sunday 3 May 2026 at 10:30``."""
+
+
+class _EnglishWords:
+    """The English words, which the model reads, too."""
+
+    @property
+    def templates(self) -> Mapping[str, Any]:
+        return load_english_words()
+
+    def choose_plural(self, forms: Mapping[str, str], number: int) -> str:
+        return forms["one" if number == 1 else "other"]
+
+    def join_list(self, parts: Sequence[str]) -> str:
+        return self._join(parts, "and")
+
+    def join_alternatives(self, parts: Sequence[str]) -> str:
+        return self._join(parts, "or")
+
+    def _join(self, parts: Sequence[str], conjunction: str) -> str:
+        if len(parts) < 2:
+            return "".join(parts)
+        return f"{', '.join(parts[:-1])} {conjunction} {parts[-1]}"
+
+    def format_date(self, day: date) -> str:
+        return f"{day.day} {day:%B %Y}"
+
+    def format_month_day(self, month: int, day: int) -> str:
+        # A leap year has every day.
+        return f"{day} {date(2028, month, 1):%B}"
+
+    def format_full_date(self, day: date) -> str:
+        return f"{day:%A} {day.day} {day:%B %Y}"
+
+    def format_moment(self, local: datetime, *, has_seconds: bool = False) -> str:
+        return format_moment(local, has_seconds=has_seconds)
+
+
+ENGLISH_WORDS: ScheduleWords = _EnglishWords()
+
+
+@cache
+def load_english_words() -> Mapping[str, Any]:
+    """Return the English texts by their keys."""
+    path = Path(__file__).parent / "data" / "schedules.toml"
+    return tomllib.loads(path.read_text(encoding="utf-8"))
+
+
+def describe_recurrences(
+    texts: Sequence[str], zone: str, words: ScheduleWords = ENGLISH_WORDS
+) -> str:
     """Describe recurrences: ``every Monday at 08:30``.
 
     Days with the same clock times are joined. `zone` is the time zone for rules whose DTSTART is in
     UTC.
     """
-    recurrences = [_Recurrence(text, zone) for text in texts]
+    recurrences = [_Recurrence(text, zone, words) for text in texts]
     if all(recurrence.is_single_day for recurrence in recurrences):
         clock_times = {time for recurrence in recurrences for time in recurrence.clock_times()}
-        return f"{recurrences[0].describe_date()} at {_join(sorted(clock_times))}"
+        times = words.join_list(sorted(clock_times))
+        return _fill(words, "at", days=recurrences[0].describe_date(), times=times)
     times_by_days: dict[str, set[str]] = {}
     for recurrence in recurrences:
-        times = recurrence.clock_times() if recurrence.has_clock else []
+        times_of_rule = recurrence.clock_times() if recurrence.has_clock else []
         if len(texts) > 1 and not recurrence.has_clock:
-            times = recurrence.minutes_of_hour()
-        times_by_days.setdefault(recurrence.describe_days(), set()).update(times)
-    days_by_times: dict[str, list[str]] = {}
+            times_of_rule = recurrence.minutes_of_hour()
+        times_by_days.setdefault(recurrence.describe_days(), set()).update(times_of_rule)
+    days_by_times: dict[tuple[str, ...], list[str]] = {}
     for days, times_of_days in times_by_days.items():
-        days_by_times.setdefault(_describe_times(sorted(times_of_days)), []).append(days)
-    parts = [f"{' and '.join(days)}{times}" for times, days in days_by_times.items()]
-    return " and ".join(parts) + recurrences[0].describe_end()
+        days_by_times.setdefault(tuple(sorted(times_of_days)), []).append(days)
+    parts = [
+        _add_times(words, words.join_list(days), times) for times, days in days_by_times.items()
+    ]
+    return recurrences[0].add_end(words.join_list(parts))
 
 
 def has_clock_times(texts: Sequence[str]) -> bool:
     """Whether recurrences are due at certain clock times, and not after some minutes or hours."""
-    return _Recurrence(texts[0], "UTC").has_clock
+    return _Recurrence(texts[0], "UTC", ENGLISH_WORDS).has_clock
 
 
 class _Recurrence:
     """One recurrence: its start and the parts of its RRULE."""
 
-    def __init__(self, text: str, zone: str) -> None:
+    def __init__(self, text: str, zone: str, words: ScheduleWords) -> None:
         match = _START.search(text)
         if match is None:
             raise ValueError("a recurrence without DTSTART")
@@ -82,6 +158,7 @@ class _Recurrence:
         _, _, rule = text.partition("RRULE:")
         self._parts: Mapping[str, str] = dict(part.split("=", 1) for part in rule.split(";"))
         self._interval = int(self._parts.get("INTERVAL", "1"))
+        self._words = words
 
     @property
     def has_clock(self) -> bool:
@@ -95,11 +172,11 @@ class _Recurrence:
 
     def describe_date(self) -> str:
         """Describe the day of DTSTART: ``Saturday 21 November 2026``."""
-        return f"{self._start:%A} {self._start.day} {self._start:%B %Y}"
+        return self._words.format_full_date(self._start.date())
 
     def clock_times(self) -> list[str]:
-        hours = _numbers(self._parts.get("BYHOUR")) or [self._start.hour]
-        minutes = _numbers(self._parts.get("BYMINUTE")) or [self._start.minute]
+        hours = self._numbers("BYHOUR") or [self._start.hour]
+        minutes = self._numbers("BYMINUTE") or [self._start.minute]
         return [f"{hour:02d}:{minute:02d}" for hour in hours for minute in minutes]
 
     def minutes_of_hour(self) -> list[str]:
@@ -113,103 +190,140 @@ class _Recurrence:
         if frequency == "MONTHLY":
             return self._describe_months()
         if frequency == "YEARLY":
-            month = _numbers(self._parts.get("BYMONTH")) or [self._start.month]
-            day = _numbers(self._parts.get("BYMONTHDAY")) or [self._start.day]
-            return f"{self._describe_unit()} on {day[0]} {_MONTH_NAMES[month[0] - 1]}"
+            month = self._numbers("BYMONTH") or [self._start.month]
+            day = self._numbers("BYMONTHDAY") or [self._start.day]
+            date_of_year = self._words.format_month_day(month[0], day[0])
+            return _fill(self._words, "year_on", every=self._describe_unit(), date=date_of_year)
         days = self._describe_weeks() if frequency == "WEEKLY" else self._describe_unit()
-        months = _numbers(self._parts.get("BYMONTH"))
-        return f"{days} in {_join_months(months)}" if months else days
+        months = self._numbers("BYMONTH")
+        if not months:
+            return days
+        return _fill(
+            self._words, "in_months", days=days, months=self._join_months("in_months_names", months)
+        )
 
-    def describe_end(self) -> str:
-        """Describe the end of the rule; empty if it has none."""
+    def add_end(self, when: str) -> str:
+        """Add the end of the rule to its description, if it has one."""
         count = self._parts.get("COUNT")
+        if count == "1":
+            return _fill(self._words, "once", when=when)
         if count is not None:
-            return f", {count} times" if count != "1" else ", once"
+            forms: Mapping[str, str] = self._words.templates["count"]
+            form = self._words.choose_plural(forms, int(count))
+            return form.format(when=when, count=count)
         until = self._parts.get("UNTIL")
         if until is None:
-            return ""
+            return when
         end = datetime.strptime(until.rstrip("Z"), "%Y%m%dT%H%M%S").replace(tzinfo=UTC)
         local = end.astimezone(ZoneInfo(self._zone.key))
-        return f" until {local.day} {local:%B %Y}"
+        return _fill(self._words, "until", when=when, day=self._words.format_date(local.date()))
 
     def _describe_unit(self) -> str:
         """Describe the interval: ``every day``, ``every 90 minutes``."""
-        unit = _UNIT_NAMES[self._parts["FREQ"]]
-        return f"every {unit}" if self._interval == 1 else f"every {self._interval} {unit}s"
+        return _describe_interval(self._words, _UNITS[self._parts["FREQ"]], self._interval)
 
     def _describe_weeks(self) -> str:
         """Describe a weekly rule: ``every weekday``, ``every 2 weeks on Monday``."""
         days = self._parts.get("BYDAY", "")
-        if self._interval == 1 and days == _WEEKDAYS:
-            return "every weekday"
-        if self._interval == 1 and days == _WEEKEND:
-            return "every Saturday and Sunday"
-        names = [_DAY_NAMES[day] for day in days.split(",") if day] or [f"{self._start:%A}"]
+        if self._interval == 1 and days == _WORKDAYS:
+            return _fill(self._words, "workdays")
+        names = days.split(",") if days else [_DAYS[self._start.weekday()]]
         if self._interval == 1:
-            return f"every {_join(names)}"
-        return f"every {self._interval} weeks on {_join(names)}"
+            return _fill(self._words, "weekly", days=self._join_days("weekly_days", names))
+        return _fill(
+            self._words,
+            "weeks_on",
+            every=self._describe_unit(),
+            days=self._join_days("weeks_on_days", names),
+        )
 
     def _describe_months(self) -> str:
         """Describe a monthly rule: ``every month on the 1st``."""
-        unit = self._describe_unit()
-        months = _numbers(self._parts.get("BYMONTH"))
+        every = self._describe_unit()
+        months = self._numbers("BYMONTH")
         if months:
-            unit = f"every {_join_months(months)}"
+            every = _fill(
+                self._words, "each_months", months=self._join_months("each_months_names", months)
+            )
+        weekdays = self._parts.get("BYDAY", "").split(",")
         if "BYDAY" in self._parts and "BYMONTHDAY" in self._parts:
-            numbers = _numbers(self._parts["BYMONTHDAY"])
-            names = [_DAY_NAMES[day] for day in self._parts["BYDAY"].split(",")]
-            dates = _join([_ordinal(number) for number in numbers])
-            return f"{unit} on the {dates} if it's a {_join_or(names)}"
+            weekday_names = self._names("month_on_if_weekdays")
+            alternatives = [weekday_names[_DAYS.index(day[-2:])] for day in weekdays]
+            return _fill(
+                self._words,
+                "month_on_if",
+                every=every,
+                days=self._join_month_days(self._numbers("BYMONTHDAY")),
+                weekdays=self._words.join_alternatives(alternatives),
+            )
         if "BYDAY" in self._parts:
-            days = [_describe_nth(day) for day in self._parts["BYDAY"].split(",")]
-            return f"{unit} on the {_join(days)}"
-        numbers = _numbers(self._parts.get("BYMONTHDAY")) or [self._start.day]
+            days = self._words.join_list([self._describe_nth(day) for day in weekdays])
+            return _fill(self._words, "month_on", every=every, days=days)
+        numbers = self._numbers("BYMONTHDAY") or [self._start.day]
         if "BYSETPOS" in self._parts:
-            return f"{unit} on the {_ordinal(max(numbers))} or the last day"
-        return f"{unit} on the {_join([_ordinal(number) for number in numbers])}"
+            day = self._join_month_days([max(numbers)])
+            return _fill(self._words, "month_on_or_last", every=every, day=day)
+        return _fill(self._words, "month_on", every=every, days=self._join_month_days(numbers))
+
+    def _describe_nth(self, day: str) -> str:
+        """Describe a day such as ``2TU``: ``2nd Tuesday``."""
+        row = _NTH.get(int(day[:-2] or "0"), "weekly_days")
+        return self._names(row)[_DAYS.index(day[-2:])]
+
+    def _join_days(self, key: str, days: Iterable[str]) -> str:
+        names = self._names(key)
+        return self._words.join_list([names[_DAYS.index(day)] for day in days])
+
+    def _join_months(self, key: str, numbers: Iterable[int]) -> str:
+        names = self._names(key)
+        return self._words.join_list([names[number - 1] for number in numbers])
+
+    def _join_month_days(self, numbers: Iterable[int]) -> str:
+        names = self._names("month_days")
+        last_day: str = self._words.templates["last_day"]
+        days = [last_day if number == -1 else names[number - 1] for number in numbers]
+        return self._words.join_list(days)
+
+    def _names(self, key: str) -> list[str]:
+        """Return a list of the table of words."""
+        names: str = self._words.templates[key]
+        return [name.strip() for name in names.split(",")]
+
+    def _numbers(self, key: str) -> list[int]:
+        values = self._parts.get(key)
+        return [int(value) for value in values.split(",")] if values else []
 
 
-def _numbers(values: str | None) -> list[int]:
-    return [int(value) for value in values.split(",")] if values else []
+def _describe_interval(words: ScheduleWords, unit: str, count: int) -> str:
+    """Describe an interval: ``every day``, ``every 90 minutes``."""
+    if count == 1:
+        alone: str = words.templates[f"every_{unit}"]
+        return alone
+    forms: Mapping[str, str] = words.templates[f"every_{unit}s"]
+    return words.choose_plural(forms, count).format(count=count)
 
 
-def _describe_nth(day: str) -> str:
-    """Describe a day such as ``2TU``: ``second Tuesday``."""
-    number, name = day[:-2], _DAY_NAMES[day[-2:]]
-    return f"{_ordinal(int(number), is_day=False)} {name}" if number else name
-
-
-def _ordinal(number: int, *, is_day: bool = True) -> str:
-    if number == -1:
-        return "last day" if is_day else "last"
-    suffix = {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
-    return f"{number}{'th' if 10 <= number % 100 <= 20 else suffix}"
-
-
-def _describe_times(times: Sequence[str]) -> str:
-    """Describe clock times: `` at 08:00 and 20:00``, or a regular run of them."""
-    if len(times) <= _MAX_LISTED_TIMES or times[0].startswith(":"):
-        return f" at {_join(times)}" if times else ""
+def _add_times(words: ScheduleWords, days: str, times: Sequence[str]) -> str:
+    """Add clock times: ``every day at 08:00 and 20:00``, or a regular run of them."""
+    if not times:
+        return days
+    key = "at_minute" if times[0].startswith(":") else "at"
+    if len(times) <= _MAX_LISTED_TIMES or key == "at_minute":
+        return _fill(words, key, days=days, times=words.join_list(times))
     minutes = [int(time[:2]) * 60 + int(time[3:]) for time in times]
     steps = {later - earlier for earlier, later in pairwise(minutes)}
     if len(steps) != 1:
-        return f" at {_join([*times[:_MAX_LISTED_TIMES], f'{len(times)} times a day in all'])}"
+        more = _fill(words, "and_more", count=str(len(times)))
+        listed = words.join_list([*times[:_MAX_LISTED_TIMES], more])
+        return _fill(words, key, days=days, times=listed)
     step = steps.pop()
-    unit = "hour" if step % 60 == 0 else "minute"
-    count = step // 60 if step % 60 == 0 else step
-    every = f"every {unit}" if count == 1 else f"every {count} {unit}s"
-    return f", {every} between {times[0]} and {times[-1]}"
+    if step % 60 == 0:
+        every = _describe_interval(words, "hour", step // 60)
+    else:
+        every = _describe_interval(words, "minute", step)
+    return _fill(words, "between", days=days, every=every, first=times[0], last=times[-1])
 
 
-def _join_months(numbers: Sequence[int]) -> str:
-    return _join([_MONTH_NAMES[number - 1] for number in numbers])
-
-
-def _join_or(words: Sequence[str]) -> str:
-    return _join(words).replace(" and ", " or ")
-
-
-def _join(words: Sequence[str]) -> str:
-    if len(words) < 2:
-        return "".join(words)
-    return f"{', '.join(words[:-1])} and {words[-1]}"
+def _fill(words: ScheduleWords, key: str, **values: str) -> str:
+    template: str = words.templates[key]
+    return template.format(**values)

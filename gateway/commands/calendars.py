@@ -27,7 +27,7 @@ def describe_items(texts: Texts, items: Sequence[CalendarItem], zone: ZoneInfo) 
         if item.moment is not None:
             when = texts.format_moment(item.moment, zone)
         else:
-            when = describe_recurrences(item.recurrences, zone.key)
+            when = describe_recurrences(item.recurrences, zone.key, texts.schedule_words)
         lines.append(f"- {when}: {item.text}")
     if len(items) > MAX_LISTED:
         lines.append(texts.MORE_REMINDERS.format(count=len(items) - MAX_LISTED))

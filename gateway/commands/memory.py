@@ -274,7 +274,9 @@ class MemoryCommands:
         """
         texts = context.texts
         if note.target != TOOL_CALL:
-            return await self._services.approve_pending(note, context.scopes, context.epoch)
+            return await self._services.approve_pending(
+                note, context.scopes, context.epoch, context.texts
+            )
         if self._tool_runner is None:
             raise Refused(texts.APPROVE_IN_CHAT)
         operation = note.operations[0]

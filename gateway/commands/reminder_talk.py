@@ -21,8 +21,8 @@ from core.dates.schedule import ParsedSchedule, Schedule
 from core.dates.tokens import Kind
 from core.errors import Refused
 from core.markup.markdown import escape
-from core.scheduling.appointments import Requester
-from core.scheduling.changes import JobChanges
+from core.scheduling.appointments import Appointments, Requester
+from core.scheduling.changes import JobChanges, SkippedTime
 from core.scheduling.dialogue import Dialogue, Move, Situation, Step, decide, decide_edit
 from core.scheduling.phrases import list_phrases
 from core.store.actions import ButtonAction, build_question
@@ -208,15 +208,20 @@ class ReminderTalk:
         requester = requester_of(context)
         if step.move is Move.REMOVE:
             report = await self._appointments.change(
-                "remove", step.job.id, requester.scopes, requester.account, requester.epoch
+                "remove",
+                step.job.id,
+                requester.scopes,
+                requester.account,
+                requester.epoch,
+                texts.schedule_words,
             )
             return self._build(escape(report), (), (), context)
         if step.move is Move.SKIP:
-            report = await self._changes.skip(step.job.id, requester)
+            report = describe_skipped(texts, await self._changes.skip(step.job.id, requester))
             question = self._question_about(step.job, (), context)
             return self._build(escape(report), (), question, context)
         if step.move is Move.DONE:
-            report = await self._changes.finish(step.job.id, requester)
+            report = describe_finished(texts, await self._changes.finish(step.job.id, requester))
             return self._build(escape(report), (), (), context)
         template = texts.ASK_CHANGE if step.move is Move.ASK_CHANGE else texts.STAYS_SET
         text = template.format(job=escape(texts.describe_job(self._appointments, step.job)))
@@ -310,10 +315,11 @@ class ReminderTalk:
         snooze = await self._changes.read_snooze(step.words, context.account)
         if snooze is None:
             return self._build(texts.SNOOZE_USAGE, (), (), context)
-        report = await self._changes.snooze(
+        later = await self._changes.snooze(
             job.id, snooze, requester_of(context), context.idempotency_key
         )
         question = self._question_about(job, (), context)
+        report = describe_snoozed(texts, self._appointments, later, job.id)
         return self._build(escape(report), (), question, context)
 
     async def _list(self, move: Move, context: CommandContext) -> TalkAnswer:
@@ -349,10 +355,10 @@ class ReminderTalk:
     def read_back(self, texts: Texts, job: Job, reading: ReminderReading) -> str:
         """Return a receipt: date, time and zone, the next times, and all assumptions."""
         is_recurring = job.schedule.at is None
-        when = texts.describe_time(self._appointments, job, is_full=not is_recurring)
-        sentences = [texts.REMINDER_SET.format(id=job.id, when=when, text=job.text)]
+        sentences = [texts.describe_set_job(self._appointments, job, is_full=not is_recurring)]
         if is_recurring:
-            times = self._appointments.format_next_moments(job)
+            moments = self._appointments.list_next_moments(job)
+            times = "; ".join(map(texts.schedule_words.format_moment, moments))
             sentences.append(texts.NEXT_TIMES.format(times=times))
         for assumption, key in _ASSUMPTION_TEXTS.items():
             if assumption in reading.assumptions:
@@ -444,6 +450,33 @@ def _list_buttons(texts: Texts, move: Move, jobs: Sequence[Job]) -> tuple[Button
     if move is Move.UNKNOWN:
         return tuple(_remove_button(texts, job) for job in jobs[:5])
     return _change_buttons(texts, jobs[0]) if len(jobs) == 1 else ()
+
+
+def describe_finished(texts: Texts, job: Job) -> str:
+    """Say that a reminder is done, and when it comes again."""
+    if job.ended_at is not None:
+        return texts.JOB_FINISHED.format(text=job.text)
+    if job.next_at is None:
+        return texts.JOB_FINISHED_LAST
+    moment = texts.describe_moment(job.next_at, job.schedule.zone)
+    return texts.JOB_FINISHED_NEXT.format(moment=moment)
+
+
+def describe_skipped(texts: Texts, time: SkippedTime) -> str:
+    """Say which time of a recurring reminder is left out, and when it comes next."""
+    zone = time.job.schedule.zone
+    return texts.JOB_SKIPPED.format(
+        skipped=texts.describe_moment(time.skipped, zone),
+        following=texts.describe_moment(time.following, zone),
+    )
+
+
+def describe_snoozed(texts: Texts, appointments: Appointments, job: Job, snoozed_id: int) -> str:
+    """Say when a snoozed reminder comes again. A recurring one has an additional reminder."""
+    if job.id != snoozed_id or job.next_at is None:
+        return texts.describe_set_job(appointments, job)
+    moment = texts.describe_moment(job.next_at, job.schedule.zone)
+    return texts.JOB_SNOOZED.format(moment=moment, text=job.text)
 
 
 def _change_buttons(texts: Texts, job: Job) -> tuple[Button, ...]:

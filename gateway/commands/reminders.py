@@ -15,7 +15,13 @@ from core.store.actions import build_question
 from core.types import LOCAL_SCOPE, Answer, Command, ToolContext
 from gateway.commands.privacy import is_owner_alone
 from gateway.commands.registry import CommandContext, load_specs, parse_number
-from gateway.commands.reminder_talk import ReminderTalk, requester_of
+from gateway.commands.reminder_talk import (
+    ReminderTalk,
+    describe_finished,
+    describe_skipped,
+    describe_snoozed,
+    requester_of,
+)
 from gateway.commands.time_settings import hint_at_events, hint_at_zone
 from gateway.services import Services
 from gateway.texts.catalog import Texts
@@ -103,9 +109,9 @@ class ReminderCommands:
             text = texts.URGENT_ON if is_urgent else texts.URGENT_OFF
             return Answer(text=text.format(id=number))
         if action == "done":
-            report = await self._changes.finish(number, requester)
+            report = describe_finished(texts, await self._changes.finish(number, requester))
         elif action == "skip":
-            report = await self._changes.skip(number, requester)
+            report = describe_skipped(texts, await self._changes.skip(number, requester))
         else:
             report = await self._change_state(texts, cast(Action, action), number, requester)
         return Answer(text=escape(report))
@@ -114,14 +120,13 @@ class ReminderCommands:
         self, texts: Texts, action: Action, number: int, requester: Requester
     ) -> str:
         """Pause, resume, run, remove or restore a job, and say what was done."""
-        appointments = self._appointments
-        job = await appointments.find_changeable(
-            number, requester, include_ended=action == "restore"
+        return await self._appointments.change(
+            action,
+            number,
+            requester.scopes,
+            requester.account,
+            words=texts.schedule_words,
         )
-        await appointments.change(action, number, requester.scopes, requester.account)
-        if action != "remove":
-            job = await appointments.find_changeable(number, requester)
-        return f"{texts.table('JOB_DONE')[action]}: {texts.describe_job(appointments, job)}"
 
     async def _limit(
         self, texts: Texts, action: str, number: int, words: str, requester: Requester
@@ -193,20 +198,20 @@ class ReminderCommands:
             until = await self._changes.read_snooze(arguments, context.account)
         if number is None or until is None:
             raise Refused(texts.SNOOZE_USAGE)
-        report = await self._changes.snooze(
+        job = await self._changes.snooze(
             number, until, requester_of(context), context.idempotency_key
         )
-        return Answer(text=escape(report))
+        return Answer(text=escape(describe_snoozed(texts, self._appointments, job, number)))
 
     async def _list(self, context: CommandContext) -> Answer:
         """List the jobs that are visible here. A job for another chat shows that chat."""
         texts = context.texts
         lines = []
         for job in await self._appointments.jobs.list_visible(context.scopes):
-            line = f"- {escape(texts.describe_job(self._appointments, job))}"
+            line = texts.describe_job(self._appointments, job)
             if job.target != context.inbound.address:
-                line += f" (to {job.target.key})"
-            lines.append(line)
+                line = texts.JOB_ELSEWHERE.format(job=line, chat=job.target.key)
+            lines.append(f"- {escape(line)}")
         return Answer(text="\n".join(lines) or texts.NO_REMINDERS)
 
     async def _add(self, line: str, context: CommandContext, *, is_prompt: bool) -> Answer:
@@ -241,9 +246,9 @@ class ReminderCommands:
         )
         receipt = texts.describe_set_job(self._appointments, job)
         if context.is_shell:
-            place = f"on {target.platform.capitalize()}"
+            place = texts.PLACE_CHAT.format(platform=target.platform.capitalize())
             if scope == LOCAL_SCOPE:
-                place = "in the terminal"
+                place = texts.PLACE_TERMINAL
             receipt = f"{receipt.removesuffix('.')} ({place})"
         hint = ""
         if not context.is_shell:

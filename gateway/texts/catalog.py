@@ -20,12 +20,12 @@ from core.guard.guard import inspect_name
 from core.markup.markdown import escape
 from core.store.mailbox import DeadItem, OutboxCounts
 from core.store.notes import Operation
-from core.text.normalize import shorten
 from core.types import Account
 
 if TYPE_CHECKING:
     from core.dates.schedule import ParsedSchedule
     from core.scheduling.appointments import Appointments
+    from core.scheduling.recurrence_words import ScheduleWords
     from core.store.jobs import Job
 
 # The languages by their own names, and the locales whose dates and numbers they use.
@@ -42,14 +42,13 @@ LANGUAGES: Mapping[str, str] = {
     "ko": "한국어",
 }
 _LOCALES: Mapping[str, str] = {"en": "en_GB", "pt-BR": "pt_BR", "zh": "zh_Hans"}
-_ENGLISH = "en"
-_PREVIEW_CHARS = 160
+ENGLISH_CODE = "en"
 
 
 class Texts:
     """The texts of one language. A text is an attribute: ``texts.NOTE_KEPT``."""
 
-    def __init__(self, language: str = _ENGLISH) -> None:
+    def __init__(self, language: str = ENGLISH_CODE) -> None:
         self.language = language
 
     def __getattr__(self, name: str) -> str:
@@ -91,10 +90,12 @@ class Texts:
         return template.format(**{name: self._word_value(value) for name, value in values.items()})
 
     def _word_value(self, value: object) -> object:
-        """Return a value of an error for a sentence in this language: an error or a number."""
+        """Return a value of an error for a sentence in this language."""
         if isinstance(value, MnemeError):
             return self.word(value)
-        if isinstance(value, int) and self.language != _ENGLISH:
+        if isinstance(value, datetime):
+            return self.schedule_words.format_moment(value)
+        if isinstance(value, int) and self.language != ENGLISH_CODE:
             return _Number(value, self)
         return value
 
@@ -102,7 +103,7 @@ class Texts:
 
     def format_number(self, number: float) -> str:
         """Format a number with separators: ``2,000``, in German ``2.000``."""
-        if self.language == _ENGLISH:
+        if self.language == ENGLISH_CODE:
             return f"{number:,}"
         from babel.numbers import format_decimal
 
@@ -119,7 +120,7 @@ class Texts:
         return forms.get(self._plural_category(number), forms["other"])
 
     def _plural_category(self, number: int) -> str:
-        if self.language == _ENGLISH:
+        if self.language == ENGLISH_CODE:
             return "one" if number == 1 else "other"
         from babel import Locale
 
@@ -131,7 +132,7 @@ class Texts:
         """Join parts to a list for a sentence: ``a, b and c``."""
         if len(parts) < 2:
             return "".join(parts)
-        if self.language == _ENGLISH:
+        if self.language == ENGLISH_CODE:
             return f"{', '.join(parts[:-1])} and {parts[-1]}"
         from babel.lists import format_list
 
@@ -141,7 +142,7 @@ class Texts:
         """Join alternatives for a question: ``a, b or c``."""
         if len(parts) < 2:
             return "".join(parts)
-        if self.language == _ENGLISH:
+        if self.language == ENGLISH_CODE:
             return f"{', '.join(parts[:-1])} or {parts[-1]}"
         from babel.lists import format_list
 
@@ -152,7 +153,7 @@ class Texts:
     def format_day(self, at: datetime, zone: tzinfo) -> str:
         """Format a day: ``3 March 2026``."""
         local = at.astimezone(zone)
-        if self.language == _ENGLISH:
+        if self.language == ENGLISH_CODE:
             return f"{local.day} {local:%B %Y}"
         from babel.dates import format_date
 
@@ -160,7 +161,7 @@ class Texts:
 
     def format_weekday(self, local: datetime) -> str:
         """Format a day with its weekday, without the year: ``Tuesday 3 March``."""
-        if self.language == _ENGLISH:
+        if self.language == ENGLISH_CODE:
             return f"{local:%A} {local.day} {local:%B}"
         from babel.dates import format_date, format_skeleton
 
@@ -170,7 +171,7 @@ class Texts:
     def format_moment(self, at: datetime, zone: tzinfo) -> str:
         """Format a time with its day: ``3 May 2026, 10:30``."""
         local = at.astimezone(zone)
-        if self.language == _ENGLISH:
+        if self.language == ENGLISH_CODE:
             return f"{local.day} {local:%b %Y, %H:%M}"
         from babel.dates import format_skeleton
 
@@ -179,48 +180,34 @@ class Texts:
 
     # --- Reminders ---
 
+    @property
+    def schedule_words(self) -> ScheduleWords:
+        """The words of this language for the times of reminders."""
+        # Imported here because few messages are about reminders.
+        from gateway.texts.schedules import load_words
+
+        return load_words(self.language)
+
     def describe_time(
         self, appointments: Appointments, planned: Job | ParsedSchedule, *, is_full: bool = True
     ) -> str:
-        """Describe when a job is due, as `Appointments.describe_time` does.
-
-        Only a single time is worded in the language. A recurrence is described in English.
-        """
-        schedule = planned.schedule
-        if self.language == _ENGLISH or schedule.at is None:
-            return appointments.describe_time(planned, is_full=is_full)
-        from babel.dates import format_date
-
-        local = schedule.at.astimezone(ZoneInfo(schedule.zone))
-        day = format_date(local.date(), "full", locale=self.locale)
-        text = f"{day}, {local:%H:%M}"
-        return f"{text} ({schedule.zone})" if is_full else text
+        """Describe when a job is due: ``every Monday at 08:30 (Europe/Lisbon)``."""
+        return appointments.describe_time(planned, self.schedule_words, is_full=is_full)
 
     def describe_job(self, appointments: Appointments, job: Job) -> str:
         """Describe a job in one line: ``7: every Monday at 08:30 (Europe/Lisbon): stand-up``."""
-        states = self.table("JOB_STATES")
-        state = ""
-        if job.paused_at:
-            reason = f": {job.pause_reason}" if job.pause_reason else ""
-            state = f" [{states['paused']}{reason}]"
-        elif job.ended_at:
-            state = f" [{states['ended']}]"
-        kind = ""
-        if job.is_prompt:
-            kind = states["watches"] if job.is_watch else states["asks"]
-        return self.JOB_LINE.format(
-            id=job.id,
-            time=self.describe_time(appointments, job, is_full=False),
-            state=state,
-            kind=kind,
-            text=shorten(job.text, _PREVIEW_CHARS),
-        )
+        return appointments.describe_job(job, self.schedule_words)
 
-    def describe_set_job(self, appointments: Appointments, job: Job) -> str:
+    def describe_set_job(
+        self, appointments: Appointments, job: Job, *, is_full: bool = True
+    ) -> str:
         """Describe a job after it was set or changed, with its time, zone and text."""
-        template = self.SCHEDULED_QUESTION_SET if job.is_prompt else self.REMINDER_SET
-        when = self.describe_time(appointments, job)
-        return template.format(id=job.id, when=when, text=job.text)
+        return appointments.describe_receipt(job, self.schedule_words, is_full=is_full)
+
+    def describe_moment(self, at: datetime, zone: str, *, has_zone: bool = True) -> str:
+        """Describe a moment with its weekday: ``Monday 3 May 2026 at 10:30 (Europe/Lisbon)``."""
+        text = self.schedule_words.format_moment(at.astimezone(ZoneInfo(zone)))
+        return f"{text} ({zone})" if has_zone else text
 
     # --- Sentences of several parts ---
 
@@ -341,10 +328,10 @@ class _Number(int):
 def load_catalog(language: str) -> Mapping[str, Any]:
     """Return the texts of a language by their keys. English fills the gaps."""
     path = files("gateway.texts").joinpath(f"{language}.toml")
-    if language == _ENGLISH:
+    if language == ENGLISH_CODE:
         # The log and the model read the English sentences of errors, so they stand in core.
         return {**tomllib.loads(path.read_text("utf-8")), "errors": load_sentences()}
-    english = load_catalog(_ENGLISH)
+    english = load_catalog(ENGLISH_CODE)
     if not path.is_file():
         return english
     return _fill_gaps(tomllib.loads(path.read_text("utf-8")), english)
@@ -371,7 +358,7 @@ def load_offline_texts(code: str) -> Mapping[str, str]:
 @lru_cache(maxsize=64)
 def load_texts(code: str) -> Texts:
     """Return the texts of a language, such as ``de`` or ``de-AT``. An unknown one gets English."""
-    return Texts(match_language(code) or _ENGLISH)
+    return Texts(match_language(code) or ENGLISH_CODE)
 
 
 def word_sentence(language: str, sentence: Sentence) -> str:
@@ -381,7 +368,7 @@ def word_sentence(language: str, sentence: Sentence) -> str:
 
 def find_alias(word: str, language: str) -> str | None:
     """Return the command that has this name in a language, first in the person's own, or None."""
-    for code in (match_language(language) or _ENGLISH, *list_languages()):
+    for code in (match_language(language) or ENGLISH_CODE, *list_languages()):
         for command, words in load_texts(code).table("aliases").items():
             if word in words.split():
                 return command
@@ -404,4 +391,4 @@ def match_language(code: str) -> str | None:
     return None
 
 
-ENGLISH = load_texts(_ENGLISH)
+ENGLISH = load_texts(ENGLISH_CODE)

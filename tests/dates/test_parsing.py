@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from core.dates.parsing import parse_schedule
 from core.dates.recurrence import next_recurrences
 from core.dates.rules import format_rules
-from core.dates.schedule import Schedule, describe, next_due, to_parseable_text
+from core.dates.schedule import Schedule, next_due, to_parseable_text
 from core.errors import ConfigError, Refused
 
 pytestmark = pytest.mark.slow
@@ -255,7 +255,6 @@ def test_the_zone_of_the_person_counts() -> None:
     assert reading.schedule == Schedule(
         zone="Asia/Kolkata", at=datetime(2026, 11, 21, 3, 30, tzinfo=UTC)
     )
-    assert describe(reading.schedule, "Asia/Kolkata", NOW) == "Saturday 21 November 2026 at 09:00"
     # In Auckland the twenty-first has begun already.
     assert parse_schedule("tomorrow at 9 call", NOW, "Pacific/Auckland").schedule.at == datetime(
         2026, 11, 21, 20, tzinfo=UTC

@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 from babel import Locale
 
+from core.scheduling.recurrence_words import describe_recurrences, load_english_words
 from gateway.texts.catalog import (
     ENGLISH,
     LANGUAGES,
@@ -53,8 +54,12 @@ def load_file(language: str) -> Mapping[str, Any]:
 
 
 def load_english() -> Mapping[str, Any]:
-    """Return all English texts, also those of core: errors, and answers without a model."""
-    return {**load_catalog("en"), "offline": load_offline_texts("en")}
+    """Return all English texts, also those of core: errors, reminders, answers without a model."""
+    return {
+        **load_catalog("en"),
+        "offline": load_offline_texts("en"),
+        "schedules": load_english_words(),
+    }
 
 
 def is_plural(value: object) -> bool:
@@ -158,6 +163,69 @@ def test_another_language_formats_in_its_own_way() -> None:
     assert german.join_list(["a", "b", "c"]) == "a, b und c"
     assert german.format_number(2000) == "2.000"
     assert ENGLISH.format_number(2000) == "2,000"
+
+
+RULES = {
+    "weekday": "FREQ=WEEKLY;BYDAY=MO",
+    "weekdays": "FREQ=WEEKLY;BYDAY=MO,TU,WE,TH,FR",
+    "weekend in months": "FREQ=WEEKLY;BYDAY=SA,SU;BYMONTH=6,7",
+    "every other week": "FREQ=WEEKLY;INTERVAL=2;BYDAY=TU",
+    "days of a month": "FREQ=MONTHLY;BYMONTHDAY=1,15",
+    "last day": "FREQ=MONTHLY;BYMONTHDAY=-1",
+    "third Thursday": "FREQ=MONTHLY;BYDAY=3TH;COUNT=5",
+    "last Sunday": "FREQ=MONTHLY;BYDAY=-1SU",
+    "Friday the 13th": "FREQ=MONTHLY;BYMONTHDAY=13;BYDAY=FR",
+    "short months": "FREQ=MONTHLY;BYMONTHDAY=28,29,30,31;BYSETPOS=-1",
+    "two months": "FREQ=MONTHLY;BYMONTH=1,7;BYMONTHDAY=1",
+    "year": "FREQ=YEARLY;BYMONTH=5;BYMONTHDAY=3",
+    "minutes": "FREQ=MINUTELY;INTERVAL=90",
+    "hours": "FREQ=DAILY;BYHOUR=8,9,10,11,12,13,14,15;BYMINUTE=0",
+    "several times": "FREQ=DAILY;BYHOUR=8,9,10,11,12,13,15;BYMINUTE=0;UNTIL=20261231T000000Z",
+    "one day": "FREQ=DAILY;COUNT=1",
+}
+
+
+@pytest.mark.parametrize("language", TRANSLATIONS)
+@pytest.mark.parametrize("name", RULES)
+def test_recurrence_is_worded_without_an_english_word(language: str, name: str) -> None:
+    rule = f"DTSTART;TZID=Europe/Lisbon:20261123T083000\nRRULE:{RULES[name]}"
+    words = load_texts(language).schedule_words
+    text = describe_recurrences((rule,), "Europe/Lisbon", words)
+    assert text
+    assert "{" not in text
+    english = {
+        "every",
+        "and",
+        "the",
+        "between",
+        "until",
+        "times",
+        "last",
+        "monday",
+        "friday",
+        "may",
+    }
+    assert not english & set(re.findall(r"[^\W\d_]+", text.lower())), text
+
+
+@pytest.mark.parametrize(
+    ("language", "text"),
+    [
+        ("de", "jeden Montag um 08:30"),
+        ("es", "cada lunes a las 08:30"),
+        ("fr", "chaque lundi à 08:30"),
+        ("pt-BR", "toda segunda-feira às 08:30"),
+        ("ru", "по понедельникам в 08:30"),
+        ("tr", "her pazartesi saat 08:30"),
+        ("zh", "每周一 08:30"),
+        ("ja", "毎週月曜日 08:30"),
+        ("ko", "매주 월요일 08:30"),
+    ],
+)
+def test_weekly_reminder_is_worded_in_each_language(language: str, text: str) -> None:
+    rule = "DTSTART;TZID=Europe/Lisbon:20261123T083000\nRRULE:FREQ=WEEKLY;BYDAY=MO"
+    words = load_texts(language).schedule_words
+    assert describe_recurrences((rule,), "Europe/Lisbon", words) == text
 
 
 def test_an_unknown_code_gets_english_and_a_region_its_language() -> None:
