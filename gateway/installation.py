@@ -52,6 +52,7 @@ DATA_FILES: Mapping[str, Sequence[str]] = {
         "data/dialogue.toml",
         "data/prompts.toml",
         "data/refusals.toml",
+        "data/schedules.toml",
         "data/shifts.toml",
     ),
     "core/search": ("data/filters.toml", "data/prompts.toml"),

@@ -319,7 +319,10 @@ class Appointments:
         self.on_change()
         if action != "remove":
             job = await self.find_changeable(job.id, requester)
-        return f"{words.templates[f'done_{action}']}: {self.describe_job(job, words)}"
+        template: str = words.templates["done"]
+        return template.format(
+            change=words.templates[f"done_{action}"], job=self.describe_job(job, words)
+        )
 
     def describe_time(
         self,

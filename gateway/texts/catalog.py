@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping, Sequence
-from datetime import datetime, timedelta, tzinfo
+from datetime import date, datetime, timedelta, tzinfo
 from functools import cache, lru_cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
@@ -184,9 +184,11 @@ class Texts:
     def schedule_words(self) -> ScheduleWords:
         """The words of this language for the times of reminders."""
         # Imported here because few messages are about reminders.
-        from gateway.texts.schedules import load_words
+        from core.scheduling.recurrence_words import ENGLISH_WORDS, load_english_words
 
-        return load_words(self.language)
+        if self.language == ENGLISH_CODE:
+            return ENGLISH_WORDS
+        return _BabelWords(self, load_english_words())
 
     def describe_time(
         self, appointments: Appointments, planned: Job | ParsedSchedule, *, is_full: bool = True
@@ -322,6 +324,52 @@ class _Number(int):
         if spec == ",":
             return self._texts.format_number(int(self))
         return format(int(self), spec)
+
+
+class _BabelWords:
+    """The words of a language other than English. Babel formats its dates, plurals and lists."""
+
+    def __init__(self, texts: Texts, english: Mapping[str, Any]) -> None:
+        self._texts = texts
+        self._templates = {**english, **load_catalog(texts.language).get("schedules", {})}
+
+    @property
+    def templates(self) -> Mapping[str, Any]:
+        return self._templates
+
+    def choose_plural(self, forms: Mapping[str, str], number: int) -> str:
+        return self._texts.choose_plural(forms, number)
+
+    def join_list(self, parts: Sequence[str]) -> str:
+        return self._texts.join_list(parts)
+
+    def join_alternatives(self, parts: Sequence[str]) -> str:
+        return self._texts.join_alternatives(parts)
+
+    def format_date(self, day: date) -> str:
+        from babel.dates import format_date
+
+        return format_date(day, "long", locale=self._texts.locale)
+
+    def format_month_day(self, month: int, day: int) -> str:
+        from babel.dates import format_skeleton
+
+        # A leap year has every day.
+        return format_skeleton("MMMMd", datetime(2028, month, day), locale=self._texts.locale)  # noqa: DTZ001
+
+    def format_full_date(self, day: date) -> str:
+        from babel.dates import format_date
+
+        return format_date(day, "full", locale=self._texts.locale)
+
+    def format_moment(self, local: datetime, *, has_seconds: bool = False) -> str:
+        clock = f"{local:%H:%M}"
+        if has_seconds and local.second:
+            clock = f"{local:%H:%M:%S}"
+        text: str = self._templates["moment"].format(
+            day=self.format_full_date(local.date()), clock=clock
+        )
+        return text
 
 
 @cache

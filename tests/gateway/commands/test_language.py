@@ -111,12 +111,12 @@ async def test_a_reminder_and_its_changes_are_described_in_the_language_of_the_p
         stored = (
             await harness.say("/remind 2031-05-05 09:00 appeler Ana", "7", language="fr")
         ).text
-        assert "Le rappel 1 est programmé pour lundi 5 mai 2031, 09:00" in stored
+        assert "Le rappel 1 est programmé pour lundi 5 mai 2031 à 09:00" in stored
         paused = (await harness.say("/cron pause 1", "7")).text
-        assert paused.startswith("Mis en pause: 1")
+        assert paused.startswith("Mis en pause\N{NO-BREAK SPACE}: 1")
         assert "en pause" in (await harness.say("/cron", "7")).text
         removed = (await harness.say("/cron remove 1", "7")).text
-        assert removed.startswith("Retiré: 1")
+        assert removed.startswith("Retiré\N{NO-BREAK SPACE}: 1")
         assert "lundi 5 mai 2031" in removed
 
 
