@@ -32,6 +32,7 @@ from core.privacy.forgetting import Forgetting
 from core.privacy.home_files import HomeFiles
 from core.review.pending import Review
 from core.scheduling.appointments import Appointments
+from core.search.citations import add_search_results
 from core.search.recall import Recall
 from core.skills.library import Skills
 from core.store.actions import Actions
@@ -434,9 +435,12 @@ def connect_model_server(settings: Settings, clock: Clock, name: str) -> ModelCl
         from core.models.claude import Claude
 
         names = ServerNames(key=server.key, address=address)
-        return Claude(
+        client = Claude(
             key, url, clock, options.tries, options.patience_s, word=word_sentence, names=names
         )
+        if client.is_official:
+            client.add_search_results = add_search_results
+        return client
     from core.models.chat_completions import ChatCompletions
 
     names = ServerNames(key=server.key, address=address, api="Chat Completions API")

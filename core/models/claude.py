@@ -52,6 +52,9 @@ class Claude:
     sleep: InitVar[Callable[[float], Awaitable[None]]] = asyncio.sleep
     word: InitVar[WordSentence] = word_in_english
     names: ServerNames = field(default_factory=ServerNames)
+    # Replaces texts in the messages of a request by ``search_result`` blocks, which the model can
+    # cite. None if the server doesn't know such blocks. See `core.search.citations`.
+    add_search_results: Callable[[Sequence[Json]], Sequence[Json]] | None = None
 
     def __post_init__(
         self,
@@ -65,7 +68,7 @@ class Claude:
     ) -> None:
         # The paths of requests have the version, and people often copy URLs that end with "/v1".
         self.url = (base_url or OFFICIAL_URL).rstrip("/").removesuffix("/v1")
-        self._is_official = urlsplit(self.url).hostname == "api.anthropic.com"
+        self.is_official = urlsplit(self.url).hostname == "api.anthropic.com"
         self._accepts_cache_marks = True
         # The signatures of thinking that the server refused, oldest first.
         self._refused_signatures: dict[str, None] = {}
@@ -117,6 +120,8 @@ class Claude:
         Raises ModelFailure.
         """
         request = keep_thinking_of(request, self.url, self._refused_signatures)
+        if self.add_search_results is not None:
+            request = replace(request, messages=tuple(self.add_search_results(request.messages)))
         if not self._accepts_cache_marks:
             request = strip_cache_marks(request)
         try:
@@ -130,7 +135,7 @@ class Claude:
                     raise
                 return await self._stream(unthinking_request, on_piece, silence_s)
             plain_request = strip_cache_marks(request)
-            if self._is_official or plain_request == request:
+            if self.is_official or plain_request == request:
                 raise
         return await self._try_without_cache_marks(plain_request, on_piece, silence_s)
 
@@ -249,9 +254,7 @@ class StreamedAnswer:
         """Apply an event to the answer, and return the piece of text that it adds."""
         match event["type"]:
             case "message_start":
-                self._message = dict(event["message"])
-                self.blocks = [dict(block) for block in self._message.get("content") or ()]
-                self._usage = dict(self._message.get("usage") or {})
+                self._begin(event["message"])
             case "content_block_start":
                 block = dict(event["content_block"])
                 self.blocks.append(block)
@@ -259,6 +262,8 @@ class StreamedAnswer:
                     return self._place_text(len(self.blocks) - 1, block.get("text") or "")
             case "content_block_delta":
                 return self._apply_delta(event["index"], event["delta"])
+            case "content_block_stop":
+                return self._end_block(event["index"])
             case "message_delta":
                 stop_reason = event["delta"].get("stop_reason")
                 self._message["stop_reason"] = stop_reason or self._message.get("stop_reason")
@@ -269,14 +274,35 @@ class StreamedAnswer:
                 self._has_stopped = True
         return ""
 
+    def _begin(self, message: Json) -> None:
+        """Take over what is known at the beginning of an answer."""
+        self._message = dict(message)
+        self.blocks = [dict(block) for block in message.get("content") or ()]
+        self._usage = dict(message.get("usage") or {})
+
     def _apply_delta(self, index: int, delta: Json) -> str:
         """Extend a field of a block, and return the piece of text that the delta adds."""
         block = self.blocks[index]
+        if delta["type"] == "citations_delta":
+            block["citations"] = [*(block.get("citations") or ()), delta["citation"]]
         field = _DELTA_FIELDS.get(delta["type"])
         if field is None:
             return ""
         block[field] = (block.get(field) or "") + delta[field]
         return self._place_text(index, delta[field]) if field == "text" else ""
+
+    def _end_block(self, index: int) -> str:
+        """Write marks of the cited search results behind a text, and return the marks."""
+        block = self.blocks[index]
+        sources = [
+            citation["source"]
+            for citation in block.get("citations") or ()
+            if citation["type"] == "search_result_location"
+        ]
+        marks = "".join(f" [{source}]" for source in dict.fromkeys(sources))
+        if marks:
+            block["text"] += marks
+        return self._place_text(index, marks)
 
     def _place_text(self, index: int, text: str) -> str:
         """Return the text, after a paragraph break if other blocks precede it."""

@@ -5,11 +5,20 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from config.model_options import DEFAULT_SERVER
+from config.settings import Settings
+from core.models.claude import Claude
+from core.search.citations import add_search_results
 from core.types import Completion, Request
+from gateway.services import connect_model_server
+from tests.fixtures.clock import SteadyClock
 from tests.fixtures.gateway_harness import GatewayHarness, KeptReply, open_gateway
+from tests.fixtures.messages_api import MessagesApi
+from tests.fixtures.model_reply import ModelReply
 from tests.fixtures.scripted_model import ScriptedModel, calls, says
 
 pytestmark = pytest.mark.slow
@@ -71,3 +80,70 @@ async def test_growing_answer_never_shows_a_mark(home: Path) -> None:
         reply = await tell_and_ask(harness, model)
     assert any("It is blue" in text for text in reply.frames)
     assert not any("[mes" in text for text in reply.frames)
+
+
+def answer_with_citations(body: dict[str, Any]) -> ModelReply:
+    """Search first. Then answer with a citation, as the Messages API sends it."""
+    (block,) = [block for block in body["messages"][-1]["content"] if block["type"] != "text"] or (
+        None,
+    )
+    if block is None:
+        return ModelReply.call(("session_search", {"query": "tent"}))
+    results = [part for part in block["content"] if part["type"] == "search_result"]
+    citation = {
+        "type": "search_result_location",
+        "cited_text": results[0]["content"][0]["text"],
+        "source": results[0]["source"],
+        "title": results[0]["title"],
+        "search_result_index": 0,
+        "start_block_index": 0,
+        "end_block_index": 1,
+    }
+    return ModelReply(
+        blocks=(
+            {"type": "text", "text": "It is blue", "citations": [citation]},
+            {"type": "text", "text": ", and new."},
+        )
+    )
+
+
+async def test_citations_of_the_messages_api_are_numbered_and_the_server_accepts_the_history(
+    home: Path,
+) -> None:
+    replies: list[Any] = ["Noted.", answer_with_citations, answer_with_citations, "Yes."]
+
+    def reply(body: dict[str, Any]) -> Any:
+        step = replies.pop(0)
+        return step(body) if callable(step) else step
+
+    async with MessagesApi(reply, key="sk-ant-test") as api:
+        claude = Claude(
+            api_key="sk-ant-test",
+            base_url=api.url,
+            clock=SteadyClock(),
+            add_search_results=add_search_results,
+        )
+        async with open_gateway(home, claude) as harness:
+            await harness.say("The tent we bought is blue.")
+            await harness.say("/new")
+            answer = (await harness.say("Which colour is the tent?")).text
+            later = (await harness.say("Are you sure?")).text
+        await claude.close()
+    assert answer.startswith("It is blue [1], and new.\n\nSources: 1. ")
+    assert later == "Yes."
+    assert api.refusals == []
+
+
+@pytest.mark.parametrize(
+    ("variables", "cites"), [({}, True), ({"ANTHROPIC_BASE_URL": "http://127.0.0.1:9"}, False)]
+)
+async def test_only_the_official_server_gets_blocks_that_its_models_cite(
+    home: Path, variables: dict[str, str], cites: bool
+) -> None:
+    settings = Settings.load(
+        {"MNEME_HOME": str(home), "ANTHROPIC_API_KEY": "sk-ant-test", **variables}
+    )
+    client = connect_model_server(settings, SteadyClock(), DEFAULT_SERVER)
+    await client.close()
+    assert isinstance(client, Claude)
+    assert (client.add_search_results is not None) is cites

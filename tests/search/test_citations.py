@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 import pytest
 
 from core.guard.origin_and_fence import hide_citations
-from core.search.citations import MAX_CITED, number_citations
-from core.types import Message
+from core.search.citations import MAX_CITED, add_search_results, number_citations
+from core.types import Json, Message
 
 AT = datetime(2026, 5, 3, 9, 0, tzinfo=UTC)
 
@@ -72,3 +72,34 @@ def test_other_brackets_stay(code: str) -> None:
 def test_unfinished_mark_at_the_end_of_a_growing_answer_is_hidden(length: int) -> None:
     shown = hide_citations("Blue" + " [message 412]"[:length], is_finished=False)
     assert shown.rstrip() == "Blue"
+
+
+def history(result: Message) -> list[Json]:
+    """The messages of a request: a question, a search and its result."""
+    call = {"type": "tool_use", "id": "toolu_1", "name": "session_search", "input": {}}
+    block = {"type": "tool_result", "tool_use_id": "toolu_1", "content": result.text}
+    return [
+        {"role": "user", "content": [{"type": "text", "text": "Which tent?"}]},
+        {"role": "assistant", "content": [call]},
+        {"role": "user", "content": [block]},
+    ]
+
+
+def test_result_of_a_search_becomes_blocks_that_a_model_can_cite() -> None:
+    messages = history(search_result(412))
+    ((converted,),) = [message["content"] for message in add_search_results(messages)[2:]]
+    metadata, block = converted["content"]
+    assert "tent" not in metadata["text"]
+    assert '"message_id": 412' in metadata["text"]
+    assert block["source"] == "message 412"
+    assert block["content"] == [{"type": "text", "text": "the >>>tent<<< number 412"}]
+    assert block["citations"] == {"enabled": True}
+    assert add_search_results(messages) == add_search_results(messages)
+
+
+def test_result_without_messages_and_results_of_other_tools_stay() -> None:
+    empty = history(search_result())
+    other = history(search_result(412))
+    other[1]["content"][0]["name"] = "web_search"
+    assert add_search_results(empty) == empty
+    assert add_search_results(other) == other
