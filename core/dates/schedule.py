@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import calendar
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from itertools import islice
@@ -97,16 +97,17 @@ def add_months(day: date, months: int) -> date:
     return date(year, month + 1, min(day.day, calendar.monthrange(year, month + 1)[1]))
 
 
-def nth_weekday(first: date, nth: int, weekday: int) -> date | None:
-    """Return the `nth` (-1 for the last) weekday of the month that begins on `first`.
+def nth_weekday(first: date, nth: int, weekdays: Collection[int]) -> date | None:
+    """Return the `nth` (-1 for the last) day of a month that is one of the weekdays.
 
-    Returns None if the month doesn't have so many of these weekdays.
+    The month begins on `first`. With several weekdays, such as Monday to Friday, the result is the
+    `nth` working day. Returns None if the month doesn't have so many of these days.
     """
-    if nth < 0:
-        last = add_months(first, 1) - timedelta(days=1)
-        return last - timedelta(days=(last.weekday() - weekday) % 7)
-    day = first + timedelta(days=(weekday - first.weekday()) % 7 + 7 * (nth - 1))
-    return day if day.month == first.month else None
+    length = calendar.monthrange(first.year, first.month)[1]
+    days = [first + timedelta(days=index) for index in range(length)]
+    matches = [day for day in days if day.weekday() in weekdays]
+    index = nth - 1 if nth > 0 else len(matches) + nth
+    return matches[index] if 0 <= index < len(matches) else None
 
 
 def date_if_valid(year: int, month: int, day: int) -> date | None:

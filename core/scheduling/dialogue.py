@@ -7,7 +7,6 @@ words the answer. A message that is neither a request nor an answer ends the dia
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -46,8 +45,6 @@ RECENTLY = timedelta(hours=12)
 MAX_SHIFT_S = 5 * 3600
 # So many other words may be in a message that moves the dialogue's reminder by a length.
 MAX_OTHER_WORDS = 2
-# How similar two words must be so that one corrects the other, such as "Ana" and "Anna".
-_MIN_SIMILARITY = 0.7
 # An answer that is a bare hour, perhaps after words such as "no" and "make it".
 _BARE_HOUR_AT_END = re.compile(r" (?:to |for )?(\d{1,2})\W*$", re.IGNORECASE)
 _LENGTH_NUMBER = re.compile(r"\b\d{1,3}\b")
@@ -261,7 +258,9 @@ def _decide_answer(text: str, dialogue: Dialogue, situation: Situation) -> Step 
             return Step(move=Move.CHANGE, reading=reading, job=dialogue.job, lines=lines)
         return Step(move=Move.ASK, reading=reading, job=dialogue.job, lines=lines)
     if dialogue.job is not None:
-        task = _corrected_task(dialogue.job.text, text)
+        from core.scheduling.corrections import correct_task
+
+        task = correct_task(dialogue.job.text, text)
         if task is None:
             return None
         reading = replace(previous, task=task)
@@ -384,23 +383,6 @@ def _may_be_task(text: str) -> bool:
 
 def _task_of(text: str) -> str:
     return strip_lead(" ".join(text.split()).strip(" .。!"))
-
-
-def _corrected_task(task: str, text: str) -> str | None:
-    """Return a task with a corrected word: "call Anna" of "call Ana" and "I meant Anna".
-
-    Returns None if the message corrects no word of the task.
-    """
-    words = meant_words(text)
-    if words is None:
-        return None
-    best_ratio, result = _MIN_SIMILARITY, None
-    for old in re.findall(r"[^\W\d_]+", task):
-        for new in re.findall(r"[^\W\d_]+", words):
-            ratio = difflib.SequenceMatcher(None, old.casefold(), new.casefold()).ratio()
-            if old != new and ratio >= best_ratio:
-                best_ratio, result = ratio, task.replace(old, new, 1)
-    return result
 
 
 # --- Requests about reminders that exist ---

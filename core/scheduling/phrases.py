@@ -137,6 +137,12 @@ def list_phrases(kind: str) -> tuple[str, ...]:
     return tuple(sorted(filter(None, phrases), key=lambda phrase: (-len(phrase), phrase)))
 
 
+def list_sentences(kind: str) -> tuple[str, ...]:
+    """Return the sentences of a table of `data/dialogue.toml` as they are, in its order."""
+    data: Mapping[str, Sequence[str]] = language_data("dialogue", "core.scheduling")[kind]
+    return tuple(sentence for sentences in data.values() for sentence in sentences)
+
+
 def list_templates(kind: str) -> Sequence[str]:
     """Return the texts of a table of `data/dialogue.toml` as they are, such as "saat {}"."""
     data: Mapping[str, str] = language_data("dialogue", "core.scheduling")[kind]

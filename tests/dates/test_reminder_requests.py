@@ -1,5 +1,7 @@
 """Reads requests for reminders in everyday words."""
 
+# ruff: noqa: RUF001
+
 from __future__ import annotations
 
 from datetime import UTC, datetime
@@ -111,6 +113,118 @@ def test_recurring_request_is_read_as_rules(text: str, moments: list[str], task:
     assert reading.moment is None
     assert moments_of(reading) == moments
     assert reading.task == task
+
+
+@pytest.mark.parametrize(
+    ("text", "moments"),
+    [
+        ("remind me every sunday at 6pm starting in April to call Bo", ["04-05 18:00"]),
+        ("erinnere mich ab April jeden Sonntag um 18 Uhr an Oma", ["04-05 18:00"]),
+        ("rappelle-moi à partir d'avril chaque dimanche à 18h d'écrire", ["04-05 18:00"]),
+        ("recuérdame a partir de abril cada domingo a las 18:00 llamar", ["04-05 18:00"]),
+        ("me lembra a partir de abril todo domingo às 18h de ligar", ["04-05 18:00"]),
+        ("напоминай с апреля каждое воскресенье в 18:00 звонить", ["04-05 18:00"]),
+        ("从4月开始每周日18点提醒我打电话", ["04-05 18:00"]),
+        ("4月から毎週日曜18時に電話するようリマインドして", ["04-05 18:00"]),
+        ("4월부터 매주 일요일 18시에 전화하라고 알려줘", ["04-05 18:00"]),
+        ("nisandan itibaren her pazar 18'de aramamı hatırlat", ["04-05 18:00"]),
+        ("remind me every day at 6pm starting next week to read", ["03-09 18:00"]),
+        (
+            "remind me every 2 hours starting tomorrow at 9 to stretch",
+            ["03-05 09:00", "03-05 11:00"],
+        ),
+    ],
+)
+def test_recurrence_begins_with_the_named_month_or_week(text: str, moments: list[str]) -> None:
+    reading = read(text)
+
+    assert reading.is_complete
+    assert moments_of(reading, len(moments)) == [f"2026-{moment}" for moment in moments]
+
+
+@pytest.mark.parametrize(
+    ("text", "first", "last"),
+    [
+        ("remind me every day next week at 9 to stretch", "03-09", "03-15"),
+        ("remind me every day at 9 this week to stretch", "03-05", "03-08"),
+        ("remind me every day in April at 9 to water", "04-01", "04-30"),
+        ("nächste Woche jeden Tag um 9 ans Dehnen erinnern", "03-09", "03-15"),
+        ("tous les jours de la semaine prochaine à 9h rappelle-moi de lire", "03-09", "03-15"),
+        ("recuérdame todos los días de abril a las 9 regar", "04-01", "04-30"),
+        ("me lembra todos os dias da semana que vem às 9 de ler", "03-09", "03-15"),
+        ("напоминай на следующей неделе каждый день в 9 размяться", "03-09", "03-15"),
+        ("下周每天9点提醒我拉伸", "03-09", "03-15"),
+        ("来週は毎日9時にストレッチをリマインドして", "03-09", "03-15"),
+        ("다음 주에 매일 9시에 스트레칭하라고 알려줘", "03-09", "03-15"),
+        ("gelecek hafta her gün 9'da esnememi hatırlat", "03-09", "03-15"),
+    ],
+)
+def test_week_or_month_limits_a_daily_reminder(text: str, first: str, last: str) -> None:
+    days = [moment[5:10] for moment in moments_of(read(text), 40)]
+
+    assert (days[0], days[-1]) == (first, last)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "remind me on the last working day of the month at 16:00 to send it",
+        "erinnere mich am letzten Werktag des Monats um 16 Uhr an die Rechnung",
+        "rappelle-moi le dernier jour ouvré du mois à 16h d'envoyer la facture",
+        "recuérdame el último día hábil del mes a las 16:00 enviar la factura",
+        "me lembra no último dia útil do mês às 16h de enviar a fatura",
+        "напомни в последний рабочий день месяца в 16:00 отправить счёт",
+        "每月最后一个工作日16点提醒我发发票",
+        "毎月最終営業日の16時に請求書を送るようリマインドして",
+        "매달 마지막 영업일 16시에 청구서 보내라고 알려줘",
+        "ayın son iş günü saat 16'da faturayı göndermemi hatırlat",
+    ],
+)
+def test_last_working_day_of_the_month_is_read_in_ten_languages(text: str) -> None:
+    assert moments_of(read(text)) == ["2026-03-31 16:00", "2026-04-30 16:00", "2026-05-29 16:00"]
+
+
+@pytest.mark.parametrize(
+    ("text", "moment", "task"),
+    [
+        ("remind me on the first Monday in May at 9 to pay", "2026-05-04 09:00", "pay"),
+        (
+            "remind me on the first working day of next month at 9 to pay",
+            "2026-04-01 09:00",
+            "pay",
+        ),
+        (
+            "remind me tomorrow at 9 to book the hotel in May",
+            "2026-03-05 09:00",
+            "book the hotel in May",
+        ),
+    ],
+)
+def test_month_belongs_to_the_time_or_to_the_task(text: str, moment: str, task: str) -> None:
+    reading = read(text)
+
+    assert moments_of(reading) == [moment]
+    assert reading.task == task
+
+
+def test_word_reminder_stays_in_a_task_that_it_belongs_to() -> None:
+    text = "in 1 minute see how a reminder looks"
+
+    reading = read_request(text, NOW, MADRID, is_request=True)
+
+    assert reading.task == "see how a reminder looks"
+
+
+def test_weekday_of_a_month_without_its_number_is_asked_for() -> None:
+    assert read("remind me on Monday next month at 9 to pay").missing == {Missing.DATE}
+
+
+def test_end_before_the_rhythm_is_read_in_japanese_and_korean() -> None:
+    for text in (
+        "4月2日まで毎日9時にカレンダーを開けるようリマインドして",
+        "4월 2일까지 매일 9시에 달력 열라고 알려줘",
+    ):
+        assert moments_of(read(text), 40)[-1] == "2026-04-02 09:00"
 
 
 @pytest.mark.parametrize(

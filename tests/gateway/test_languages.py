@@ -14,10 +14,12 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 from babel import Locale
 
+from core.dates.requests.reader import read_request
 from core.scheduling.recurrence_words import describe_recurrences, load_english_words
 from gateway.texts.catalog import (
     ENGLISH,
@@ -271,3 +273,15 @@ def list_sentences(path: Path) -> Iterator[str]:
             text = " x ".join(str(part) for part in parts)
         if re.search(r"(?<![`/])\b[A-Z][a-z']+ [a-z']+ [a-z']+", text):
             yield text
+
+
+@pytest.mark.parametrize("code", list_languages())
+def test_examples_of_reminders_are_read_as_requests(code: str) -> None:
+    quote = re.compile(r"[“„«「]\s*([^”“»」]+?)\s*[”“»」]")
+    texts = load_file(code)
+    examples = quote.findall(texts["HOW_TO_REMIND"])[:2] + quote.findall(texts["NO_REMINDERS_YET"])
+    assert len(examples) == 3
+    for example in examples:
+        reading = read_request(example, datetime.now(UTC), ZoneInfo("Europe/Lisbon"))
+        assert reading.is_complete, example
+        assert reading.language == code[:2], example

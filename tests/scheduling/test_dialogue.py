@@ -119,6 +119,9 @@ def moments(step: Step) -> list[str]:
         (("明日の10時に荷造りをリマインドして", "1時間早めて"), "2026-03-05 09:00", "荷造り"),
         (("erinner mich täglich um 8 an Tee", "eine Stunde später"), "2026-03-05 09:00", "Tee"),
         (("remind me every Monday at 8 to plan", "and Thursdays too"), "2026-03-05 08:00", "plan"),
+        (("every sunday at 6pm remind me to call Bo", "start in April"), "2026-04-05 18:00", ""),
+        (("jeden Sonntag um 18 Uhr an Oma erinnern", "erst ab April"), "2026-04-05 18:00", ""),
+        (("毎週日曜18時に電話をリマインドして", "4月からにして"), "2026-04-05 18:00", ""),
     ],
 )
 def test_answer_or_correction_completes_the_request(
@@ -130,6 +133,36 @@ def test_answer_or_correction_completes_the_request(
     assert moments(step)[0] == moment
     assert step.reading is not None
     assert step.reading.task == (task or step.reading.task)
+
+
+@pytest.mark.parametrize(
+    ("request_text", "correction", "task"),
+    [
+        (
+            "remind me tomorrow at 8 to take out the bins",
+            "wait, not the bins, the compost",
+            "take out the compost",
+        ),
+        ("remind me at 4pm to call the vet", "the dentist instead of the vet", "call the dentist"),
+        ("erinner mich um 16 Uhr an das Brot", "nicht das Brot, sondern die Milch", "die Milch"),
+        ("rappelle-moi à 16h d'acheter du lait", "pas du lait, du pain", "acheter du pain"),
+        ("recuérdame a las 16:00 comprar pan", "no pan sino leche", "comprar leche"),
+        ("me lembra às 16h de comprar pão", "não pão, leite", "comprar leite"),
+        ("напомни в 16:00 купить хлеб", "не хлеб, а молоко", "купить молоко"),
+        ("下午4点提醒我买牛奶", "不是牛奶，是面包", "买面包"),
+        ("16時にパンを買うようリマインドして", "パンじゃなくて牛乳", "牛乳を買う"),
+        ("16시에 빵 사라고 알려줘", "빵 말고 우유", "우유 사기"),
+        ("saat 16'da ekmek almamı hatırlat", "ekmek değil süt", "süt almamı"),
+    ],
+)
+def test_correction_names_the_wrong_and_the_right_words(
+    request_text: str, correction: str, task: str
+) -> None:
+    step = talk(request_text, correction)
+
+    assert step.move is Move.CHANGE
+    assert step.reading is not None
+    assert step.reading.task == task
 
 
 @pytest.mark.parametrize(

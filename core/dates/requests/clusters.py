@@ -87,7 +87,15 @@ class ClusterReader:
             parts = combine(TimeParts(), item.parts, marked_item.marker)
             if parts is not None:
                 clusters.append(Cluster(marked_item.start, marked_item.end, parts))
-        return clusters
+        return [cluster for cluster in clusters if not self._is_month_of_task(cluster)]
+
+    def _is_month_of_task(self, cluster: Cluster) -> bool:
+        """Whether a month alone isn't next to the request: "book the hotel in May"."""
+        kinds = {token.kind for token in self._tokens[cluster.start : cluster.end]}
+        if cluster.parts.names() != {"month_offset"} or not kinds & {Kind.MONTH, Kind.MONTH_SIGN}:
+            return False
+        before = self._sentence.neighbour(cluster.start, -1)
+        return Kind.REQUEST not in (before, self._sentence.neighbour(cluster.end, 1))
 
     def _mark_item(self, item: Item, floor: int, *, has_rhythm: bool) -> _MarkedItem:
         """Return an item with the marker before or behind it, such as "until"."""

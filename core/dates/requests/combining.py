@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import date, timedelta
 from itertools import pairwise
 
 from core.dates.requests.halves import clock_in_part
 from core.dates.requests.parts import Problem, Repeat, TimeParts
+from core.dates.schedule import add_months
 from core.dates.tokens import Kind, Token, Unit
 
 MARKERS = {Kind.UNTIL, Kind.START, Kind.EXCEPT, Kind.NO, Kind.OR, Kind.BEFORE}
@@ -18,6 +20,7 @@ AFTER_MARKERS = {
     Kind.EXCEPT_AFTER: Kind.EXCEPT,
 }
 NOON = 12
+_RHYTHM_DAYS = {Unit.DAY: 1, Unit.WEEK: 7, Unit.MONTH: 31, Unit.YEAR: 366}
 _SLOTS = ("days", "weekdays", "month_days", "clocks", "offset", "repeat", "window", "nth", "part")
 
 
@@ -136,6 +139,44 @@ def _combine_before(parts: TimeParts, item: TimeParts) -> TimeParts:
         # "Before 5" names no moment, but "2 hours before 5" does.
         item = replace(item, problem=Problem.VAGUE)
     return parts.merge(item)
+
+
+def limit_to_period(parts: TimeParts, today: date) -> TimeParts:
+    """Return the parts of a recurrence with the start and end that a week or a month gives it.
+
+    "Every day next week" ends with that week. "Every other Monday, from next month on" has no end,
+    and neither has a rhythm that is as long as the period.
+    """
+    start = parts.start
+    if start is not None:
+        period = _named_period(start, today)
+        return parts if period is None else replace(parts, start=_start_on(period[0], today))
+    period = _named_period(replace(parts, weekdays=()), today)
+    if period is None or parts.repeat is None:
+        return parts
+    limited = replace(parts, start=_start_on(period[0], today), week_offset=None, month_offset=None)
+    is_longer = (period[1] - period[0]).days >= _RHYTHM_DAYS.get(parts.repeat.unit, 0)
+    has_end = parts.until is not None or parts.count is not None or parts.duration is not None
+    if has_end or not is_longer or parts.repeat.interval > 1:
+        return limited
+    return replace(limited, until=TimeParts(days=(period[1],)))
+
+
+def _start_on(first: date, today: date) -> TimeParts | None:
+    return TimeParts(days=(first,)) if first > today else None
+
+
+def _named_period(parts: TimeParts, today: date) -> tuple[date, date] | None:
+    """Return the first and last day of the week or month, unless parts name a day of it."""
+    if parts.days or parts.weekdays or parts.month_days or parts.nth is not None:
+        return None
+    if parts.week_offset is not None:
+        monday = today - timedelta(days=today.weekday()) + timedelta(weeks=parts.week_offset)
+        return monday, monday + timedelta(days=6)
+    if parts.month_offset is not None:
+        first = add_months(today.replace(day=1), parts.month_offset)
+        return first, add_months(first, 1) - timedelta(days=1)
+    return None
 
 
 def settle_points(tokens: Sequence[Token], *, has_dates: bool) -> list[Token]:

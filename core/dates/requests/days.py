@@ -208,6 +208,22 @@ def _edge(match: Match, context: Context) -> TimeParts | None:
     return TimeParts(days=(add_months(date(year, month, 1), 1) - timedelta(days=1),))
 
 
+@RULES.add(
+    "(?: (?<= start ) | (?<= until ) | (?: in | on | at ) ) (?: in | on | at | the | this )*"
+    "(?P<month> month | number month_sign ) (?: of | in | comma )* (?P<year> year )?",
+    "(?<= [unit repeat weekday day_prefix] ) (?: of | from ) the? (?P<month> month )",
+    "this? (?P<month> month | number month_sign ) (?P<year> year )?"
+    "(?= filler | every | repeat | start_after | in | on )",
+)
+def _month(match: Match, context: Context) -> TimeParts | None:
+    """Read "in December", which limits a recurrence or leaves the day open."""
+    offset = (match.number("month") - context.today.month) % 12
+    if match.get("year"):
+        months = (match.number("year") - context.today.year) * 12
+        offset = months + match.number("month") - context.today.month
+    return TimeParts(month_offset=offset) if offset >= 0 else TimeParts(problem=Problem.PAST)
+
+
 @RULES.add("(?P<word> vague )")
 def _vague(match: Match, context: Context) -> TimeParts | None:
     """Read "soon", and "some day", which is vague only without a day."""

@@ -60,5 +60,5 @@ def _dates_in_year(rule: Mapping[str, Any], year: int) -> list[date]:
         last = eve - timedelta(days=(eve.weekday() - rule["weekday"]) % 7)
         return [last - timedelta(weeks=rule["nth"] - 1)]
     first = date(year, rule["month"], 1)
-    day_of_month = nth_weekday(first, rule["nth"], rule["weekday"])
+    day_of_month = nth_weekday(first, rule["nth"], (rule["weekday"],))
     return [day_of_month] if day_of_month else []

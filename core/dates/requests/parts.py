@@ -403,7 +403,7 @@ class _Resolver:
             return days
         if parts.nth is not None:
             return self._nth_dates()
-        if parts.weekdays:
+        if parts.weekdays and parts.month_offset is None:
             return self._weekday_dates(parts.weekdays[0])
         if parts.week_offset is not None or parts.month_offset is not None:
             raise _Unclear(Missing.DATE)
@@ -444,9 +444,8 @@ class _Resolver:
         months = range(3) if self.parts.month_offset is None else (self.parts.month_offset,)
         days = []
         for offset in months:
-            day = nth_weekday(
-                add_months(first, offset), self.parts.nth or 1, self.parts.weekdays[0]
-            )
+            month = add_months(first, offset)
+            day = nth_weekday(month, self.parts.nth or 1, self.parts.weekdays)
             if day is not None and day >= self.today:
                 days.append(day)
         if not days:
@@ -539,8 +538,7 @@ class _Resolver:
             if repeat.interval != 3:
                 self.assumptions.add(Assumption.FIRST_DAY)
         if parts.nth is not None and parts.weekdays:
-            days = ",".join(f"{parts.nth}{_WEEKDAY_NAMES[day]}" for day in parts.weekdays)
-            return f"FREQ=MONTHLY{months};BYDAY={days}"
+            return f"FREQ=MONTHLY{months};{_nth_rule(parts.nth, parts.weekdays)}"
         if not parts.month_days:
             raise _Unclear(Missing.DATE)
         last = max(parts.month_days)
@@ -635,6 +633,10 @@ class _Resolver:
         first = self.here.astimezone(UTC) + timedelta(minutes=every)
         if parts.clocks:
             first = self._next_moment()
+        if parts.start is not None and parts.start.has_day:
+            if not parts.clocks:
+                raise _Unclear(Missing.TIME)
+            first = self._at(self._start_day([DAY_MINUTES]), self._likely_minute(parts.clocks[0]))
         unit, interval = ("HOURLY", every // 60) if every % 60 == 0 else ("MINUTELY", every)
         rule = f"FREQ={unit}" + (f";INTERVAL={interval}" if interval > 1 else "")
         if parts.weekdays:
@@ -676,3 +678,11 @@ class _Resolver:
 
     def _window_minute(self, clock: ClockTime) -> int:
         return clock_in_part(clock, self.parts.part).minute
+
+
+def _nth_rule(nth: int, weekdays: Sequence[int]) -> str:
+    """Return the part of an RRULE for the nth weekday of a month, or for its nth working day."""
+    if len(weekdays) > 1:
+        days = ",".join(_WEEKDAY_NAMES[day] for day in weekdays)
+        return f"BYDAY={days};BYSETPOS={nth}"
+    return f"BYDAY={nth}{_WEEKDAY_NAMES[weekdays[0]]}"

@@ -16,7 +16,7 @@ from zoneinfo import ZoneInfo
 
 from core.dates.recurrence import next_recurrence
 from core.dates.requests.clusters import ClusterReader
-from core.dates.requests.combining import settle_points
+from core.dates.requests.combining import limit_to_period, settle_points
 from core.dates.requests.grammar import Context, find_length
 from core.dates.requests.intents import Intent, IntentReader
 from core.dates.requests.lexicon import (
@@ -240,7 +240,8 @@ class _Reader:
         elif selection and not self._has_other_phrases(selection):
             # The short word may belong to another language.
             parts = replace(parts, problem=Problem.VAGUE)
-        task = TaskReader(sentence, selection).read()
+        reader = TaskReader(sentence, selection, is_request=settings.is_request)
+        task = reader.read()
         language = self._lexicon.language
         reading = _finish(intent, language, parts, task, settings.now, settings.zone)
         # A request whose only time is a short word may be a question in another language.
@@ -315,7 +316,8 @@ def _finish(
     intent: Intent, language: str, parts: TimeParts, task: str, now: datetime, zone: ZoneInfo
 ) -> ReminderReading:
     """Return the reading of parts and a task."""
-    resolution = resolve_parts(parts, now, zone)
+    today = now.astimezone(zone).date()
+    resolution = resolve_parts(limit_to_period(parts, today), now, zone)
     missing = resolution.missing
     problem = resolution.problem
     recurrences = resolution.recurrences

@@ -27,6 +27,7 @@ WEEKDAY_GROUPS = {7: (0, 1, 2, 3, 4), 8: (5, 6)}
 RULES = Rules()
 
 _NTH = "(?: ordinal | month_day | other_every | number point )"
+_DAY = "(?: weekday | weekdays | day_group )"
 _SEPARATOR = "(?: comma | and | every | on | the | at | day_prefix | filler )*"
 _WEEKDAY_LIST = f"weekday (?: {_SEPARATOR} {ON} weekday )*"
 
@@ -249,39 +250,50 @@ def _every_month_day(match: Match, context: Context) -> TimeParts | None:
 
 
 @RULES.add(
-    f"{WHEN} every? {ON} (?P<nth> {_NTH} )(?P<weekday> weekday ) {_OF_EVERY}",
+    f"{WHEN} every? {ON} (?P<nth> {_NTH} )(?P<weekday> {_DAY} ) {_OF_EVERY}",
     f"{WHEN} (?P<every> every ) {ON}"
-    f"(?P<nth> {_NTH} ) (?P<weekday> weekday )"
+    f"(?P<nth> {_NTH} ) (?P<weekday> {_DAY} )"
     "(?: of | from | the | in | on )* (?P<unit> unit | quarter )",
-    f"{WHEN} (?P<nth> {_NTH} ) (?P<weekday> weekday )"
+    f"{WHEN} (?P<nth> {_NTH} ) (?P<weekday> {_DAY} )"
     "(?: of | from | the | in | on )* (?P<unit> unit )",
-    f"{_OF_EVERY} (?: on | the | at | of )*(?P<nth> {_NTH} ) (?P<weekday> weekday )",
-    f"{WHEN} (?P<weekday> weekday ) (?P<nth> {_NTH} ) {_OF_EVERY}",
-    f"{ON} every {ON} (?P<only> ordinal ) (?P<weekday> weekday )",
-    f"{_OF_EVERY} (?: on | the | at | of )* (?P<weekday> weekday )(?P<nth> ordinal )",
+    f"{_OF_EVERY} (?: on | the | at | of )*(?P<nth> {_NTH} ) (?P<weekday> {_DAY} )",
+    f"{WHEN} (?P<weekday> {_DAY} ) (?P<nth> {_NTH} ) {_OF_EVERY}",
+    f"{ON} every {ON} (?P<only> ordinal ) (?P<weekday> {_DAY} )",
+    f"{_OF_EVERY} (?: on | the | at | of )* (?P<weekday> {_DAY} )(?P<nth> ordinal )",
+    # Turkish has "of the month" first.
+    f"(?P<unit> day_prefix ) (?P<nth> {_NTH} ) (?P<weekday> {_DAY} )",
 )
 def _every_nth_weekday(match: Match, context: Context) -> TimeParts | None:
     """Read "the 2nd Tuesday of every month"."""
     unit, nth = match.get("unit") or match.get("repeat"), match.number("nth")
+    weekdays = _list_weekdays(match.all("weekday"))
     if match.number("only") in (1, -1):
         # "Every last Friday" can only mean one in a month. "Every second Monday" is a fortnight.
         nth = match.number("only")
-        return TimeParts(repeat=Repeat(Unit.MONTH), nth=nth, weekdays=(match.number("weekday"),))
+        return TimeParts(repeat=Repeat(Unit.MONTH), nth=nth, weekdays=weekdays)
     repeat = _monthly_repeat(unit)
     if unit is None or repeat.unit is not Unit.MONTH or nth not in (-1, 1, 2, 3, 4, 5):
         return None
-    return TimeParts(repeat=repeat, nth=nth, weekdays=(match.number("weekday"),))
+    return TimeParts(repeat=repeat, nth=nth, weekdays=weekdays)
+
+
+_MONTH = "(?P<month> relative | month | number month_sign )"
 
 
 @RULES.add(
-    f"{WHEN} (?P<nth> {_NTH} ) (?P<weekday> weekday )(?: of | the | in )* (?P<month> relative )",
+    f"{WHEN} (?P<nth> {_NTH} ) (?P<weekday> {_DAY} ) (?: of | the | in | on )* {_MONTH}",
+    f"{WHEN} {_MONTH} (?: of | the | in | on | filler )* (?P<nth> {_NTH} ) (?P<weekday> {_DAY} )",
 )
-def _nth_weekday_of_next_month(match: Match, context: Context) -> TimeParts | None:
+def _nth_weekday_of_month(match: Match, context: Context) -> TimeParts | None:
+    """Read "the first Monday of next month" and "the first Monday in January"."""
     month = match.get("month")
-    if month is None or month.unit is not Unit.MONTH:
+    if month is None or (month.kind is Kind.RELATIVE and month.unit is not Unit.MONTH):
         return None
-    weekdays = (match.number("weekday"),)
-    return TimeParts(nth=match.number("nth"), weekdays=weekdays, month_offset=int(month.number))
+    offset = int(month.number)
+    if month.kind is not Kind.RELATIVE:
+        offset = (offset - context.today.month) % 12
+    weekdays = _list_weekdays(match.all("weekday"))
+    return TimeParts(nth=match.number("nth"), weekdays=weekdays, month_offset=offset)
 
 
 @RULES.add(

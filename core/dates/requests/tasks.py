@@ -21,7 +21,11 @@ _END_MARKS = frozenset(".,;:!?¿¡-–—…。！？；\n\"'“”()")
 class TaskReader:
     """Reads the task of a request whose times are known."""
 
-    def __init__(self, sentence: Sentence, selection: Sequence[Cluster]) -> None:
+    def __init__(
+        self, sentence: Sentence, selection: Sequence[Cluster], *, is_request: bool = False
+    ) -> None:
+        """With `is_request`, the whole message is a request, as after ``/remind``."""
+        self._is_request = is_request
         self._sentence = sentence
         self._tokens = sentence.tokens
         self._lexicon = sentence.lexicon
@@ -46,15 +50,34 @@ class TaskReader:
     def _pieces(self) -> list[list[Token]]:
         """Return the adjacent tokens that are neither the request nor an accepted time."""
         has_request = any(token.kind is Kind.REQUEST for token in self._tokens)
-        # With a request, a word such as "reminder" belongs to the task.
-        asking = {Kind.REQUEST} if has_request else ASKING
         pieces: list[list[Token]] = [[]]
         for index, token in enumerate(self._tokens):
-            if token.kind in asking or self._is_in_time(index):
+            is_asking = token.kind is Kind.REQUEST or (
+                token.kind is Kind.MENTION and not has_request and not self._is_in_task(index)
+            )
+            if is_asking or self._is_in_time(index):
                 pieces.append([])
             else:
                 pieces[-1].append(token)
         return pieces
+
+    def _is_in_task(self, index: int) -> bool:
+        """Whether a word such as "reminder" belongs to the task: "see how a reminder looks".
+
+        Words of the task precede it and follow it. In a message that is known to be a request, it
+        is enough that they precede it.
+        """
+        before = index - 1
+        while before >= 0 and self._tokens[before].kind in (Kind.ONE, Kind.THE):
+            before -= 1
+        return self._is_word(before) and (self._is_request or self._is_word(index + 1))
+
+    def _is_word(self, index: int) -> bool:
+        """Whether a word that may belong to the task is at an index."""
+        if not 0 <= index < len(self._tokens) or self._is_in_time(index):
+            return False
+        token = self._tokens[index]
+        return token.kind not in _REMOVABLE | ASKING and not self._sentence.is_punctuation(token)
 
     def _is_in_time(self, index: int) -> bool:
         """Whether a token belongs to an accepted time, or is the "for" before it."""
