@@ -16,7 +16,7 @@ class WebOptions(BaseModel):
     model_config = SECTION
 
     fetch: bool
-    search: Literal["", "searxng", "brave"]
+    search: Literal["", "searxng", "brave", "anthropic"]
     searxng_url: OptionalWebAddress
     # The name of an environment variable with the key of Brave Search.
     key: KeyVariable

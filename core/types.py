@@ -73,6 +73,7 @@ CallKind = Literal[
     "curator",
     "evidence",
     "review",
+    "search",
 ]
 """The purpose of a model call."""
 
@@ -253,8 +254,7 @@ class ErasureEpoch:
     # The value of `visibility.scope_parameter`.
     scopes: str
     number: int
-    # The tool call that the writes with this epoch carry out. They record it in their transaction
-    # (see `core/store/tool_calls.py`).
+    # The tool call that the writes carry out, and record (see `core/store/tool_calls.py`).
     call: ToolCallKey | None = None
 
 

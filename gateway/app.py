@@ -229,7 +229,7 @@ async def build_message_path(
         ),
         *skills.tools.tools,
         *build_file_tools(services.files),
-        *_build_outside_tools(services),
+        *_build_outside_tools(services, helper_model),
     ]
     reserved_names = [DELEGATE, *(tool.name for tool in core_tools)]
     tools = [*await memory.tools(reserved_names), *core_tools]
@@ -312,9 +312,18 @@ async def build_message_path(
     )
 
 
-def _build_outside_tools(services: Services) -> list[Tool]:
-    """Build the tools for the web and the calendar, as far as the settings switch them on."""
-    tools = services.web.list_tools() if services.web is not None else []
+def _build_outside_tools(services: Services, helper: Model | None) -> list[Tool]:
+    """Build the tools for the web and the calendar, as far as the settings switch them on.
+
+    `helper` may search the web.
+    """
+    tools = []
+    if services.web is not None:
+        if helper is not None:
+            services.web.ask_model = partial(
+                helper.complete, on_text=lambda _: None, on_wait=lambda _: None
+            )
+        tools = services.web.list_tools()
     if services.calendars is not None:
         from core.tools.agenda import calendar_tool
 

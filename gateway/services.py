@@ -468,7 +468,17 @@ def create_web(settings: Settings) -> WebAccess | None:
     secret = settings.variables.get(options.key)
     key = secret.get_secret_value() if secret else ""
     decoder = Decoder(settings.media.decode_s, settings.media.decode_memory_mb)
-    return WebAccess(options, PageReader(decoder).read, key)
+    return WebAccess(options, PageReader(decoder).read, key, _find_claude(settings))
+
+
+def _find_claude(settings: Settings) -> str:
+    """Return the first model of Anthropic's server that has its key, the helper model first."""
+    options = settings.model
+    for name in (options.helper, *options.chat_models):
+        server, _ = options.split_name(name)
+        if server == DEFAULT_SERVER and not settings.missing_key(server):
+            return name
+    return ""
 
 
 async def is_owner(people: People, context: ToolContext) -> bool:

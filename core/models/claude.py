@@ -436,8 +436,7 @@ def _build_input_block(block: Json, server: str) -> dict[str, Any] | None:
     block_type = str(block.get("type"))
     match block_type:
         case "text":
-            text = make_json_safe(block.get("text") or "")
-            return {"type": "text", "text": text} if text.strip() else None
+            return _build_text(block)
         case "thinking":
             if not block.get("signature"):
                 return None
@@ -452,9 +451,27 @@ def _build_input_block(block: Json, server: str) -> dict[str, Any] | None:
             if not block.get("data"):
                 return None
             return {"type": "redacted_thinking", "data": block["data"], "server": server}
-        case "tool_use":
+        case "tool_use" | "server_tool_use":
             return _build_tool_call(block)
+        case "web_search_tool_result" if block.get("tool_use_id") and block.get("content"):
+            return {name: block[name] for name in ("type", "tool_use_id", "content")}
     raise ModelFailure("unknown_block", block=block_type[:40])
+
+
+def _build_text(block: Json) -> dict[str, Any] | None:
+    """Return a text with its citations of web pages, or None if it is empty.
+
+    Citations of search results have become marks in the text.
+    """
+    text = make_json_safe(block.get("text") or "")
+    if not text.strip():
+        return None
+    pages = [
+        citation
+        for citation in block.get("citations") or ()
+        if citation["type"] == "web_search_result_location"
+    ]
+    return {"type": "text", "text": text} | ({"citations": pages} if pages else {})
 
 
 def _build_tool_call(block: Json) -> dict[str, Any]:
@@ -468,7 +485,7 @@ def _build_tool_call(block: Json) -> dict[str, Any]:
     if partial_json:
         arguments = from_json(partial_json, allow_partial=True)
     call = {
-        "type": "tool_use",
+        "type": block["type"],
         "id": block.get("id"),
         "name": block.get("name"),
         "input": make_json_safe(arguments),

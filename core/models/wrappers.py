@@ -31,7 +31,9 @@ from core.store.usage_and_limits import ModelCall, UsageLog
 from core.types import BillingScope, CallKind, Completion, Request, Session, TurnBudget, Usage
 
 # The kinds of model calls that tools make.
-_TOOL_KINDS: frozenset[CallKind] = frozenset({"delegation", "expansion", "rerank", "summary"})
+_TOOL_KINDS: frozenset[CallKind] = frozenset(
+    {"delegation", "expansion", "rerank", "search", "summary"}
+)
 
 # The kinds of model calls that the setting `model.effort` applies to.
 _THINKING_KINDS: frozenset[CallKind] = frozenset({"chat", "compression", "delegation"})
@@ -414,7 +416,7 @@ class HelperModel:
         self, request: Request, on_text: TextCallback, on_wait: TextCallback
     ) -> Completion:
         """Ask the helper model, and then its fallbacks. Raises ModelError if none answers."""
-        if request.model != self._options.helper:
+        if request.model != self._options.helper or not request.has_fallback:
             return await self._model.complete(request, on_text, on_wait)
         name = request.model
         if self._choices.names:

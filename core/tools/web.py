@@ -21,7 +21,15 @@ from core.errors import Refused, ToolError
 from core.guard.origin_and_fence import neutralise
 from core.guard.tool_definitions import ToolArguments, build_tool
 from core.text.normalize import make_well_formed, to_single_line
-from core.types import Account, Effect, Tool, ToolContext
+from core.types import (
+    Account,
+    BillingScope,
+    Completion,
+    Effect,
+    Request,
+    Tool,
+    ToolContext,
+)
 
 if TYPE_CHECKING:
     from core.tools.search_engines import SearchEngine, SearchResult
@@ -107,6 +115,10 @@ class WebAccess:
     read_page: PageReader
     # The key of Brave Search; empty if there is none.
     key: str = ""
+    # For the search by a Claude model: its name, or "" if no model of Anthropic's server is
+    # configured, and what sends a request to the helper model.
+    claude: str = ""
+    ask_model: Callable[[Request], Awaitable[Completion]] | None = None
 
     def __post_init__(self) -> None:
         self._limit = DailyLimit(self.options.max_calls_per_day)
@@ -132,14 +144,22 @@ class WebAccess:
         """
         if self.options.search == "brave" and not self.key:
             raise ToolError(f"The key {self.options.key} isn't set. Put it into secrets.env.")
+        if self.options.search == "anthropic":
+            # A search costs money, and the check of the models asks the same server.
+            return f"{self._find_claude()} searches."
         results = await self.engine.search(_PROBE)
         return f"{self.options.search} answers with {len(results)} results."
 
     @cached_property
     def engine(self) -> SearchEngine:
         """The search engine that the settings name."""
-        from core.tools.search_engines import BraveEngine, SearxngEngine
+        from core.tools.search_engines import BraveEngine, ClaudeEngine, SearxngEngine
 
+        if self.options.search == "anthropic":
+            model = self._find_claude()
+            if self.ask_model is None:
+                raise ToolError("No model is configured, so it can't search.")
+            return ClaudeEngine(self.ask_model, model)
         if self.options.search == "brave":
             return BraveEngine(self.key)
         return SearxngEngine(self.options.searxng_url)
@@ -151,9 +171,24 @@ class WebAccess:
 
         return WebClient(self.options.timeout_s)
 
+    def _find_claude(self) -> str:
+        """Return the model that searches. Raises ToolError if none is configured."""
+        if not self.claude:
+            raise ToolError(
+                'search = "anthropic" needs a model of Anthropic with its key, as chat model or as '
+                "helper. Choose one in [model], or another search engine in [web]."
+            )
+        return self.claude
+
     async def _search(self, arguments: _SearchArguments, context: ToolContext) -> str:
         self._limit.take(context)
-        results = await self.engine.search(arguments.query)
+        billing = BillingScope(
+            session_id=context.session.id,
+            scope=context.scope,
+            user_id=context.sender.id,
+            budget=context.budget,
+        )
+        results = await self.engine.search(arguments.query, billing)
         if not results:
             return "The search found nothing. Try fewer or other words."
         lines = [_render_result(number, result) for number, result in enumerate(results, start=1)]

@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 import pytest
 
-from core.types import Completion, Request, Scope
+from core.types import Completion, Request, Scope, Usage
 from tests.end_to_end.test_job_messages import ANAS, planned
 from tests.end_to_end.test_job_messages import again as make_due
 from tests.end_to_end.test_job_messages import run as run_question_now
@@ -331,3 +331,28 @@ async def test_sixty_attempts_to_carry_memory_out_all_wait(home: Path) -> None:
             await web.ask("What does the mail say?", leak, says("It is a mail."))
         assert web.pages.requests == []
         assert web.search.queries == []
+
+
+async def test_search_by_a_claude_model_passes_the_gate_and_counts_as_usage(home: Path) -> None:
+    page = {"type": "web_search_result", "title": "Ferry times", "url": "https://ferry.example/"}
+    found = Completion(
+        blocks=({"type": "web_search_tool_result", "tool_use_id": "s1", "content": [page]},),
+        text="",
+        stop_reason="end_turn",
+        model="claude-haiku-5",
+        usage=Usage(input=5_000, output=20),
+    )
+    model, helper = ScriptedModel(), ScriptedModel(found)
+    async with open_gateway(home, model, '[web]\nsearch = "anthropic"\n', helper) as harness:
+        model.script = [find("ferry"), says("At 10:40.")]
+        await harness.say("When does the ferry leave?")
+        result = result_of(model.requests[-1])
+        usage = (await harness.say("/usage")).text
+        await harness.say(MAIL, origin="forwarded")
+        model.script = [find("secret plans of Ana"), says("It waits.")]
+        await harness.say("What does it say?")
+    assert "1. Ferry times\n   https://ferry.example/" in result
+    assert "to search the web" in usage
+    (search,) = [request for request in helper.requests if request.kind == "search"]
+    assert search.messages == ({"role": "user", "content": [{"type": "text", "text": "ferry"}]},)
+    assert search.model == harness.services.settings.model.helper

@@ -1,4 +1,5 @@
-"""SearXNG and Brave Search: results, no results and refusals, against doubles on loopback."""
+"""SearXNG, Brave Search and a Claude model: results, no results and refusals, against doubles on
+loopback."""
 
 from __future__ import annotations
 
@@ -8,7 +9,18 @@ from contextlib import asynccontextmanager
 import pytest
 
 from core.errors import ToolError
-from core.tools.search_engines import BraveEngine, SearchEngine, SearchResult, SearxngEngine
+from core.models.claude import Claude
+from core.tools.search_engines import (
+    BraveEngine,
+    ClaudeEngine,
+    SearchEngine,
+    SearchResult,
+    SearxngEngine,
+)
+from core.types import Completion, Json, Request
+from tests.fixtures.clock import SteadyClock
+from tests.fixtures.messages_api import MessagesApi
+from tests.fixtures.model_reply import ModelReply
 from tests.fixtures.search_engines import BRAVE_TOKEN, SearchServer
 from tests.fixtures.web_pages import serve_pages
 
@@ -64,3 +76,87 @@ async def test_engine_out_of_reach_is_a_sentence() -> None:
     with pytest.raises(ToolError, match="can't be reached right now"):
         await engine.search("ferry")
     await engine.close()
+
+
+def reply_to_search(pages: list[Json] | Json, *texts: Json) -> ModelReply:
+    """The answer of a Claude model that has searched, as the page "Web search tool" shows it."""
+    call = {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search"}
+    return ModelReply(
+        blocks=(
+            {"type": "text", "text": "I'll search."},
+            {**call, "input": {"query": "ferry sunday"}},
+            {"type": "web_search_tool_result", "tool_use_id": "srvtoolu_1", "content": pages},
+            *texts,
+        ),
+        stop_reason="end_turn",
+    )
+
+
+FERRY = {
+    "type": "web_search_result",
+    "title": "Ferry times",
+    "url": "https://ferry.example/",
+    "encrypted_content": "Eo8…",
+    "page_age": "November 20, 2026",
+}
+
+
+@asynccontextmanager
+async def open_claude(
+    *replies: ModelReply | str,
+) -> AsyncIterator[tuple[MessagesApi, ClaudeEngine]]:
+    async with MessagesApi(replies, key="sk-ant-test") as api:
+        claude = Claude("sk-ant-test", api.url, SteadyClock(), tries=1)
+
+        async def ask(request: Request) -> Completion:
+            return await claude.complete(request, lambda _: None, lambda _: None)
+
+        yield api, ClaudeEngine(ask, "claude-haiku-4-5")
+        await claude.close()
+
+
+async def test_claude_returns_pages_with_what_it_quotes_from_them() -> None:
+    citation = {
+        "type": "web_search_result_location",
+        "url": FERRY["url"],
+        "title": FERRY["title"],
+        "encrypted_index": "Eo8…",
+        "cited_text": "The Sunday ferry leaves at 10:40.",
+    }
+    text = {"type": "text", "text": "On Sunday at 10:40.", "citations": [citation]}
+    other = {**FERRY, "title": "Trains", "url": "https://train.example/", "page_age": None}
+    async with open_claude(reply_to_search([FERRY, other], text)) as (api, engine):
+        results = await engine.search("ferry sunday")
+    assert results == [
+        SearchResult(
+            "Ferry times",
+            "https://ferry.example/",
+            "The Sunday ferry leaves at 10:40.",
+            "November 20, 2026",
+        ),
+        SearchResult("Trains", "https://train.example/", "", ""),
+    ]
+    (body,) = api.requests
+    assert [tool["name"] for tool in body["tools"]] == ["web_search"]
+    assert [message["content"] for message in body["messages"]] == [
+        [{"type": "text", "text": "ferry sunday"}]
+    ]
+
+
+async def test_claude_that_does_not_search_finds_nothing() -> None:
+    async with open_claude("I'd rather not.") as (_, engine):
+        assert await engine.search("ferry sunday") == []
+
+
+async def test_failed_search_of_claude_is_a_sentence() -> None:
+    error = {"type": "web_search_tool_result_error", "error_code": "too_many_requests"}
+    async with open_claude(reply_to_search(error)) as (_, engine):
+        with pytest.raises(ToolError, match=r"failed \(too many requests\)\. Try again later\."):
+            await engine.search("ferry sunday")
+
+
+async def test_claude_without_credit_says_why_it_cannot_search() -> None:
+    refusal = ModelReply.fail(400, "Your credit balance is too low to access the Anthropic API.")
+    async with open_claude(refusal) as (_, engine):
+        with pytest.raises(ToolError, match=r"The search of claude-haiku-4-5 failed: .*credit"):
+            await engine.search("ferry sunday")
