@@ -22,6 +22,9 @@ from core.types import Effect, Json, Tool, ToolContext
 
 # The definition of a tool from outside may take at most this many bytes.
 TOOL_BYTES = 20_000
+# Larger limits of the lengths of arguments aren't sent.
+MAX_LENGTH_LIMIT = 100
+_LENGTH_LIMITS = ("minLength", "maxLength", "minItems", "maxItems")
 _TOOL_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
@@ -47,6 +50,29 @@ def find_tool_fault(tool: object, other_names: Collection[str] = ()) -> str | No
     if size > TOOL_BYTES:
         return f"it takes {size:,} bytes, more than {TOOL_BYTES:,}"
     return None
+
+
+def relax_schema(schema: Any) -> Any:
+    """Return a schema without large limits of lengths and without patterns with escapes.
+
+    The tool checks its arguments itself. Some servers, such as llama.cpp's, compile the schemas of
+    all tools to a grammar, and refuse each request with a schema that they can't compile.
+    """
+    if isinstance(schema, list):
+        return [relax_schema(part) for part in schema]
+    if not isinstance(schema, dict):
+        return schema
+    return {
+        name: relax_schema(part) for name, part in schema.items() if not _is_too_much(name, part)
+    }
+
+
+def _is_too_much(name: str, value: object) -> bool:
+    """Return True for a limit or a pattern that a grammar can't express."""
+    if name in _LENGTH_LIMITS:
+        return isinstance(value, int) and value > MAX_LENGTH_LIMIT
+    # An escape, a lookahead, or an option such as (?i).
+    return name == "pattern" and isinstance(value, str) and ("\\" in value or "(?" in value)
 
 
 class ToolArguments(BaseModel):
@@ -125,7 +151,7 @@ def _describe_tool(name: str, arguments: type[BaseModel], package: str) -> tuple
     ``[arguments.<tool>]`` the arguments of one tool.
     """
     texts = language_data("prompts", package)
-    schema = arguments.model_json_schema(schema_generator=_ToolSchema)
+    schema = relax_schema(arguments.model_json_schema(schema_generator=_ToolSchema))
     schema.pop("title", None)
     shared_texts = texts.get("arguments", {})
     for argument, text in {**shared_texts, **shared_texts.get(name, {})}.items():

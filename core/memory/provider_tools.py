@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import replace
 from typing import Any
 
-from core.guard.tool_definitions import find_tool_fault
+from core.guard.tool_definitions import find_tool_fault, relax_schema
 from core.review.effects import find_effect_fault
 from core.text.normalize import to_single_line
 from core.types import Tool
@@ -31,7 +32,7 @@ def check_tools(
                 f"The tool {_label_tool(tool)} of the memory {provider_name} is left out: {fault}."
             )
         else:
-            tools.append(tool)
+            tools.append(replace(tool, schema=relax_schema(tool.schema)))
     return tools, warnings
 
 

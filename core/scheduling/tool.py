@@ -39,7 +39,8 @@ _CHOICE_END = "Tell the person to choose. Set nothing before they have answered.
 _CHOICE = re.compile(r"^- (remind|cron) (.+)$", re.MULTILINE)
 # The beginning of a question to which Mneme sends an answer only if something is new (a watch).
 _WATCH_LEAD = "Tell me only if something is new"
-_MOMENT_PATTERN = r"^(\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d)?)?$"
+# Servers that turn patterns into a grammar know no escapes such as \d.
+_MOMENT_PATTERN = r"^([0-9]{4}(-[0-9]{2}){2}T[0-9]{2}(:[0-9]{2}){1,2})?$"
 _RECURRENCE_PATTERN = (
     r"^(FREQ=(MINUTELY|HOURLY|DAILY|WEEKLY|MONTHLY|YEARLY)(;[A-Z]+=[A-Z0-9,+-]+)*)?$"
 )

@@ -28,7 +28,7 @@ from config.files import replace_file
 from config.tool_options import McpServer
 from core.errors import Refused, ToolError
 from core.guard.origin_and_fence import neutralise
-from core.guard.tool_definitions import ToolArguments, build_tool, find_tool_fault
+from core.guard.tool_definitions import ToolArguments, build_tool, find_tool_fault, relax_schema
 from core.text.normalize import make_well_formed, to_single_line
 from core.text.terms import word_terms
 from core.types import Effect, Json, Tool, ToolContext
@@ -229,7 +229,7 @@ class McpServers:
         return Tool(
             name=offer.full_name,
             description=_describe(offer),
-            schema=offer.tool.schema_,
+            schema=relax_schema(offer.tool.schema_),
             effects={"": offer.effect},
             action_argument="",
             run=run,
