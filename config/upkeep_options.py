@@ -27,6 +27,15 @@ class MetricsOptions(_Section):
     port: Annotated[int, Field(ge=1024, le=65_535)]
 
 
+class PageOptions(_Section):
+    """The section [page]."""
+
+    enabled: bool
+    port: Annotated[int, Field(ge=1024, le=65_535)]
+    # People who are served may open their own page, too.
+    people: bool
+
+
 class RetentionOptions(_Section):
     """The section [retention]."""
 

@@ -6,15 +6,11 @@ state.db is opened first and closed last.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from datetime import time, timedelta
 from functools import partial
-from pathlib import Path
-
-from filelock import FileLock, Timeout
 
 from adapters.terminal.local import LocalTerminals
 from config.settings import SOUL, Settings
@@ -95,16 +91,17 @@ from gateway.queues import ConversationQueues
 from gateway.receipts import ReceiptWriter
 from gateway.scheduler import Scheduler
 from gateway.services import (
-    LOCK_FILE,
     STATE_FILE,
     Services,
     create_model_client,
     is_owner,
     load_providers,
+    lock_home,
 )
 from gateway.texts.catalog import ENGLISH as texts
 from gateway.texts.catalog import load_offline_texts, word_sentence
 from gateway.turns import BatchRunner, TurnDispatcher, TurnRunner
+from gateway.web.command import WebCommands
 
 
 async def run_gateway(settings: Settings, *, chat_only: bool, has_terminal: bool) -> str | None:
@@ -119,7 +116,7 @@ async def run_gateway(settings: Settings, *, chat_only: bool, has_terminal: bool
     # Load the word lists of recall now. It takes tens of milliseconds, which would delay the first
     # answer.
     await asyncio.to_thread(load_word_lists)
-    with _lock_home(settings.home):
+    with lock_home(settings.home):
         await wait_until_unlocked(
             settings.home / STATE_FILE, lambda: print_notice(texts.STORE_IS_LOCKED)
         )
@@ -157,14 +154,6 @@ async def _recover(services: Services) -> None:
         print_notice(services.restore_report)
         key = f"restored:{services.clock.now().isoformat()}"
         await services.owner_notices.notify(key, services.restore_report)
-
-
-def _lock_home(home: Path) -> contextlib.AbstractContextManager[object]:
-    """Lock the home for this process. Raises ConfigError if another gateway uses it."""
-    try:
-        return FileLock(home / LOCK_FILE).acquire(timeout=0)
-    except Timeout as error:
-        raise ConfigError(texts.RUNS_ALREADY.format(home=home)) from error
 
 
 async def build_message_path(
@@ -271,6 +260,7 @@ async def build_message_path(
         ExportCommands(services),
         FileCommands(services),
         UsageCommands(services),
+        WebCommands(services),
         skills,
     ]
     # Without a model, rules answer messages about reminders.

@@ -85,6 +85,23 @@ DATA_FILES: Mapping[str, Sequence[str]] = {
         "tr.toml",
         "zh.toml",
     ),
+    "gateway/web": (
+        "static/icon.svg",
+        "static/page.css",
+        "static/page.js",
+        "templates/base.html",
+        "templates/error.html",
+        "templates/fact.html",
+        "templates/facts.html",
+        "templates/facts_list.html",
+        "templates/history.html",
+        "templates/layout.html",
+        "templates/logins.html",
+        "templates/memory.html",
+        "templates/parts.html",
+        "templates/recall.html",
+        "templates/welcome.html",
+    ),
 }
 """The data files, by folder. A test compares this list with the files of the repository."""
 

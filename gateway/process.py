@@ -18,6 +18,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import TYPE_CHECKING, Any
 
 from adapters.terminal.local import LocalTerminals
 from config.operating_system import release_freed_memory
@@ -41,6 +42,9 @@ from gateway.supervisor import Supervisor, run_chores, watch_store
 from gateway.texts.catalog import ENGLISH as texts
 from gateway.turns import TurnDispatcher
 from gateway.upkeep.growth import SizeLog
+
+if TYPE_CHECKING:
+    from gateway.web.server import PageServer
 
 # After a stop signal, answers get this long to finish. The time starts again whenever one finishes.
 DRAIN_TIMEOUT_S = 5.0
@@ -101,6 +105,7 @@ class GatewayProcess:
         self._stop = asyncio.Event()
         self._is_interrupted = False
         self._max_question_age = timedelta(seconds=services.settings.turn.answer_after_restart_s)
+        self._page = self._create_page()
         # Platforms whose stored events have been queued again.
         self._resumed: dict[str, Adapter] = {}
 
@@ -191,6 +196,8 @@ class GatewayProcess:
         terminals = self._path.adapters.get(TERMINAL.platform)
         if isinstance(terminals, LocalTerminals):
             work.append(self._resume_terminals(terminals))
+        if self._page is not None:
+            work.append(self._page.run())
         if services.settings.metrics.enabled:
             # Imported here because most gateways serve no metrics.
             from gateway.upkeep.metrics import Metrics
@@ -213,8 +220,21 @@ class GatewayProcess:
             lambda: {**self._supervisor.states, **self._list_memory_outages()},
             lambda: self._path.turns.unanswered_count,
         )
-        handlers = {"state": state.describe, "reload": state.reload}
+        handlers = {"state": state.describe, "reload": state.reload, "web": self._create_page_link}
         return ControlServer(find_socket(self._services.settings.home, "control"), handlers)
+
+    def _create_page(self) -> PageServer | None:
+        """Create the server of the local page, or return None if the page is switched off."""
+        if not self._services.settings.page.enabled:
+            return None
+        # Imported here because most gateways serve no page.
+        from gateway.web.server import PageServer
+
+        return PageServer(self._services, self._path.commands)
+
+    async def _create_page_link(self) -> dict[str, Any]:
+        """Return a link that opens the owner's page once. Without a page, there is no link."""
+        return {} if self._page is None else {"link": self._page.create_owner_link()}
 
     def _create_store_watch(self) -> StoreWatch:
         services = self._services

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AbstractContextManager, asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property, partial
@@ -60,6 +60,7 @@ from gateway.owner_notices import OwnerNotices
 from gateway.supervisor import WallClock
 from gateway.texts.catalog import ENGLISH, Texts, word_sentence
 from gateway.texts.languages import Languages
+from gateway.web.logins import Logins
 
 if TYPE_CHECKING:
     from core.media.speaking import Speaker
@@ -167,6 +168,7 @@ class Services:
         self.transcriber = create_transcriber(settings)
         self.speaker = create_speaker(settings, self.decoder)
         self.archive = Archive(database)
+        self.page_logins = Logins(clock)
         self.sync_queue = SyncQueue(database, clock, on_change)
         self.forgetting = Forgetting(
             database,
@@ -378,6 +380,17 @@ class _NoticeCallbacks:
     # Called with scope, target, reason and text if a note that someone wrote into the file looks
     # suspicious.
     on_warning: Callable[[Scope, str, str, str], Awaitable[None]] | None = None
+
+
+def lock_home(home: Path) -> AbstractContextManager[object]:
+    """Lock the home for this process. Raises ConfigError if another gateway uses it."""
+    from filelock import FileLock, Timeout
+
+    texts = ENGLISH
+    try:
+        return FileLock(home / LOCK_FILE).acquire(timeout=0)
+    except Timeout as error:
+        raise ConfigError(texts.RUNS_ALREADY.format(home=home)) from error
 
 
 def is_running(home: Path) -> bool:

@@ -41,6 +41,9 @@ COMMANDS_BY_MODULE: Mapping[str, Mapping[str, str]] = {
         "usage": "Show what the model has cost.",
         "check": "Check the settings, SQLite, state.db, the model and the tokens.",
     },
+    "web": {
+        "web": "Open what Mneme knows in your browser, for this machine only.",
+    },
     "outbox": {
         "outbox": "Show messages that couldn't be delivered, and send them again or delete them.",
     },

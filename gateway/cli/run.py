@@ -156,7 +156,7 @@ def cron_command(
         load_json=_load_jobs if as_json else None,
     )
     if action == "run" and not is_running(Settings.load().home):
-        typer.echo("Mneme is not running. The reminder will be delivered when you start it.")
+        typer.echo(texts.CRON_NOT_RUNNING)
 
 
 async def _load_jobs(services: Services, scopes: frozenset[Scope]) -> object:

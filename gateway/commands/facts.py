@@ -151,12 +151,9 @@ class FactCommands:
 
     def _render_groups(self, texts: Texts, facts: Sequence[Fact]) -> list[str]:
         """Render facts as Markdown lines, one titled group for each kind of fact."""
-        titles = texts.table("FACT_TITLES")
-        order = list(titles)
-        sorted_facts = sorted(facts, key=lambda fact: order.index(_group_key(fact)))
         lines = []
-        for key, group in groupby(sorted_facts, key=_group_key):
-            lines += ["", f"_{titles[key]}_", ""]
+        for title, group in group_facts(texts, facts):
+            lines += ["", f"_{title}_", ""]
             lines += [self._render_line(fact) for fact in group]
         return lines
 
@@ -399,6 +396,14 @@ class FactCommands:
     def _render_line(self, fact: Fact) -> str:
         pin = " 📌" if fact.is_pinned else ""
         return f"- **f{fact.id}**{pin} {escape(self.known_facts.render_line(fact))}"
+
+
+def group_facts(texts: Texts, facts: Sequence[Fact]) -> list[tuple[str, list[Fact]]]:
+    """Return the facts below the titles of their kinds, in the order of the titles."""
+    titles = texts.table("FACT_TITLES")
+    order = list(titles)
+    sorted_facts = sorted(facts, key=lambda fact: order.index(_group_key(fact)))
+    return [(titles[key], list(group)) for key, group in groupby(sorted_facts, key=_group_key)]
 
 
 def _quote_source(source: Message, context: CommandContext) -> str:

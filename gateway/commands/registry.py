@@ -402,7 +402,7 @@ class CommandRegistry:
         answer. If the command asks for confirmation, the first button is "Yes".
         """
         try:
-            answer = await self._run(command, context)
+            answer = await self.run(command, context)
         except Refused as refusal:
             answer = Answer(text=context.texts.word(refusal))
         if context.session.is_incognito:
@@ -434,7 +434,7 @@ class CommandRegistry:
         is_private = not is_open and (answer.is_private or is_private_command)
         return replace(answer, buttons=buttons, is_private=is_private), actions
 
-    async def _run(self, command: Command, context: CommandContext) -> Answer:
+    async def run(self, command: Command, context: CommandContext) -> Answer:
         """Run a command, and return its answer. Raises Refused if the command can't be run."""
         texts = context.texts
         if command.name in ("help", "start"):

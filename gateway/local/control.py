@@ -25,7 +25,7 @@ from gateway.logs import set_level
 from gateway.services import Services
 
 Json = dict[str, Any]
-Question = Literal["state", "reload"]
+Question = Literal["state", "reload", "web"]
 Handler = Callable[[], Awaitable[Json]]
 ANSWER_TIMEOUT_S = 5.0
 MAX_ANSWER_BYTES = 1_000_000

@@ -1,0 +1,77 @@
+"""The shell command `mneme web`: prints the link to the local page, and serves it if need be."""
+
+from __future__ import annotations
+
+import asyncio
+
+import typer
+
+from config.settings import Settings
+from gateway.cli import shell
+from gateway.commands.registry import CommandContext, CommandGroup, CommandRegistry
+from gateway.local.control import ask_gateway
+from gateway.services import Services
+from gateway.texts.catalog import ENGLISH as texts
+
+
+def add_commands(root: typer.Typer) -> None:
+    """Add the commands of this module to the command line."""
+    root.command("web")(web_command)
+
+
+def web_command() -> None:
+    """Open what Mneme knows in your browser, for this machine only.
+
+    The link opens the page once. If a running gateway serves the page, this prints a new link.
+    Otherwise the page is served until Ctrl-C, also while Mneme runs.
+    """
+    with shell.exit_on_error():
+        answer = ask_gateway(Settings.load().home, "web")
+    if answer and "link" in answer:
+        typer.echo(texts.PAGE_OPEN.format(link=answer["link"]))
+        return
+    shell.run_as_owner(_serve, notifies_owner=True)
+
+
+async def _serve(services: Services, _: CommandContext) -> None:
+    """Serve the page until Ctrl-C. Raises ConfigError if its port is in use."""
+    # Imported here because a web server takes a while to load.
+    from gateway.web.server import PageServer
+
+    server = PageServer(services, create_commands(services))
+    async with server.serve():
+        typer.echo(texts.PAGE_OPEN.format(link=server.create_owner_link()))
+        typer.echo(texts.PAGE_UNTIL)
+        await asyncio.Future()
+
+
+def create_commands(services: Services) -> CommandRegistry:
+    """Create the commands that need no running gateway."""
+    # Imported here because a link to a running page needs none of them.
+    from gateway.commands.accounts import AccountCommands
+    from gateway.commands.export import ExportCommands
+    from gateway.commands.facts import FactCommands
+    from gateway.commands.files import FileCommands
+    from gateway.commands.language import LanguageCommands
+    from gateway.commands.memory import MemoryCommands
+    from gateway.commands.privacy import ForgetCommands
+    from gateway.commands.recall import RecallCommands
+    from gateway.commands.reminders import ReminderCommands
+    from gateway.commands.status import StatusCommands, UsageCommands
+    from gateway.commands.time_settings import TimeCommands
+
+    groups: list[CommandGroup] = [
+        RecallCommands(services.recall, services.recall, services.zone),
+        FactCommands(services),
+        MemoryCommands(services),
+        ForgetCommands(services),
+        ReminderCommands(services),
+        TimeCommands(services),
+        LanguageCommands(services),
+        AccountCommands(services),
+        StatusCommands(services, None),
+        ExportCommands(services),
+        FileCommands(services),
+        UsageCommands(services),
+    ]
+    return CommandRegistry(groups, services.actions, services.clock)

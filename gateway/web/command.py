@@ -1,0 +1,40 @@
+"""/web: give a person the link to their page."""
+
+from __future__ import annotations
+
+from core.errors import Refused
+from core.types import Answer, Command
+from gateway.commands.registry import CommandContext, load_specs
+from gateway.services import Services
+from gateway.web.logins import Visitor
+
+
+class WebCommands:
+    specs = load_specs("web")
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
+
+    async def run(self, command: Command, context: CommandContext) -> Answer:
+        """Make a link that opens the page of this person once, within ten minutes.
+
+        Raises Refused in a group, if the page is off, and for others than the owner unless the
+        settings allow it.
+        """
+        texts = context.texts
+        options = self._services.settings.page
+        if not context.inbound.is_direct:
+            raise Refused(texts.PAGE_IN_PRIVATE)
+        if not context.is_owner and not (options.people and options.enabled):
+            raise Refused(texts.PAGE_OWNER_ONLY)
+        if not options.enabled:
+            raise Refused(texts.PAGE_OFF)
+        visitor = Visitor(
+            account=context.account,
+            address=context.inbound.address,
+            scope=context.scope,
+            name=context.inbound.sender.name,
+        )
+        key = self._services.page_logins.create_key(visitor)
+        link = f"http://127.0.0.1:{options.port}/login?key={key}"
+        return Answer(text=texts.PAGE_LINK.format(link=link), is_private=True)

@@ -1,0 +1,160 @@
+"""Keys that open the page once, and the logins of browsers that used one.
+
+Both are kept in memory, so they end with the process. Keys and cookies have 192 random bits. Only
+their digests are kept and compared.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from collections import deque
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import TypeVar
+
+from core.ports import Clock
+from core.types import Account, Address, Answer, Command, Scope
+
+Key = TypeVar("Key")
+Entry = TypeVar("Entry")
+KEY_LIFETIME = timedelta(minutes=10)
+# A login that isn't used for so long ends.
+IDLE_LIFETIME = timedelta(days=7)
+# So many wrong keys within a minute are allowed. Then all keys are refused for the rest of it.
+MAX_WRONG_KEYS = 10
+WRONG_KEYS_PERIOD = timedelta(minutes=1)
+QUESTION_LIFETIME = timedelta(minutes=10)
+# More keys and logins than these aren't kept. The oldest ones end first.
+MAX_KEYS = 20
+MAX_LOGINS = 50
+MAX_QUESTIONS = 100
+_BROWSER_CHARS = 120
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Visitor:
+    """The person whose page is shown, and the direct chat that it belongs to."""
+
+    account: Account
+    address: Address
+    scope: Scope
+    name: str
+    language: str = ""
+
+
+@dataclass(slots=True, kw_only=True)
+class Login:
+    """A browser that has used a key."""
+
+    # Names the login on the page. It's no secret.
+    id: str
+    visitor: Visitor
+    # The token that every form must repeat.
+    form_token: str
+    begun_at: datetime
+    seen_at: datetime
+    browser: str
+    # The answer to the last action, which the next page shows.
+    notice: Answer | None = None
+    # Commands that wait for a click, by the ids of their buttons, with the time when they expire.
+    questions: dict[str, tuple[Command, datetime]] = field(default_factory=dict)
+
+
+class Logins:
+    """Makes keys and turns them into logins."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        # By the digest of the key.
+        self._keys: dict[bytes, tuple[Visitor, datetime]] = {}
+        # By the digest of the cookie.
+        self._logins: dict[bytes, Login] = {}
+        # When wrong keys were tried lately.
+        self._wrong_keys: deque[datetime] = deque(maxlen=MAX_WRONG_KEYS)
+
+    def create_key(self, visitor: Visitor) -> str:
+        """Return a new key, which opens this person's page once within ten minutes."""
+        key = secrets.token_urlsafe(24)
+        _drop_oldest(self._keys, MAX_KEYS - 1)
+        self._keys[_digest(key)] = (visitor, self._clock.now() + KEY_LIFETIME)
+        return key
+
+    def redeem(self, key: str, browser: str) -> tuple[str, Login] | None:
+        """Turn a key into a login. Returns its cookie and the login.
+
+        Returns None for a wrong key, and for any key while `is_locked`.
+        """
+        if self.is_locked:
+            return None
+        now = self._clock.now()
+        visitor, expires_at = self._keys.pop(_digest(key), (None, now))
+        if visitor is None or expires_at < now:
+            self._wrong_keys.append(now)
+            return None
+        cookie = secrets.token_urlsafe(24)
+        login = Login(
+            id=secrets.token_hex(8),
+            visitor=visitor,
+            form_token=secrets.token_urlsafe(24),
+            begun_at=now,
+            seen_at=now,
+            browser=browser[:_BROWSER_CHARS],
+        )
+        _drop_oldest(self._logins, MAX_LOGINS - 1)
+        self._logins[_digest(cookie)] = login
+        return cookie, login
+
+    @property
+    def is_locked(self) -> bool:
+        """Whether too many wrong keys were tried within a minute, so that none is accepted."""
+        is_full = len(self._wrong_keys) == MAX_WRONG_KEYS
+        return is_full and self._clock.now() - self._wrong_keys[0] < WRONG_KEYS_PERIOD
+
+    def find(self, cookie: str) -> Login | None:
+        """Return the login of a cookie, and note that it's in use. None if it has ended."""
+        digest = _digest(cookie)
+        login = self._logins.get(digest)
+        if login is None:
+            return None
+        now = self._clock.now()
+        if now - login.seen_at > IDLE_LIFETIME:
+            del self._logins[digest]
+            return None
+        login.seen_at = now
+        return login
+
+    def list_logins(self, account: Account) -> list[Login]:
+        """Return the logins of an account, the one that was used last first."""
+        logins = [login for login in self._logins.values() if login.visitor.account == account]
+        return sorted(logins, key=lambda login: login.seen_at, reverse=True)
+
+    def end(self, login_id: str, account: Account) -> bool:
+        """End a login of an account. Returns False if it has none with this id."""
+        for digest, login in self._logins.items():
+            if login.id == login_id and login.visitor.account == account:
+                del self._logins[digest]
+                return True
+        return False
+
+    def ask(self, login: Login, command: Command) -> str:
+        """Keep a command that waits for a click, and return the id of its button."""
+        _drop_oldest(login.questions, MAX_QUESTIONS - 1)
+        question_id = secrets.token_urlsafe(12)
+        login.questions[question_id] = (command, self._clock.now() + QUESTION_LIFETIME)
+        return question_id
+
+    def take(self, login: Login, question_id: str) -> Command | None:
+        """Return the command of a button, once. None if it has expired or was used."""
+        command, expires_at = login.questions.pop(question_id, (None, self._clock.now()))
+        return command if expires_at > self._clock.now() else None
+
+
+def _digest(secret: str) -> bytes:
+    return hashlib.sha256(secret.encode("utf-8", "replace")).digest()
+
+
+def _drop_oldest(entries: dict[Key, Entry], limit: int) -> None:
+    """Drop the entries that were added first until there are at most `limit`."""
+    while len(entries) > limit:
+        del entries[next(iter(entries))]

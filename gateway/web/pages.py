@@ -1,0 +1,32 @@
+"""All pages, in the order of the navigation, and the addresses of what commands show."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from urllib.parse import quote
+
+from core.types import Command
+from gateway.web.access import PAGE as ACCESS
+from gateway.web.memory import PAGE as MEMORY
+from gateway.web.recall import PAGE as RECALL
+from gateway.web.views import Action, Page
+
+PAGES: Sequence[Page] = (RECALL, MEMORY, ACCESS)
+# The actions by their names, each with its page.
+ACTIONS: Mapping[str, tuple[Page, Action]] = {
+    action.name: (page, action) for page in PAGES for action in page.actions
+}
+_WHY_FACT = re.compile(r"why f(\d{1,12})")
+
+
+def find_link(command: Command) -> str | None:
+    """Return the address that shows the same as a command, or None if there is none."""
+    if command.name == "recall":
+        return f"/recall?q={quote(command.arguments)}"
+    if command.name == "memory":
+        if match := _WHY_FACT.fullmatch(command.arguments):
+            return f"/memory/facts/{match[1]}"
+        if command.arguments.startswith("history"):
+            return "/memory/history"
+    return None

@@ -1,0 +1,133 @@
+"""Renders templates and Markdown as HTML.
+
+Everything is escaped, because texts of strangers are shown here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from hashlib import sha256
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup, escape
+
+from core.markup.markdown import StyledText, TextEntity, render
+from core.search.results import MARKED_MATCH
+from core.text.normalize import shorten, strip_controls
+from gateway.texts.catalog import Texts
+
+FOLDER = Path(__file__).parent
+STATIC_FOLDER = FOLDER / "static"
+# The elements of the styles. A link, a language and a heading have attributes of their own.
+_ELEMENTS: Mapping[str, str] = {
+    "bold": "b",
+    "italic": "i",
+    "strikethrough": "s",
+    "code": "code",
+    "pre": "pre",
+    "blockquote": "blockquote",
+    "heading": "span",
+    "list_marker": "span",
+}
+_LINK_SCHEMES = ("http://", "https://", "mailto:")
+
+
+def create_environment() -> Environment:
+    """Create the environment of the templates."""
+    environment = Environment(
+        loader=FileSystemLoader(FOLDER / "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        auto_reload=False,
+    )
+    environment.filters["markdown"] = render_markdown
+    environment.filters["snippet"] = render_snippet
+    environment.filters["plain"] = strip_controls
+    environment.filters["shorten"] = shorten
+    environment.globals["static"] = {
+        path.name: f"/static/{path.name}?{_fingerprint(path)}" for path in STATIC_FOLDER.iterdir()
+    }
+    return environment
+
+
+class Moments:
+    """Formats times for a person. A template has it as `when`."""
+
+    def __init__(self, texts: Texts, zone: ZoneInfo) -> None:
+        self._texts = texts
+        self._zone = zone
+
+    def moment(self, at: datetime | None) -> Markup:
+        """Return a `time` element with day and time."""
+        if at is None:
+            return Markup("")
+        return Markup('<time datetime="{}">{}</time>').format(
+            at.isoformat(timespec="seconds"), self._texts.format_moment(at, self._zone)
+        )
+
+    def day(self, at: datetime | None) -> Markup:
+        """Return a `time` element with the day."""
+        if at is None:
+            return Markup("")
+        return Markup('<time datetime="{}">{}</time>').format(
+            at.astimezone(self._zone).date().isoformat(), self._texts.format_day(at, self._zone)
+        )
+
+
+def render_markdown(markdown: str) -> Markup:
+    """Render the Markdown of an answer as HTML."""
+    styled = render(strip_controls(markdown))
+    return Markup('<div class="prose">{}</div>').format(_render_span(styled, 0, len(styled.text)))
+
+
+def _render_span(styled: StyledText, start: int, end: int, first: int = 0) -> Markup:
+    """Render a part of a text with the entities from number `first` on that begin inside it."""
+    pieces: list[Markup] = []
+    position = start
+    number = first
+    while number < len(styled.entities) and styled.entities[number].offset < end:
+        entity = styled.entities[number]
+        if entity.offset < position:
+            # It's inside of an entity that is rendered already.
+            number += 1
+            continue
+        pieces.append(escape(styled.text[position : entity.offset]))
+        inner = _render_span(styled, entity.offset, entity.end, number + 1)
+        pieces.append(_wrap(entity, inner))
+        position = entity.end
+        number += 1
+    pieces.append(escape(styled.text[position:end]))
+    return Markup("").join(pieces)
+
+
+def _wrap(entity: TextEntity, inner: Markup) -> Markup:
+    """Return the element of an entity around its content."""
+    if entity.kind == "text_link":
+        url = entity.url or ""
+        if not url.lower().startswith(_LINK_SCHEMES):
+            return inner
+        return Markup('<a href="{}" rel="noreferrer noopener">{}</a>').format(url, inner)
+    element = Markup(_ELEMENTS[entity.kind])
+    return Markup("<{0}>{1}</{0}>").format(element, inner)
+
+
+def render_snippet(snippet: str) -> Markup:
+    """Render a snippet of a search with its matches marked."""
+    text = strip_controls(snippet)
+    pieces: list[Markup] = []
+    position = 0
+    for match in MARKED_MATCH.finditer(text):
+        pieces.append(escape(text[position : match.start()]))
+        pieces.append(Markup("<mark>{}</mark>").format(match[1]))
+        position = match.end()
+    pieces.append(escape(text[position:]))
+    return Markup("").join(pieces)
+
+
+def _fingerprint(path: Path) -> str:
+    return sha256(path.read_bytes()).hexdigest()[:12]

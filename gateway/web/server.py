@@ -1,0 +1,348 @@
+"""The web server of the local page: checks every request, and calls the view or action it is for.
+
+Only browsers on this machine reach it. A request is answered if its `Host` is this server, so a
+foreign web page can't reach it by a name that points here. Whoever has used a key gets a cookie. A
+form must come from this server and repeat the token of the login.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import secrets
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from urllib.parse import urlsplit
+
+import structlog
+from aiohttp import web
+
+from core.errors import ConfigError, MnemeError, Refused, StoreError
+from core.store.ownership.people import TERMINAL, EpochGuard
+from core.types import LOCAL_SCOPE, Address, Answer, Inbound, Sender, Session
+from gateway.commands.registry import CommandContext, CommandRegistry
+from gateway.services import Services
+from gateway.texts.catalog import ENGLISH as texts
+from gateway.texts.catalog import Texts, load_texts, match_language
+from gateway.web.logins import Login, Visitor
+from gateway.web.pages import ACTIONS, PAGES, find_link
+from gateway.web.rendering import STATIC_FOLDER, Moments, create_environment
+from gateway.web.views import Page, PageRequest, Values, View, load_words
+
+HOST = "127.0.0.1"
+HOST_NAMES = ("127.0.0.1", "localhost", "[::1]")
+COOKIE = "mneme_login"
+# A form with more bytes is refused.
+MAX_FORM_BYTES = 1_000_000
+SHUTDOWN_S = 1.0
+_HEADERS: Mapping[str, str] = {
+    "Cache-Control": "no-store",
+    "Content-Security-Policy": (
+        "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; "
+        "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+    ),
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
+    # With "no-referrer", a browser would send a form without its origin.
+    "Referrer-Policy": "same-origin",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+}
+_TYPES: Mapping[str, str] = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
+_log = structlog.get_logger("page")
+
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+class _Denied(Exception):
+    """The request isn't answered. `reason` is a key in the table `[page]`."""
+
+    def __init__(self, status: int, reason: str) -> None:
+        super().__init__(reason)
+        self.status = status
+        self.reason = reason
+
+
+class PageServer:
+    """Serves the page on a port of the loopback interface."""
+
+    def __init__(self, services: Services, commands: CommandRegistry) -> None:
+        self._services = services
+        self._commands = commands
+        self._logins = services.page_logins
+        self._port = services.settings.page.port
+        caches = [services.conversations.invalidate]
+        self._epochs = EpochGuard(services.database, caches)
+        self._environment = create_environment()
+        self._static = {path.name: path.read_bytes() for path in STATIC_FOLDER.iterdir()}
+
+    async def run(self) -> None:
+        """Serve until cancelled. If the port is in use, the log says so, and nothing is served."""
+        try:
+            async with self.serve():
+                await asyncio.Future()
+        except ConfigError as error:
+            _log.error(str(error))
+
+    @contextlib.asynccontextmanager
+    async def serve(self) -> AsyncIterator[None]:
+        """Serve until the end of the block. Raises ConfigError if the port can't be used."""
+        if not self._services.languages.is_loaded:
+            await self._services.languages.load()
+        runner = web.AppRunner(self._create_app(), access_log=None, shutdown_timeout=SHUTDOWN_S)
+        await runner.setup()
+        try:
+            try:
+                await web.TCPSite(runner, HOST, self._port).start()
+            except OSError as error:
+                raise ConfigError(texts.PAGE_PORT_TAKEN.format(port=self._port)) from error
+            _log.info("the page is served", address=self.address)
+            yield
+        finally:
+            await runner.cleanup()
+
+    @property
+    def address(self) -> str:
+        return f"http://{HOST}:{self._port}"
+
+    def create_owner_link(self) -> str:
+        """Return an address that opens the owner's page once."""
+        visitor = Visitor(
+            account=TERMINAL,
+            address=Address(platform=TERMINAL.platform, chat_id=TERMINAL.user_id),
+            scope=LOCAL_SCOPE,
+            name="",
+        )
+        return f"{self.address}/login?key={self._logins.create_key(visitor)}"
+
+    def _create_app(self) -> web.Application:
+        app = web.Application(middlewares=[self._guard], client_max_size=MAX_FORM_BYTES)
+        app.router.add_get("/static/{name}", self._serve_static)
+        app.router.add_get("/login", self._log_in)
+        app.router.add_post("/do/{action}", self._run_action)
+        app.router.add_post("/press/{question}", self._press_button)
+        for page in PAGES:
+            for view in page.views:
+                app.router.add_get(view.path, self._make_handler(view, page))
+        return app
+
+    @web.middleware
+    async def _guard(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        """Refuse what doesn't come from a page of this server, and word all errors."""
+        try:
+            self._check_origin(request)
+            response = await handler(request)
+        except _Denied as denial:
+            response = self._render_error(request, denial.status, denial.reason)
+        except web.HTTPRequestEntityTooLarge:
+            response = self._render_error(request, 413, "TOO_LARGE")
+        except web.HTTPException as error:
+            reason = "NOT_FOUND" if error.status in (404, 405) else "WRONG_FIELD"
+            response = self._render_error(request, error.status, reason)
+        except StoreError as error:
+            response = self._render_error(request, 503, "", load_request_texts(request).word(error))
+        except MnemeError as error:
+            response = self._render_error(request, 422, "", load_request_texts(request).word(error))
+        for name, value in _HEADERS.items():
+            response.headers.setdefault(name, value)
+        return response
+
+    def _check_origin(self, request: web.Request) -> None:
+        """Raise _Denied if the request is for another host, or its form comes from elsewhere."""
+        hosts = [f"{name}:{self._port}" for name in HOST_NAMES]
+        if request.headers.get("Host", "").lower() not in hosts:
+            raise _Denied(421, "WRONG_HOST")
+        if request.method in ("GET", "HEAD"):
+            return
+        origin = urlsplit(request.headers.get("Origin", ""))
+        is_same = origin.scheme in ("http", "https") and origin.netloc == request.headers["Host"]
+        if request.method != "POST" or not is_same:
+            raise _Denied(403, "WRONG_ORIGIN")
+
+    async def _serve_static(self, request: web.Request) -> web.Response:
+        """Serve a file of the page. Its address changes with its content."""
+        name = request.match_info["name"]
+        content = self._static.get(name)
+        if content is None:
+            raise _Denied(404, "NOT_FOUND")
+        headers = {"Cache-Control": "public, max-age=31536000, immutable"}
+        media_type = _TYPES[f".{name.rpartition('.')[2]}"]
+        return web.Response(body=content, content_type=media_type, charset="utf-8", headers=headers)
+
+    async def _log_in(self, request: web.Request) -> web.Response:
+        """Turn the key of the address into a cookie. The page that follows opens the first view.
+
+        It isn't a redirect: a browser doesn't send a strict cookie if the link was clicked in
+        another web page.
+        """
+        browser = request.headers.get("User-Agent", "")
+        if self._logins.is_locked:
+            raise _Denied(429, "MANY_KEYS")
+        redeemed = self._logins.redeem(request.query.get("key", ""), browser)
+        if redeemed is None:
+            raise _Denied(401, "WRONG_KEY")
+        cookie, login = redeemed
+        language = self._services.languages.codes.get(login.visitor.account.key)
+        texts = load_request_texts(request, language)
+        response = self._render_template("welcome.html", texts, {})
+        response.headers["Referrer-Policy"] = "no-referrer"
+        response.set_cookie(COOKIE, cookie, httponly=True, samesite="Strict", path="/")
+        return response
+
+    def _make_handler(self, view: View, page: Page) -> Handler:
+        async def serve_view(request: web.Request) -> web.StreamResponse:
+            page_request = await self._prepare(request, page)
+            values = await view.load(page_request)
+            if values is None:
+                raise _Denied(404, "NOT_FOUND")
+            return self._render_view(view, page_request, values)
+
+        return serve_view
+
+    async def _run_action(self, request: web.Request) -> web.Response:
+        """Run an action, and show the page that its form was on, with the answer."""
+        page, action = ACTIONS.get(request.match_info["action"], (None, None))
+        if page is None or action is None:
+            raise _Denied(404, "NOT_FOUND")
+        page_request, form = await self._read_form(request, page)
+        return await self._show_answer(page_request, form, action.run(page_request, form))
+
+    async def _press_button(self, request: web.Request) -> web.Response:
+        """Run the command of a button that an answer had."""
+        page_request, form = await self._read_form(request, PAGES[0])
+        command = self._logins.take(page_request.login, request.match_info["question"])
+        if command is None:
+            raise _Denied(410, "BUTTON_EXPIRED")
+        run = self._commands.run(command, page_request.context)
+        return await self._show_answer(page_request, form, run)
+
+    async def _show_answer(
+        self, page_request: PageRequest, form: Mapping[str, str], run: Awaitable[Answer]
+    ) -> web.Response:
+        """Keep the answer of a command for the page that the browser loads next."""
+        try:
+            answer = await run
+        except Refused as refusal:
+            answer = Answer(text=page_request.texts.word(refusal))
+        page_request.login.notice = answer
+        back = form.get("back", "/")
+        is_local = (
+            back.startswith("/") and not back.startswith(("//", "/\\")) and back.isprintable()
+        )
+        return web.Response(status=303, headers={"Location": back if is_local else "/"})
+
+    async def _read_form(
+        self, request: web.Request, page: Page
+    ) -> tuple[PageRequest, Mapping[str, str]]:
+        """Return the request and the fields of its form. Raises _Denied for a wrong token."""
+        page_request = await self._prepare(request, page)
+        fields = await request.post()
+        form = {name: value for name, value in fields.items() if isinstance(value, str)}
+        token = form.get("token", "").encode("utf-8", "replace")
+        if not secrets.compare_digest(token, page_request.login.form_token.encode()):
+            raise _Denied(403, "WRONG_TOKEN")
+        return page_request, form
+
+    async def _prepare(self, request: web.Request, page: Page) -> PageRequest:
+        """Return who looks and what they may see. Raises _Denied without a login or access."""
+        login = self._logins.find(request.cookies.get(COOKIE, ""))
+        if login is None:
+            raise _Denied(401, "NO_LOGIN_YET")
+        visitor = login.visitor
+        access = await self._services.people.load_access(visitor.account, visitor.scope)
+        if not access.has_access(visitor.account, self._services.settings.access.people):
+            self._logins.end(login.id, visitor.account)
+            raise _Denied(403, "NO_ACCESS")
+        return PageRequest(
+            services=self._services,
+            commands=self._commands,
+            logins=self._logins,
+            login=login,
+            context=await self._make_context(request, visitor),
+            page=page.name,
+            path=request.path_qs,
+            parameters={**request.query, **request.match_info},
+        )
+
+    async def _make_context(self, request: web.Request, visitor: Visitor) -> CommandContext:
+        """Return the rights that this person has in their direct chat at this moment."""
+        view = await self._epochs.view(visitor.scope, visitor.account)
+        language = self._services.languages.codes.get(visitor.account.key)
+        now = self._services.clock.now()
+        request_id = secrets.token_hex(16)
+        inbound = Inbound(
+            kind="action",
+            address=visitor.address,
+            scope=view.scope,
+            sender=Sender(id=visitor.account.user_id, name=visitor.name),
+            text=f"page:{request_id}",
+            message_id=request_id,
+            sent_at=now,
+            is_direct=True,
+            language=load_request_texts(request, language).language,
+        )
+        return CommandContext(
+            inbound=inbound,
+            scope=view.scope,
+            scopes=view.scopes,
+            session=Session(address=visitor.address, scope=view.scope, started_at=now),
+            is_owner=view.is_owner,
+            epoch=view.epoch,
+        )
+
+    def _render_view(self, view: View, page_request: PageRequest, values: Values) -> web.Response:
+        """Render a view, with the answer to the last action on top."""
+        login = page_request.login
+        notice, login.notice = login.notice, None
+        layout = {
+            "active": page_request.page,
+            "is_owner": page_request.context.is_owner,
+            "login": login,
+            "notice": notice,
+            "notice_buttons": [] if notice is None else self._list_buttons(login, notice),
+            "pages": PAGES,
+            "path": page_request.path,
+            "texts": page_request.texts,
+            "when": Moments(page_request.texts, page_request.zone),
+        }
+        texts = page_request.texts
+        return self._render_template(view.template, texts, {**layout, **values}, page_request.page)
+
+    def _list_buttons(self, login: Login, answer: Answer) -> list[dict[str, str]]:
+        """Return the buttons of an answer: links to what shows the same, and forms."""
+        buttons = []
+        if answer.confirm_command is not None:
+            question = self._logins.ask(login, answer.confirm_command)
+            buttons.append({"label": "", "question": question, "link": ""})
+        for button in answer.buttons:
+            link = find_link(button.command) or ""
+            question = "" if link else self._logins.ask(login, button.command)
+            buttons.append({"label": button.label, "question": question, "link": link})
+        return buttons
+
+    def _render_error(
+        self, request: web.Request, status: int, reason: str, sentence: str = ""
+    ) -> web.Response:
+        texts = load_request_texts(request)
+        values = {"sentence": sentence or load_words(texts)[reason]}
+        response = self._render_template("error.html", texts, values)
+        response.set_status(status)
+        return response
+
+    def _render_template(
+        self, name: str, texts: Texts, values: Values, page: str = ""
+    ) -> web.Response:
+        template = self._environment.get_template(name)
+        content = template.render(t=load_words(texts, page), language=texts.language, **values)
+        return web.Response(text=content, content_type="text/html", charset="utf-8")
+
+
+def load_request_texts(request: web.Request, language: str | None = None) -> Texts:
+    """Return the texts in a person's language, or else in the one that the browser asks for."""
+    if language is not None:
+        return load_texts(language)
+    for entry in request.headers.get("Accept-Language", "").split(",")[:20]:
+        code = match_language(entry.partition(";")[0].strip())
+        if code is not None:
+            return load_texts(code)
+    return load_texts("en")

@@ -1,0 +1,143 @@
+"""What a page consists of: views, which show something, and actions, which change something.
+
+The docstring of the package says how to add a page.
+"""
+
+from __future__ import annotations
+
+import string
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from zoneinfo import ZoneInfo
+
+from core.errors import Refused
+from core.types import Answer, Command, Scope
+from gateway.commands.registry import CommandContext, CommandRegistry
+from gateway.services import Services
+from gateway.texts.catalog import Texts
+from gateway.web.logins import Login, Logins
+
+Values = Mapping[str, object]
+# Longer values of a field are refused. A message or a note is far shorter.
+MAX_FIELD_CHARS = 20_000
+MAX_NUMBER_DIGITS = 12
+# The fields of actions that must be numbers.
+NUMBER_FIELDS = frozenset({"number", "fact", "session", "message"})
+
+
+@dataclass(frozen=True, kw_only=True)
+class PageRequest:
+    """A request of a person who is logged in."""
+
+    services: Services
+    commands: CommandRegistry
+    logins: Logins
+    login: Login
+    # The rights of the person, as for a command in their direct chat.
+    context: CommandContext
+    # The name of the page that is shown, or whose form was sent.
+    page: str
+    path: str
+    # The parts of the address that the path of the view names, and the query.
+    parameters: Mapping[str, str]
+
+    @property
+    def scopes(self) -> frozenset[Scope]:
+        """What this person may see."""
+        return self.context.scopes
+
+    @property
+    def texts(self) -> Texts:
+        return self.context.texts
+
+    @property
+    def words(self) -> Mapping[str, str]:
+        """The texts of the page, by their keys in the tables `[page_NAME]` and `[page]`."""
+        return load_words(self.texts, self.page)
+
+    @property
+    def zone(self) -> ZoneInfo:
+        return self.services.zone
+
+    def parameter(self, name: str) -> str:
+        """Return a part of the address, or an empty text."""
+        return self.parameters.get(name, "")
+
+    def number(self, name: str, default: int = 0) -> int:
+        """Return a part of the address that is a number. Anything else gets the default."""
+        text = self.parameters.get(name, "")
+        return int(text) if is_number(text) else default
+
+
+Load = Callable[[PageRequest], Awaitable[Values | None]]
+Run = Callable[[PageRequest, Mapping[str, str]], Awaitable[Answer]]
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """Something to look at. `path` may have parts such as ``/memory/facts/{fact}``."""
+
+    path: str
+    template: str
+    load: Load
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """Something that a form does, by its name. `run` gets the fields of the form."""
+
+    name: str
+    run: Run
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """An entry of the navigation. Its text is ``NAV_`` and the name in capitals."""
+
+    name: str
+    views: tuple[View, ...]
+    actions: tuple[Action, ...] = ()
+
+
+def run_command(name: str, arguments: str = "") -> Run:
+    """Return the `run` of an action that runs a command of the chat.
+
+    `arguments` may have fields of the form, such as ``pin f{fact}``.
+    """
+    fields = [field for _, field, _, _ in string.Formatter().parse(arguments) if field]
+
+    async def run(request: PageRequest, form: Mapping[str, str]) -> Answer:
+        values = {field: read_field(request, form, field) for field in fields}
+        command = Command(name=name, arguments=arguments.format(**values))
+        return await request.commands.run(command, request.context)
+
+    return run
+
+
+def read_field(request: PageRequest, form: Mapping[str, str], name: str) -> str:
+    """Return a field of a form.
+
+    Raises Refused if it's empty or too long, or if it must be a number and isn't one.
+    """
+    value = form.get(name, "").replace("\r\n", "\n").strip()
+    is_wanted = 0 < len(value) <= MAX_FIELD_CHARS
+    if name in NUMBER_FIELDS:
+        is_wanted = is_number(value)
+    if not is_wanted:
+        raise Refused(request.words["WRONG_FIELD"])
+    return value
+
+
+@cache
+def load_words(texts: Texts, page: str = "") -> Mapping[str, str]:
+    """Return the texts of all pages, and those of one page."""
+    words = dict(texts.table("page"))
+    if page:
+        words |= texts.table(f"page_{page}")
+    return words
+
+
+def is_number(text: str) -> bool:
+    """Return whether a text is a number that may name something."""
+    return text.isascii() and text.isdigit() and len(text) <= MAX_NUMBER_DIGITS

@@ -1,0 +1,76 @@
+"""`mneme web` as a real process, alone and beside a gateway that serves the page."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import signal
+from pathlib import Path
+
+import pytest
+from aiohttp import ClientSession, CookieJar
+
+from tests.fixtures.command_line import good
+from tests.fixtures.forked import ROOT, ForkedProcess
+from tests.fixtures.page_browser import find_free_port
+from tests.gateway.local.running import open_gateway
+
+pytestmark = pytest.mark.slow
+
+
+async def read_memory(link: str) -> str:
+    """Open the link in a new browser, and return the page Memory."""
+    async with ClientSession(cookie_jar=CookieJar(unsafe=True)) as session:
+        async with session.get(link) as welcome:
+            assert welcome.status == 200, await welcome.text()
+        address = link.partition("/login")[0]
+        async with session.get(f"{address}/memory") as answer:
+            return await answer.text()
+
+
+def start_web(home: Path, output: int) -> ForkedProcess:
+    environ = {"PATH": os.environ["PATH"], "MNEME_HOME": str(home)}
+    with open(os.devnull, "rb") as nothing:
+        streams = (nothing.fileno(), output, output)
+        return ForkedProcess(("web",), environ, ROOT, streams)
+
+
+async def test_page_without_a_gateway_is_there_until_ctrl_c(home: Path) -> None:
+    port = find_free_port()
+    (home / "mneme.toml").write_text(f"[page]\nport = {port}\n")
+    good(home, "remember", "My", "cat", "is", "called", "Nero")
+    output = home / "web.txt"
+    with output.open("wb") as printed:
+        process = await asyncio.to_thread(start_web, home, printed.fileno())
+    try:
+        async with asyncio.timeout(90):
+            while (link := re.search(r"http://\S+", output.read_text())) is None:
+                assert process.poll() is None, output.read_text()
+                await asyncio.sleep(0.05)
+        assert f"127.0.0.1:{port}/login?key=" in link[0]
+        assert "My cat is called Nero" in await read_memory(link[0])
+        with (home / "second.txt").open("wb") as printed:
+            second = await asyncio.to_thread(start_web, home, printed.fileno())
+        assert await asyncio.to_thread(second.wait, 90.0) == 1
+        assert f"Port {port} is in use" in (home / "second.txt").read_text()
+    finally:
+        process.send_signal(signal.SIGINT)
+        assert await asyncio.to_thread(process.wait, 60.0) == 130
+    assert "Traceback" not in output.read_text()
+
+
+async def test_running_gateway_serves_the_page_and_gives_new_links(home: Path) -> None:
+    port = find_free_port()
+    async with open_gateway(home, options=f"[page]\nenabled = true\nport = {port}\n") as gateway:
+        gateway.telegram.user_says(4242, "/remember My cat is called Nero")
+        await gateway.telegram.wait_for(lambda: len(gateway.telegram.texts(4242)) == 1)
+        printed = await asyncio.to_thread(good, home, "web")
+        link = re.search(r"http://\S+", printed)
+        assert link is not None
+        assert "My cat is called Nero" in await read_memory(link[0])
+        gateway.telegram.user_says(4242, "/web")
+        await gateway.telegram.wait_for(lambda: len(gateway.telegram.texts(4242)) == 2)
+        link = re.search(r"http://[\w.:/?=-]+", gateway.telegram.texts(4242)[1])
+        assert link is not None
+        assert "My cat is called Nero" in await read_memory(link[0])

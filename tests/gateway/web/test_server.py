@@ -1,0 +1,162 @@
+"""Who may open the page, and which requests it refuses. A real server and a real HTTP client."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from core.types import Account, Address, Scope
+from gateway.texts.catalog import load_texts
+from gateway.web.logins import MAX_WRONG_KEYS, Visitor
+from tests.fixtures.page_browser import open_browser, open_page
+
+OWNER_SCOPE = Scope.account("telegram", "42")
+WORDS = load_texts("en").table("page")
+
+
+async def test_link_opens_the_page_once_and_leaves_a_strict_cookie(home: Path) -> None:
+    async with open_page(home, is_logged_in=False) as page:
+        assert (await page.browser.open("/memory")).status == 401
+        link = page.server.create_owner_link()
+        welcome = await page.browser.open(link)
+        cookie = welcome.headers["Set-Cookie"]
+        assert "HttpOnly" in cookie
+        assert "SameSite=Strict" in cookie
+        assert (await page.browser.open("/memory")).status == 200
+        async with open_browser(page.server) as other:
+            again = await other.open(link)
+            assert again.status == 401
+            assert "has been used" in again.text
+            assert (await other.open("/memory")).status == 401
+
+
+@pytest.mark.parametrize("host", ["evil.example", "127.0.0.1.evil.example:{port}", "127.0.0.1", ""])
+async def test_request_for_another_host_is_refused(home: Path, host: str) -> None:
+    async with open_page(home) as page:
+        port = page.server.address.rpartition(":")[2]
+        for path in ("/memory", "/login?key=x", "/static/page.css"):
+            answer = await page.browser.open(path, Host=host.format(port=port))
+            assert answer.status == 421, path
+        answer = await page.browser.open("/memory", Host=f"localhost:{port}")
+        # The name is right, but the cookie belongs to 127.0.0.1.
+        assert answer.status in (200, 401)
+
+
+async def test_form_needs_its_origin_and_its_token(home: Path) -> None:
+    async with open_page(home) as page:
+        form = (await page.browser.open("/logins")).form("/do/end-login")
+        address = page.server.address
+        origins = [
+            {},
+            {"Origin": "null"},
+            {"Origin": "http://evil.example"},
+            {"Origin": f"{address}.evil.example"},
+            {"Origin": address.replace("127.0.0.1", "localhost")},
+        ]
+        for headers in origins:
+            answer = await page.browser.post(form.action, form.fields, headers)
+            assert (answer.status, WORDS["WRONG_ORIGIN"] in answer.text) == (403, True), headers
+        for token in ("", "x", form.fields["token"] + "x", "\ud83d"):
+            fields = {**form.fields, "token": token.encode("utf-8", "replace").decode()}
+            answer = await page.browser.post(form.action, fields)
+            assert (answer.status, WORDS["WRONG_TOKEN"] in answer.text) == (403, True), token
+        # The token of another login isn't enough either.
+        async with open_browser(page.server) as other:
+            await other.log_in()
+            foreign = (await other.open("/logins")).form("/do/end-login").fields["token"]
+        answer = await page.browser.post(form.action, {**form.fields, "token": foreign})
+        assert answer.status == 403
+        assert (await page.browser.open("/logins")).status == 200
+
+
+async def test_guessed_keys_are_refused_and_then_all_for_a_minute(home: Path) -> None:
+    async with open_page(home, is_logged_in=False) as page:
+        for number in range(MAX_WRONG_KEYS):
+            assert (await page.browser.open(f"/login?key=guess{number}")).status == 401
+        answer = await page.browser.open(page.server.create_owner_link())
+        assert answer.status == 429
+        assert WORDS["MANY_KEYS"] in answer.text
+        assert (await page.browser.open("/memory")).status == 401
+
+
+async def test_every_answer_forbids_scripts_of_others_frames_and_caches(home: Path) -> None:
+    async with open_page(home) as page:
+        for path in ("/", "/memory", "/nothing", "/memory/facts/1", "/login?key=x"):
+            answer = await page.browser.open(path)
+            policy = answer.headers["Content-Security-Policy"]
+            assert "default-src 'none'" in policy
+            assert "unsafe" not in policy
+            assert answer.headers["X-Frame-Options"] == "DENY"
+            assert answer.headers["X-Content-Type-Options"] == "nosniff"
+            assert answer.headers["Cache-Control"] == "no-store"
+            # No external request, no script and no style inside of the page.
+            assert not re.search(r"(?:src|href|action)=\"(?!/|#|[^\"]*:\d+/)", answer.body), path
+            assert not re.search(r"<script(?! src=\"/static/)|<style|style=|\bon\w+=", answer.body)
+
+
+async def test_login_is_listed_and_can_be_ended(home: Path) -> None:
+    async with open_page(home) as page, open_browser(page.server) as other:
+        await other.log_in()
+        listed = await page.browser.open("/logins")
+        forms = [form for form in listed.forms if form.action == "/do/end-login"]
+        assert len(forms) == 2
+        own = re.search(r"this browser.*?name=\"login\" value=\"(\w+)\"", listed.body, re.S)
+        assert own is not None
+        foreign = next(form for form in forms if form.fields["login"] != own[1])
+        ended = await page.browser.send(foreign)
+        assert "The login has ended." in ended.text
+        assert (await other.open("/memory")).status == 401
+        assert (await page.browser.open("/memory")).status == 200
+
+
+async def test_web_gives_the_owner_a_link_in_the_direct_chat_only(home: Path) -> None:
+    async with open_page(home, is_logged_in=False) as page:
+        reply = await page.harness.say("/web")
+        link = re.search(r"http://\S+", reply.text)
+        assert link is not None
+        await page.browser.open(link[0])
+        assert (await page.browser.open("/memory")).status == 200
+
+
+async def test_page_of_a_person_without_access_ends(home: Path) -> None:
+    async with open_page(home, options="people = true", is_logged_in=False) as page:
+        services = page.harness.services
+        ana = Account(platform="telegram", user_id="7")
+        await services.people.record_name(ana, "Ana")
+        visitor = Visitor(
+            account=ana,
+            address=Address(platform="telegram", chat_id="7"),
+            scope=Scope.account("telegram", "7"),
+            name="Ana",
+        )
+        await page.browser.open(f"/login?key={services.page_logins.create_key(visitor)}")
+        assert (await page.browser.open("/memory")).status == 200
+        await services.removals.remove([ana], services.clock.now(), is_blocked=False)
+        assert (await page.browser.open("/memory")).status == 403
+        assert (await page.browser.open("/memory")).status == 401
+
+
+async def test_person_sees_nothing_of_others(home: Path) -> None:
+    async with open_page(home, options="people = true", is_logged_in=False) as page:
+        services = page.harness.services
+        owner = page.server.create_owner_link()
+        await page.browser.open(owner)
+        await page.harness.say("/remember My cat is called Nero")
+        facts = await services.facts.list_page(frozenset({OWNER_SCOPE}))
+        ana = Account(platform="telegram", user_id="7")
+        visitor = Visitor(
+            account=ana,
+            address=Address(platform="telegram", chat_id="7"),
+            scope=Scope.account("telegram", "7"),
+            name="Ana",
+        )
+        async with open_browser(page.server) as other:
+            await other.open(f"/login?key={services.page_logins.create_key(visitor)}")
+            assert "Nero" not in (await other.open("/memory")).body
+            foreign = await other.open(f"/memory/facts/{facts[0].id}")
+            missing = await other.open("/memory/facts/999999")
+            assert (foreign.status, foreign.body) == (missing.status, missing.body)
+            assert foreign.status == 404
+        assert "Nero" in (await page.browser.open("/memory")).body
