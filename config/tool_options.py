@@ -71,4 +71,6 @@ class CalendarSource(BaseModel):
     user: str = ""
     # The name of an environment variable with the password.
     key: KeyVariable = ""
+    # How long before each event the owner is reminded; 0 for no reminders.
+    remind_minutes: Annotated[int, Field(ge=0, le=1440)] = 0
     timeout_s: Annotated[float, Field(gt=0, le=60)] = 15.0

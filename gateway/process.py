@@ -193,6 +193,11 @@ class GatewayProcess:
             from gateway.upkeep.spending import MonthLine
 
             work.append(run_chores([MonthLine(services, services.clock).tend]))
+        if any(source.remind_minutes for source in services.settings.calendar.values()):
+            # Imported here because by default no event is announced.
+            from gateway.upkeep.event_reminders import EventReminders
+
+            work.append(run_chores([EventReminders(services, services.clock).tend]))
         terminals = self._path.adapters.get(TERMINAL.platform)
         if isinstance(terminals, LocalTerminals):
             work.append(self._resume_terminals(terminals))

@@ -459,7 +459,7 @@ def _build_input_block(block: Json, server: str) -> dict[str, Any] | None:
             return {"type": "redacted_thinking", "data": block["data"], "server": server}
         case "tool_use" | "server_tool_use":
             return _build_tool_call(block)
-        case "web_search_tool_result" if block.get("tool_use_id") and block.get("content"):
+        case "web_search_tool_result" if block.get("tool_use_id") and "content" in block:
             return {name: block[name] for name in ("type", "tool_use_id", "content")}
     raise ModelFailure("unknown_block", block=block_type[:40])
 

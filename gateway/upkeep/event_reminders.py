@@ -1,0 +1,84 @@
+"""Reminds the owner of the events of their calendars, `remind_minutes` before each begins.
+
+The running gateway reads the calendars every ten minutes and looks every minute what is due. A
+notice has a key made of the event and its beginning, so it's sent once, also after a restart, and
+again if the event is moved.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from hashlib import sha256
+from typing import TYPE_CHECKING
+
+import structlog
+
+from core.dates.schedule import load_zone
+from core.markup.markdown import escape
+from core.ports import Clock
+from core.store import rows
+from core.tools.agenda import render_event
+from core.tools.calendars import CalendarEvent
+from core.types import LOCAL_SCOPE
+
+if TYPE_CHECKING:
+    from gateway.services import Services
+
+READ_INTERVAL = timedelta(minutes=10)
+LOOK_INTERVAL = timedelta(minutes=1)
+
+
+class EventReminders:
+    """Puts a notice into the outbox for each event that begins soon."""
+
+    def __init__(self, services: Services, clock: Clock) -> None:
+        self._services = services
+        self._clock = clock
+        self._events: Sequence[CalendarEvent] = ()
+        self._looks_at: datetime | None = None
+        self._reads_at: datetime | None = None
+        self._log = structlog.get_logger("calendars")
+
+    async def tend(self) -> bool:
+        """Send the notices that are due. Returns False: no more is due."""
+        now = self._clock.now()
+        if self._looks_at is not None and now < self._looks_at:
+            return False
+        self._looks_at = now + LOOK_INTERVAL
+        if self._reads_at is None or now >= self._reads_at:
+            self._reads_at = now + READ_INTERVAL
+            self._events = await self._read_events(now)
+        for event in self._events:
+            if event.start - self._lead_of(event) <= now < event.start:
+                await self._notify(event)
+        return False
+
+    def _lead_of(self, event: CalendarEvent) -> timedelta:
+        """Return how long before an event the owner is reminded."""
+        return timedelta(minutes=self._services.settings.calendar[event.calendar].remind_minutes)
+
+    async def _read_events(self, now: datetime) -> list[CalendarEvent]:
+        """Return the events that may become due before the calendars are read again.
+
+        A calendar that can't be read is left out until then, and the log says so.
+        """
+        services = self._services
+        chat = await services.find_private_chat(LOCAL_SCOPE)
+        if services.calendars is None or chat is None:
+            return []
+        account = rows.parse_account(chat[1].key.partition(":")[2])
+        zone = load_zone(await services.appointments.zone_of(account))
+        leads = [source.remind_minutes for source in services.settings.calendar.values()]
+        end = now + timedelta(minutes=max(leads)) + 2 * READ_INTERVAL
+        agenda = await services.calendars.list_events(now, end, zone)
+        for problem in agenda.problems:
+            self._log.warning("events can't be announced", problem=problem)
+        return [event for event in agenda.events if not event.is_all_day and self._lead_of(event)]
+
+    async def _notify(self, event: CalendarEvent) -> None:
+        notices = self._services.owner_notices
+        identity = f"{event.calendar}\n{event.text}\n{event.start.timestamp()}"
+        texts = await notices.load_texts()
+        text = texts.EVENT_SOON.format(event=escape(render_event(event)))
+        await notices.notify(f"event:{sha256(identity.encode()).hexdigest()[:32]}", text)
