@@ -7,16 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol, runtime_checkable
 
-from core.types import (
-    Address,
-    Answer,
-    Attachment,
-    CommandSpec,
-    Completion,
-    Inbound,
-    Request,
-    Sender,
-)
+from core.command_specs import CommandSpec
+from core.types import Address, Answer, Attachment, Completion, Inbound, Request, Sender
 
 TextCallback = Callable[[str], None]
 """Receives the text to show while an answer is being written."""
@@ -157,11 +149,14 @@ class InboundSink(Protocol):
 class Autocompleter(Protocol):
     """Completes the options of commands. An `InboundSink` may also implement this."""
 
-    async def autocomplete(self, inbound: Inbound, typed: str) -> Mapping[str, str]:
+    async def autocomplete(
+        self, inbound: Inbound, typed: str, source: str = ""
+    ) -> Mapping[str, str]:
         """Suggest values for the option that is being typed in the command of `inbound`.
 
-        Returns the labels of the values, by value, best first. Returns an empty mapping if Mneme
-        doesn't answer the sender.
+        `source` is what the option `suggests`. If it's empty, the first option of the command is
+        meant. Returns the labels of the values, by value, best first. Returns an empty mapping if
+        Mneme doesn't answer the sender.
         """
 
 

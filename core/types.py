@@ -291,6 +291,8 @@ class Inbound:
     group_id: str | None = None
     # A line that is shown above the answer.
     heading: str = ""
+    # What was typed into the form of a button. For an action only.
+    form_text: str = ""
     # A code such as "de": first as the platform reports it, then the language of the answer.
     language: str = ""
     # Set if the text was read from the store, such as the text of a job. The epoch isn't stored.
@@ -311,6 +313,20 @@ class Button:
     command: Command
     # The row in `actions`, filled in when it is stored.
     id: str = ""
+    # Where a platform can do that, a press opens a form for text that follows the command's line.
+    # Elsewhere, the command is run without it and explains what to type.
+    form: Form | None = None
+    # One of several things to choose from. A platform may show them as a list to open.
+    is_choice: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Form:
+    """A form with one field, which opens when a button is pressed."""
+
+    title: str
+    # What the field contains at first, such as the text to change.
+    value: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -657,44 +673,3 @@ class Completion:
     stop_reason: str
     model: str
     usage: Usage = Usage()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Option:
-    """One argument of a command."""
-
-    name: str
-    description: str
-    is_required: bool = False
-    choices: tuple[str, ...] = ()
-    # Precedes the value in a typed line, such as ``from:``. An option whose prefix has no colon,
-    # such as ``--summary``, is a switch; it's on if its value is "true".
-    prefix: str = ""
-    # The command suggests values while the person types.
-    has_suggestions: bool = False
-
-    @property
-    def is_switch(self) -> bool:
-        return bool(self.prefix) and not self.prefix.endswith(":")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CommandSpec:
-    """The description of a command, for platforms and for people."""
-
-    name: str
-    description: str
-    options: tuple[Option, ...] = ()
-    # The separator when option values are joined to the line that a person would type: switches
-    # first, then values with a prefix, then all other values.
-    joiner: str = " "
-    # The answer is visible only to the person who gives the command.
-    is_private: bool = False
-    # The help lists the command for the owner only.
-    is_for_owner: bool = False
-    # The entry of a message's context menu that runs the command; the message is in `reply_to`.
-    menu: str = ""
-    # A pattern of the arguments that change data. None if the command never changes data.
-    changes: str | None = None
-    # The description in other languages, by codes such as "de" and "pt-BR".
-    translations: Mapping[str, str] = field(default_factory=dict)

@@ -224,12 +224,15 @@ class Admission:
         """Record that a group has a new chat id: see `core.ports.InboundSink`."""
         await self._access.people.migrate_group(platform, old_chat_id, new_chat_id)
 
-    async def autocomplete(self, inbound: Inbound, typed: str) -> Mapping[str, str]:
+    async def autocomplete(
+        self, inbound: Inbound, typed: str, source: str = ""
+    ) -> Mapping[str, str]:
         """Suggest values for an option of a command: see `core.ports.Autocompleter`."""
         judgement = await self._access.judge(inbound)
         if inbound.command is None or judgement.verdict is not Verdict.SERVED:
             return {}
-        return await self._commands.autocomplete(inbound.command.name, typed, judgement.scope)
+        name = inbound.command.name
+        return await self._commands.autocomplete(name, typed, source, judgement.scope)
 
     async def resume(self, adapter: Adapter, max_age: timedelta) -> list[int]:
         """Queue the events that an earlier process left unanswered. Returns the ids for `serve`.

@@ -65,6 +65,7 @@ from gateway.commands.files import FileCommands
 from gateway.commands.instructions import InstructionCommands
 from gateway.commands.language import LanguageCommands
 from gateway.commands.memory import MemoryCommands
+from gateway.commands.menus.suggestions import Suggestions
 from gateway.commands.models import ModelCommands
 from gateway.commands.privacy import ForgetCommands
 from gateway.commands.recall import RecallCommands, WhyCommand
@@ -262,6 +263,7 @@ async def build_message_path(
         UsageCommands(services),
         WebCommands(services),
         skills,
+        Suggestions(services),
     ]
     # Without a model, rules answer messages about reminders.
     talk = reminders.talk if isinstance(model, OfflineModel) else None

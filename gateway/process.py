@@ -31,7 +31,8 @@ from core.store.sync import PLATFORM as MEMORY
 from core.types import Address
 from gateway.access_and_rates import CRON, Access
 from gateway.admission import Admission
-from gateway.commands.registry import CommandRegistry, translate_specs
+from gateway.commands.menus.specs import translate_specs
+from gateway.commands.registry import CommandRegistry
 from gateway.delivery import Delivery
 from gateway.local.control import ControlServer, LiveState
 from gateway.local.sockets import find_socket

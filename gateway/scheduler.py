@@ -21,6 +21,7 @@ from apscheduler.triggers.date import DateTrigger  # type: ignore[import-untyped
 from apscheduler.triggers.interval import IntervalTrigger  # type: ignore[import-untyped]
 
 from adapters.streaming import QuietReply
+from core.command_specs import CommandSpec
 from core.dates.schedule import describe_lateness
 from core.errors import ConfigError, DeliveryError, Refused
 from core.markup.markdown import escape
@@ -31,7 +32,7 @@ from core.store.jobs import Job, Jobs, is_nothing_new
 from core.store.mailbox import Outbox, OutboxItem
 from core.store.ownership.people import View
 from core.text.normalize import language_data, shorten
-from core.types import Address, Answer, Button, CommandSpec, ErasureEpoch, Inbound, Scope, Sender
+from core.types import Address, Answer, Button, ErasureEpoch, Inbound, Scope, Sender
 from gateway.commands.registry import assign_button_ids, make_button, make_button_actions
 from gateway.texts.catalog import ENGLISH, Texts
 from gateway.texts.languages import Languages

@@ -16,9 +16,9 @@ from datetime import UTC, datetime
 
 import structlog
 
+from core.command_specs import CommandSpec
 from core.errors import AccessRefused, ConfigError, DeliveryError, MnemeError, StoreError
 from core.ports import Adapter, InboundSink
-from core.types import CommandSpec
 
 # States of a platform. A reason follows `OFF`. There are two more with a reason: "given up: …"
 # and "out of reach (…), trying again".

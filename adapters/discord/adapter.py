@@ -22,14 +22,16 @@ from adapters.discord.client import (
     log_in,
     set_server_urls,
 )
+from adapters.discord.commands import command_payloads
 from adapters.discord.errors import CALL_ERRORS, describe_error
 from adapters.discord.events import DiscordEvents
-from adapters.discord.normalize import PLATFORM, command_payloads
+from adapters.discord.normalize import PLATFORM
 from adapters.poll_lock import PollLock
+from core.command_specs import CommandSpec
 from core.errors import PAYLOAD_ERRORS, AccessRefused, DeliveryError, FileError, MnemeError
 from core.ports import Clock, InboundSink, Reply
 from core.text.normalize import language_data
-from core.types import Address, Attachment, CommandSpec
+from core.types import Address, Attachment
 
 if TYPE_CHECKING:
     from core.store.mailbox import Inbox

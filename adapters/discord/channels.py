@@ -12,7 +12,7 @@ from weakref import WeakValueDictionary
 import discord
 
 from adapters.discord.errors import translate_errors
-from adapters.discord.normalize import DiscordChannel, channel_of
+from adapters.discord.normalize import DiscordChannel, channel_of, is_personal
 from adapters.streaming import PostLock
 from core.ports import Clock
 
@@ -110,8 +110,14 @@ class DiscordChannels:
     ) -> DiscordChannel | None:
         """Return the channel in which a command was called or a button pressed.
 
-        Returns None if the bot may not see the channel.
+        If only the person has installed the bot, that is their direct chat with the bot. Returns
+        None if the bot may not see the channel.
         """
+        if is_personal(interaction):
+            client = await self.get_client()
+            with translate_errors():
+                direct_chat = await client.create_dm(discord.Object(interaction.user.id))
+            return await self.find(direct_chat.id, direct_chat, interaction.user.id)
         user_id = None
         is_direct = isinstance(interaction.channel, discord.DMChannel)
         if is_direct and interaction.context.dm_channel:

@@ -20,14 +20,17 @@ import discord
 
 from adapters.discord import normalize
 from adapters.discord.channels import PAGE_MESSAGES, ClientSource, DiscordChannels
+from adapters.discord.commands import find_focused_option, find_menu_command, join_options
 from adapters.discord.errors import CALL_ERRORS, translate_errors
+from adapters.discord.forms import DiscordForms
 from adapters.discord.messages import DiscordInteraction, DiscordMessages
-from adapters.discord.normalize import PLATFORM, DiscordChannel
+from adapters.discord.normalize import PLATFORM, DiscordChannel, is_personal
 from adapters.reactions import WORKING, WorkingMark
 from adapters.streaming import StreamedReply
+from core.command_specs import CommandSpec
 from core.errors import PAYLOAD_ERRORS, DeliveryError, MnemeError, StoreError
 from core.ports import Autocompleter, Clock, InboundSink, MissedReporter, Reply
-from core.types import Address, CommandSpec, Inbound
+from core.types import Address, Inbound
 
 if TYPE_CHECKING:
     from core.store.mailbox import Inbox
@@ -53,6 +56,7 @@ CATCH_UP_ATTEMPTS = 6
 CATCH_UP_CONCURRENCY = 10
 # Discord shows at most this many choices.
 MAX_AUTOCOMPLETE_CHOICES = 25
+MAX_CHOICE_CHARS = 100
 # Errors that an undocumented event causes, or a mistake in the code that handles an event.
 EVENT_ERRORS = (MnemeError, RuntimeError, *CALL_ERRORS, *PAYLOAD_ERRORS)
 
@@ -84,6 +88,7 @@ class DiscordEvents:
         # Whether a message has a reaction while its answer is being prepared.
         self._marks_working = marks_working
         self._channels = DiscordChannels(get_client, clock)
+        self._forms = DiscordForms()
         self._inbox = inbox
         self._clock = clock
         self._sink: InboundSink | None = None
@@ -121,7 +126,9 @@ class DiscordEvents:
         task.add_done_callback(self._on_task_done)
 
     def reply(self, address: Address, reply_to: str | None = None) -> Reply:
-        return StreamedReply(DiscordMessages(self._channels, self.start_task, address, reply_to))
+        return StreamedReply(
+            DiscordMessages(self._channels, self.start_task, address, reply_to, self._forms)
+        )
 
     def accept_event(self, event: str, payload: Any, raw: Any) -> bool:
         """Start a task for an event of the library. Returns False for other kinds of events.
@@ -391,7 +398,7 @@ class DiscordEvents:
     def _start_interaction_task(
         self, interaction: discord.Interaction[discord.Client], raw: Any
     ) -> None:
-        """Start a task for a command, a button press, or a request for autocompletion."""
+        """Start a task for a command, a button press, a form, or a request for autocompletion."""
         sink = self._sink
         if interaction.type is discord.InteractionType.autocomplete:
             if isinstance(sink, Autocompleter) and self._has_room():
@@ -400,6 +407,7 @@ class DiscordEvents:
         is_answerable = interaction.type in (
             discord.InteractionType.application_command,
             discord.InteractionType.component,
+            discord.InteractionType.modal_submit,
         )
         if sink is not None and is_answerable and self._has_room():
             self.start_task(self._process_interaction(sink, interaction, raw))
@@ -423,18 +431,25 @@ class DiscordEvents:
     async def _process_interaction(
         self, sink: InboundSink, interaction: discord.Interaction[discord.Client], raw: Any
     ) -> None:
-        """Answer a command or a button press, and acknowledge it in time."""
-        # Answers to buttons and unknown commands are ephemeral. For known commands, `is_private` of
-        # the command decides.
-        spec = self._specs.get(str(dict(interaction.data or {}).get("name")))
-        is_private = spec is None or spec.is_private
-        messages = DiscordInteraction(interaction, is_private=is_private)
+        """Answer a command, a button press or a form, and acknowledge it in time."""
+        try:
+            if await self._forms.open_for(interaction, self._specs):
+                return
+        except EVENT_ERRORS as error:
+            log.warning("A form can't be opened on Discord: %s", error)
+            return
+        form = self._forms.read(interaction)
+        messages = DiscordInteraction(
+            interaction,
+            is_private=is_personal(interaction) or self._is_private(interaction),
+            forms=self._forms,
+        )
 
         async def admit() -> int | None:
             channel = await self._channels.find_for_interaction(interaction)
             if channel is None:
                 return None
-            inbound = normalize.from_interaction(interaction, channel, self._specs)
+            inbound = normalize.from_interaction(interaction, channel, self._specs, form)
             return await sink.admit(inbound, StreamedReply(messages))
 
         loop = asyncio.get_running_loop()
@@ -445,6 +460,22 @@ class DiscordEvents:
             deferral.cancel()
         await messages.dismiss()
 
+    def _is_private(self, interaction: discord.Interaction[discord.Client]) -> bool:
+        """Return whether an answer is ephemeral, as far as that is known before it's there.
+
+        Answers to buttons and unknown commands are ephemeral. For known commands, `is_private` of
+        the command or of its action decides.
+        """
+        data: dict[str, Any] = dict(interaction.data or {})
+        form = self._forms.read(interaction)
+        if form is not None and form.choice is not None:
+            return form.choice.spec.is_private
+        spec = find_menu_command(data, self._specs) or self._specs.get(str(data.get("name")))
+        if spec is None:
+            return True
+        action = spec.find_action(join_options(data.get("options"), spec).partition(" ")[0])
+        return spec.is_private or (action is not None and action.is_private)
+
     async def _autocomplete(
         self, sink: Autocompleter, interaction: discord.Interaction[discord.Client]
     ) -> None:
@@ -452,21 +483,22 @@ class DiscordEvents:
 
         A failure is only logged, because Discord asks again with the next letter.
         """
-        options = dict(interaction.data or {}).get("options")
-        if not isinstance(options, list):
+        data: dict[str, Any] = dict(interaction.data or {})
+        spec = self._specs.get(str(data.get("name")))
+        focused = None if spec is None else find_focused_option(data, spec)
+        if focused is None:
             return
-        focused_options = [option for option in options if option.get("focused")]
-        if not focused_options:
-            return
+        option, typed = focused
         try:
             channel = await self._channels.find_for_interaction(interaction)
             if channel is None:
                 return
             inbound = normalize.from_interaction(interaction, channel, self._specs)
-            labels = await sink.autocomplete(inbound, str(focused_options[0]["value"]))
+            labels = await sink.autocomplete(inbound, typed, option.suggests)
             choices = [
-                discord.app_commands.Choice(name=label, value=value)
+                discord.app_commands.Choice(name=label[:MAX_CHOICE_CHARS], value=value)
                 for value, label in labels.items()
+                if label and len(value) <= MAX_CHOICE_CHARS
             ]
             await interaction.response.autocomplete(choices[:MAX_AUTOCOMPLETE_CHOICES])
         except EVENT_ERRORS as error:
@@ -510,7 +542,9 @@ class DiscordEvents:
                 elif client.user is not None:
                     await message.remove_reaction(WORKING, client.user)
 
-        messages = DiscordMessages(self._channels, self.start_task, inbound.address, reply_to)
+        messages = DiscordMessages(
+            self._channels, self.start_task, inbound.address, reply_to, self._forms
+        )
         return StreamedReply(messages, mark=WorkingMark(change))
 
     async def _try_admit(self, raw: Any, admit: _Admit) -> int | None:

@@ -18,6 +18,7 @@ import discord
 
 from adapters.discord.channels import DiscordChannels
 from adapters.discord.errors import ALREADY_ACKNOWLEDGED, translate_errors
+from adapters.discord.forms import DiscordForms
 from adapters.streaming import ABSENT, LostMessage, PostLock
 from core.errors import DeliveryError
 from core.markup.discord import to_discord
@@ -29,6 +30,9 @@ MAX_NONCE_CHARS = 25
 MAX_LABEL_CHARS = 80
 MAX_BUTTONS = 25
 MAX_FILES = 10
+
+# A press or a form that isn't answered leaves nothing visible.
+_WITHOUT_TRACE = (discord.InteractionType.component, discord.InteractionType.modal_submit)
 
 StartTask = Callable[[Awaitable[None]], None]
 """Runs work in a task that outlives the gateway connection."""
@@ -68,7 +72,9 @@ class DiscordMessages(_Messages):
         start_task: StartTask,
         address: Address,
         reply_to: str | None,
+        forms: DiscordForms,
     ) -> None:
+        self._forms = forms
         self._channels = channels
         self._start_task = start_task
         self._channel_id = address.thread_id or address.chat_id
@@ -97,6 +103,7 @@ class DiscordMessages(_Messages):
 
         Raises DeliveryError if this isn't a direct chat and the person is unknown.
         """
+        self._forms.remember(answer.buttons)
         if not answer.is_private:
             return
         partial_channel = await self._get_channel()
@@ -260,9 +267,14 @@ class DiscordInteraction(_Messages):
     """
 
     def __init__(
-        self, interaction: discord.Interaction[discord.Client], *, is_private: bool
+        self,
+        interaction: discord.Interaction[discord.Client],
+        *,
+        is_private: bool,
+        forms: DiscordForms,
     ) -> None:
         self._interaction = interaction
+        self._forms = forms
         # Nothing else is posted with this interaction.
         self.post_lock = PostLock()
         self._is_private = is_private
@@ -314,7 +326,7 @@ class DiscordInteraction(_Messages):
             self._is_answered = True
             response = self._interaction.response
             # A button press shows nothing that must be deleted, unless it was deferred.
-            is_button = self._interaction.type is discord.InteractionType.component
+            is_button = self._interaction.type in _WITHOUT_TRACE
             is_visible = response.is_done() or not is_button
             try:
                 with translate_errors(is_interaction=True):
@@ -330,6 +342,7 @@ class DiscordInteraction(_Messages):
 
     async def prepare(self, answer: Answer) -> None:
         """Before a private answer, delete a public deferral and make all messages ephemeral."""
+        self._forms.remember(answer.buttons)
         async with self._lock:
             if self._is_private or not answer.is_private:
                 return

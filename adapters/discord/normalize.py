@@ -1,8 +1,7 @@
 """Converts Discord's channels and events to `Address`, `Scope` and `Inbound`.
 
-The functions here make no calls and have no state. This module also describes our commands as
-Discord's application commands. A test checks that the commands in `commands.toml` respect Discord's
-limits. A channel of an unknown kind has no `DiscordChannel`, so its events are ignored.
+The functions here make no calls and have no state. A channel of an unknown kind has no
+`DiscordChannel`, so its events are ignored.
 """
 
 from __future__ import annotations
@@ -15,30 +14,21 @@ from typing import Any
 
 import discord
 
-from adapters.reactions import read_thumb
-from core.guard.origin_and_fence import insertion
-from core.types import (
-    Address,
-    Attachment,
-    Command,
-    CommandSpec,
-    Inbound,
-    Option,
-    Quote,
-    Scope,
-    Sender,
+from adapters.discord.commands import (
+    find_menu_command,
+    join_options,
+    join_values,
+    keep_words,
+    list_file_ids,
 )
+from adapters.reactions import read_thumb
+from core.command_specs import CommandSpec
+from core.guard.origin_and_fence import insertion
+from core.types import Address, Attachment, Command, Inbound, Quote, Scope, Sender
 
 PLATFORM = "discord"
 # The kinds of messages that people write. All other kinds are notices of Discord.
 WRITTEN_TYPES = (discord.MessageType.default, discord.MessageType.reply)
-# Kinds of application commands: typed as /name, or chosen from the menu of a message.
-SLASH_COMMAND_TYPE = 1
-MESSAGE_COMMAND_TYPE = 3
-STRING_OPTION_TYPE = 3
-# Commands work in guilds and in direct chats with the bot, and are installed per guild.
-AVAILABILITY = {"contexts": [0, 1], "integration_types": [0]}
-QUOTATION_MARKS = frozenset('"\u201c\u201d\u201e\u2033')
 # The kinds of files that a group message is asked about.
 _ASKABLE_KINDS = frozenset({"image", "file", "video", "sticker"})
 # A mention of a person, role or channel in the raw text: "<@42…>", "<@&42…>", "<#42…>".
@@ -99,6 +89,17 @@ def channel_of(channel: Any, user_id: int | None = None) -> DiscordChannel | Non
             guild_id=guild.id if guild is not None else None,
         )
     return None
+
+
+def is_personal(interaction: discord.Interaction[discord.Client]) -> bool:
+    """Return whether only the person has installed the bot, and not the guild.
+
+    The person may be in any guild or in a chat with other people. The bot isn't there, so only the
+    person gets answers. Nothing of the place is read but what the interaction contains.
+    """
+    if interaction.context.dm_channel:
+        return False
+    return interaction.is_user_integration() and not interaction.is_guild_integration()
 
 
 def from_message(
@@ -187,106 +188,149 @@ def from_interaction(
     interaction: discord.Interaction[discord.Client],
     channel: DiscordChannel,
     specs: Mapping[str, CommandSpec],
+    form: FilledForm | None = None,
 ) -> Inbound:
-    """Convert a command or a button press.
+    """Convert a command, a button press, or a form that was filled in.
 
-    The arguments of a slash command are joined to the line that a person would have typed. The
-    argument of a menu command is the text of the chosen message. For a button press, `text` is the
-    id of the button.
+    The arguments of a slash command are joined to the line that a person would have typed. For a
+    button press, `text` is the id of the button. The form of a button comes as a press of it, with
+    what was typed in `form_text`.
     """
     data: dict[str, Any] = dict(interaction.data or {})
-    reply_to = str(interaction.message.id) if interaction.message is not None else None
-    if interaction.type is discord.InteractionType.component:
-        return _make_inbound(
-            channel,
+    if form is not None and form.choice is not None:
+        return _from_menu(interaction, channel, form.choice, form.values)
+    if interaction.type is not discord.InteractionType.application_command and (
+        interaction.type is not discord.InteractionType.autocomplete
+    ):
+        message = interaction.message
+        values = data.get("values")
+        return replace(
+            _convert_interaction(interaction, channel),
             kind="action",
-            sender=_sender_of_user(interaction.user),
-            text=str(data["custom_id"]),
-            message_id=str(interaction.id),
-            sent_at=interaction.created_at,
-            reply_to=reply_to,
-            is_interaction=True,
-            language=str(interaction.locale),
+            text=str(values[0] if values else data["custom_id"]),
+            reply_to=None if message is None else str(message.id),
+            form_text="" if form is None else "\n".join(form.values.values()),
         )
+    choice = read_menu_choice(interaction, specs)
+    if choice is not None:
+        return _from_menu(interaction, channel, choice, {})
 
     name = str(data["name"])
-    spec = _find_menu_command(data, specs)
-    if spec is not None:
-        name = spec.name
-        reply_to = str(data["target_id"])
-        arguments = _describe_chosen_message(data["resolved"]["messages"][reply_to], interaction)
-    else:
-        arguments = join_options(data.get("options"), specs.get(name))
+    arguments = join_options(data.get("options"), specs.get(name))
+    files = data.get("resolved", {}).get("attachments", {})
+    attachments = [
+        discord.Attachment(data=files[file_id], state=interaction._state)
+        for file_id in list_file_ids(data)
+        if file_id in files
+    ]
+    return replace(
+        _convert_interaction(interaction, channel),
+        text=f"/{name} {arguments}".rstrip(),
+        command=Command(name=name, arguments=arguments),
+        attachments=tuple(map(_convert_attachment, attachments)),
+    )
+
+
+def _convert_interaction(
+    interaction: discord.Interaction[discord.Client], channel: DiscordChannel
+) -> Inbound:
     return _make_inbound(
         channel,
         kind="message",
         sender=_sender_of_user(interaction.user),
-        text=f"/{name} {arguments}".rstrip(),
+        text="",
         message_id=str(interaction.id),
         sent_at=interaction.created_at,
-        command=Command(name=name, arguments=arguments),
-        reply_to=reply_to,
         is_interaction=True,
         language=str(interaction.locale),
     )
 
 
-# Discord's names of languages that have other codes here.
-LOCALES: Mapping[str, str] = {"es": "es-ES", "zh": "zh-CN"}
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MenuChoice:
+    """A message whose menu was used, and the command that was chosen."""
+
+    spec: CommandSpec
+    message_id: str
+    # The text, with the author before it unless it's the person who used the menu.
+    text: str
+    # The words for a search.
+    words: str
+    quote: Quote
+    attachments: tuple[Attachment, ...]
 
 
-def command_payloads(spec: CommandSpec) -> list[dict[str, Any]]:
-    """Describe a command for Discord, and its entry in the menu of a message if it has one.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FilledForm:
+    """What a person typed into a form, by the names of its fields."""
 
-    Discord requires that required options come first. `join_options` restores the original order.
-    """
-    options = [
-        {
-            "type": STRING_OPTION_TYPE,
-            "name": option.name,
-            "description": option.description,
-            "required": option.is_required,
-            "choices": [{"name": choice, "value": choice} for choice in option.choices],
-            "autocomplete": option.has_suggestions,
-        }
-        for option in sorted(spec.options, key=lambda option: not option.is_required)
-    ]
-    slash_command = {
-        "type": SLASH_COMMAND_TYPE,
-        "name": spec.name,
-        "description": spec.description,
-        "options": options,
-        **AVAILABILITY,
-    }
-    if spec.translations:
-        slash_command["description_localizations"] = {
-            LOCALES.get(code, code): text for code, text in spec.translations.items()
-        }
-    if not spec.menu:
-        return [slash_command]
-    return [slash_command, {"type": MESSAGE_COMMAND_TYPE, "name": spec.menu, **AVAILABILITY}]
+    values: Mapping[str, str]
+    # The message whose menu opened the form. None if a button did.
+    choice: MenuChoice | None = None
 
 
-def join_options(options: object, spec: CommandSpec | None) -> str:
-    """Join the values of a slash command to the line that a person would have typed.
-
-    Switches come first, then options with a prefix, then other options: "--summary from:Ana ferry".
-    In another order, an unpaired quotation mark in a value could turn them into quoted text.
-    """
-    values: dict[str, str] = {}
-    if isinstance(options, list):
-        values = {str(option["name"]): str(option["value"]) for option in options}
+def read_menu_choice(
+    interaction: discord.Interaction[discord.Client], specs: Mapping[str, CommandSpec]
+) -> MenuChoice | None:
+    """Return the choice from the menu of a message, or None for other interactions."""
+    data: dict[str, Any] = dict(interaction.data or {})
+    spec = find_menu_command(data, specs)
     if spec is None:
-        return " ".join(values.values()).strip()
-    options_in_order = sorted(
-        spec.options, key=lambda option: (not option.is_switch, not option.prefix)
+        return None
+    message_id = str(data["target_id"])
+    raw = data["resolved"]["messages"][message_id]
+    channel: Any = interaction.channel
+    message = discord.Message(state=interaction._state, channel=channel, data=raw)
+    # `user` isn't None, because the client is logged in.
+    bot: discord.ClientUser = interaction.client.user  # type: ignore[assignment]
+    text = _text_of(message, bot)
+    sender = _sender_of(message)
+    is_forward = bool(message.message_snapshots)
+    if is_forward:
+        lead = "Forwarded: "
+    elif message.author == interaction.user and message.webhook_id is None:
+        lead = ""
+    else:
+        lead = f"{message.author.display_name}: "
+    quote = Quote(
+        kind="reply",
+        text=text or _describe_content(message),
+        name="" if is_forward else sender.name,
+        user_id="" if is_forward else sender.id,
+        at=message.created_at,
+        is_ours=message.author.id == bot.id,
     )
-    words = [
-        _render_option(option, values[option.name])
-        for option in options_in_order
-        if option.name in values
-    ]
-    return spec.joiner.join(word for word in words if word).strip()
+    return MenuChoice(
+        spec=spec,
+        message_id=message_id,
+        text=lead + text if text else "",
+        words=keep_words(text),
+        quote=quote,
+        attachments=tuple(file for file in _attachments_of(message) if file.kind in _ASKABLE_KINDS),
+    )
+
+
+def _from_menu(
+    interaction: discord.Interaction[discord.Client],
+    channel: DiscordChannel,
+    choice: MenuChoice,
+    values: Mapping[str, str],
+) -> Inbound:
+    """Convert the choice from the menu of a message, with the values of its form."""
+    spec = choice.spec
+    filled = dict(values)
+    if spec.menu_use != "quote":
+        filled[spec.menu_fills] = choice.words if spec.menu_use == "words" else choice.text
+    arguments = join_values(filled, spec.options, spec.joiner)
+    is_quote = spec.menu_use == "quote"
+    return replace(
+        _convert_interaction(interaction, channel),
+        text=f"/{spec.name} {arguments}".rstrip(),
+        command=Command(name=spec.name, arguments=arguments),
+        reply_to=choice.message_id,
+        quote=choice.quote if is_quote else None,
+        attachments=choice.attachments if is_quote else (),
+    )
 
 
 def _make_address(channel_id: int, thread_id: int | None = None) -> Address:
@@ -301,39 +345,6 @@ def _make_inbound(channel: DiscordChannel, **fields: Any) -> Inbound:
     return Inbound(
         address=channel.address, scope=channel.scope, is_direct=channel.is_direct, **fields
     )
-
-
-def _find_menu_command(
-    data: Mapping[str, Any], specs: Mapping[str, CommandSpec]
-) -> CommandSpec | None:
-    """Return the command that was chosen from the menu of a message, or None."""
-    if data.get("type") != MESSAGE_COMMAND_TYPE:
-        return None
-    name = str(data["name"])
-    for spec in specs.values():
-        if spec.menu == name:
-            return spec
-    return None
-
-
-def _describe_chosen_message(raw: Any, interaction: discord.Interaction[discord.Client]) -> str:
-    """Return the text of the message whose menu was used: ``Ana: hello``.
-
-    The author is left out if it is the person who used the menu. The text of a forwarded message
-    begins with "Forwarded: ".
-    """
-    channel: Any = interaction.channel
-    message = discord.Message(state=interaction._state, channel=channel, data=raw)
-    is_own = message.author == interaction.user and message.webhook_id is None
-    if message.message_snapshots:
-        lead = "Forwarded: "
-    elif is_own:
-        lead = ""
-    else:
-        lead = f"{message.author.display_name}: "
-    # `user` isn't None, because the client is logged in.
-    text = _text_of(message, interaction.client.user)  # type: ignore[arg-type]
-    return lead + text if text else ""
 
 
 def _convert_message(
@@ -506,18 +517,3 @@ def _convert_attachment(file: discord.Attachment) -> Attachment:
         size_bytes=file.size,
         reference=file.url,
     )
-
-
-def _render_option(option: Option, value: str) -> str:
-    """Return an option's value as a person would type it.
-
-    A value with a prefix is quoted. Quotation marks inside of it can't be escaped, so they are
-    left out.
-    """
-    if option.is_switch:
-        return option.prefix if value == "true" else ""
-    if not option.prefix:
-        return value
-    characters = [character for character in value if character not in QUOTATION_MARKS]
-    words = " ".join("".join(characters).split())
-    return f'{option.prefix}"{words}"' if words else ""

@@ -29,6 +29,7 @@ from adapters.telegram.messages import (
 )
 from adapters.telegram.normalize import PLATFORM, group_migration, normalize
 from config.open_files import bound_connections
+from core.command_specs import CommandSpec
 from core.errors import (
     PAYLOAD_ERRORS,
     AccessRefused,
@@ -39,7 +40,7 @@ from core.errors import (
 )
 from core.ports import Clock, InboundSink, Reply, UnstoredAnswerer
 from core.text.normalize import language_data
-from core.types import Address, Attachment, CommandSpec, Inbound, Json
+from core.types import Address, Attachment, Inbound, Json
 
 if TYPE_CHECKING:
     from core.store.mailbox import Inbox

@@ -21,10 +21,11 @@ from typing import TYPE_CHECKING, TextIO
 from adapters.terminal.pipe import TerminalPipe
 from config.operating_system import LANGUAGE_VARIABLES, find_shell_language
 from config.settings import select_variables
+from core.command_specs import CommandSpec
 from core.errors import StoreError
 from core.ports import Autocompleter, Clock, InboundSink, Reply
 from core.text.normalize import language_data
-from core.types import LOCAL_SCOPE, Address, Command, CommandSpec, File, Inbound, Sender
+from core.types import LOCAL_SCOPE, Address, Command, File, Inbound, Sender
 
 if TYPE_CHECKING:
     from adapters.terminal.screen import TerminalScreen

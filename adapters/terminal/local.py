@@ -17,10 +17,11 @@ from pathlib import Path
 from typing import Any
 
 from adapters.terminal.adapter import ADDRESS, Terminal, make_inbound
+from core.command_specs import CommandSpec
 from core.errors import DeliveryError, StoreError
 from core.ports import Autocompleter, Clock, DeliveryRecord, InboundSink, Reply
 from core.text.normalize import language_data
-from core.types import Address, Answer, CommandSpec
+from core.types import Address, Answer
 
 Json = dict[str, Any]
 # The longest line that is read, for messages and for files of answers.

@@ -8,11 +8,12 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TextIO
 
 from adapters.streaming import QuietReply
+from core.command_specs import CommandSpec
 from core.errors import DeliveryError
 from core.markup.markdown import run_off_loop, to_plain
 from core.ports import DeliveryRecord, Reply
 from core.text.normalize import strip_controls
-from core.types import Answer, CommandSpec, File
+from core.types import Answer, File
 
 READ_BYTES = 65536
 # Returns the values for the option of a command that is being typed, with their labels.

@@ -30,9 +30,10 @@ from rich.spinner import Spinner
 from rich.text import Text
 
 from adapters.terminal.pipe import CompleteOption, describe_buttons
+from core.command_specs import CommandSpec
 from core.ports import DeliveryRecord, Reply
 from core.text.normalize import strip_controls
-from core.types import Answer, CommandSpec, File
+from core.types import Answer, File
 
 REFRESHES_PER_S = 8
 WELCOME = (

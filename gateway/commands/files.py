@@ -35,7 +35,7 @@ class FileCommands:
             return await self._send(number, context)
         if action.lower() == "remove" and number is not None:
             return await self._remove(number, context)
-        return await self._list(arguments, context)
+        return await self._list(rest if action.lower() == "list" else arguments, context)
 
     async def _send(self, number: int, context: CommandContext) -> Answer:
         texts = context.texts

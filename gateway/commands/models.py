@@ -17,6 +17,7 @@ HELPER_WORD = "helper"
 
 class ModelCommands:
     specs = load_specs("model")
+    suggests = ("models",)
 
     def __init__(self, services: Services) -> None:
         self._options = services.settings.model
@@ -47,7 +48,7 @@ class ModelCommands:
             return await self._choose_helper(rest.strip(), context)
         return await self._choose(name, context)
 
-    async def autocomplete(self, typed: str, scope: Scope) -> Mapping[str, str]:
+    async def autocomplete(self, source: str, typed: str, scope: Scope) -> Mapping[str, str]:
         """Return the offered models whose names contain `typed`, and "helper NAME" for helpers."""
         names = [*self._options.offered_models]
         helpers = self._options.offered_helpers

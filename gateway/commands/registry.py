@@ -19,6 +19,7 @@ from typing import Protocol, runtime_checkable
 
 from pydantic import TypeAdapter
 
+from core.command_specs import CommandSpec
 from core.errors import Refused
 from core.ports import Clock
 from core.store.actions import Actions, ButtonAction, build_question
@@ -38,15 +39,13 @@ from core.types import (
     Answer,
     Button,
     Command,
-    CommandSpec,
     ErasureEpoch,
     Inbound,
-    Option,
     Scope,
     Scopes,
     Session,
 )
-from gateway.texts.catalog import ENGLISH, Texts, find_alias, list_languages, load_texts
+from gateway.texts.catalog import ENGLISH, Texts, find_alias, load_texts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -157,10 +156,17 @@ class CommandGroup(Protocol):
 
 @runtime_checkable
 class AutocompletingGroup(Protocol):
-    """A command group that can complete the value of an option while a person types it."""
+    """A command group that can complete the values of options while a person types them."""
 
-    async def autocomplete(self, typed: str, scope: Scope) -> Mapping[str, str]:
-        """Return the labels of values that match `typed`, by value, best first."""
+    @property
+    def suggests(self) -> Sequence[str]:
+        """What the group can suggest, as options name it: see `Option.suggests`."""
+
+    async def autocomplete(self, source: str, typed: str, scope: Scope) -> Mapping[str, str]:
+        """Return the labels of values that match `typed`, by value, best first.
+
+        `source` is one of `suggests`.
+        """
 
 
 class ReminderTalk(Protocol):
@@ -265,7 +271,11 @@ class CommandRegistry:
         self._clock = clock
         self._is_skill_call = is_skill_call
         self._groups = {spec.name: group for group in groups for spec in group.specs}
-        self._specs = {spec.name: spec for spec in load_specs("help", *self._groups)}
+        self._specs = {spec.name: spec for spec in load_specs("help", "ask", *self._groups)}
+        self._completers: dict[str, AutocompletingGroup] = {}
+        for group in groups:
+            if isinstance(group, AutocompletingGroup):
+                self._completers.update(dict.fromkeys(group.suggests, group))
 
     @property
     def specs(self) -> tuple[CommandSpec, ...]:
@@ -320,7 +330,10 @@ class CommandRegistry:
         action = await self.actions.find(inbound.text, self._clock.now())
         if action is None or action.scope != scope or action.account not in (None, inbound.account):
             return None
-        return action.command
+        if not inbound.form_text:
+            return action.command
+        line = f"{action.command.arguments} {inbound.form_text}"
+        return replace(action.command, arguments=line)
 
     async def take_confirmed_command(self, inbound: Inbound) -> Command | None:
         """Take the questions that wait for this person here, and return the confirmed command.
@@ -361,9 +374,13 @@ class CommandRegistry:
         """Return the event without its command if it calls a skill, otherwise unchanged.
 
         A skill is called by `/skill` or by its own name. If a command has the same name,
-        the command runs.
+        the command runs. The question of /ask is a message, too.
         """
-        if inbound.command is None or self._is_skill_call is None:
+        if inbound.command is None:
+            return inbound
+        if inbound.command.name == "ask" and (inbound.command.arguments or inbound.attachments):
+            return replace(inbound, command=None, text=inbound.command.arguments)
+        if self._is_skill_call is None:
             return inbound
         if is_command(inbound.command.name) and inbound.command.name != "skill":
             return inbound
@@ -386,12 +403,18 @@ class CommandRegistry:
             return f"/{command.name} {command.arguments}"
         return f"/{command.name}"
 
-    async def autocomplete(self, name: str, typed: str, scope: Scope) -> Mapping[str, str]:
-        """Return completions for an option of the command `name`; see `AutocompletingGroup`."""
-        group = self._groups.get(name)
-        if not isinstance(group, AutocompletingGroup):
-            return {}
-        return await group.autocomplete(typed, scope)
+    async def autocomplete(
+        self, name: str, typed: str, source: str, scope: Scope
+    ) -> Mapping[str, str]:
+        """Return completions for an option of the command `name`; see `AutocompletingGroup`.
+
+        Without a `source`, that of the command's first option is used.
+        """
+        spec = self._specs.get(name)
+        if not source and spec is not None and spec.options:
+            source = spec.options[0].suggests
+        group = self._completers.get(source)
+        return {} if group is None else await group.autocomplete(source, typed, scope)
 
     async def answer(
         self, command: Command, context: CommandContext
@@ -410,7 +433,8 @@ class CommandRegistry:
             answer = replace(answer, text=f"{INCOGNITO_BADGE}\n\n{answer.text}", buttons=())
 
         spec = self._specs.get(command.name)
-        is_for_one_person = context.inbound.is_direct or (spec is not None and spec.is_private)
+        is_shown_to_one = spec is not None and is_private_line(spec, command.arguments)
+        is_for_one_person = context.inbound.is_direct or is_shown_to_one
         presser = context.account if is_for_one_person else None
         now = self._clock.now()
         buttons = assign_button_ids(answer.buttons)
@@ -430,7 +454,7 @@ class CommandRegistry:
         # In a group, a plain message such as "yes" can't be answered privately.
         is_message = context.inbound.kind == "message" and context.inbound.command is None
         is_open = context.is_answer_public and is_message
-        is_private_command = spec is None or spec.is_private
+        is_private_command = spec is None or is_private_line(spec, command.arguments)
         is_private = not is_open and (answer.is_private or is_private_command)
         return replace(answer, buttons=buttons, is_private=is_private), actions
 
@@ -440,6 +464,8 @@ class CommandRegistry:
         if command.name in ("help", "start"):
             is_start = command.name == "start"
             return self._answer_help(command.arguments, context, is_start=is_start)
+        if command.name == "ask":
+            raise Refused(texts.ASK_USAGE)
         if command == YES_COMMAND:
             return Answer(text=texts.NOTHING_WAITS_FOR_YES, is_private=True)
         if command == AMBIGUOUS_YES:
@@ -490,22 +516,17 @@ class CommandRegistry:
             if is_start and context.inbound.is_direct:
                 buttons = [*make_first_steps(texts), *buttons]
             return Answer(text=texts.HELP, buttons=tuple(buttons))
+        # Imported here because only the list and the help of one command need it.
+        from gateway.commands.menus.specs import describe_command, list_commands
+
         if name == "all":
             specs = [spec for spec in self.specs if context.is_owner or not spec.is_for_owner]
-            descriptions = texts.tables("commands")
-            lines = [
-                f"- `{_render_usage(spec)}`: {descriptions[spec.name]['description']}"
-                for spec in specs
-            ]
-            return Answer(text="\n".join(lines))
+            return Answer(text=list_commands(texts, specs))
         spec = self._specs.get(name)
         if spec is None:
             platform = context.inbound.address.platform
             raise Refused(self._render_unknown_command(texts, to_single_line(name)[:32], platform))
-        words = texts.tables("commands")[name]
-        options = [_render_option(option, words["options"][option.name]) for option in spec.options]
-        usage = f"`{_render_usage(spec)}`: {words['description']}."
-        return Answer(text="\n".join([usage, *options]))
+        return Answer(text=describe_command(texts, spec))
 
 
 def can_confirm(inbound: Inbound) -> bool:
@@ -609,29 +630,16 @@ def parse_number(text: str) -> int | None:
 
 def is_command(name: str) -> bool:
     """Return True if a command has this name."""
-    return name in ("start", "yes") or name in _load_all_specs()
-
-
-def translate_specs(specs: Sequence[CommandSpec]) -> tuple[CommandSpec, ...]:
-    """Return the specs with their descriptions in all languages, for the menus of platforms."""
-    languages = [language for language in list_languages() if language != "en"]
-    translated = []
-    for spec in specs:
-        descriptions = {
-            language: load_texts(language).tables("commands")[spec.name]["description"]
-            for language in languages
-        }
-        translated.append(replace(spec, translations=descriptions))
-    return tuple(translated)
+    return name in ("start", "yes") or name in list_all_specs()
 
 
 def load_specs(*names: str) -> tuple[CommandSpec, ...]:
     """Return the specs of commands, from `data/commands.toml` and the texts."""
-    return tuple(_load_all_specs()[name] for name in names)
+    return tuple(list_all_specs()[name] for name in names)
 
 
 @cache
-def _load_all_specs() -> Mapping[str, CommandSpec]:
+def list_all_specs() -> Mapping[str, CommandSpec]:
     specs = {}
     descriptions = ENGLISH.tables("commands")
     for name, table in language_data("commands", "gateway.commands").items():
@@ -639,8 +647,24 @@ def _load_all_specs() -> Mapping[str, CommandSpec]:
         options = []
         for option in table.get("options", ()):
             options.append({**option, "description": words["options"][option["name"]]})
-        specs[name] = {"name": name, **table, **words, "options": options}
+        actions = []
+        for action in table.get("actions", ()):
+            own_options = [
+                {**option, "description": words["options"][option["name"]]}
+                for option in action.get("options", ())
+            ]
+            text = words["actions"][action["name"]]
+            actions.append({**action, "description": text, "options": own_options})
+        specs[name] = {"name": name, **table, **words, "options": options, "actions": actions}
     return TypeAdapter(dict[str, CommandSpec]).validate_python(specs)
+
+
+def is_private_line(spec: CommandSpec, arguments: str) -> bool:
+    """Return True if the answer to a command with these arguments is for one person only."""
+    if spec.is_private or not spec.actions:
+        return spec.is_private
+    action = spec.find_action(arguments.partition(" ")[0].lower() or spec.actions[0].name)
+    return action is not None and action.is_private
 
 
 def _resolve_alias(inbound: Inbound) -> Inbound:
@@ -658,26 +682,3 @@ def _remove_secret_arguments(inbound: Inbound) -> Inbound:
     if command is None or not command.arguments or command.name not in _COMMANDS_WITH_SECRETS:
         return inbound
     return replace(inbound, text=f"/{command.name}", command=Command(name=command.name))
-
-
-def _render_usage(spec: CommandSpec) -> str:
-    """Render the usage of a command, such as ``/help [command]``.
-
-    Options with a prefix are left out, because they may be typed anywhere.
-    """
-    words = [f"/{spec.name}"]
-    for option in spec.options:
-        if not option.prefix:
-            words.append(f"<{option.name}>" if option.is_required else f"[{option.name}]")
-    return " ".join(words)
-
-
-def _render_option(option: Option, description: str) -> str:
-    """Render one line of a command's help, such as ``- *title*: the title``."""
-    name = f"`{option.prefix}`" if option.prefix else f"*{option.name}*"
-    if not option.prefix.endswith(":"):
-        name += ":"
-    choices = ""
-    if option.choices and not option.is_switch:
-        choices = f" ({', '.join(option.choices)})"
-    return f"- {name} {description}{choices}"

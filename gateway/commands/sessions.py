@@ -30,6 +30,7 @@ _MAX_COMPLETION_CHARS = 70
 
 class SessionCommands:
     specs = load_specs("new", "stop", "sessions", "title", "compress", "incognito")
+    suggests = ("sessions",)
 
     def __init__(self, services: Services, tracker: SessionTracker, compressor: Compressor) -> None:
         self._services = services
@@ -57,7 +58,7 @@ class SessionCommands:
             return await list_sessions(self._services, context, arguments, _MAX_LISTED_SESSIONS)
         return await self._resume(number, context)
 
-    async def autocomplete(self, typed: str, scope: Scope) -> Mapping[str, str]:
+    async def autocomplete(self, source: str, typed: str, scope: Scope) -> Mapping[str, str]:
         """Return the numbers of recent conversations with `typed` in their titles.
 
         The value of each number is the title and the day of the last message.

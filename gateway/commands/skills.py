@@ -30,6 +30,7 @@ _CONFIRMED = "--confirmed"
 
 class SkillCommands:
     specs = load_specs("skills", "skill")
+    suggests = ("skills",)
 
     def __init__(self, services: Services, read_rule: RuleReader | None = None) -> None:
         self._services = services
@@ -68,7 +69,7 @@ class SkillCommands:
         scopes = await self._services.people.load_visible_scopes(scope)
         return await self.turns.find_called_skill(inbound.text, scopes) is not None
 
-    async def autocomplete(self, typed: str, scope: Scope) -> Mapping[str, str]:
+    async def autocomplete(self, source: str, typed: str, scope: Scope) -> Mapping[str, str]:
         """Return the names of skills that contain `typed`. Names that begin with it come first."""
         scopes = await self._services.people.load_visible_scopes(scope)
         skills, _ = await self._skills.list_skills(scopes)

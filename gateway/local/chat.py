@@ -17,9 +17,10 @@ from typing import TYPE_CHECKING, Any
 from adapters.terminal.adapter import HISTORY_FILE, is_exit, save_file
 from adapters.terminal.local import MAX_LINE_BYTES
 from adapters.terminal.pipe import TerminalPipe
+from core.command_specs import CommandSpec
 from core.errors import ConfigError
 from core.ports import Reply
-from core.types import Answer, Button, Command, CommandSpec, File
+from core.types import Answer, Button, Command, File
 from gateway.delivery import PostedRecord
 from gateway.local.sockets import find_socket
 from gateway.texts.catalog import ENGLISH as texts

@@ -19,6 +19,7 @@ from typing import Any
 
 import pytest
 
+from core.command_specs import CommandSpec
 from core.dates.schedule import Schedule
 from core.errors import Refused
 from core.store.facts.rows import Fact
@@ -28,7 +29,7 @@ from core.store.notes import Operation, PendingNote
 from core.store.ownership.removal import REMOVAL_REASON
 from core.store.query import SearchQuery
 from core.store.usage_and_limits import Budget
-from core.types import LOCAL_SCOPE, Account, Address, Answer, CommandSpec, Tool
+from core.types import LOCAL_SCOPE, Account, Address, Answer, Tool
 from tests.fixtures.command_line import good
 from tests.fixtures.embedding_service import EmbeddingDouble
 from tests.fixtures.exports import telegram_account, telegram_chat, telegram_message, write

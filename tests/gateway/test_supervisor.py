@@ -9,9 +9,10 @@ from collections.abc import Mapping, Sequence
 import pytest
 from structlog.testing import capture_logs
 
+from core.command_specs import CommandSpec
 from core.errors import ConfigError, DeliveryError, StoreError
 from core.ports import Adapter, InboundSink, Reply
-from core.types import CommandSpec, Inbound
+from core.types import Inbound
 from gateway import supervisor as supervisor_module
 from gateway.supervisor import MAX_ADAPTER_ERRORS, Supervisor, contain_adapter_errors
 from tests.fixtures.gateway_harness import KeptPlatform

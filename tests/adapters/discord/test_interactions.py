@@ -8,10 +8,11 @@ from collections.abc import AsyncIterator
 import pytest
 
 from adapters.discord.adapter import Discord
+from core.command_specs import CommandSpec, Option
 from core.errors import StoreError
 from core.ports import Reply
 from core.store.mailbox import Inbox
-from core.types import Answer, Button, Command, CommandSpec, File, Inbound, Option, Scope
+from core.types import Answer, Button, Command, File, Inbound, Scope
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.discord_api import DiscordApi
 from tests.fixtures.discord_setup import checked, listening, make

@@ -10,10 +10,10 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from adapters.discord.normalize import command_payloads, join_options
+from core.command_specs import CommandSpec, Option
 from core.search.query import extract_filters
 from core.store.query import SearchQuery
 from core.text.normalize import language_data
-from core.types import CommandSpec, Option
 from gateway.commands.recall import RecallCommands
 from gateway.commands.registry import load_specs, translate_specs
 from tests.fixtures.discord_schema import DiscordSchema

@@ -16,12 +16,13 @@ from aiohttp import web
 
 from adapters import poll_lock
 from adapters.telegram.adapter import Telegram, check_telegram
+from core.command_specs import CommandSpec
 from core.errors import ConfigError, DeliveryError, StoreError
 from core.ports import Reply
 from core.store.incognito import IncognitoConversation, IncognitoRegistry
 from core.store.mailbox import Inbox
 from core.store.sqlite.database import Database
-from core.types import Address, Answer, CommandSpec, Inbound
+from core.types import Address, Answer, Inbound
 from tests.adapters.telegram.test_normalize import POLL
 from tests.fixtures.bot_api import BotApi
 from tests.fixtures.clock import SteadyClock

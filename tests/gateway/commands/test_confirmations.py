@@ -11,9 +11,10 @@ from typing import Literal
 import pytest
 
 from core.agent.offline import OfflineModel
+from core.command_specs import CommandSpec
 from core.store.actions import Actions, build_question
 from core.store.sqlite.database import Database
-from core.types import Account, Address, Answer, Attachment, Command, CommandSpec, Origin, Scope
+from core.types import Account, Address, Answer, Attachment, Command, Origin, Scope
 from gateway.commands.registry import CommandContext, CommandRegistry, is_yes
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.gateway_harness import GatewayHarness, KeptReply, open_gateway
