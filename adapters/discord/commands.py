@@ -1,0 +1,207 @@
+"""Describes our commands as Discord's application commands, and reads what people fill in.
+
+The descriptions are data (`core.command_specs`). No command is known here by name. A test checks
+that all commands respect Discord's limits.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from core.command_specs import Action, CommandSpec, Option
+
+Payload = dict[str, Any]
+
+# Kinds of application commands: typed as /name, or chosen from the menu of a message.
+SLASH_COMMAND_TYPE = 1
+MESSAGE_COMMAND_TYPE = 3
+# Types of options.
+SUB_COMMAND_TYPE = 1
+STRING_TYPE = 3
+INTEGER_TYPE = 4
+BOOLEAN_TYPE = 5
+FILE_TYPE = 11
+_TYPES_BY_KIND = {"text": STRING_TYPE, "number": INTEGER_TYPE, "file": FILE_TYPE}
+# Commands work in guilds (0), in direct chats with the bot (1) and between other people (2). A
+# guild can install the bot (0), and so can a person (1), who then has the commands everywhere.
+AVAILABILITY = {"contexts": [0, 1, 2], "integration_types": [0, 1]}
+QUOTATION_MARKS = frozenset('"\u201c\u201d\u201e\u2033')
+# Discord's names of languages that have other codes here.
+LOCALES: Mapping[str, str] = {"es": "es-ES", "zh": "zh-CN"}
+MAX_MENU_WORDS_CHARS = 200
+_NO_WORD = re.compile(r"[^\w\s'’]+")
+
+
+def command_payloads(spec: CommandSpec) -> list[Payload]:
+    """Describe a command for Discord, and its entry in the menu of a message if it has one."""
+    slash_command = {
+        "type": SLASH_COMMAND_TYPE,
+        "name": spec.name,
+        "description": spec.description,
+        "options": [_describe_action(action) for action in spec.actions]
+        or _describe_options(spec.options),
+        **_localize("description", spec.translations),
+        **AVAILABILITY,
+    }
+    if not spec.menu:
+        return [slash_command]
+    menu_command = {
+        "type": MESSAGE_COMMAND_TYPE,
+        "name": spec.menu,
+        **_localize("name", spec.menu_translations),
+        **AVAILABILITY,
+    }
+    return [slash_command, menu_command]
+
+
+def _describe_action(action: Action) -> Payload:
+    return {
+        "type": SUB_COMMAND_TYPE,
+        "name": action.name,
+        "description": action.description,
+        "options": _describe_options(action.options),
+        **_localize("description", action.translations),
+    }
+
+
+def _describe_options(options: Sequence[Option]) -> list[Payload]:
+    """Describe options. Discord requires that required options come first.
+
+    `join_options` restores the original order.
+    """
+    payloads = []
+    for option in sorted(options, key=lambda option: not option.is_required):
+        payload: Payload = {
+            "type": BOOLEAN_TYPE if option.is_switch else _TYPES_BY_KIND[option.kind],
+            "name": option.name,
+            "description": option.description,
+            "required": option.is_required,
+            **_localize("description", option.translations),
+        }
+        if payload["type"] == STRING_TYPE:
+            payload["choices"] = [{"name": choice, "value": choice} for choice in option.choices]
+            payload["autocomplete"] = bool(option.suggests)
+        payloads.append(payload)
+    return payloads
+
+
+def _localize(key: str, translations: Mapping[str, str]) -> Payload:
+    if not translations:
+        return {}
+    return {
+        f"{key}_localizations": {
+            LOCALES.get(code, code): text for code, text in translations.items()
+        }
+    }
+
+
+def translate(text: str, translations: Mapping[str, str], locale: str) -> str:
+    """Return a text in the language of a person, or the given English text."""
+    by_locale = {LOCALES.get(code, code): translation for code, translation in translations.items()}
+    return by_locale.get(locale, text)
+
+
+def join_options(options: object, spec: CommandSpec | None) -> str:
+    """Join the values of a slash command to the line that a person would have typed.
+
+    The name of an action comes first, then switches, then options with a prefix, then other
+    options: "--summary from:Ana ferry". In another order, an unpaired quotation mark in a value
+    could turn them into quoted text.
+    """
+    raw_options = _list_raw_options(options)
+    if raw_options and raw_options[0].get("type") == SUB_COMMAND_TYPE:
+        name = str(raw_options[0]["name"])
+        rest = _list_raw_options(raw_options[0].get("options"))
+        action = None if spec is None else spec.find_action(name)
+        if action is None:
+            return " ".join([name, *(_read_value(option) for option in rest)])
+        values = {str(option["name"]): _read_value(option) for option in rest}
+        return f"{name} {join_values(values, action.options, action.joiner)}".rstrip()
+    values = {str(option["name"]): _read_value(option) for option in raw_options}
+    if spec is None:
+        return " ".join(values.values()).strip()
+    return join_values(values, spec.options, spec.joiner)
+
+
+def join_values(values: Mapping[str, str], options: Sequence[Option], joiner: str) -> str:
+    """Join values by the names of their options; see `join_options`. Files are left out."""
+    options_in_order = sorted(options, key=lambda option: (not option.is_switch, not option.prefix))
+    words = [
+        _render_option(option, values[option.name])
+        for option in options_in_order
+        if option.name in values and option.kind != "file"
+    ]
+    return joiner.join(word for word in words if word).strip()
+
+
+def find_focused_option(data: Mapping[str, Any], spec: CommandSpec) -> tuple[Option, str] | None:
+    """Return the option that is being typed and its text so far, or None."""
+    raw_options = _list_raw_options(data.get("options"))
+    action_name = ""
+    if raw_options and raw_options[0].get("type") == SUB_COMMAND_TYPE:
+        action_name = str(raw_options[0]["name"])
+        raw_options = _list_raw_options(raw_options[0].get("options"))
+    for raw_option in raw_options:
+        if not raw_option.get("focused"):
+            continue
+        for option in spec.list_options(action_name):
+            if option.name == raw_option["name"]:
+                return option, str(raw_option["value"])
+    return None
+
+
+def list_file_ids(data: Mapping[str, Any]) -> list[str]:
+    """Return the ids of the files that a command was given."""
+    raw_options = _list_raw_options(data.get("options"))
+    if raw_options and raw_options[0].get("type") == SUB_COMMAND_TYPE:
+        raw_options = _list_raw_options(raw_options[0].get("options"))
+    return [str(option["value"]) for option in raw_options if option.get("type") == FILE_TYPE]
+
+
+def find_menu_command(
+    data: Mapping[str, Any], specs: Mapping[str, CommandSpec]
+) -> CommandSpec | None:
+    """Return the command that was chosen from the menu of a message, or None."""
+    if data.get("type") != MESSAGE_COMMAND_TYPE:
+        return None
+    name = str(data["name"])
+    for spec in specs.values():
+        if spec.menu == name:
+            return spec
+    return None
+
+
+def keep_words(text: str) -> str:
+    """Return the words of a message, without characters that a search would take for operators."""
+    words = " ".join(_NO_WORD.sub(" ", text).lower().split())
+    if len(words) <= MAX_MENU_WORDS_CHARS:
+        return words
+    return words[:MAX_MENU_WORDS_CHARS].rpartition(" ")[0]
+
+
+def _list_raw_options(options: object) -> list[Payload]:
+    return list(options) if isinstance(options, list) else []
+
+
+def _read_value(raw_option: Payload) -> str:
+    value = raw_option["value"]
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(value)
+
+
+def _render_option(option: Option, value: str) -> str:
+    """Return an option's value as a person would type it.
+
+    A value with a prefix is quoted. Quotation marks inside of it can't be escaped, so they are
+    left out.
+    """
+    if option.is_switch:
+        return option.prefix if value == "true" else ""
+    if not option.prefix:
+        return value
+    characters = [character for character in value if character not in QUOTATION_MARKS]
+    words = " ".join("".join(characters).split())
+    return f'{option.prefix}"{words}"' if words else ""

@@ -1,0 +1,131 @@
+"""Opens Discord's forms (modals) for buttons that ask for text, and for menus of messages.
+
+What a form belongs to is kept in memory. After a restart, a button works without its form, and a
+form that is still open has expired.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import discord
+
+from adapters.discord import normalize
+from adapters.discord.commands import translate
+from adapters.discord.errors import translate_errors
+from adapters.discord.normalize import FilledForm, MenuChoice
+from core.command_specs import CommandSpec, Option
+from core.types import Button, Form
+
+MAX_TITLE_CHARS = 45
+MAX_LABEL_CHARS = 45
+MAX_PLACEHOLDER_CHARS = 100
+MAX_TEXT_CHARS = 4000
+# As many forms are remembered, the newest ones.
+MAX_REMEMBERED = 2000
+# The `custom_id` of a menu's form is this and the id of the interaction.
+_MENU_PREFIX = "menu:"
+# The name of the only field in a button's form.
+_FIELD = "text"
+
+
+class DiscordForms:
+    """The forms of one bot that can be opened or are open."""
+
+    def __init__(self) -> None:
+        self._forms: OrderedDict[str, Form] = OrderedDict()
+        self._choices: OrderedDict[str, MenuChoice] = OrderedDict()
+
+    def remember(self, buttons: Sequence[Button]) -> None:
+        """Remember the forms of buttons that are about to be shown."""
+        for button in buttons:
+            if button.form is not None and len(button.form.value) <= MAX_TEXT_CHARS:
+                _put(self._forms, button.id, button.form)
+
+    async def open_for(
+        self, interaction: discord.Interaction[discord.Client], specs: Mapping[str, CommandSpec]
+    ) -> bool:
+        """Open the form of a button or a menu entry. Returns False if it has none.
+
+        Raises DeliveryError if Discord refuses it.
+        """
+        modal = self._build(interaction, specs)
+        if modal is None:
+            return False
+        # The library needn't remember the form, because `read` knows what it belongs to.
+        modal.stop()
+        with translate_errors(is_interaction=True):
+            await interaction.response.send_modal(modal)
+        return True
+
+    def _build(
+        self, interaction: discord.Interaction[discord.Client], specs: Mapping[str, CommandSpec]
+    ) -> discord.ui.Modal | None:
+        data: dict[str, Any] = dict(interaction.data or {})
+        if interaction.type is discord.InteractionType.component:
+            form = self._forms.get(str(data["custom_id"]))
+            if form is None:
+                return None
+            modal = discord.ui.Modal(
+                title=_shorten(form.title, MAX_TITLE_CHARS), custom_id=str(data["custom_id"])
+            )
+            modal.add_item(_build_field(_FIELD, form.title, "", form.value, is_long=True))
+            return modal
+
+        choice = normalize.read_menu_choice(interaction, specs)
+        if choice is None or not choice.spec.menu_asks:
+            return None
+        spec = choice.spec
+        locale = str(interaction.locale)
+        modal_id = f"{_MENU_PREFIX}{interaction.id}"
+        _put(self._choices, modal_id, choice)
+        title = translate(spec.menu, spec.menu_translations, locale)
+        modal = discord.ui.Modal(title=_shorten(title, MAX_TITLE_CHARS), custom_id=modal_id)
+        for option in spec.options:
+            if option.name in spec.menu_asks:
+                modal.add_item(_build_option_field(option, locale))
+        return modal
+
+    def read(self, interaction: discord.Interaction[discord.Client]) -> FilledForm | None:
+        """Return what was typed into a form, or None for other interactions."""
+        if interaction.type is not discord.InteractionType.modal_submit:
+            return None
+        data: dict[str, Any] = dict(interaction.data or {})
+        values: dict[str, str] = {}
+        for row in data.get("components", ()):
+            fields = [row["component"]] if "component" in row else row.get("components", [])
+            for field in fields:
+                values[str(field["custom_id"])] = str(field.get("value") or "").strip()
+        return FilledForm(values=values, choice=self._choices.get(str(data["custom_id"])))
+
+
+def _put(entries: OrderedDict[str, Any], key: str, value: object) -> None:
+    entries[key] = value
+    while len(entries) > MAX_REMEMBERED:
+        entries.popitem(last=False)
+
+
+def _build_option_field(option: Option, locale: str) -> discord.ui.Label[Any]:
+    description = translate(option.description, option.translations, locale)
+    return _build_field(option.name, description, description, "", is_long=option.is_long)
+
+
+def _build_field(
+    name: str, label: str, hint: str, value: str, *, is_long: bool
+) -> discord.ui.Label[Any]:
+    style = discord.TextStyle.paragraph if is_long else discord.TextStyle.short
+    field: discord.ui.TextInput[Any] = discord.ui.TextInput(
+        custom_id=name,
+        style=style,
+        placeholder=_shorten(hint, MAX_PLACEHOLDER_CHARS) or None,
+        default=value[:MAX_TEXT_CHARS] or None,
+        required=True,
+        max_length=MAX_TEXT_CHARS,
+    )
+    return discord.ui.Label(text=_shorten(label, MAX_LABEL_CHARS), component=field)
+
+
+def _shorten(text: str, limit: int) -> str:
+    return text if len(text) <= limit else f"{text[: limit - 1]}…"

@@ -1,0 +1,98 @@
+"""Describes the commands as data, for the platforms' menus and forms and for the help.
+
+`gateway/commands/data/commands.toml` contains the descriptions, and the texts of a language word
+them. An adapter builds its menus from them without knowing any command.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+OptionKind = Literal["text", "number", "file"]
+
+# What a message's context menu entry does with the message: it becomes the value of the option
+# `menu_fills` with its author, the words of that option, or a quote.
+MenuUse = Literal["text", "words", "quote"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Option:
+    """One argument of a command."""
+
+    name: str
+    description: str
+    kind: OptionKind = "text"
+    is_required: bool = False
+    choices: tuple[str, ...] = ()
+    # Precedes the value in a typed line, such as ``from:``. An option whose prefix has no colon,
+    # such as ``--summary``, is a switch; it's on if its value is "true".
+    prefix: str = ""
+    # What values are suggested while the person types, such as "facts". Empty for no suggestions.
+    suggests: str = ""
+    # A form has a large field for the value.
+    is_long: bool = False
+    # The description in other languages, by codes such as "de" and "pt-BR".
+    translations: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def is_switch(self) -> bool:
+        return bool(self.prefix) and not self.prefix.endswith(":")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Action:
+    """What the first word of a command's line asks for, such as "add" in ``/memory add``."""
+
+    name: str
+    description: str
+    options: tuple[Option, ...] = ()
+    # See `CommandSpec.joiner`.
+    joiner: str = " "
+    # The answer is visible only to the person, even if that of other actions isn't.
+    is_private: bool = False
+    translations: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommandSpec:
+    """The description of a command, for platforms and for people."""
+
+    name: str
+    description: str
+    options: tuple[Option, ...] = ()
+    # If there are any, the first word of the line is the name of one, and `options` is empty.
+    actions: tuple[Action, ...] = ()
+    # The separator when option values are joined to the line that a person would type: switches
+    # first, then values with a prefix, then all other values.
+    joiner: str = " "
+    # The answer is visible only to the person who gives the command.
+    is_private: bool = False
+    # The help lists the command for the owner only.
+    is_for_owner: bool = False
+    # The entry of a message's context menu that runs the command; the message is in `reply_to`.
+    menu: str = ""
+    menu_use: MenuUse = "text"
+    # The option that the message becomes.
+    menu_fills: str = ""
+    # The options that a form asks for after the entry was chosen.
+    menu_asks: tuple[str, ...] = ()
+    # A pattern of the arguments that change data. None if the command never changes data.
+    changes: str | None = None
+    # The description in other languages, by codes such as "de" and "pt-BR".
+    translations: Mapping[str, str] = field(default_factory=dict)
+    # The same for `menu`.
+    menu_translations: Mapping[str, str] = field(default_factory=dict)
+
+    def find_action(self, name: str) -> Action | None:
+        """Return the action with a name, or None."""
+        for action in self.actions:
+            if action.name == name:
+                return action
+        return None
+
+    def list_options(self, action_name: str = "") -> Sequence[Option]:
+        """Return the options of an action, or those of a command without actions."""
+        action = self.find_action(action_name)
+        return self.options if action is None else action.options

@@ -1,0 +1,113 @@
+"""Suggests values for the options of commands while a person types: facts, notes, jobs, zones, …"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from zoneinfo import available_timezones
+
+from core.command_specs import CommandSpec
+from core.notes.notebook import FILES
+from core.scheduling.zones import find_zones
+from core.store.media.files import FileFilter
+from core.text.normalize import plain_with_offsets, shorten
+from core.types import Answer, Command, Scope, Scopes
+from gateway.commands.registry import CommandContext, list_all_specs
+from gateway.services import Services
+
+# Platforms show at most 25 suggestions of at most 100 characters.
+_MAX_SUGGESTIONS = 25
+_MAX_CHARS = 100
+# As many facts and files are looked through.
+_MAX_FACTS = 500
+_MAX_FILES = 100
+
+
+class Suggestions:
+    """Completes options that belong to no command in particular. It has no commands itself."""
+
+    specs: tuple[CommandSpec, ...] = ()
+    suggests = ("facts", "notes", "entries", "jobs", "zones", "commands", "files")
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
+
+    async def run(self, command: Command, context: CommandContext) -> Answer:
+        """Never called, because there are no commands here."""
+        raise NotImplementedError(command.name)
+
+    async def autocomplete(self, source: str, typed: str, scope: Scope) -> Mapping[str, str]:
+        """Return the labels of the values that contain all typed words, by value."""
+        scopes = await self._services.people.load_visible_scopes(scope)
+        match source:
+            case "facts":
+                labels = await self._list_facts(scopes)
+            case "notes":
+                labels = await self._list_notes(scopes)
+            case "entries":
+                labels = {**await self._list_facts(scopes), **await self._list_notes(scopes)}
+            case "jobs":
+                labels = await self._list_jobs(scope, scopes)
+            case "files":
+                labels = await self._list_files(scopes)
+            case "zones":
+                labels = _list_zones(typed)
+            case _:
+                labels = self._list_commands(scope)
+        return _filter(labels, "" if source == "zones" else typed)
+
+    async def _list_facts(self, scopes: Scopes) -> dict[str, str]:
+        facts = await self._services.facts.list_page(scopes, 0, _MAX_FACTS)
+        return {f"f{fact.id}": fact.text for fact in facts}
+
+    async def _list_notes(self, scopes: Scopes) -> dict[str, str]:
+        """List the notes by the beginning of their first line, which is enough to name them."""
+        labels = {}
+        for target in FILES:
+            for entry in await self._services.notebook.entries(scopes, target):
+                line = entry.partition("\n")[0]
+                labels[line[:_MAX_CHARS].strip()] = line
+        return labels
+
+    async def _list_jobs(self, scope: Scope, scopes: Scopes) -> dict[str, str]:
+        texts = self._services.languages.of_scope(scope)
+        appointments = self._services.appointments
+        jobs = await appointments.jobs.list_visible(scopes)
+        return {str(job.id): texts.describe_job(appointments, job) for job in jobs}
+
+    async def _list_files(self, scopes: Scopes) -> dict[str, str]:
+        matches = await self._services.files.search("", scopes, FileFilter(), _MAX_FILES)
+        return {str(match.file.id): f"{match.file.id}: {match.file.name}" for match in matches}
+
+    def _list_commands(self, scope: Scope) -> dict[str, str]:
+        words = self._services.languages.of_scope(scope).tables("commands")
+        return {
+            name: f"/{name}: {words[name]['description']}"
+            for name, spec in list_all_specs().items()
+            if not spec.is_for_owner
+        }
+
+
+def _list_zones(typed: str) -> dict[str, str]:
+    """List the zones of a city that is typed in any language, then those that contain the text."""
+    part = "_".join(typed.lower().split())
+    names = [*find_zones(typed)] if typed.strip() else []
+    names += sorted(name for name in available_timezones() if part in name.lower())
+    return {name: name for name in names}
+
+
+def _filter(labels: Mapping[str, str], typed: str) -> dict[str, str]:
+    """Return the values whose label or value contains all typed words."""
+    words = _to_plain(typed).split()
+    matches = {}
+    for value, label in labels.items():
+        plain = _to_plain(f"{value} {label}")
+        if all(word in plain for word in words):
+            matches[value] = shorten(label, _MAX_CHARS - 2)
+        if len(matches) == _MAX_SUGGESTIONS:
+            break
+    return matches
+
+
+def _to_plain(text: str) -> str:
+    plain, _ = plain_with_offsets(text)
+    return plain
