@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol, runtime_checkable
 
-from core.command_specs import CommandSpec
+from core.menus.command_specs import CommandSpec
 from core.types import Address, Answer, Attachment, Completion, Inbound, Request, Sender
 
 TextCallback = Callable[[str], None]

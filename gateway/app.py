@@ -268,14 +268,7 @@ async def build_message_path(
     # Without a model, rules answer messages about reminders.
     talk = reminders.talk if isinstance(model, OfflineModel) else None
     delivery = _build_delivery(services, memory, delivery_wakeup)
-    thumbs = ThumbReader(
-        services.feedback,
-        services.facts,
-        services.actions,
-        services.outbox,
-        services.clock,
-        delivery.wake,
-    )
+    thumbs = ThumbReader(services, delivery.wake)
     voice = VoiceCommands(services, tasks, delivery.wake)
     commands = CommandRegistry(
         [*groups, voice],

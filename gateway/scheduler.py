@@ -21,10 +21,10 @@ from apscheduler.triggers.date import DateTrigger  # type: ignore[import-untyped
 from apscheduler.triggers.interval import IntervalTrigger  # type: ignore[import-untyped]
 
 from adapters.streaming import QuietReply
-from core.command_specs import CommandSpec
 from core.dates.schedule import describe_lateness
 from core.errors import ConfigError, DeliveryError, Refused
 from core.markup.markdown import escape
+from core.menus.command_specs import CommandSpec
 from core.ports import Clock, DeliveryRecord, InboundSink, Reply
 from core.scheduling.due import latest_due, next_due
 from core.store.actions import ButtonAction

@@ -16,8 +16,8 @@ from datetime import UTC, datetime
 
 import structlog
 
-from core.command_specs import CommandSpec
 from core.errors import AccessRefused, ConfigError, DeliveryError, MnemeError, StoreError
+from core.menus.command_specs import CommandSpec
 from core.ports import Adapter, InboundSink
 
 # States of a platform. A reason follows `OFF`. There are two more with a reason: "given up: …"

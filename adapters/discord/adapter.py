@@ -27,8 +27,8 @@ from adapters.discord.errors import CALL_ERRORS, describe_error
 from adapters.discord.events import DiscordEvents
 from adapters.discord.normalize import PLATFORM
 from adapters.poll_lock import PollLock
-from core.command_specs import CommandSpec
 from core.errors import PAYLOAD_ERRORS, AccessRefused, DeliveryError, FileError, MnemeError
+from core.menus.command_specs import CommandSpec
 from core.ports import Clock, InboundSink, Reply
 from core.text.normalize import language_data
 from core.types import Address, Attachment

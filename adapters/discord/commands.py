@@ -1,7 +1,7 @@
 """Describes our commands as Discord's application commands, and reads what people fill in.
 
-The descriptions are data (`core.command_specs`). No command is known here by name. A test checks
-that all commands respect Discord's limits.
+The descriptions are data (`core.menus.command_specs`). No command is known here by name. A test
+checks that all commands respect Discord's limits.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from core.command_specs import Action, CommandSpec, Option
+from core.menus.command_specs import Action, CommandSpec, Option
 
 Payload = dict[str, Any]
 

@@ -27,8 +27,8 @@ from adapters.discord.messages import DiscordInteraction, DiscordMessages
 from adapters.discord.normalize import PLATFORM, DiscordChannel, is_personal
 from adapters.reactions import WORKING, WorkingMark
 from adapters.streaming import StreamedReply
-from core.command_specs import CommandSpec
 from core.errors import PAYLOAD_ERRORS, DeliveryError, MnemeError, StoreError
+from core.menus.command_specs import CommandSpec
 from core.ports import Autocompleter, Clock, InboundSink, MissedReporter, Reply
 from core.types import Address, Inbound
 

@@ -16,7 +16,7 @@ from adapters.discord import normalize
 from adapters.discord.commands import translate
 from adapters.discord.errors import translate_errors
 from adapters.discord.normalize import FilledForm, MenuChoice
-from core.command_specs import CommandSpec, Option
+from core.menus.command_specs import CommandSpec, Option
 from core.types import Button, Form
 
 MAX_TITLE_CHARS = 45

@@ -22,8 +22,8 @@ from adapters.discord.commands import (
     list_file_ids,
 )
 from adapters.reactions import read_thumb
-from core.command_specs import CommandSpec
 from core.guard.origin_and_fence import insertion
+from core.menus.command_specs import CommandSpec
 from core.types import Address, Attachment, Command, Inbound, Quote, Scope, Sender
 
 PLATFORM = "discord"

@@ -29,7 +29,6 @@ from adapters.telegram.messages import (
 )
 from adapters.telegram.normalize import PLATFORM, group_migration, normalize
 from config.open_files import bound_connections
-from core.command_specs import CommandSpec
 from core.errors import (
     PAYLOAD_ERRORS,
     AccessRefused,
@@ -38,6 +37,7 @@ from core.errors import (
     MnemeError,
     StoreError,
 )
+from core.menus.command_specs import CommandSpec
 from core.ports import Clock, InboundSink, Reply, UnstoredAnswerer
 from core.text.normalize import language_data
 from core.types import Address, Attachment, Inbound, Json

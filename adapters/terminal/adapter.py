@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, TextIO
 from adapters.terminal.pipe import TerminalPipe
 from config.operating_system import LANGUAGE_VARIABLES, find_shell_language
 from config.settings import select_variables
-from core.command_specs import CommandSpec
 from core.errors import StoreError
+from core.menus.command_specs import CommandSpec
 from core.ports import Autocompleter, Clock, InboundSink, Reply
 from core.text.normalize import language_data
 from core.types import LOCAL_SCOPE, Address, Command, File, Inbound, Sender

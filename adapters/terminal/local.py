@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from adapters.terminal.adapter import ADDRESS, Terminal, make_inbound
-from core.command_specs import CommandSpec
 from core.errors import DeliveryError, StoreError
+from core.menus.command_specs import CommandSpec
 from core.ports import Autocompleter, Clock, DeliveryRecord, InboundSink, Reply
 from core.text.normalize import language_data
 from core.types import Address, Answer

@@ -8,9 +8,9 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TextIO
 
 from adapters.streaming import QuietReply
-from core.command_specs import CommandSpec
 from core.errors import DeliveryError
 from core.markup.markdown import run_off_loop, to_plain
+from core.menus.command_specs import CommandSpec
 from core.ports import DeliveryRecord, Reply
 from core.text.normalize import strip_controls
 from core.types import Answer, File

@@ -30,7 +30,7 @@ from rich.spinner import Spinner
 from rich.text import Text
 
 from adapters.terminal.pipe import CompleteOption, describe_buttons
-from core.command_specs import CommandSpec
+from core.menus.command_specs import CommandSpec
 from core.ports import DeliveryRecord, Reply
 from core.text.normalize import strip_controls
 from core.types import Answer, File

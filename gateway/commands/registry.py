@@ -19,8 +19,8 @@ from typing import Protocol, runtime_checkable
 
 from pydantic import TypeAdapter
 
-from core.command_specs import CommandSpec
 from core.errors import Refused
+from core.menus.command_specs import CommandSpec
 from core.ports import Clock
 from core.store.actions import Actions, ButtonAction, build_question
 from core.store.erasure.statements import ErasureRequest

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 from adapters.terminal.adapter import HISTORY_FILE, is_exit, save_file
 from adapters.terminal.local import MAX_LINE_BYTES
 from adapters.terminal.pipe import TerminalPipe
-from core.command_specs import CommandSpec
 from core.errors import ConfigError
+from core.menus.command_specs import CommandSpec
 from core.ports import Reply
 from core.types import Answer, Button, Command, File
 from gateway.delivery import PostedRecord

@@ -11,15 +11,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from core.markup.markdown import escape
-from core.ports import Clock
-from core.store.actions import Actions
-from core.store.facts.facts import Facts
-from core.store.facts.feedback import VERDICTS, AnswerFeedback, Thumb
+from core.store.facts.feedback import VERDICTS, Thumb
 from core.store.facts.rows import Fact
-from core.store.mailbox import Outbox, OutboxItem
+from core.store.mailbox import OutboxItem
 from core.store.notes import Author
 from core.types import Answer, Inbound, Scope, Scopes
 from gateway.commands.registry import assign_button_ids, make_button, make_button_actions
+from gateway.services import Services
 from gateway.texts.catalog import Texts, load_texts
 
 MAX_BUTTONS = 5
@@ -29,11 +27,7 @@ MAX_BUTTONS = 5
 class ThumbReader:
     """Records thumbs, and what follows from them."""
 
-    feedback: AnswerFeedback
-    facts: Facts
-    actions: Actions
-    outbox: Outbox
-    clock: Clock
+    services: Services
     # Called when something in the outbox is due.
     on_change: Callable[[], None]
 
@@ -44,7 +38,7 @@ class ThumbReader:
         """
         texts = load_texts(inbound.language)
         thumb: Thumb = inbound.text if inbound.text in VERDICTS else ""  # type: ignore[assignment]
-        facts = await self.feedback.record(
+        facts = await self.services.feedback.record(
             inbound.address, inbound.message_id, inbound.account, thumb, scopes
         )
         own_facts = [
@@ -56,7 +50,9 @@ class ThumbReader:
             author = Author(account=inbound.account, origin="typed")
             for fact in own_facts:
                 if not fact.is_pinned:
-                    await self.facts.record_feedback(fact.id, scopes, is_right=True, by=author)
+                    await self.services.facts.record_feedback(
+                        fact.id, scopes, is_right=True, by=author
+                    )
         elif thumb == "down" and own_facts:
             await self._ask(texts, inbound, scope, own_facts[:MAX_BUTTONS])
 
@@ -73,8 +69,8 @@ class ThumbReader:
                 for fact in facts
             ]
         )
-        now = self.clock.now()
-        await self.actions.add(make_button_actions(buttons, scope, inbound.account, now))
+        now = self.services.clock.now()
+        await self.services.actions.add(make_button_actions(buttons, scope, inbound.account, now))
         answer = Answer(text="\n".join([texts.THUMB_DOWN, "", *lines]), buttons=buttons)
         item = OutboxItem(
             key=f"thumb:{inbound.address.key}:{inbound.message_id}:{inbound.account.key}",
@@ -83,5 +79,5 @@ class ThumbReader:
             answer=answer,
             next_at=now,
         )
-        if await self.outbox.put(item):
+        if await self.services.outbox.put(item):
             self.on_change()

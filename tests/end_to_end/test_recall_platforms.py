@@ -107,7 +107,7 @@ async def test_on_discord(home: Path) -> None:
             asked = await api.user_says(channel, f"{api.mention()} when does the ferry leave?", ana)
             await api.wait_for(lambda: "A heron told me so." in api.said(channel))
             call = await api.slash(
-                channel, ana, "recall", query="ferry", **{"from": "Ana", "platform": "discord"}
+                channel, ana, "recall", {"from": "Ana"}, query="ferry", platform="discord"
             )
             (found,) = await api.wait_for(lambda: written(api, call))
             link = f"https://discord.com/channels/{api.world.guild_id}/{channel}/{asked}"
@@ -117,7 +117,7 @@ async def test_on_discord(home: Path) -> None:
             (around,) = await api.wait_for(lambda: written(api, press))
             assert "Mneme: A heron told me so." in around["content"]
             call = await api.slash(
-                channel, ana, "recall", query="ferry", summary="true", **{"from": "me"}
+                channel, ana, "recall", {"from": "me"}, query="ferry", summary=True
             )
             (summed,) = await api.wait_for(lambda: written(api, call))
             assert summed["content"].startswith(

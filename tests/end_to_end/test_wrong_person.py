@@ -19,9 +19,9 @@ from typing import Any
 
 import pytest
 
-from core.command_specs import CommandSpec
 from core.dates.schedule import Schedule
 from core.errors import Refused
+from core.menus.command_specs import CommandSpec
 from core.store.facts.rows import Fact
 from core.store.jobs import Job
 from core.store.mailbox import OutboxItem

@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 import pytest
 from structlog.testing import capture_logs
 
-from core.command_specs import CommandSpec
 from core.errors import ConfigError, DeliveryError, StoreError
+from core.menus.command_specs import CommandSpec
 from core.ports import Adapter, InboundSink, Reply
 from core.types import Inbound
 from gateway import supervisor as supervisor_module

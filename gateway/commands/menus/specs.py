@@ -2,54 +2,55 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from core.command_specs import Action, CommandSpec, Option
+from core.menus.command_specs import CommandSpec, Option
 from gateway.texts.catalog import Texts, list_languages, load_texts
-
-# Returns the texts of one item in a language, given those of its command.
-_Pick = Callable[[Any], str]
 
 
 def translate_specs(specs: Sequence[CommandSpec]) -> tuple[CommandSpec, ...]:
     """Return the specs with their descriptions in all languages, for the menus of platforms."""
-    return tuple(map(_translate_spec, specs))
+    words = {
+        language: load_texts(language).tables("commands")
+        for language in list_languages()
+        if language != "en"
+    }
+    return tuple(_translate_spec(spec, words) for spec in specs)
 
 
-def _translate_spec(spec: CommandSpec) -> CommandSpec:
-    def translate(pick: _Pick) -> dict[str, str]:
-        return {
-            language: pick(load_texts(language).tables("commands")[spec.name])
-            for language in list_languages()
-            if language != "en"
-        }
+def _translate_spec(spec: CommandSpec, words: Mapping[str, Mapping[str, Any]]) -> CommandSpec:
+    """Return a spec with translations. `words` has the texts of all commands by language."""
+
+    def translate(*keys: str) -> dict[str, str]:
+        translations = {}
+        for language, commands in words.items():
+            text: Any = commands[spec.name]
+            for key in keys:
+                text = text[key]
+            translations[language] = str(text)
+        return translations
 
     def translate_options(options: Sequence[Option]) -> tuple[Option, ...]:
         return tuple(
-            replace(
-                option, translations=translate(lambda words, n=option.name: words["options"][n])
-            )
-            for option in options
+            replace(option, translations=translate("options", option.name)) for option in options
         )
 
-    def translate_action(action: Action) -> Action:
-        return replace(
+    actions = [
+        replace(
             action,
-            translations=translate(lambda words: words["actions"][action.name]),
+            translations=translate("actions", action.name),
             options=translate_options(action.options),
         )
-
-    menu_translations = {}
-    if spec.menu:
-        menu_translations = translate(lambda words: words["menu"])
+        for action in spec.actions
+    ]
     return replace(
         spec,
-        translations=translate(lambda words: words["description"]),
-        menu_translations=menu_translations,
+        translations=translate("description"),
+        menu_translations=translate("menu") if spec.menu else {},
         options=translate_options(spec.options),
-        actions=tuple(map(translate_action, spec.actions)),
+        actions=tuple(actions),
     )
 
 

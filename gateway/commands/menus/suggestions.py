@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from zoneinfo import available_timezones
 
-from core.command_specs import CommandSpec
+from core.menus.command_specs import CommandSpec
 from core.notes.notebook import FILES
 from core.scheduling.zones import find_zones
 from core.store.media.files import FileFilter
@@ -57,7 +57,7 @@ class Suggestions:
 
     async def _list_facts(self, scopes: Scopes) -> dict[str, str]:
         facts = await self._services.facts.list_page(scopes, 0, _MAX_FACTS)
-        return {f"f{fact.id}": fact.text for fact in facts}
+        return {f"f{fact.id}": fact.content for fact in facts}
 
     async def _list_notes(self, scopes: Scopes) -> dict[str, str]:
         """List the notes by the beginning of their first line, which is enough to name them."""

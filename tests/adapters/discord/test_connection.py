@@ -194,7 +194,7 @@ async def test_commands_are_registered_once_a_start(
         await api.wait_for(lambda: len(api.gateway.identifies) == 2 and api.gateway.is_connected)
     assert len(api.sent("PUT", "/commands")) == 1
     recall = next(command for command in api.commands if command["name"] == "recall")
-    assert recall["contexts"] == [0, 1]
+    assert (recall["contexts"], recall["integration_types"]) == ([0, 1, 2], [0, 1])
     assert recall["options"][0]["description"] == "What to look for"
 
 

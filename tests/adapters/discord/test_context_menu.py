@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from adapters.discord.normalize import command_payloads
+from adapters.discord.commands import command_payloads
 from core.store.mailbox import Inbox
 from core.types import Command, Quote
 from gateway.commands.facts import FactCommands

@@ -8,8 +8,8 @@ from collections.abc import AsyncIterator
 import pytest
 
 from adapters.discord.adapter import Discord
-from core.command_specs import CommandSpec, Option
 from core.errors import StoreError
+from core.menus.command_specs import CommandSpec, Option
 from core.ports import Reply
 from core.store.mailbox import Inbox
 from core.types import Answer, Button, Command, File, Inbound, Scope
@@ -28,7 +28,7 @@ SPECS = (
     CommandSpec(
         name="skill",
         description="Do it",
-        options=(Option(name="name", description="Which", has_suggestions=True),),
+        options=(Option(name="name", description="Which", suggests="skills"),),
     ),
     CommandSpec(
         name="remind",

@@ -9,13 +9,14 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from adapters.discord.normalize import command_payloads, join_options
-from core.command_specs import CommandSpec, Option
+from adapters.discord.commands import command_payloads, join_options
+from core.menus.command_specs import Action, CommandSpec, Option
 from core.search.query import extract_filters
 from core.store.query import SearchQuery
 from core.text.normalize import language_data
+from gateway.commands.menus.specs import translate_specs
 from gateway.commands.recall import RecallCommands
-from gateway.commands.registry import load_specs, translate_specs
+from gateway.commands.registry import load_specs
 from tests.fixtures.discord_schema import DiscordSchema
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
@@ -35,22 +36,34 @@ SPEC = CommandSpec(
 @pytest.mark.parametrize("spec", SPECS, ids=lambda spec: spec.name)
 def test_every_command_fits_discords_limits(spec: CommandSpec) -> None:
     assert DiscordSchema().request(*PUT, command_payloads(spec)) == {}
-    assert 1 <= len(spec.description) <= 100
-    assert len(spec.options) <= 25
-    assert all(
-        re.fullmatch("[a-z_]{1,32}", name)
-        for name in (spec.name, *(option.name for option in spec.options))
-    )
-    assert all(
-        1 <= len(option.description) <= 100 and len(option.choices) <= 25 for option in spec.options
-    )
-    assert all(1 <= len(choice) <= 100 for option in spec.options for choice in option.choices)
+    options = [*spec.options, *(option for action in spec.actions for option in action.options)]
+    assert len(spec.actions) <= 25
+    assert all(len(spec.list_options(action.name)) <= 25 for action in spec.actions)
+    assert not (spec.actions and spec.options)
+    described: list[CommandSpec | Action | Option] = [spec, *spec.actions, *options]
+    assert all(re.fullmatch("[a-z_]{1,32}", item.name) for item in described)
+    for item in described:
+        for text in (item.description, *item.translations.values()):
+            assert 1 <= len(text) <= 100, text
+    assert all(1 <= len(choice) <= 100 for option in options for choice in option.choices)
+    assert all(len(option.choices) <= 25 for option in options)
+    # Discord counts the names, descriptions and values of a command, in its longest language.
+    lengths = {
+        language: sum(
+            len(item.name) + len(item.translations.get(language, item.description))
+            for item in described
+        )
+        for language in spec.translations
+    }
+    choices = sum(2 * len(choice) for option in options for choice in option.choices)
+    assert max(lengths.values()) + choices <= 8000
 
 
 def test_there_are_not_too_many_commands() -> None:
     assert len(SPECS) <= 100
     assert len([spec for spec in SPECS if spec.menu]) <= 5
-    assert all(len(spec.menu) <= 32 for spec in SPECS)
+    for spec in SPECS:
+        assert all(len(menu) <= 32 for menu in (spec.menu, *spec.menu_translations.values()))
 
 
 def test_required_options_come_first() -> None:
@@ -88,7 +101,7 @@ def test_values_with_a_prefix_are_typed_before_the_words() -> None:
     ).query
     assert (query.text.strip(), query.filters.sender) == ('3 "night tickets', "Ana Maria")
     assert query.filters.before == datetime(2026, 5, 1, tzinfo=UTC)
-    assert join_options([{"name": "summary", "type": 3, "value": "false"}], spec) == ""
+    assert join_options([{"name": "summary", "type": 3, "value": False}], spec) == ""
     assert (
         join_options([{"name": "title", "type": 3, "value": 'a "b" role:tool'}], spec)
         == 'title:"a b role:tool"'
@@ -102,3 +115,25 @@ def test_a_command_is_described_in_other_languages() -> None:
         "de": "Stellt eine Erinnerung",
         "es-ES": "Crea un aviso",
     }
+
+
+def test_values_of_an_action_follow_its_name() -> None:
+    (memory,) = load_specs("memory")
+    values = [
+        {"type": 3, "name": "text", "value": "tea"},
+        {"type": 3, "name": "note", "value": "mate"},
+    ]
+    options = [{"type": 1, "name": "replace", "options": values}]
+    assert join_options(options, memory) == "replace mate => tea"
+    assert join_options([{"type": 1, "name": "pending"}], memory) == "pending"
+    assert join_options(options, None) == "replace tea mate"
+
+
+def test_options_have_the_types_of_their_values() -> None:
+    recall, why, ask = load_specs("recall", "why", "ask")
+    types = {
+        option["name"]: option["type"]
+        for spec in (recall, why, ask)
+        for option in command_payloads(spec)[0]["options"]
+    }
+    assert (types["query"], types["number"], types["summary"], types["file"]) == (3, 4, 5, 11)

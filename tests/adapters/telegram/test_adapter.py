@@ -16,8 +16,8 @@ from aiohttp import web
 
 from adapters import poll_lock
 from adapters.telegram.adapter import Telegram, check_telegram
-from core.command_specs import CommandSpec
 from core.errors import ConfigError, DeliveryError, StoreError
+from core.menus.command_specs import CommandSpec
 from core.ports import Reply
 from core.store.incognito import IncognitoConversation, IncognitoRegistry
 from core.store.mailbox import Inbox

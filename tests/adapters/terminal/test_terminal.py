@@ -16,8 +16,8 @@ from pathlib import Path
 import pytest
 
 from adapters.terminal.adapter import ADDRESS, Terminal
-from core.command_specs import CommandSpec
 from core.errors import DeliveryError
+from core.menus.command_specs import CommandSpec
 from core.ports import Reply
 from core.types import Address, Answer, Button, Command, File, Inbound, Scope
 from tests.fixtures.clock import SteadyClock

@@ -11,7 +11,7 @@ from typing import Literal
 import pytest
 
 from core.agent.offline import OfflineModel
-from core.command_specs import CommandSpec
+from core.menus.command_specs import CommandSpec
 from core.store.actions import Actions, build_question
 from core.store.sqlite.database import Database
 from core.types import Account, Address, Answer, Attachment, Command, Origin, Scope

@@ -70,7 +70,7 @@ async def test_names_are_suggested_while_they_are_typed(home: Path) -> None:
     async with open_gateway(home, options=OPTIONS) as harness:
         group = harness.commands
         scope = harness.inbound("x").scope
-        assert await group.autocomplete("model", "ASTRA", scope) == {OTHER: OTHER}
+        assert await group.autocomplete("model", "ASTRA", "", scope) == {OTHER: OTHER}
 
 
 HELPERS = '[model]\nhelper_choices = ["openai/gpt-6-luna", "ollama/qwen4"]\n'
@@ -152,7 +152,7 @@ async def test_helper_model_that_is_not_offered_is_refused(home: Path) -> None:
 async def test_helper_models_are_suggested_while_they_are_typed(home: Path) -> None:
     async with open_gateway(home, options=HELPERS) as harness:
         scope = harness.inbound("x").scope
-        suggestions = await harness.commands.autocomplete("model", "helper o", scope)
+        suggestions = await harness.commands.autocomplete("model", "helper o", "", scope)
         assert list(suggestions) == ["helper openai/gpt-6-luna", "helper ollama/qwen4"]
 
 

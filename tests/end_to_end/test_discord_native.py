@@ -1,0 +1,204 @@
+"""Commands, forms, menus and personal installs on Discord, from the real client to the gateway."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.fixtures.discord_scene import open_scene
+from tests.fixtures.media_samples import make_pdf
+from tests.fixtures.scripted_model import ScriptedModel, says
+
+pytestmark = pytest.mark.slow
+
+EPHEMERAL = 64
+
+
+async def test_every_action_of_memory_is_a_sub_command(home: Path) -> None:
+    async with open_scene(home) as scene:
+        (memory,) = [command for command in scene.api.commands if command["name"] == "memory"]
+        assert [option["name"] for option in memory["options"]] == [
+            "list", "add", "replace", "remove", "undo", "restore", "approve", "reject", "pending",
+            "history", "why", "facts", "pin", "unpin", "right", "wrong", "correct", "forget",
+        ]  # fmt: skip
+        assert {option["type"] for option in memory["options"]} == {1}
+
+
+async def test_note_is_added_found_while_typing_replaced_and_removed(home: Path) -> None:
+    async with open_scene(home) as scene:
+        api, direct, ana = scene.api, scene.direct, scene.ana
+        call = await api.slash(direct, ana, "memory", action="add", text="The boiler is a Vaillant")
+        assert "The boiler is a Vaillant" in await scene.read_text(call)
+        typed = await api.types(direct, ana, "memory", "note", "boiler", "replace")
+        choices = await scene.read_choices(typed)
+        assert choices == {"The boiler is a Vaillant": "The boiler is a Vaillant"}
+        (note,) = choices
+        call = await api.slash(
+            direct, ana, "memory", action="replace", note=note, text="The boiler is a Bosch"
+        )
+        assert "The boiler is a Bosch" in await scene.read_text(call)
+        call = await api.slash(direct, ana, "memory", action="remove", note="The boiler is a Bosch")
+        await scene.read(call)
+        call = await api.slash(direct, ana, "memory", action="list")
+        assert "Bosch" not in await scene.read_text(call)
+
+
+async def test_facts_jobs_zones_commands_and_entries_are_suggested(home: Path) -> None:
+    async with open_scene(home) as scene:
+        api, direct, ana = scene.api, scene.direct, scene.ana
+        await scene.read(await api.slash(direct, ana, "remember", what="Ana's car is red"))
+        call = await api.slash(direct, ana, "remind", when="tomorrow at 9:00", text="Water plants")
+        await scene.read(call)
+        facts = await scene.read_choices(
+            await api.types(direct, ana, "memory", "fact", "car", "correct")
+        )
+        assert facts == {"f1": "Ana's car is red"}
+        entries = await api.types(direct, ana, "memory", "entry", "red car", "pin")
+        assert list(await scene.read_choices(entries)) == ["f1"]
+        jobs = await scene.read_choices(
+            await api.types(direct, ana, "cron", "number", "plants", "pause")
+        )
+        assert list(jobs) == ["1"]
+        assert "Water plants" in jobs["1"]
+        zones = await api.types(direct, ana, "timezone", "city", "sao paulo")
+        assert next(iter(await scene.read_choices(zones))) == "America/Sao_Paulo"
+        commands = await api.types(direct, ana, "help", "command", "remind")
+        assert "remind" in await scene.read_choices(commands)
+        nothing = await api.types(direct, ana, "memory", "fact", "xyzzy", "correct")
+        assert await scene.read_choices(nothing) == {}
+
+
+async def test_suggestions_show_a_stranger_and_a_member_nothing_of_the_owner(home: Path) -> None:
+    async with open_scene(home) as scene:
+        api = scene.api
+        note = "The safe's code is 1234"
+        await scene.read(
+            await api.slash(scene.direct, scene.ana, "memory", action="add", text=note)
+        )
+        for channel, person in ((scene.channel, scene.bo), (api.dm(scene.bo), scene.bo)):
+            typed = await api.types(channel, person, "memory", "note", "", "remove")
+            assert await scene.read_choices(typed) == {}
+
+
+async def test_question_about_a_file_goes_to_the_model_with_the_file(home: Path) -> None:
+    model = ScriptedModel(says("The rent is 900."))
+    async with open_scene(home, model) as scene:
+        file = scene.api.attach(make_pdf(), "contract.pdf", "application/pdf", scene.direct)
+        call = await scene.api.slash(
+            scene.direct, scene.ana, "ask", question="What is the rent?", files={"file": file}
+        )
+        assert await scene.read_text(call) == "The rent is 900."
+        assert "What is the rent?" in model.sent()
+        assert "contract.pdf" in model.sent()
+
+
+async def test_message_menu_asks_for_the_time_and_sets_a_reminder(home: Path) -> None:
+    async with open_scene(home) as scene:
+        api = scene.api
+        message = await api.user_says(scene.channel, "I bring the ladder on Friday", scene.bo)
+        call = await api.choose(scene.channel, scene.ana, message, "Remind me about this")
+        form = await scene.read_form(call)
+        assert form["title"] == "Remind me about this"
+        assert [label["component"]["custom_id"] for label in form["components"]] == ["when"]
+        submitted = await api.fill(call, scene.ana, when="tomorrow at 9:00")
+        text = await scene.read_text(submitted)
+        assert "Bo: I bring the ladder on Friday" in text
+        assert "09:00" in text
+
+
+async def test_message_menu_asks_a_question_about_the_message(home: Path) -> None:
+    model = ScriptedModel(says("In the shed."))
+    async with open_scene(home, model) as scene:
+        api = scene.api
+        message = await api.user_says(scene.channel, "I bring the ladder", scene.bo)
+        call = await api.choose(scene.channel, scene.ana, message, "Ask about this")
+        await scene.read_form(call)
+        submitted = await api.fill(call, scene.ana, question="Where is it now?")
+        assert await scene.read_text(submitted) == "In the shed."
+        assert "Where is it now?" in model.sent()
+        assert "> I bring the ladder" in model.sent()
+
+
+async def test_message_menu_recalls_similar_messages(home: Path) -> None:
+    async with open_scene(home) as scene:
+        api = scene.api
+        await api.user_says(scene.channel, f"{api.mention()} the ferry leaves at nine", scene.ana)
+        await api.wait_for(lambda: api.said(scene.channel))
+        message = await api.user_says(scene.channel, 'from:"nobody" ferry?', scene.bo)
+        call = await api.choose(scene.channel, scene.ana, message, "Recall similar")
+        (answer,) = await scene.read(call)
+        assert "ferry" in str(answer)
+        assert answer["flags"] & EPHEMERAL
+
+
+async def test_form_that_is_unknown_after_a_restart_says_that_it_has_expired(home: Path) -> None:
+    async with open_scene(home) as scene:
+        api = scene.api
+        message = await api.user_says(scene.channel, "The ladder", scene.bo)
+        call = await api.choose(scene.channel, scene.ana, message, "Remind me about this")
+        form = await scene.read_form(call)
+        form["custom_id"] = "menu:1"
+        submitted = await api.fill(call, scene.ana, when="tomorrow")
+        assert "expired" in await scene.read_text(submitted)
+
+
+async def test_bot_that_only_the_person_has_installed_answers_them_alone(home: Path) -> None:
+    model = ScriptedModel(says("At nine."))
+    async with open_scene(home, model) as scene:
+        api = scene.api
+        elsewhere = await api.channel("elsewhere")
+        api.hide(elsewhere)
+        await scene.read(
+            await api.slash(scene.direct, scene.ana, "memory", action="add", text="Ferry at nine")
+        )
+        call = await api.slash(
+            elsewhere, scene.ana, "ask", is_personal=True, question="When is the ferry?"
+        )
+        (answer,) = await scene.read(call)
+        assert (answer["content"], answer["flags"] & EPHEMERAL) == ("At nine.", EPHEMERAL)
+        call = await api.slash(elsewhere, scene.ana, "memory", is_personal=True, action="list")
+        assert "Ferry at nine" in await scene.read_text(call)
+        assert api.said(elsewhere, viewer=scene.bo) == []
+        assert not api.sent("GET", f"/channels/{elsewhere}")
+        assert not api.sent("POST", f"/channels/{elsewhere}")
+
+
+async def test_personal_install_works_between_other_people_and_on_their_messages(
+    home: Path,
+) -> None:
+    async with open_scene(home) as scene:
+        api = scene.api
+        group = api.dm(scene.ana, scene.bo)
+        message = await api.user_says(group, "My new address is Rua 5", scene.bo, is_told=False)
+        call = await api.choose(group, scene.ana, message, "Remember this", is_personal=True)
+        assert "Rua 5" in await scene.read_text(call)
+        assert api.said(group, viewer=scene.bo) == []
+
+
+async def test_stranger_with_a_personal_install_gets_a_code_for_themselves_alone(
+    home: Path,
+) -> None:
+    async with open_scene(home) as scene:
+        api = scene.api
+        cleo = api.user("Cleo")
+        elsewhere = await api.channel("elsewhere")
+        call = await api.slash(elsewhere, cleo, "memory", is_personal=True, action="list")
+        (answer,) = await scene.read(call)
+        assert answer["flags"] & EPHEMERAL
+        assert api.said(elsewhere) == []
+
+
+@pytest.mark.parametrize("action", ["list", "pause"])
+async def test_list_of_reminders_in_a_channel_is_for_the_caller(home: Path, action: str) -> None:
+    async with open_scene(home) as scene:
+        api = scene.api
+        call = await api.slash(
+            scene.channel, scene.ana, "remind", when="tomorrow at 9:00", text="Pay the rent"
+        )
+        (answer,) = await scene.read(call)
+        assert not answer["flags"] & EPHEMERAL
+        values = {} if action == "list" else {"number": "1"}
+        call = await api.slash(scene.channel, scene.ana, "cron", values, action=action)
+        (answer,) = await scene.read(call)
+        assert bool(answer["flags"] & EPHEMERAL) == (action == "list")
