@@ -211,7 +211,7 @@ class Refused(MnemeError):
 class LimitReached(ModelError, Refused):
     """A person or group has reached a daily limit. The caller continues without a model."""
 
-    def __init__(self, message: str, *, can_be_raised: bool = False, **values: str) -> None:
+    def __init__(self, message: str, *, can_be_raised: bool = False, **values: object) -> None:
         super().__init__(message, is_retryable=False, retry_after_s=None, status=None, **values)
         # The owner may allow more for this day.
         self.can_be_raised = can_be_raised

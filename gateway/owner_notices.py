@@ -144,11 +144,14 @@ class OwnerNotices:
         texts = await self.load_texts(budget.scope if not budget.is_owner_line else LOCAL_SCOPE)
         day = self._clock.now().astimezone(self._zone).date()
         if budget.is_owner_line:
-            text = texts.OWNER_LINE_NEAR.format(used=budget.format_usage(name))
+            used = texts.format_used(budget.usage_of(name))
+            text = texts.OWNER_LINE_NEAR.format(used=used)
             await self.notify(f"limit:owner:{name}:{budget.limits[name]:.0f}:{day}", text)
             return
-        whose = f"the group `{budget.scope.key}`" if budget.scope.is_group else "you"
-        text = texts.LIMIT_NEAR.format(whose=whose, used=budget.format_usage(name))
+        used = texts.format_used(budget.usage_of(name))
+        text = texts.LIMIT_NEAR.format(used=used)
+        if budget.scope.is_group:
+            text = texts.GROUP_LIMIT_NEAR.format(group=budget.scope.key, used=used)
         await self.notify(f"limit:{budget.scope.key}:{name}:{day}", text, budget.scope)
 
     async def notify_outage(self, platform: str, state: str) -> None:
@@ -171,13 +174,12 @@ class OwnerNotices:
     async def notify_paused_job(self, job: Job, reason: str) -> None:
         """Tell the author of a paused job, or the owner if the author lost access."""
         key = f"paused:{job.id}:{job.next_at}"
-        if reason == REMOVAL_REASON and not job.scope.is_group:
-            recipient = LOCAL_SCOPE
-            whose = f" of `{job.scope.key}`"
-        else:
-            recipient = job.scope
-            whose = _of_group(job.scope)
+        is_for_owner = reason == REMOVAL_REASON and not job.scope.is_group
+        recipient = LOCAL_SCOPE if is_for_owner else job.scope
         texts = await self.load_texts(recipient)
+        whose = _of_group(texts, job.scope)
+        if is_for_owner:
+            whose = texts.OF_CHAT.format(chat=job.scope.key)
         text = texts.JOB_PAUSED.format(number=job.id, room=whose, reason=reason)
         await self.notify(key, text, recipient)
 
@@ -209,14 +211,14 @@ class OwnerNotices:
         is_local = note.account == TERMINAL
         changes = texts.render_changes(note.operations)
         if change_id is None:
-            text = "\n".join([f"{texts.NOTE_ASKED}{_of_group(note.scope)}", *changes])
+            text = "\n".join([f"{texts.NOTE_ASKED}{_of_group(texts, note.scope)}", *changes])
             buttons = make_decision_buttons(note)
             await self.notify(key, text, note.scope, buttons=buttons, is_for_terminal=is_local)
             return
         contents = [operation.content for operation in note.operations if operation.content]
         text = texts.NOTE_KEPT.format(note=escape(" · ".join(contents)))
-        buttons = (make_button("Take back", "memory", f"undo {change_id}"),)
-        text += _of_group(note.scope)
+        buttons = (make_button(texts.BUTTON_TAKE_BACK, "memory", f"undo {change_id}"),)
+        text += _of_group(texts, note.scope)
         await self.notify(key, text, note.scope, buttons=buttons, is_for_terminal=is_local)
 
     async def notify_closing(self, fact: Fact, successor: Fact, closing: Closing) -> None:
@@ -228,12 +230,12 @@ class OwnerNotices:
         values = {"before": escape(fact.content), "after": escape(successor.content)}
         if closing != "plain":
             text = texts.table("FACT_RECEIPTS")[closing].format(**values)
-            buttons = [make_button("Take back", "memory", f"restore f{fact.id}")]
+            buttons = [make_button(texts.BUTTON_TAKE_BACK, "memory", f"restore f{fact.id}")]
         else:
             text = texts.FACT_HAS_CHANGED.format(**values)
             buttons = [
-                make_button("Yes, it has", "memory", f"right f{successor.id}"),
-                make_button("No, both hold", "memory", f"undo f{fact.id}"),
+                make_button(texts.BUTTON_HAS_CHANGED, "memory", f"right f{successor.id}"),
+                make_button(texts.BUTTON_BOTH_HOLD, "memory", f"undo f{fact.id}"),
             ]
         await self.notify(f"closed:f{fact.id}:f{successor.id}", text, fact.scope, buttons=buttons)
 
@@ -263,7 +265,7 @@ class OwnerNotices:
         """Warn about a suspicious note that someone wrote into the file by hand. The note stays."""
         texts = await self.load_texts(scope)
         digest = sha256(entry.encode("utf-8", "replace")).hexdigest()
-        name = f"{ALL_FILES[target]}{_of_group(scope)}"
+        name = f"{ALL_FILES[target]}{_of_group(texts, scope)}"
         text = texts.NOTE_BY_HAND.format(name=name, reason=reason)
         await self.notify(f"warned:{scope.key}:{digest}", text, scope)
 
@@ -285,5 +287,5 @@ def _render_pending(note: PendingNote) -> str:
     return f"{text}."
 
 
-def _of_group(scope: Scope) -> str:
-    return f" of the group `{scope.key}`" if scope.is_group else ""
+def _of_group(texts: Texts, scope: Scope) -> str:
+    return texts.OF_GROUP.format(group=scope.key) if scope.is_group else ""

@@ -188,9 +188,12 @@ class Notebook:
 
     def heading(self, target: str, entries: Sequence[str]) -> str:
         """Return how full a file with these notes is: ``37 % full, 814/2,200 characters``."""
-        size = measure(entries)
-        limit = self._limits[target]
+        size, limit = self.measure(target, entries)
         return f"{round(100 * size / limit)} % full, {size:,}/{limit:,} characters"
+
+    def measure(self, target: str, entries: Sequence[str]) -> tuple[int, int]:
+        """Return how many characters a file with these notes has, and how many it can have."""
+        return measure(entries), self._limits[target]
 
     async def list_problems(self, scopes: Scopes) -> list[str]:
         """Return a sentence about each file that can't be read as notes."""

@@ -317,6 +317,22 @@ SELECT COUNT(*) AS raises FROM (
 """Counts how often the owner has raised the line, in direct chats."""
 
 
+@dataclass(frozen=True, slots=True)
+class UsedLimit:
+    """How much of a daily limit is used. ``str()`` says it in English: ``299 of 300 answers``."""
+
+    name: LimitedResource
+    used: float
+    limit: float
+    prices: UsageOptions
+
+    def __str__(self) -> str:
+        if self.name == "money":
+            spending = Spending(sums=(), prices=self.prices)
+            return f"{spending.format_amount(self.used)} of {spending.format_amount(self.limit)}"
+        return f"{self.used:,.0f} of {self.limit:,.0f} {self.name.replace('_', ' ')}"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Budget:
     """The daily limits of a person or a group, and their usage today."""
@@ -348,14 +364,9 @@ class Budget:
             if name in names and self.used[name] >= share * self.limits[name]
         ]
 
-    def format_usage(self, name: LimitedResource) -> str:
-        """Format the usage of a limit as ``299 of 300 answers`` or ``$9.12 of $10.00``."""
-        used = self.used[name]
-        limit = self.limits[name]
-        if name == "money":
-            spending = Spending(sums=(), prices=self.prices)
-            return f"{spending.format_amount(used)} of {spending.format_amount(limit)}"
-        return f"{used:,.0f} of {limit:,.0f} {name.replace('_', ' ')}"
+    def usage_of(self, name: LimitedResource) -> UsedLimit:
+        """Return how much of a limit is used."""
+        return UsedLimit(name, self.used[name], self.limits[name], self.prices)
 
 
 class UsageLog:
@@ -577,7 +588,7 @@ class UsageLog:
 
     def _explain_reached(self, budget: Budget, name: LimitedResource) -> LimitReached:
         """Return the error for a limit that is reached."""
-        used = budget.format_usage(name)
+        used = budget.usage_of(name)
         if budget.is_owner_line:
             return LimitReached("owner_line", can_be_raised=True, used=used, zone=self._zone.key)
         key = "group_limit" if budget.scope.is_group else "person_limit"

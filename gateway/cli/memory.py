@@ -233,7 +233,7 @@ def list_facts_command(
         if not facts:
             shell.print_text(f"I know nothing about “{text}”." if words else texts.NOTHING_YET)
         for fact in facts:
-            shell.print_text(f"f{fact.id}: {commands.known_facts.render_line(fact)}")
+            shell.print_text(f"f{fact.id}: {texts.describe_fact(fact, commands.known_facts.zone)}")
 
     shell.run_as_owner(work, scope)
 

@@ -48,7 +48,7 @@ class AccountCommands:
         texts = context.texts
         arguments = command.arguments.strip()
         if command.name == "whoami":
-            return _describe_sender(context)
+            return _describe_sender(texts, context)
         if command.name in ("approve", "people"):
             if not context.is_owner:
                 raise Refused(texts.ONLY_THE_OWNER_LETS_IN)
@@ -58,7 +58,7 @@ class AccountCommands:
                 return await approve_code(texts, self._services, arguments)
             return await self._manage_people(texts, arguments)
         if context.scope.is_group or not context.inbound.is_direct:
-            raise Refused(f"/{command.name} works only in a direct chat with me.")
+            raise Refused(texts.DIRECT_ONLY.format(name=command.name))
         if command.name == "unlink":
             return await self._unlink(context, arguments)
         return await self._link(context, arguments)
@@ -137,15 +137,17 @@ class AccountCommands:
 
         seen_times = [account.seen_at for account in accounts if account.seen_at]
         if seen_times:
-            details.append(f"last seen {texts.format_moment(max(seen_times), zone)}")
+            moment = texts.format_moment(max(seen_times), zone)
+            details.append(texts.LAST_SEEN.format(moment=moment))
         scopes = frozenset(
             Scope.account(member.account.platform, member.account.user_id) for member in accounts
         )
         spending = await self._services.usage_log.load_spending(scopes, since=month_start)
         if spending.calls:
-            usage = f"{texts.format_count(spending.calls, 'model call')} this month"
+            calls = texts.format_count(spending.calls, "model call")
+            usage = texts.CALLS_THIS_MONTH.format(calls=calls)
             if spending.cost is not None:
-                usage += f" ({spending.format_amount(spending.cost)})"
+                usage += f" ({texts.format_amount(spending, spending.cost)})"
             details.append(usage)
         names = texts.join_list(_format_names(texts, accounts))
         return f"- {names}: {'; '.join(dict.fromkeys(details))}"
@@ -249,10 +251,9 @@ async def approve_code(
     if pairing is None:
         raise Refused(texts.WRONG_CODE)
     services.on_change()
-    role = "can talk to me now. Their memory is separate from yours"
-    if as_owner:
-        role = "is now your account and sees everything you see"
-    return Answer(text=f"{texts.format_person(pairing.name, pairing.account)} {role}.")
+    template = texts.APPROVED_OWNER if as_owner else texts.APPROVED_PERSON
+    person = texts.format_person(pairing.name, pairing.account)
+    return Answer(text=template.format(person=person))
 
 
 async def _list_waiting(texts: Texts, services: Services) -> Answer:
@@ -263,7 +264,7 @@ async def _list_waiting(texts: Texts, services: Services) -> Answer:
     lines += [_ask_owner(texts, link) for link in await services.links.list_for_owner(now)]
     if not lines:
         return Answer(text=texts.NOBODY_WAITS)
-    return Answer(text="\n- ".join(["Waiting for approval:", *lines]))
+    return Answer(text="\n- ".join([texts.WAITING_FOR_APPROVAL, *lines]))
 
 
 async def _announce_decision(texts: Texts, services: Services, link: Link) -> Answer:
@@ -297,20 +298,22 @@ async def _send_notice(
     services.on_change()
 
 
-def _describe_sender(context: CommandContext) -> Answer:
+def _describe_sender(texts: Texts, context: CommandContext) -> Answer:
     """Answer /whoami: the person's name and ids, and who can see this chat's messages."""
     account = context.account
-    role = "my owner" if context.is_owner else "a person I answer"
-    name = escape(context.inbound.sender.name)
-    identity = (
-        f"You are {name}, {role}. Your id on {account.platform.title()} is `{account.key}`, "
-        f"and the id of this chat is `{context.inbound.address.key}`."
+    words = texts.table("WHOAMI_WORDS")
+    identity = texts.WHOAMI.format(
+        name=escape(context.inbound.sender.name),
+        role=words["owner" if context.is_owner else "person"],
+        platform=account.platform.title(),
+        id=account.key,
+        chat=context.inbound.address.key,
     )
-    audience = "this group" if context.scope.is_group else "you alone"
-    storage = f"Messages here are stored for {audience} (`{context.scope.key}`)."
+    storage = texts.WHOAMI_STORED.format(
+        audience=words["group" if context.scope.is_group else "alone"], scope=context.scope.key
+    )
     if len(context.scopes) > 1:
-        count = len(context.scopes)
-        storage += f" Here I use what I know from {count} of your accounts and groups."
+        storage += f" {texts.WHOAMI_SCOPES.format(count=len(context.scopes))}"
     return Answer(text=f"{identity}\n\n{storage}")
 
 
@@ -325,10 +328,11 @@ def _ask_to_link(texts: Texts, other: Sequence[NamedAccount], own: Sequence[Name
     first account in each list is the one that is being linked.
     """
     first, *others = _format_names(texts, other)
-    more = f" It is linked with {texts.join_list(others)}." if others else ""
-    reach = "here"
+    more = texts.LINK_OTHERS.format(others=texts.join_list(others)) if others else ""
+    reach = texts.LINK_HERE
     if len(own) > 1:
-        reach = f"here and on {texts.join_list(_format_names(texts, own)[1:])}"
+        own_others = texts.join_list(_format_names(texts, own)[1:])
+        reach = texts.LINK_HERE_AND.format(others=own_others)
     return texts.LINK_QUESTION.format(other=first, more=more, reach=reach)
 
 

@@ -154,7 +154,7 @@ class FactCommands:
         lines = []
         for title, group in group_facts(texts, facts):
             lines += ["", f"_{title}_", ""]
-            lines += [self._render_line(fact) for fact in group]
+            lines += [self._render_line(texts, fact) for fact in group]
         return lines
 
     async def _list(self, text: str, context: CommandContext) -> Answer:
@@ -167,7 +167,7 @@ class FactCommands:
         if not facts:
             return Answer(text=context.texts.NO_FACTS_ABOUT.format(words=escape(text)))
         return Answer(
-            text="\n".join(self._render_line(fact) for fact in facts),
+            text="\n".join(self._render_line(context.texts, fact) for fact in facts),
             buttons=tuple(_make_fact_button(f"f{fact.id}", fact) for fact in facts),
         )
 
@@ -260,7 +260,7 @@ class FactCommands:
         )
         current = current or fact
         return Answer(
-            text=f"{self._render_line(current)}\n\n{_describe_trust(texts, current)}",
+            text=f"{self._render_line(texts, current)}\n\n{_describe_trust(texts, current)}",
             buttons=(_make_fact_button(texts.BUTTON_WHY, current),),
         )
 
@@ -278,12 +278,12 @@ class FactCommands:
         texts = context.texts
         if not text:
             usage = texts.CORRECT_USAGE.format(name=f"f{fact.id}")
-            return Answer(text=f"{self._render_line(fact)}\n\n{usage}")
+            return Answer(text=f"{self._render_line(texts, fact)}\n\n{usage}")
         new_fact = await self._editor.correct(
             fact, text, context.scopes, context.author, context.inbound.sent_at
         )
         new_fact = new_fact or fact
-        report = f"{texts.FACT_CORRECTED}\n\n{self._render_line(new_fact)}"
+        report = f"{texts.FACT_CORRECTED}\n\n{self._render_line(texts, new_fact)}"
         if new_fact.content != fact.content:
             report += f"\n\n{texts.FACT_BEFORE.format(fact=escape(fact.content))}"
         buttons = (
@@ -300,7 +300,7 @@ class FactCommands:
         texts = context.texts
         changes = await self._facts.list_changes(fact.id, context.scopes)
         lines = [
-            self._render_line(fact),
+            self._render_line(texts, fact),
             "",
             self._describe_source(texts, fact, changes, context.account),
             _describe_trust(texts, fact),
@@ -327,29 +327,28 @@ class FactCommands:
     ) -> str:
         """Say who stated or last corrected a fact, when, and how often."""
         wordings = [change for change in changes if change.action in _WORDING_CHANGES]
+        author, deed = fact.account, str(fact.origin)
         if wordings and wordings[-1].action == "correct":
-            author = wordings[-1].account
-            verb = "corrected it"
-        else:
-            author = fact.account
-            verb = texts.table("FACT_SOURCES")[fact.origin]
-        if author in (None, asker):
-            subject = "You"
-        elif author == fact.account and fact.speaker:
-            subject = escape(fact.speaker)
-        else:
-            subject = "Someone here"
-        day = self.known_facts.format_day(fact.last_at or fact.created_at)
-        times = "" if fact.said == 1 else f", {fact.said} times in these words"
-        return f"{subject} {verb}, last on {day}{times}."
+            author, deed = wordings[-1].account, "corrected"
+        who = texts.SOMEONE_HERE
+        if author == fact.account and fact.speaker:
+            who = escape(fact.speaker)
+        reader = "you" if author in (None, asker) else "other"
+        source = texts.table("FACT_SOURCES")[f"{reader}_{deed}"].format(who=who)
+        day = texts.format_day(fact.last_at or fact.created_at, self.known_facts.zone)
+        if fact.said == 1:
+            return texts.FACT_SOURCE.format(source=source, day=day)
+        return texts.FACT_SOURCE_TIMES.format(source=source, day=day, count=fact.said)
 
     def _render_change(self, texts: Texts, change: FactChange) -> str:
         """Render a change of a fact with its reason. A correction shows the previous wording."""
-        detail = f": {escape(change.reason)}" if change.reason else ""
+        done = texts.table("FACT_DONE")[change.action]
         if change.action == "correct" and change.before is not None:
-            detail = f", previously “{escape(shorten(change.before, _MAX_BEFORE_CHARS))}”"
-        day = self.known_facts.format_day(change.at)
-        return f"- {day}: {texts.table('FACT_DONE')[change.action]}{detail}"
+            before = texts.quote(shorten(change.before, _MAX_BEFORE_CHARS))
+            done = texts.FACT_PREVIOUSLY.format(done=done, text=before)
+        elif change.reason:
+            done = f"{done}: {escape(change.reason)}"
+        return f"- {texts.format_day(change.at, self.known_facts.zone)}: {done}"
 
     async def _ask_to_forget(self, fact: Fact, context: CommandContext) -> Answer:
         """Ask for confirmation to erase a fact and all messages that contain its text."""
@@ -358,7 +357,7 @@ class FactCommands:
         phrase = " ".join(re.sub(r'["“”„″]', " ", fact.content).split())
         request = context.erasure_request
         erasure_list = await self._services.forgetting.prepare(f'"{phrase}"', request)
-        summary = self._render_line(fact)
+        summary = self._render_line(texts, fact)
         arguments = f"forget f{fact.id} {_CONFIRMED}"
         if erasure_list.token:
             summary = render_erasure_list(texts, erasure_list, self.known_facts.zone)
@@ -389,13 +388,13 @@ class FactCommands:
 
     def _report(self, texts: Texts, heading: str, *facts: Fact) -> Answer:
         """List facts below a heading, with a button "Why" for each fact."""
-        lines = "\n".join(self._render_line(fact) for fact in facts)
+        lines = "\n".join(self._render_line(texts, fact) for fact in facts)
         buttons = tuple(_make_fact_button(texts.BUTTON_WHY, fact) for fact in facts)
         return Answer(text=f"{heading}\n\n{lines}", buttons=buttons)
 
-    def _render_line(self, fact: Fact) -> str:
+    def _render_line(self, texts: Texts, fact: Fact) -> str:
         pin = " 📌" if fact.is_pinned else ""
-        return f"- **f{fact.id}**{pin} {escape(self.known_facts.render_line(fact))}"
+        return f"- **f{fact.id}**{pin} {escape(texts.describe_fact(fact, self.known_facts.zone))}"
 
 
 def group_facts(texts: Texts, facts: Sequence[Fact]) -> list[tuple[str, list[Fact]]]:
@@ -411,7 +410,7 @@ def _quote_source(source: Message, context: CommandContext) -> str:
     if source.origin != "typed":
         author = source.origin.replace("_", " ").capitalize()
     elif source.sender is None:
-        author = "The assistant"
+        author = context.texts.THE_ASSISTANT
     elif source.sender == context.inbound.sender:
         return source.text
     else:

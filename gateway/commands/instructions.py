@@ -71,7 +71,7 @@ class InstructionCommands:
                 # Pasted text may be another person's, and instructions outrank all messages.
                 reason = texts.PASTED
             if reason:
-                keep = make_button("Keep it anyway", "instructions", f"set {ANYWAY} {text}")
+                keep = make_button(texts.BUTTON_KEEP_ANYWAY, "instructions", f"set {ANYWAY} {text}")
                 return Answer(text=ask_to_reword(reason), buttons=(keep,))
         await self._replace(text, context, is_insisting=is_insisting)
         return Answer(text=f"{texts.INSTRUCTIONS_SET}\n\n{_render_quote(text)}")

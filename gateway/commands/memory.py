@@ -159,7 +159,7 @@ class MemoryCommands:
                 mark = "📌 " if entry in pinned_entries else ""
                 lines.append(f"- {mark}" + escape(entry).replace("\n", "\n  "))
             title = texts.table("NOTE_TITLES")[target]
-            usage = self._notebook.heading(target, entries)
+            usage = texts.NOTE_USAGE.format(**self._measure(texts, target, entries))
             sections.append(f"**{title}** ({usage})\n\n" + ("\n".join(lines) or texts.NOTHING_YET))
         pending = await self._notebook.review.list_pending(context.scopes)
         if pending:
@@ -180,7 +180,9 @@ class MemoryCommands:
         if author.origin == "typed" and not is_insisting and not context.is_shell:
             reason = find_suspicion(clean_text(operation.content))
             if reason:
-                return Answer(text=ask_to_reword(reason), buttons=(_make_anyway_button(edit),))
+                return Answer(
+                    text=ask_to_reword(reason), buttons=(_make_anyway_button(texts, edit),)
+                )
 
         if operation.action != "add" and (context.is_member or not target):
             # Find out which file has the note, and who wrote the note.
@@ -221,13 +223,13 @@ class MemoryCommands:
         for note in pending_notes:
             place = ALL_FILES.get(note.target) or texts.table("PENDING_KINDS")[note.target]
             if note.account is not None:
-                place += f", for {note.account.key}"
+                place = texts.PENDING_FOR.format(place=place, account=note.account.key)
             at = texts.format_moment(note.at, self._zone)
             lines.append(f"- {note.id}: {at}, {place}; {escape(note.reason)}")
             if note.is_draft:
                 lines += texts.render_changes(note.operations)
             else:
-                lines += [_render_operation(operation) for operation in note.operations]
+                lines += [_render_operation(texts, operation) for operation in note.operations]
             buttons += make_decision_buttons(note)
         text = "\n".join([*lines, "", texts.PENDING_HINT])
         return Answer(text=text, buttons=tuple(buttons[:_MAX_PENDING_BUTTONS]))
@@ -247,9 +249,7 @@ class MemoryCommands:
         notes_by_id = {note.id: note for note in pending_notes}
         note = notes_by_id.get(number)
         if note is None:
-            raise Refused(
-                f"Nothing with the number {number} is waiting. `/memory pending` lists what is."
-            )
+            raise Refused(texts.NO_PENDING_NUMBER.format(number=number))
         if not context.can_change(None if is_approved else note.account):
             raise Refused(texts.OWNER_DECIDES)
         if is_approved:
@@ -264,7 +264,7 @@ class MemoryCommands:
         if note.is_draft:
             next_review_at = self._services.clock.now() + PAUSE_AFTER_REJECTION
             await self._services.notes.mark_reviewed(note.scope, next_review_at)
-        return Answer(text="Rejected and deleted.")
+        return Answer(text=texts.REJECTED)
 
     async def _approve(self, note: PendingNote, context: CommandContext) -> str:
         """Apply a pending item, and return a sentence about the result.
@@ -292,7 +292,8 @@ class MemoryCommands:
         try:
             report = await self._run_approved_call(note, operation, tool_context)
         except ToolError as error:
-            raise Refused(f"That can't be done: {error}") from error
+            reason = texts.word(error)
+            raise Refused(texts.CANNOT_BE_DONE.format(reason=reason)) from error
         await self._services.notes.drop(note.id)
         return report
 
@@ -387,7 +388,7 @@ class MemoryCommands:
         ]
         buttons: tuple[Button, ...] = ()
         if len(changes) > _CHANGES_PER_PAGE:
-            buttons = (make_button("Older", "memory", f"history {page + 1}"),)
+            buttons = (make_button(texts.BUTTON_OLDER, "memory", f"history {page + 1}"),)
         return Answer(text="\n".join([*lines, "", texts.HISTORY_HINT]), buttons=buttons)
 
     async def _explain(self, text: str, context: CommandContext) -> Answer:
@@ -396,44 +397,57 @@ class MemoryCommands:
         with _escape_refusals(context.texts):
             _, entry, change = await self._notebook.find_note(context.scopes, text)
         if change is None:
-            unknown = f"“{escape(entry)}” is in the file. I don't know who wrote it."
-            return Answer(text=unknown)
-        paragraphs = [f"“{escape(entry)}”", f"Change {self._render_change(texts, change)}"]
+            return Answer(text=texts.NOTE_UNKNOWN.format(note=texts.quote(entry)))
+        rendered = self._render_change(texts, change)
+        paragraphs = [texts.quote(entry), texts.NOTE_CHANGE.format(change=rendered)]
         if change.source_text:
-            verb = "said" if change.message_id is not None else "typed"
-            source = escape(shorten(change.source_text, _MAX_SOURCE_CHARS))
-            sender = escape(change.sender or "the person")
-            paragraphs.append(f"Source: {sender} {verb} “{source}”")
+            template = texts.NOTE_SAID if change.message_id is not None else texts.NOTE_TYPED
+            source = texts.quote(shorten(change.source_text, _MAX_SOURCE_CHARS))
+            sender = escape(change.sender or texts.NOTE_SENDER)
+            paragraphs.append(template.format(sender=sender, text=source))
         return Answer(text="\n\n".join(paragraphs))
 
     def _render_change(self, texts: Texts, change: NoteChange) -> str:
         """Render one line of the history: number, time, file, action, author, and both texts."""
         at = texts.format_moment(change.at, self._zone)
         place = "/".join(change.skill or (ALL_FILES.get(change.target, ""),))
+        words = texts.table("HISTORY")
+        parts = [at, place]
         if change.undoes is None:
-            action = texts.table("NOTE_DONE")[change.action]
+            parts.append(texts.table("NOTE_DONE")[change.action])
         else:
-            action = f"change {change.undoes} undone"
-        head = f"{change.id}: {at}, {place}, {action}"
+            parts.append(words["undone"].format(number=change.undoes))
         if change.account is not None:
-            head += f", by {change.account.key}"
+            parts.append(words["by"].format(account=change.account.key))
         if change.is_insisted:
-            head += ", approved"
-        head += _describe_channel(change)
+            parts.append(words["approved"])
+        channel = _find_channel(change)
+        if channel:
+            parts.append(words[channel])
+        head = f"{change.id}: {', '.join(parts)}"
         if change.skill:
             return escape(head)
 
         link = f" ({change.link})" if change.link else ""
-        before = escape(change.before or "")
-        after = escape(change.after or "")
+        before = texts.quote(change.before or "")
+        after = texts.quote(change.after or "")
         if change.before is None:
-            return f"{head}: + “{after}”{link}"
+            return f"{head}: + {after}{link}"
         if change.after is None:
-            return f"{head}: - “{before}”{link}"
-        return f"{head}: “{before}” → “{after}”{link}"
+            return f"{head}: - {before}{link}"
+        return f"{head}: {before} → {after}{link}"
+
+    def _measure(self, texts: Texts, target: str, entries: Sequence[str]) -> dict[str, object]:
+        """Return how full a file of notes is, as values for a text."""
+        size, limit = self._notebook.measure(target, entries)
+        return {
+            "percent": round(100 * size / limit),
+            "chars": texts.format_number(size),
+            "limit": texts.format_number(limit),
+        }
 
 
-def _make_anyway_button(edit: NoteEdit) -> Button:
+def _make_anyway_button(texts: Texts, edit: NoteEdit) -> Button:
     """Make a button that repeats the command and skips the warning."""
     operation = edit.operation
     words = [operation.action, ANYWAY]
@@ -442,31 +456,29 @@ def _make_anyway_button(edit: NoteEdit) -> Button:
     if operation.old_text:
         words += [operation.old_text, "=>"]
     words.append(operation.content)
-    return make_button("Keep it anyway", "memory", " ".join(words))
+    return make_button(texts.BUTTON_KEEP_ANYWAY, "memory", " ".join(words))
 
 
-def _render_operation(operation: Operation) -> str:
+def _render_operation(texts: Texts, operation: Operation) -> str:
     """Render a pending operation, such as ``replace “old text” → “new text”``."""
-    line = f"  {operation.action}"
-    old_text = escape(" ".join(part for part in (operation.path, operation.old_text) if part))
+    line = f"  {texts.table('OPERATIONS').get(operation.action, operation.action)}"
+    old_text = " ".join(part for part in (operation.path, operation.old_text) if part)
     if operation.action == "replace":
-        line += f" “{old_text}” →"
+        line += f" {texts.quote(old_text)} →"
     elif old_text:
-        line += f" “{old_text}”"
+        line += f" {texts.quote(old_text)}"
     if operation.content:
-        line += f" “{escape(operation.content)}”"
+        line += f" {texts.quote(operation.content)}"
     return line
 
 
-def _describe_channel(change: NoteChange) -> str:
-    """Say where a change comes from: a message, a command in a chat, or the command line."""
+def _find_channel(change: NoteChange) -> str:
+    """Return the key, in the table ``HISTORY``, of the place that a change comes from, or ""."""
     if change.message_id is not None:
-        return ", from a message"
+        return "message"
     if change.address is not None:
-        return ", typed in a group" if change.scope.is_group else ", typed in a direct chat"
-    if change.account is not None:
-        return ", on the command line"
-    return ""
+        return "group" if change.scope.is_group else "direct"
+    return "shell" if change.account is not None else ""
 
 
 def _complete_replacement(operation: Operation, entries: Sequence[str]) -> Operation:

@@ -49,10 +49,9 @@ class ForgetCommands:
 
         erasure_list = await self._forgetting.prepare(command.arguments, request)
         if not erasure_list.token:
-            limit = " that you said here" if request.is_limited else ""
-            sentence = (
-                f"I found nothing{limit} with all of these words, so there's nothing to forget."
-            )
+            sentence = texts.FORGET_NOTHING
+            if request.is_limited:
+                sentence = texts.FORGET_NOTHING_OF_YOURS
             remains = _describe_remains(texts, erasure_list)
             return Answer(text=" ".join([sentence, *remains]))
         rendered = render_erasure_list(texts, erasure_list, self._zone)
@@ -64,14 +63,13 @@ class ForgetCommands:
 
 def render_erasure_list(texts: Texts, erasure_list: ErasureList, zone: tzinfo) -> str:
     """List what an erasure would remove, so that the person can confirm it."""
-    suffix = " that you wrote here" if erasure_list.request.is_limited else ""
-    verb = "repeats" if erasure_list.derived == 1 else "repeat"
+    things = _describe_counts(texts, erasure_list, "copy")
     end = ":" if erasure_list.items else "."
-    lines = [f"I'd forget {_describe_counts(texts, erasure_list, suffix, verb)}{end}", ""]
+    lines = [f"{texts.FORGET_QUESTION.format(things=things)}{end}", ""]
     lines += [_render_item(texts, item, zone) for item in erasure_list.items]
     unlisted_count = sum(erasure_list.counts.values()) - len(erasure_list.items)
     if unlisted_count > 0:
-        lines.append(f"- … and {unlisted_count:,} more")
+        lines.append(texts.FORGET_MORE.format(count=texts.format_number(unlisted_count)))
     if erasure_list.derived:
         lines += ["", texts.DERIVED]
     return "\n".join(lines)
@@ -106,14 +104,15 @@ def render_receipt(texts: Texts, receipt: ErasureList, copies: Sequence[str] = (
 
     `copies` has the sentences of `describe_copies`.
     """
-    sentences = [f"Forgotten: {_describe_counts(texts, receipt, '', 'repeated')}."]
+    things = _describe_counts(texts, receipt, "copied")
+    sentences = [texts.FORGOTTEN_THINGS.format(things=things)]
     sentences += _describe_remains(texts, receipt)
     if not receipt.is_clean:
         sentences.append(texts.NOT_YET_ERASED)
     if receipt.services:
         sentences.append(texts.ASKED.format(services=texts.join_list(receipt.services)))
     for name in receipt.unwritable_files:
-        sentences.append(f"`{name}` can't be changed, so it still contains some of it.")
+        sentences.append(texts.FILE_UNWRITABLE.format(name=name))
     sentences += copies
     is_recorded = receipt.is_journaled or receipt.is_done
     sentences.append(texts.LEFT_TO_YOU if is_recorded else texts.NOT_NOTED)
@@ -155,10 +154,10 @@ def _remains_key(receipt: ErasureList) -> str:
     return "narrowed" if receipt.is_narrowed else "other"
 
 
-def _describe_counts(texts: Texts, erasure_list: ErasureList, suffix: str, verb: str) -> str:
+def _describe_counts(texts: Texts, erasure_list: ErasureList, copies: str) -> str:
     """Render ``3 messages and 1 reminder, and 2 things that repeat it``.
 
-    `suffix` follows the counts of what matched the words. `verb` is a form of "repeat".
+    `copies` is the noun for what repeats the words: "copy" before an erasure, or "copied" after it.
     """
     nouns = {"job": "reminder", "room": "thing"}
     counts = [
@@ -167,10 +166,11 @@ def _describe_counts(texts: Texts, erasure_list: ErasureList, suffix: str, verb:
     ]
     if "room" in erasure_list.counts:
         # The count of things in groups is always the last one.
-        counts[-1] += " of yours in groups"
-    parts = []
-    if counts:
-        parts.append(texts.join_list(counts) + suffix)
-    if erasure_list.derived:
-        parts.append(f"{texts.format_count(erasure_list.derived, 'thing')} that {verb} it")
-    return ", and ".join(parts)
+        counts[-1] = texts.FORGET_IN_GROUPS.format(things=counts[-1])
+    things = texts.join_list(counts)
+    if counts and copies == "copy" and erasure_list.request.is_limited:
+        things = texts.FORGET_OF_YOURS.format(things=things)
+    if not erasure_list.derived:
+        return things
+    repeated = texts.format_count(erasure_list.derived, copies)
+    return texts.FORGET_AND.format(things=things, copies=repeated) if things else repeated

@@ -85,11 +85,11 @@ class RecallCommands:
         search = self._expanded_recall if switches else self._recall
         results = await search.recall(query)
 
-        buttons = _make_result_buttons(results, context.session.id)
+        buttons = _make_result_buttons(texts, results, context.session.id)
         if results.has_more and len(text) <= _MAX_NEXT_PAGE_CHARS:
             typed_switches = [f"--{switch}" for switch in switches]
             arguments = " ".join([*typed_switches, text_for_next_page(text)])
-            buttons.append(make_button("More", "recall", arguments))
+            buttons.append(make_button(texts.BUTTON_MORE, "recall", arguments))
         for file in results.files:
             label = texts.FILE_SEND.format(name=shorten(file.name, _MAX_NAME_CHARS))
             buttons.append(make_button(label, "files", f"send {file.file_id}"))
@@ -195,7 +195,9 @@ def _split_switches(arguments: str) -> tuple[str, Sequence[str]]:
     return text.strip(), switches
 
 
-def _make_result_buttons(results: SearchResults, current_session_id: int) -> list[Button]:
+def _make_result_buttons(
+    texts: Texts, results: SearchResults, current_session_id: int
+) -> list[Button]:
     """Make buttons to read on in the results, and to continue their sessions.
 
     There is no button to continue the session that the person is already in. Only the first
@@ -204,9 +206,9 @@ def _make_result_buttons(results: SearchResults, current_session_id: int) -> lis
     if results.shape in ("scroll", "read"):
         buttons = []
         for result in results.sessions:
-            buttons += _make_scroll_buttons(result, is_scroll=results.shape == "scroll")
+            buttons += _make_scroll_buttons(texts, result, is_scroll=results.shape == "scroll")
             if result.session.id != current_session_id:
-                buttons.append(_make_resume_button("it", result))
+                buttons.append(_make_resume_button(texts.BUTTON_CONTINUE_IT, result))
         return buttons
 
     look_buttons = []
@@ -214,15 +216,18 @@ def _make_result_buttons(results: SearchResults, current_session_id: int) -> lis
     for number, result in enumerate(results.sessions[:_MAX_SESSIONS_WITH_BUTTONS], start=1):
         if result.matches:
             message_id = result.matches[0].message_id
-            look_buttons.append(make_button(f"Around {number}", "recall", f"around:{message_id}"))
+            label = texts.BUTTON_AROUND.format(number=number)
+            look_buttons.append(make_button(label, "recall", f"around:{message_id}"))
         else:
-            look_buttons.append(make_button(f"Read {number}", "recall", f"in:{result.session.id}"))
+            label = texts.BUTTON_READ.format(number=number)
+            look_buttons.append(make_button(label, "recall", f"in:{result.session.id}"))
         if result.session.id != current_session_id:
-            resume_buttons.append(_make_resume_button(str(number), result))
+            label = texts.BUTTON_CONTINUE.format(number=number)
+            resume_buttons.append(_make_resume_button(label, result))
     return look_buttons + resume_buttons
 
 
-def _make_scroll_buttons(result: FoundSession, *, is_scroll: bool) -> list[Button]:
+def _make_scroll_buttons(texts: Texts, result: FoundSession, *, is_scroll: bool) -> list[Button]:
     """Make the buttons "Earlier" and "Later" for the messages around those that are shown.
 
     In a scroll, "Later" continues after the last shown message. Otherwise, the first and the last
@@ -232,12 +237,14 @@ def _make_scroll_buttons(result: FoundSession, *, is_scroll: bool) -> list[Butto
     if not result.window:
         return buttons
     if result.messages_before:
-        buttons.append(make_button("Earlier", "recall", f"around:{result.window[0].message_id}"))
+        buttons.append(
+            make_button(texts.BUTTON_EARLIER, "recall", f"around:{result.window[0].message_id}")
+        )
     if result.messages_after:
         last = result.window[-1] if is_scroll else result.window[MAX_FIRST_MESSAGES - 1]
-        buttons.append(make_button("Later", "recall", f"around:{last.message_id}"))
+        buttons.append(make_button(texts.BUTTON_LATER, "recall", f"around:{last.message_id}"))
     return buttons
 
 
-def _make_resume_button(name: str, result: FoundSession) -> Button:
-    return make_button(f"Continue {name}", "sessions", str(result.session.id))
+def _make_resume_button(label: str, result: FoundSession) -> Button:
+    return make_button(label, "sessions", str(result.session.id))

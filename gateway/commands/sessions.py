@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from core.agent.sessions import SessionTracker
 
 MAX_TITLE_CHARS = 120
-UNTITLED = "Untitled"
+_MAX_QUERY_CHARS = 60
 _MAX_LISTED_SESSIONS = 10
 # A list has buttons to continue this many of its sessions.
 _MAX_RESUME_BUTTONS = 5
@@ -69,7 +69,7 @@ class SessionCommands:
         sessions = await self._services.conversations.list_recent(scopes, _MAX_COMPLETIONS, typed)
         completions = {}
         for session in sessions:
-            title = shorten(session.title or UNTITLED, _MAX_COMPLETION_CHARS)
+            title = shorten(session.title or texts.UNTITLED, _MAX_COMPLETION_CHARS)
             day = texts.format_day(session.last_at or session.started_at, zone)
             completions[str(session.id)] = f"{title} ({day})"
         return completions
@@ -84,7 +84,7 @@ class SessionCommands:
         address, scope, scopes = context.inbound.address, context.scope, context.scopes
         tip = await self._services.conversations.find_tip(number, scopes)
         if tip is None or tip.is_delegated:
-            raise Refused(f"There is no conversation {number} here. `/sessions` lists them.")
+            raise Refused(texts.NO_CONVERSATION.format(number=number))
         session = await self._tracker.resume(tip, address, scope, scopes, context.epoch)
         # For a conversation from another chat, the tracker opens a child with its last messages.
         template = texts.RESUMED if session.id == tip.id else texts.RESUMED_HERE
@@ -120,14 +120,14 @@ class SessionCommands:
         texts = context.texts
         title = " ".join(arguments.split())
         if not title:
-            state = "has no title yet"
-            if context.session.title:
-                state = f"is called{texts.quote_title(context.session.title)}"
-            return Answer(text=f"This conversation {state}. `/title Holidays in May` sets one.")
+            present = context.session.title
+            if not present:
+                return Answer(text=texts.TITLE_NONE)
+            return Answer(text=texts.TITLE_SHOWN.format(title=texts.quote(present)))
         if len(title) > MAX_TITLE_CHARS:
             raise Refused(texts.TITLE_TOO_LONG.format(most=MAX_TITLE_CHARS, chars=len(title)))
         await self._services.conversations.retitle(context.session.id, title, context.epoch)
-        return Answer(text=f"This conversation is now called{texts.quote_title(title)}.")
+        return Answer(text=texts.TITLE_SET.format(title=texts.quote(title)))
 
     async def _compress(self, focus: str, context: CommandContext) -> Answer:
         """Replace the earlier part of the conversation with a summary that emphasizes `focus`."""
@@ -207,17 +207,20 @@ async def list_sessions(
     texts = context.texts
     sessions = await find_sessions(services, context.scopes, text, limit)
     if not sessions:
-        about = f" with “{text[:60]}”" if text else ""
-        return Answer(text=texts.NO_SESSIONS.format(about=about))
+        if not text:
+            return Answer(text=texts.NO_SESSIONS)
+        words = texts.quote(shorten(text, _MAX_QUERY_CHARS))
+        return Answer(text=texts.NO_SESSIONS_ABOUT.format(words=words))
     lines = []
     for session in sessions:
         lines.append(f"- **{session.id}** {_describe_session(session, context, services.zone)}")
     others = [session for session in sessions if session.id != context.session.id]
     others = others[:_MAX_RESUME_BUTTONS]
     if others and not context.is_shell:
-        lines += ["", f"`/sessions {others[0].id}` continues number {others[0].id}."]
+        lines += ["", texts.SESSION_CONTINUES.format(number=others[0].id)]
     buttons = [
-        make_button(f"Continue {session.id}", "sessions", str(session.id)) for session in others
+        make_button(texts.BUTTON_CONTINUE.format(number=session.id), "sessions", str(session.id))
+        for session in others
     ]
     return Answer(text="\n".join(lines), buttons=tuple(buttons))
 
@@ -270,7 +273,8 @@ def _describe_session(session: Session, context: CommandContext, zone: tzinfo) -
         texts.format_count(session.messages, "message"),
     ]
     if session.address.platform != context.inbound.address.platform:
-        details.append(f"on {session.address.platform.title()}")
+        platform = session.address.platform.title()
+        details.append(texts.SESSION_ON.format(platform=platform))
     if session.id == context.session.id:
-        details.append("this one")
-    return f"{escape(session.title or UNTITLED)} ({', '.join(details)})"
+        details.append(texts.SESSION_IS_THIS)
+    return f"{escape(session.title or texts.UNTITLED)} ({', '.join(details)})"

@@ -185,5 +185,5 @@ class SkillCommands:
         texts = context.texts
         skill = await self._skills.find(name, context.scopes)
         await self._services.notes.update_skill(skill.scope, skill.name, is_disabled=is_disabled)
-        state = "off" if is_disabled else "on"
-        return Answer(text=texts.SKILL_SWITCHED.format(name=skill.name, state=state))
+        template = texts.SKILL_SWITCHED_OFF if is_disabled else texts.SKILL_SWITCHED
+        return Answer(text=template.format(name=skill.name))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from datetime import date, timedelta
+from datetime import UTC, datetime, time, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -51,7 +51,7 @@ class StatusCommands:
         """
         texts = context.texts
         if not context.is_owner:
-            return Answer(text="- I'm up and running.")
+            return Answer(text=f"- {texts.STATUS_ALIVE}")
         if context.is_answer_public:
             raise Refused(texts.NOT_IN_A_ROOM)
         return Answer(text="\n".join(f"- {line}" for line in await self.render_lines(texts)))
@@ -59,22 +59,23 @@ class StatusCommands:
     async def render_lines(self, texts: Texts) -> Sequence[str]:
         """Return the status as lines of Markdown, each of the form ``**subject**: state``."""
         services = self._services
+        words = texts.table("STATUS")
         lines = await self._platform_lines()
-        lines.append(f"**model**: {self._describe_model()}")
+        lines.append(words["model"].format(state=self._describe_model(texts)))
         if self._memory is not None:
             lines += await self._memory_lines(texts, self._memory)
         if services.embeddings is not None:
             state = await services.embeddings.describe_state()
-            lines.append(f"**embeddings**: {escape(state)}")
+            lines.append(words["embeddings"].format(state=escape(state)))
         jobs = await services.jobs.list_active()
-        lines.append(f"**reminders and schedules**: {len(jobs)} active")
-        lines.append(f"**outbox**: {await self._describe_outbox(texts)}")
-        lines.append(f"**state.db**: {self._describe_store()}")
+        lines.append(words["jobs"].format(count=len(jobs)))
+        lines.append(words["outbox"].format(state=await self._describe_outbox(texts)))
+        lines.append(f"**state.db**: {self._describe_store(texts)}")
         size_log = SizeLog(services.settings, services.database, services.clock)
-        lines.append(f"**disk**: {await size_log.describe()}")
+        lines.append(words["disk"].format(state=await size_log.describe(texts)))
         pending = await services.people.list_pending(services.clock.now())
         if pending:
-            lines.append(f"**waiting for approval**: {len(pending)}; `/approve` lists them")
+            lines.append(words["waiting"].format(count=len(pending)))
         return lines
 
     async def _platform_lines(self) -> list[str]:
@@ -90,14 +91,17 @@ class StatusCommands:
             f"**{name}**: {state}" for name, state in states.items() if name not in hidden_names
         ]
 
-    def _describe_model(self) -> str:
+    def _describe_model(self, texts: Texts) -> str:
         settings = self._services.settings
         if self._live is not None and self._live["model"] and not settings.has_model:
             return str(self._live["model"])
         if not settings.has_model:
-            return "none; I answer without a model"
-        chat = ", or else ".join(settings.model.chat_models)
-        return f"{chat}; for small tasks {settings.model.helper}"
+            return texts.table("STATUS")["no_model"]
+        words = texts.table("STATUS")
+        chat, *fallbacks = settings.model.chat_models
+        for model in fallbacks:
+            chat = words["or_else"].format(first=chat, second=model)
+        return words["models"].format(chat=chat, helper=settings.model.helper)
 
     async def _memory_lines(self, texts: Texts, memory: MemoryManager) -> list[str]:
         """Return lines with the state of the memories, their warnings, and unsynced messages."""
@@ -109,7 +113,7 @@ class StatusCommands:
             sync_state = texts.describe_sync_state(counts)
             if sync_state:
                 lines.append(f"{escape(name)}: {escape(sync_state)}")
-        return [f"**memory**: {line}" for line in lines]
+        return [texts.table("STATUS")["memory"].format(state=line) for line in lines]
 
     async def _describe_outbox(self, texts: Texts) -> str:
         """Say how many items are due, and how many couldn't be delivered."""
@@ -118,19 +122,18 @@ class StatusCommands:
         dead_items = await outbox.list_dead()
         parts = []
         if counts.due:
-            parts.append(f"{counts.due} due")
+            parts.append(texts.table("STATUS")["due"].format(count=counts.due))
         if dead_items:
             parts.append(texts.UNDELIVERED.format(count=len(dead_items)))
-        return ", ".join(parts) or "empty"
+        return ", ".join(parts) or texts.table("STATUS")["empty"]
 
-    def _describe_store(self) -> str:
+    def _describe_store(self, texts: Texts) -> str:
         """Return the size of state.db, and whether it's damaged."""
+        words = texts.table("STATUS")
         home = self._services.settings.home
-        text = f"{_measure_store(home) / 1e6:.1f} MB in {home}"
+        text = words["store"].format(size=f"{_measure_store(home) / 1e6:.1f}", home=home)
         damage = self._services.database.damage
-        if damage:
-            text = f"{text}; **damaged** ({escape(damage)}). `mneme check --repair` saves the rest"
-        return text
+        return words["damaged"].format(store=text, damage=escape(damage)) if damage else text
 
 
 async def load_state(services: Services, live: Mapping[str, Any] | None) -> dict[str, object]:
@@ -215,10 +218,10 @@ class UsageCommands:
             for name in budget.limited_names:
                 limit = budget.limits[name] + budget.step[name]
                 raised = replace(budget, limits={**budget.limits, name: limit})
-                parts.append(raised.format_usage(name))
+                parts.append(texts.format_used(raised.usage_of(name)))
         if not parts:
             return Answer(text=texts.OWNER_LINE_NONE)
-        button = make_button("Answer my last message", "retry", "")
+        button = make_button(texts.BUTTON_ANSWER_LAST, "retry", "")
         text = texts.OWNER_LINE_RAISED.format(used=", ".join(parts))
         return Answer(text=text, buttons=(button,))
 
@@ -247,36 +250,38 @@ class UsageCommands:
         texts = context.texts
         lines = []
         for month, spending in await self._usage_log.list_months(context.scopes):
-            lines.append(f"- {month:%B %Y}: {_format_cost(spending)}; {_format_tokens(spending)}")
+            name = texts.format_day(datetime.combine(month, time(12), UTC), UTC, "month")
+            cost = _format_cost(texts, spending)
+            lines.append(f"- {name}: {cost}; {_format_tokens(texts, spending)}")
         return Answer(text="\n".join(lines) or texts.NO_MODEL_ASKED)
 
     async def _show_session(self, session_id: int, context: CommandContext) -> Answer:
         texts = context.texts
         session = await self._services.conversations.find(session_id, context.scopes)
         if session is None:
-            raise Refused(f"There is no conversation {session_id} here. `/sessions` lists them.")
+            raise Refused(texts.NO_CONVERSATION.format(number=session_id))
         spending = await self._usage_log.load_spending(context.scopes, session_id=session_id)
-        parts = [_render_spending(texts, f"Conversation {session_id}", spending)]
+        title = texts.table("USAGE")["conversation"].format(number=session_id)
+        parts = [_render_spending(texts, title, spending)]
         return Answer(text="\n\n".join([*parts, *await self._list_uncounted(texts, spending)]))
 
     async def _show_overview(self, context: CommandContext) -> Answer:
         """Show the usage of this conversation and of the last 30 days, and the limits of today."""
         texts = context.texts
+        words = texts.table("USAGE")
         now = self._services.clock.now()
         parts = []
         if context.session.is_incognito:
-            parts.append(
-                "**This conversation** is incognito. Its calls count only in the total below."
-            )
+            parts.append(words["incognito"])
         elif not context.is_shell:
             session_spending = await self._usage_log.load_spending(
                 context.scopes, session_id=context.session.id
             )
-            parts.append(_render_spending(texts, "This conversation", session_spending))
+            parts.append(_render_spending(texts, words["this_conversation"], session_spending))
         month_spending = await self._usage_log.load_spending(
             context.scopes, since=now - OVERVIEW_PERIOD
         )
-        parts.append(_render_spending(texts, "The last 30 days", month_spending))
+        parts.append(_render_spending(texts, words["last_30_days"], month_spending))
         parts += await self._list_uncounted(texts, month_spending)
         parts += await self._render_month(context)
         since = now - OVERVIEW_PERIOD
@@ -287,14 +292,18 @@ class UsageCommands:
         billing = BillingScope(scope=context.scope, user_id=context.inbound.sender.id)
         for budget in await self._usage_log.load_budgets(billing, now):
             if budget.limited_names:
-                title = "Today in this group" if budget.scope.is_group else "Your limits today"
+                title = words["group_today" if budget.scope.is_group else "your_limits"]
                 if budget.is_owner_line:
                     if not month_spending.calls:
                         continue
                     title = texts.OWNER_LINE_TITLE
-                usage = ", ".join(budget.format_usage(name) for name in budget.limited_names)
+                usage = ", ".join(
+                    texts.format_used(budget.usage_of(name)) for name in budget.limited_names
+                )
                 parts.append(f"**{title}**: {usage}.")
-        buttons = (make_button("By month", "usage", "months"),) if month_spending.calls else ()
+        buttons = (
+            (make_button(texts.BUTTON_BY_MONTH, "usage", "months"),) if month_spending.calls else ()
+        )
         return Answer(text="\n\n".join(parts), buttons=buttons)
 
 
@@ -303,77 +312,87 @@ def _render_month(texts: Texts, spending: Spending, elapsed_share: float, line: 
 
     There is no forecast before `MIN_FORECAST_SHARE` of the month is over.
     """
-    text = texts.USAGE_MONTH.format(spent=_format_cost(spending))
+    text = texts.USAGE_MONTH.format(spent=_format_cost(texts, spending))
     forecast = forecast_cost(spending, elapsed_share)
     if elapsed_share >= MIN_FORECAST_SHARE:
-        text += texts.USAGE_FORECAST.format(forecast=spending.format_amount(forecast))
-    models = [f"{escape(model)} {_format_cost(part)}" for model, part in spending.by_model]
+        text += texts.USAGE_FORECAST.format(forecast=texts.format_amount(spending, forecast))
+    models = [f"{escape(model)} {_format_cost(texts, part)}" for model, part in spending.by_model]
     sentences = [f"{escape(text)}: {', '.join(models)}."]
     if line and forecast > line:
-        sentences.append(texts.USAGE_OVER_LINE.format(line=escape(spending.format_amount(line))))
+        amount = escape(texts.format_amount(spending, line))
+        sentences.append(texts.USAGE_OVER_LINE.format(line=amount))
     if spending.unpriced_models:
         names = escape(", ".join(spending.unpriced_models))
         sentences.append(texts.USAGE_NO_PRICES.format(models=names))
     if spending.price_dates:
-        dates = ", ".join(
-            f"{date.fromisoformat(f'{month}-01'):%B %Y}" for month in spending.price_dates
-        )
+        days = [datetime.fromisoformat(f"{month}-01T12:00:00Z") for month in spending.price_dates]
+        dates = ", ".join(texts.format_day(day, UTC, "month") for day in days)
         sentences.append(texts.USAGE_PRICE_DATES.format(dates=dates))
-    return f"**This month**: {' '.join(sentences)}"
+    return f"**{texts.table('USAGE')['this_month']}**: {' '.join(sentences)}"
 
 
 def _render_spending(texts: Texts, name: str, spending: Spending) -> str:
     """Render the tokens, the cost, the calls by kind and model, and the causes of cache misses."""
+    words = texts.table("USAGE")
     if not spending.calls:
-        return f"**{name}**: no model calls."
+        return words["no_calls"].format(name=name)
     call_kinds = texts.table("CALL_KINDS")
     miss_causes = texts.table("MISS_CAUSES")
     calls = []
     for (kind, model), part in spending.by_kind_and_model:
-        cost = _format_cost(part)
-        calls.append(f"{part.calls:,} {call_kinds[kind]} by {escape(model)} ({cost})")
+        call = words["call"].format(
+            count=texts.format_number(part.calls),
+            kind=call_kinds[kind],
+            model=escape(model),
+            cost=_format_cost(texts, part),
+        )
+        calls.append(call)
     lines = [
-        f"**{name}**: {_format_tokens(spending)}.",
-        f"- {escape(_describe_cost(spending))}",
+        f"**{name}**: {_format_tokens(texts, spending)}.",
+        f"- {escape(_describe_cost(texts, spending))}",
         f"- {texts.format_count(spending.calls, 'call')}: {', '.join(calls)}.",
     ]
     misses = []
     for cause, part in spending.by_miss_cause:
-        requests = texts.format_count(part.calls, "request")
-        misses.append(f"  - {part.missed_tokens:,} tokens in {requests} {miss_causes[cause]}")
+        miss = words["miss"].format(
+            tokens=texts.format_number(part.missed_tokens),
+            requests=texts.format_count(part.calls, "request"),
+            cause=miss_causes[cause],
+        )
+        misses.append(f"  - {miss}")
     if misses:
-        lines += ["- Input that wasn't in the cache:", *misses]
+        lines += [f"- {words['misses']}", *misses]
     return "\n".join(lines)
 
 
-def _format_tokens(spending: Spending) -> str:
+def _format_tokens(texts: Texts, spending: Spending) -> str:
     """Render the tokens sent, read from the cache, written to the cache, and received."""
     usage = spending.usage
-    percent = 100 * spending.cached_share
-    return (
-        f"{usage.total_input:,} tokens in, "
-        f"{usage.cache_read:,} of them read from the cache ({percent:.0f} %), "
-        f"{usage.cache_write:,} written to it; {usage.output:,} tokens out"
+    return texts.table("USAGE")["tokens"].format(
+        input=texts.format_number(usage.total_input),
+        cached=texts.format_number(usage.cache_read),
+        percent=f"{100 * spending.cached_share:.0f}",
+        written=texts.format_number(usage.cache_write),
+        output=texts.format_number(usage.output),
     )
 
 
-def _describe_cost(spending: Spending) -> str:
+def _describe_cost(texts: Texts, spending: Spending) -> str:
     """Say what the calls cost, what they would cost uncached, and which models have no price."""
+    words = texts.table("USAGE")
     models = ", ".join(spending.unpriced_models)
     if spending.cost is None or spending.uncached_cost is None:
-        return f"The cost is unknown: usage.prices in mneme.toml has no price for {models}."
-    text = f"It cost {spending.format_amount(spending.cost)}"
-    if spending.usage.cache_read:
-        uncached_cost = spending.format_amount(spending.uncached_cost)
-        text += f"; without the cache, it would have cost {uncached_cost}"
-    text += "."
-    if models:
-        text += f" usage.prices in mneme.toml has no price for {models}."
-    return text
+        return words["cost_unknown"].format(models=models)
+    text = words["cost_cached" if spending.usage.cache_read else "cost"].format(
+        amount=texts.format_amount(spending, spending.cost),
+        uncached=texts.format_amount(spending, spending.uncached_cost),
+    )
+    return f"{text} {words['unpriced'].format(models=models)}" if models else text
 
 
-def _format_cost(spending: Spending) -> str:
+def _format_cost(texts: Texts, spending: Spending) -> str:
+    words = texts.table("USAGE")
     if spending.cost is None:
-        return "no price"
-    amount = spending.format_amount(spending.cost)
-    return f"at least {amount}" if spending.unpriced_models else amount
+        return words["no_price"]
+    amount = texts.format_amount(spending, spending.cost)
+    return words["at_least"].format(amount=amount) if spending.unpriced_models else amount

@@ -11,7 +11,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from core.errors import Refused
-from core.markup.markdown import escape
 from core.store.lineage import UndoRequest
 from core.store.rows import split_turns
 from core.text.normalize import shorten, to_single_line
@@ -65,12 +64,13 @@ class UndoCommands:
         hidden_messages = await self._hide(messages, context)
         if not hidden_messages:
             raise Refused(texts.NOTHING_TO_TAKE_BACK)
-        exchanges = "our last exchange" if len(turns) == 1 else f"our last {len(turns)} exchanges"
-        beginning = _quote_beginning(hidden_messages)
+        count = len(turns)
+        exchanges = texts.choose_plural(texts.table("EXCHANGES"), count).format(count=count)
+        beginning = texts.quote(_cut_beginning(hidden_messages))
         sentences = [texts.UNDONE.format(what=exchanges, words=beginning)]
         if len(turns) < number:
             sentences.append(texts.NO_MORE_TO_UNDO)
-        buttons = [make_button("Bring it back", "undo", f"back {context.idempotency_key}")]
+        buttons = [make_button(texts.BUTTON_BRING_BACK, "undo", f"back {context.idempotency_key}")]
         if receipts:
             changes = " · ".join(receipt.text for receipt in receipts)
             sentences.append(texts.UNDO_OFFERS.format(changes=changes))
@@ -105,7 +105,7 @@ class UndoCommands:
             raise Refused(texts.NOTHING_TO_BRING_BACK)
         if all(message.role != "user" for message in messages):
             return Answer(text=texts.EARLIER_ANSWER_BACK)
-        return Answer(text=texts.BROUGHT_BACK.format(words=_quote_beginning(messages)))
+        return Answer(text=texts.BROUGHT_BACK.format(words=texts.quote(_cut_beginning(messages))))
 
     async def _retry(self, context: CommandContext) -> Answer:
         """Hide the last answer, and ask its question again. Raises Refused without a question."""
@@ -215,8 +215,8 @@ def _has_other_senders(turns: Sequence[Sequence[Message]], sender_id: str) -> bo
     return False
 
 
-def _quote_beginning(messages: Sequence[Message]) -> str:
+def _cut_beginning(messages: Sequence[Message]) -> str:
     """Return the start of the first message of a person, or else of the first message."""
     user_messages = [message for message in messages if message.role == "user"]
     first = user_messages[0] if user_messages else messages[0]
-    return escape(shorten(to_single_line(first.text), _MAX_QUOTE_CHARS))
+    return shorten(to_single_line(first.text), _MAX_QUOTE_CHARS)

@@ -20,12 +20,14 @@ from core.guard.guard import inspect_name
 from core.markup.markdown import escape
 from core.store.mailbox import DeadItem, OutboxCounts
 from core.store.notes import Operation
+from core.store.usage_and_limits import Spending, UsedLimit
 from core.types import Account
 
 if TYPE_CHECKING:
     from core.dates.schedule import ParsedSchedule
     from core.scheduling.appointments import Appointments
     from core.scheduling.recurrence_words import ScheduleWords
+    from core.store.facts.rows import Fact
     from core.store.jobs import Job
 
 # The languages by their own names, and the locales whose dates and numbers they use.
@@ -93,6 +95,8 @@ class Texts:
         """Return a value of an error for a sentence in this language."""
         if isinstance(value, MnemeError):
             return self.word(value)
+        if isinstance(value, UsedLimit):
+            return self.format_used(value)
         if isinstance(value, datetime):
             return self.schedule_words.format_moment(value)
         if isinstance(value, int) and self.language != ENGLISH_CODE:
@@ -126,6 +130,34 @@ class Texts:
 
         return Locale.parse(self.locale).plural_form(number)
 
+    # --- Usage ---
+
+    def format_amount(self, spending: Spending, cost: float) -> str:
+        """Format a cost: ``$12.34``, in German ``$12,34``. Small amounts have more digits."""
+        text = spending.format_amount(cost)
+        if self.language == ENGLISH_CODE:
+            return text
+        from babel.numbers import format_decimal
+
+        currency = spending.prices.currency
+        amount = text.removeprefix("under ").removeprefix(currency)
+        digits = len(amount.partition(".")[2])
+        pattern = f"#,##0.{'0' * digits}"
+        number = float(amount.replace(",", ""))
+        amount = f"{currency}{format_decimal(number, pattern, locale=self.locale)}"
+        return self.AMOUNT_UNDER.format(amount=amount) if text.startswith("under ") else amount
+
+    def format_used(self, usage: UsedLimit) -> str:
+        """Say how much of a daily limit is used: ``299 of 300 answers``."""
+        if usage.name == "money":
+            spending = Spending(sums=(), prices=usage.prices)
+            used = self.format_amount(spending, usage.used)
+            limit = self.format_amount(spending, usage.limit)
+        else:
+            used = self.format_number(round(usage.used))
+            limit = self.format_number(round(usage.limit))
+        return self.table("BUDGETS")[usage.name].format(used=used, limit=limit)
+
     # --- Lists ---
 
     def join_list(self, parts: Sequence[str]) -> str:
@@ -150,13 +182,17 @@ class Texts:
 
     # --- Days and times ---
 
-    def format_day(self, at: datetime, zone: tzinfo) -> str:
-        """Format a day: ``3 March 2026``."""
+    def format_day(self, at: datetime, zone: tzinfo, grain: str = "day") -> str:
+        """Format a day, or only its "month" or "year": ``3 March 2026``, ``March 2026``."""
         local = at.astimezone(zone)
         if self.language == ENGLISH_CODE:
-            return f"{local.day} {local:%B %Y}"
-        from babel.dates import format_date
+            formats = {"year": "%Y", "month": "%B %Y"}
+            return f"{local:{formats.get(grain, f'{local.day} %B %Y')}}"
+        from babel.dates import format_date, format_skeleton
 
+        if grain in ("year", "month"):
+            skeleton = "y" if grain == "year" else "yMMMM"
+            return format_skeleton(skeleton, local, locale=self.locale)
         return format_date(local.date(), "long", locale=self.locale)
 
     def format_weekday(self, local: datetime) -> str:
@@ -210,6 +246,25 @@ class Texts:
         """Describe a moment with its weekday: ``Monday 3 May 2026 at 10:30 (Europe/Lisbon)``."""
         text = self.schedule_words.format_moment(at.astimezone(ZoneInfo(zone)))
         return f"{text} ({zone})" if has_zone else text
+
+    # --- Facts ---
+
+    def describe_fact(self, fact: Fact, zone: tzinfo) -> str:
+        """Describe a fact with its period and the day on which it was last said, in one line."""
+        words = self.table("FACT_TIMES")
+        parts = []
+        if fact.valid_from is not None:
+            parts.append(
+                words["since"].format(day=self.format_day(fact.valid_from, zone, fact.grain))
+            )
+        if not fact.is_open:
+            end = words["again"]
+            if fact.valid_to is not None:
+                end = words["until"].format(day=self.format_day(fact.valid_to, zone, "month"))
+            parts.append(end)
+        parts.append(words["said_on"].format(day=self.format_day(fact.last_said_at, zone)))
+        speaker = f"{fact.speaker}: " if fact.scope.is_group and fact.speaker else ""
+        return f"{speaker}{fact.content.rstrip(' .')} ({'; '.join(parts)})"
 
     # --- Sentences of several parts ---
 

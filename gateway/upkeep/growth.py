@@ -17,7 +17,7 @@ from config.settings import Settings
 from core.ports import Clock
 from core.store.rows import get_meta, set_meta
 from core.transfer.backup import STATE_FILE
-from gateway.texts.catalog import ENGLISH as texts
+from gateway.texts.catalog import ENGLISH, Texts
 from gateway.upkeep.catalog import BackupCatalog
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class SizeLog:
             await self._database.write(lambda connection: set_meta(connection, SIZES_KEY, text))
         return False
 
-    async def describe(self) -> str:
+    async def describe(self, texts: Texts = ENGLISH) -> str:
         """Render the sizes, and their growth in a month if a day is known to compare with.
 
         For example: ``database 12.3 MB (+1.2 a month), files 0.4 MB (+0.0)``.
@@ -66,7 +66,7 @@ class SizeLog:
         sizes, growth = await self.measure()
         parts = []
         for name in NAMES:
-            part = f"{name} {sizes[name] / 1e6:.1f} MB"
+            part = f"{texts.table('DISK')[name]} {sizes[name] / 1e6:.1f} MB"
             if growth is not None:
                 part += f" ({growth[name] / 1e6:+.1f})"
             parts.append(part)

@@ -30,4 +30,4 @@ def test_the_texts_that_the_code_names_are_those_there_are() -> None:
 def test_an_unknown_text_is_an_error() -> None:
     with pytest.raises(AttributeError):
         texts.NO_SUCH_TEXT  # noqa: B018
-    assert texts.table("FACT_SOURCES")["rule"] == "said it"
+    assert texts.table("FACT_SOURCES")["you_rule"] == "You said it"
