@@ -6,9 +6,11 @@ again without that, and a sentence above the answer says so once in each convers
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol, cast, get_args
+from uuid import uuid4
 
 import structlog
 
@@ -23,6 +25,10 @@ MAX_INFORMED = 1000
 # The types of blocks with which an answer begins.
 _THINKING_TYPES = ("thinking", "redacted_thinking", "reasoning")
 ABILITIES: tuple[Ability, ...] = get_args(Ability)
+# The ids and names of tool calls that every server accepts in later requests.
+_CALL_ID = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+_NO_NAME_CHARS = re.compile(r"[^a-zA-Z0-9_-]")
+MAX_TOOL_NAME_CHARS = 64
 # Levels that are sent only if the settings or the refusal name them.
 _NEVER_TRIED = ("none", "minimal")
 # The keys of the sentences about what an answer lacks. A missing level of thinking has none.
@@ -173,6 +179,39 @@ def put_above(prefix: str, completion: Completion) -> Completion:
     index = kinds.index(False) if False in kinds else len(blocks)
     blocks.insert(index, {"type": "text", "text": prefix})
     return replace(completion, text=prefix + completion.text, blocks=tuple(blocks))
+
+
+def repair_calls(request: Request, completion: Completion) -> Completion:
+    """Return an answer whose tool calls every server accepts in later requests.
+
+    Some servers use an id again, and small models call tools by names that no tool can have. Other
+    servers refuse each later request of such a conversation.
+    """
+    taken_ids = {
+        block["id"]
+        for message in request.messages
+        for block in message["content"]
+        if block["type"] == "tool_use"
+    }
+    new_ids: dict[str, str] = {}
+    blocks: list[Json] = []
+    for block in completion.blocks:
+        if block["type"] == "tool_use":
+            call_id = block["id"]
+            if call_id in taken_ids or not _CALL_ID.fullmatch(call_id):
+                call_id = f"call_{uuid4().hex[:24]}"
+                new_ids[block["id"]] = call_id
+            taken_ids.add(call_id)
+            name = _NO_NAME_CHARS.sub("_", block["name"])[:MAX_TOOL_NAME_CHARS]
+            block = {**block, "id": call_id, "name": name}
+        blocks.append(block)
+    for index, block in enumerate(blocks):
+        if block["type"] == "reasoning" and new_ids:
+            extras = {
+                new_ids.get(call_id, call_id): extra for call_id, extra in block["calls"].items()
+            }
+            blocks[index] = {**block, "calls": extras}
+    return replace(completion, blocks=tuple(blocks))
 
 
 def find_other_effort(effort: str | int, levels: Sequence[str]) -> Effort | None:

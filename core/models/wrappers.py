@@ -16,7 +16,14 @@ import structlog
 
 from config.model_options import CacheLife, ModelOptions
 from core.errors import ModelError, Sentence, StoreError, TurnBudgetSpent
-from core.models.abilities import LackingModels, LearnedLimits, ModelClient, Route, put_above
+from core.models.abilities import (
+    LackingModels,
+    LearnedLimits,
+    ModelClient,
+    Route,
+    put_above,
+    repair_calls,
+)
 from core.models.failures import (
     ModelFailure,
     ServerNames,
@@ -506,6 +513,8 @@ class ModelRouter:
         if not (completion.usage.total_input or completion.usage.output):
             completion = await self._estimate_usage(request, completion)
         self.tally.count_answer(request.model, completion.usage)
+        if completion.stop_reason == "tool_use":
+            return repair_calls(request, completion)
         return completion
 
     async def _ask(

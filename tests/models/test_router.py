@@ -107,6 +107,31 @@ async def test_earlier_calls_of_tools_become_texts_for_a_model_without_tools(hom
     ]
 
 
+async def test_calls_with_a_repeated_id_or_an_impossible_name_become_acceptable(
+    home: Path,
+) -> None:
+    earlier = {**CALL, "id": "call_0"}
+    calls = [
+        {"type": "tool_use", "id": "call_0", "name": "Look it up!", "input": {}},
+        {"type": "tool_use", "id": "call_0", "name": "facts", "input": {}},
+        {"type": "tool_use", "id": "call_7", "name": "n" * 90, "input": {}},
+    ]
+    thinking = {"type": "thinking", "thinking": "Hm."}
+    reply = ModelReply(blocks=(thinking, *calls))
+    async with (
+        ChatApi([reply], wants_reasoning=True) as api,
+        asking(api, load_options(home)) as asker,
+    ):
+        request = build_request("Where?", [earlier], build_results([earlier], "In Porto."))
+        completion = await asker.ask(request)
+    reasoning, *asked = completion.blocks
+    assert [call["name"] for call in asked] == ["Look_it_up_", "facts", "n" * 64]
+    ids = [call["id"] for call in asked]
+    assert ids[2] == "call_7"
+    assert len({"call_0", *ids}) == 4
+    assert set(reasoning["calls"]) <= set(ids)
+
+
 @pytest.mark.parametrize("is_in_result", [False, True])
 async def test_model_that_sees_no_pictures_gets_a_note_instead(
     home: Path, is_in_result: bool
