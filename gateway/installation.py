@@ -99,7 +99,11 @@ DATA_FILES: Mapping[str, Sequence[str]] = {
         "templates/logins.html",
         "templates/memory.html",
         "templates/parts.html",
+        "templates/reading.html",
         "templates/recall.html",
+        "templates/reminder.html",
+        "templates/reminders.html",
+        "templates/week.html",
         "templates/welcome.html",
     ),
 }

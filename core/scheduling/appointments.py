@@ -7,10 +7,10 @@ refusal is a sentence for the person. A job that a person may not see is reporte
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import TYPE_CHECKING, Literal, get_args
 
 from core.dates.rules import format_rules, to_recurrences
@@ -362,16 +362,22 @@ class Appointments:
 
         A job that has ended or that is a single time in the past has none.
         """
+        return list(islice(self.list_moments(planned), count))
+
+    def list_moments(
+        self, planned: Job | ParsedSchedule, first: datetime | None = None
+    ) -> Iterator[datetime]:
+        """Yield the moments at which a job is due, from `first` or from now on, in its zone."""
         if isinstance(planned, Job):
             moment = planned.next_at
         else:
             moment = next_due(planned.schedule, self.clock.now())
+        if moment is not None and first is not None and moment < first:
+            moment = next_due(planned.schedule, first - timedelta(microseconds=1))
         zone = load_zone(planned.schedule.zone)
-        moments: list[datetime] = []
-        while moment is not None and len(moments) < count:
-            moments.append(moment.astimezone(zone))
+        while moment is not None:
+            yield moment.astimezone(zone)
             moment = next_due(planned.schedule, moment)
-        return moments
 
     def format_exact_line(self, reading: ParsedSchedule, zone: str) -> str:
         """Return an unambiguous line for the same job: ``2026-11-21 17:00 | call Ana``.

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 
 from core.dates.schedule import Schedule
 from core.errors import Refused
@@ -61,6 +62,14 @@ class Job:
     pause_reason: str | None = None
     ended_at: datetime | None = None
     id: int = 0
+
+
+class Delivery(NamedTuple):
+    """A message with which a job was delivered."""
+
+    message_id: int
+    at: datetime
+    text: str
 
 
 _SELECT_JOBS = """
@@ -164,6 +173,13 @@ WHERE outbox.key = :key AND outbox.done_at IS NULL AND outbox.payload IS NOT NUL
 """
 _MARK_AS_COPY = "UPDATE messages SET kind = 'quote' WHERE id = :id AND kind = 'chat'"
 """Marks the answer in the cron session as a copy, so that recall finds only the delivered message.
+"""
+_SELECT_DELIVERIES = f"""
+SELECT messages.id, messages.created_at, messages.text
+FROM messages JOIN sessions ON sessions.id = messages.session_id
+WHERE messages.address_id = ({rows.ADDRESS_ID}) AND messages.external_id > :first
+    AND messages.external_id < :last AND {visible("sessions.scope_id")}
+ORDER BY messages.external_id DESC LIMIT :limit
 """
 _DECREASE_MESSAGE_COUNT = "UPDATE sessions SET messages = messages - 1 WHERE id = :session_id"
 _SET_MESSAGE_OF_ITEM = "UPDATE outbox SET message_id = :id WHERE key = :key"
@@ -294,6 +310,23 @@ class Jobs:
             if job is not None:
                 return job
         return None
+
+    async def list_deliveries(
+        self, job: Job, scopes: frozenset[Scope], limit: int
+    ) -> list[Delivery]:
+        """List what a job has delivered in its chat, latest first."""
+        values = rows.address_values(job.target) | {
+            "first": f"job:{job.id}@",
+            # The character after "@".
+            "last": f"job:{job.id}A",
+            "scopes": scope_parameter(scopes),
+            "limit": limit,
+        }
+        deliveries = await self._database.fetch_all(_SELECT_DELIVERIES, values)
+        return [
+            Delivery(row["id"], rows.to_datetime(row["created_at"]), row["text"])
+            for row in deliveries
+        ]
 
     async def get(self, job_id: int) -> Job | None:
         """Return an open or ended job of any scope, or None. Use it to run or deliver the job.

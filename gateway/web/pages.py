@@ -10,9 +10,10 @@ from core.types import Command
 from gateway.web.access import PAGE as ACCESS
 from gateway.web.memory import PAGE as MEMORY
 from gateway.web.recall import PAGE as RECALL
+from gateway.web.reminders import PAGE as REMINDERS
 from gateway.web.views import Action, Page
 
-PAGES: Sequence[Page] = (RECALL, MEMORY, ACCESS)
+PAGES: Sequence[Page] = (RECALL, MEMORY, REMINDERS, ACCESS)
 # The actions by their names, each with its page.
 ACTIONS: Mapping[str, tuple[Page, Action]] = {
     action.name: (page, action) for page in PAGES for action in page.actions

@@ -287,6 +287,9 @@ class PageServer:
             scopes=view.scopes,
             session=Session(address=visitor.address, scope=view.scope, started_at=now),
             is_owner=view.is_owner,
+            # Whoever has opened the page by a shell command acts as in a shell: what is delivered
+            # later goes to the chat that they used last.
+            is_shell=visitor.account == TERMINAL,
             epoch=view.epoch,
         )
 

@@ -140,6 +140,9 @@ async def kept(database: Database, clock: SteadyClock) -> _Kept:
                 scopes, 10
             ),
             "last delivered": lambda _, __, scopes: jobs.find_last_delivered(CHAT, scopes),
+            "deliveries of a job": lambda _, job_id, scopes: jobs.list_deliveries(
+                replace(job, id=job_id), scopes, 3
+            ),
             "find a job": lambda _, job_id, scopes: jobs.find(job_id, scopes),
             "changes": lambda _, __, scopes: notes.list_changes(scopes),
             "changes since": lambda session_id, __, scopes: notes.list_changes_since(
@@ -245,6 +248,7 @@ async def test_every_reading_method_that_takes_scopes_is_in_the_matrix(kept: _Ke
         "Jobs.list_visible",
         "Jobs.find",
         "Jobs.find_last_delivered",
+        "Jobs.list_deliveries",
         "Notes.list_changes",
         "Notes.list_changes_since",
         "Notes.find",

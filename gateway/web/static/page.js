@@ -27,3 +27,21 @@ document.addEventListener("keydown", (event) => {
   if (next) next.focus();
   else if (step < 0) document.querySelector('[data-focus="/"]')?.focus();
 });
+
+// While somebody types a line, the page shows how it is understood.
+for (const field of document.querySelectorAll("[data-reading]")) {
+  const output = document.querySelector(`[data-reading-of="${field.id}"]`);
+  let timer = 0;
+  let asked = "";
+  field.addEventListener("input", () => {
+    clearTimeout(timer);
+    timer = setTimeout(async () => {
+      asked = field.value;
+      const line = asked;
+      const response = await fetch(field.dataset.reading + encodeURIComponent(line));
+      if (!response.ok || line !== asked) return;
+      // The server has escaped the text; it is its own template.
+      output.innerHTML = await response.text();
+    }, 300);
+  });
+}

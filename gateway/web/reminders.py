@@ -1,0 +1,165 @@
+"""The page "Reminders": what is due and when, as a list and as a week, and what was delivered."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime, time, timedelta
+from zoneinfo import ZoneInfo
+
+from core.dates.schedule import load_zone, resolve_wall_time
+from core.errors import Refused
+from core.store.jobs import Job
+from core.types import Answer, Command
+from gateway.web.views import (
+    Action,
+    Page,
+    PageRequest,
+    Values,
+    View,
+    read_field,
+    run_command,
+)
+
+DELIVERIES = 20
+MAX_LINE_CHARS = 2_000
+# A job that is due more often shows only its first times of a week.
+MAX_TIMES_A_WEEK = 50
+WEEK = timedelta(days=7)
+
+
+@dataclass(frozen=True, slots=True)
+class ListedJob:
+    """A job, and when it is due in words of the person's language."""
+
+    job: Job
+    time: str
+
+
+@dataclass(frozen=True, slots=True)
+class WeekDay:
+    """A day of the week view with the times at which jobs are due."""
+
+    day: date
+    # Such as "Monday 30 November".
+    title: str
+    entries: Sequence[tuple[datetime, Job]]
+
+
+async def load_reminders(request: PageRequest) -> Values:
+    """Return the open jobs, ordered by when they are due next."""
+    jobs = await request.services.jobs.list_visible(request.scopes)
+    return {"jobs": [_describe(request, job) for job in jobs]}
+
+
+async def load_reading(request: PageRequest) -> Values:
+    """Return how a line for a new reminder is understood, or why it isn't."""
+    line = request.parameter("line").strip()[:MAX_LINE_CHARS]
+    appointments = request.services.appointments
+    if not line:
+        return {"reading": "", "text": "", "problem": ""}
+    try:
+        reading = await appointments.interpret(line, account=request.context.account)
+    except Refused as refusal:
+        return {"reading": "", "text": "", "problem": request.texts.word(refusal)}
+    time_words = request.texts.describe_time(appointments, reading)
+    return {"reading": time_words, "text": reading.text, "problem": ""}
+
+
+async def load_week(request: PageRequest) -> Values:
+    """Return seven days from the Monday of the week that the address names, by default this one."""
+    zone = load_zone(await request.services.appointments.zone_of(request.context.account))
+    monday = _read_monday(request.parameter("day"), request.services.clock.now(), zone)
+    first = resolve_wall_time(datetime.combine(monday, time()), zone)
+    last = resolve_wall_time(datetime.combine(monday + WEEK, time()), zone)
+    entries: list[tuple[datetime, Job]] = []
+    for job in await request.services.jobs.list_visible(request.scopes):
+        if not job.paused_at:
+            entries += [(at, job) for at in _list_times(request, job, first, last)]
+    entries.sort(key=lambda entry: entry[0])
+    local = [(at.astimezone(zone), job) for at, job in entries]
+    days = []
+    for number in range(7):
+        day = monday + timedelta(days=number)
+        title = request.texts.format_weekday(datetime.combine(day, time()))
+        days.append(WeekDay(day, title, [entry for entry in local if entry[0].date() == day]))
+    return {
+        "days": days,
+        "today": request.services.clock.now().astimezone(zone).date(),
+        "earlier": monday - WEEK,
+        "later": monday + WEEK,
+    }
+
+
+async def load_reminder(request: PageRequest) -> Values | None:
+    """Return a job with its next times and its last deliveries, or None if there is none."""
+    services = request.services
+    job = await services.jobs.find(request.number("number"), request.scopes)
+    if job is None or not job.text:
+        return None
+    return {
+        "listed": _describe(request, job),
+        "moments": services.appointments.list_next_moments(job),
+        "deliveries": await services.jobs.list_deliveries(job, request.scopes, DELIVERIES),
+    }
+
+
+async def add_reminder(request: PageRequest, form: Mapping[str, str]) -> Answer:
+    """Add a reminder, or a scheduled question, from a line in plain words."""
+    line = read_field(request, form, "line")
+    if form.get("kind") == "question":
+        command = Command(name="cron", arguments=f"add {line}")
+    else:
+        command = Command(name="remind", arguments=line)
+    return await request.commands.run(command, request.context)
+
+
+def _describe(request: PageRequest, job: Job) -> ListedJob:
+    """Describe when a job is due: "every Monday at 08:30"."""
+    appointments = request.services.appointments
+    return ListedJob(job, request.texts.describe_time(appointments, job, is_full=False))
+
+
+def _list_times(
+    request: PageRequest, job: Job, first: datetime, last: datetime
+) -> Iterator[datetime]:
+    """Yield when a job is due in a span of time."""
+    moments = request.services.appointments.list_moments(job, first)
+    for count, moment in enumerate(moments):
+        if moment >= last or count == MAX_TIMES_A_WEEK:
+            return
+        yield moment
+
+
+def _read_monday(text: str, now: datetime, zone: ZoneInfo) -> date:
+    """Return the Monday of the week of a day in ISO format, or else of this week."""
+    try:
+        day = date.fromisoformat(text)
+    except ValueError:
+        day = now.astimezone(zone).date()
+    # The calendar begins and ends in these years, so that the weeks around them can be counted.
+    day = min(max(day, date(1970, 1, 8)), date(9000, 1, 1))
+    return day - timedelta(days=day.weekday())
+
+
+PAGE = Page(
+    "reminders",
+    views=(
+        View("/reminders", "reminders.html", load_reminders),
+        View("/reminders/week", "week.html", load_week),
+        View("/reminders/reading", "reading.html", load_reading),
+        View("/reminders/{number:\\d+}", "reminder.html", load_reminder),
+    ),
+    actions=(
+        Action("add-reminder", add_reminder),
+        Action("edit-reminder", run_command("cron", "edit {number} {words}")),
+        Action("end-reminder", run_command("cron", "end {number} {words}")),
+        Action("snooze-reminder", run_command("snooze", "{number} {words}")),
+        Action("pause-reminder", run_command("cron", "pause {number}")),
+        Action("resume-reminder", run_command("cron", "resume {number}")),
+        Action("skip-reminder", run_command("cron", "skip {number}")),
+        Action("run-reminder", run_command("cron", "run {number}")),
+        Action("urgent-reminder", run_command("cron", "urgent {number}")),
+        Action("remove-reminder", run_command("cron", "remove {number}")),
+    ),
+)

@@ -1,0 +1,124 @@
+"""The page "Reminders": the list, the week, one reminder, and what its forms do."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from core.types import Scope
+from gateway.texts.catalog import list_languages, load_texts
+from tests.end_to_end.test_job_messages import run as run_jobs
+from tests.fixtures.page_browser import OpenPage, open_page
+
+pytestmark = pytest.mark.slow
+
+WORDS = load_texts("en").table("page_reminders")
+OWNER = frozenset((Scope.account("telegram", "42"),))
+
+
+async def add(page: OpenPage, line: str, kind: str = "reminder") -> str:
+    """Add a reminder with the form, and return the text of the page that follows."""
+    form = (await page.browser.open("/reminders")).form("/do/add-reminder")
+    return (await page.browser.send(form, line=line, kind=kind)).text
+
+
+async def test_reminder_in_plain_words_is_set_and_goes_to_the_chat_of_the_owner(home: Path) -> None:
+    async with open_page(home) as page:
+        await page.harness.say("/status")
+        answer = await add(page, "in 2 hours call Ana")
+        assert "call Ana" in answer
+        (job,) = await page.harness.services.jobs.list_visible(OWNER)
+        assert (job.text, job.target.key) == ("call Ana", "telegram:42")
+        assert "call Ana" in (await page.harness.say("/cron")).text
+
+
+async def test_line_without_a_time_gets_the_sentence_of_the_chat_and_sets_nothing(
+    home: Path,
+) -> None:
+    async with open_page(home) as page:
+        await page.harness.say("/status")
+        refusal = (await page.harness.say("/remind call Ana")).text
+        answer = await add(page, "call Ana")
+        assert refusal.partition(".")[0].replace("`", "") in answer
+        assert WORDS["NONE"] in answer
+
+
+async def test_reading_shows_how_a_line_is_understood_while_it_is_typed(home: Path) -> None:
+    async with open_page(home) as page:
+        reading = await page.browser.open("/reminders/reading?line=every+Monday+at+8+bins+%3Cb%3E")
+        assert "every Monday at 08:00" in reading.text
+        assert "bins &lt;b&gt;" in reading.body
+        assert "<html" not in reading.body
+        problem = await page.browser.open("/reminders/reading?line=call+Ana")
+        assert 'class="problem"' in problem.body
+        assert (await page.browser.open("/reminders/reading?line=")).body.strip() == ""
+
+
+async def test_week_shows_each_time_on_its_day_and_leads_to_other_weeks(home: Path) -> None:
+    async with open_page(home) as page:
+        await page.harness.say("/remind every day at 8 take the pill")
+        await page.harness.say("/remind every Monday at 9 <b>bins</b>")
+        now = page.harness.services.clock.now()
+        later = (now + timedelta(days=14)).date()
+        week = await page.browser.open(f"/reminders/week?day={later}")
+        assert week.text.count("08:00 take the pill") == 7
+        assert week.body.count("&lt;b&gt;bins&lt;/b&gt;") == 1
+        assert (await page.browser.open("/reminders/week?day=0001-01-01")).status == 200
+        assert (await page.browser.open("/reminders/week?day=9999-12-31")).status == 200
+        assert (await page.browser.open("/reminders/week?day=nonsense")).status == 200
+
+
+async def test_reminder_is_changed_paused_and_removed_by_its_forms(home: Path) -> None:
+    async with open_page(home) as page:
+        await page.harness.say("/remind every day at 8 take the pill")
+        details = await page.browser.open("/reminders/1")
+        changed = await page.browser.send(
+            details.form("/do/edit-reminder"), words="every day at 9:30"
+        )
+        assert "every day at 09:30" in changed.text
+        paused = await page.browser.send(changed.form("/do/pause-reminder"))
+        assert WORDS["PAUSED"] in paused.text
+        resumed = await page.browser.send(paused.form("/do/resume-reminder"))
+        assert all(form.action != "/do/resume-reminder" for form in resumed.forms)
+        removed = await page.browser.send(resumed.form("/do/remove-reminder"))
+        assert WORDS["ENDED"] in removed.text
+        assert WORDS["NONE"] in (await page.browser.open("/reminders")).text
+
+
+async def test_reminder_lists_what_it_has_delivered(home: Path) -> None:
+    async with open_page(home) as page:
+        await page.harness.say("/remind every day at 8 take the pill")
+        assert WORDS["NOT_YET"] in (await page.browser.open("/reminders/1")).text
+        await page.harness.say("/cron run 1")
+        await run_jobs(page.harness)
+        details = await page.browser.open("/reminders/1")
+        assert WORDS["NOT_YET"] not in details.text
+        assert "/recall?q=around:" in details.body
+
+
+async def test_reminder_of_another_person_is_missing(home: Path) -> None:
+    async with open_page(home) as page:
+        await page.harness.say("/remind tomorrow at 8 secret of Ana", who="7")
+        assert (await page.browser.open("/reminders/1")).status == 404
+        assert "secret" not in (await page.browser.open("/reminders")).body
+        own = await add(page, "tomorrow at 9 call Ana")
+        assert "call Ana" in own
+        form = (await page.browser.open("/reminders")).form("/do/remove-reminder")
+        refused = await page.browser.post(form.action, {**form.fields, "number": "1"})
+        assert "1" in refused.text
+        (job,) = await page.harness.services.jobs.list_visible(
+            frozenset((Scope.account("telegram", "7"),))
+        )
+        assert job.text == "secret of Ana"
+
+
+@pytest.mark.parametrize("language", list_languages())
+async def test_reminders_speak_the_language_of_the_browser(home: Path, language: str) -> None:
+    async with open_page(home) as page:
+        await page.harness.say("/remind every day at 8 take the pill")
+        for path in ("/reminders", "/reminders/week", "/reminders/1"):
+            answer = await page.browser.open(path, **{"Accept-Language": language})
+            assert answer.status == 200
+            assert load_texts(language).table("page")["NAV_REMINDERS"] in answer.text
