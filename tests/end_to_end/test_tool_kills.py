@@ -43,23 +43,30 @@ class Caller:
 
     def __init__(self, call: ToolCall) -> None:
         self._call = call
+        self.live: LiveSystem | None = None
         self.results: list[str] = []
+        # Results that said something else than what had happened by then.
+        self.untruths: list[str] = []
 
     def __call__(self, body: dict[str, Any]) -> ModelReply:
         if not body.get("tools"):
             return ModelReply.say("[]")
-        last = body["messages"][-1]["content"]
-        result = next((block for block in last if block["type"] == "tool_result"), None)
-        if result is not None:
-            self.results.append(str(result.get("content")))
-            if self.results[-1] != NOT_DONE:
-                return ModelReply.say("Done.")
+        assert self.live is not None
         text = next(
             said(message["content"])
             for message in reversed(body["messages"])
             if message["role"] == "user" and message["content"][0]["type"] != "tool_result"
         )
         (number,) = re.findall(r"\d+$", text)
+        last = body["messages"][-1]["content"]
+        result = next((block for block in last if block["type"] == "tool_result"), None)
+        if result is not None:
+            content = str(result.get("content"))
+            self.results.append(content)
+            if self._call.count(self.live, number) != (0 if content == NOT_DONE else 1):
+                self.untruths.append(content)
+            if content != NOT_DONE:
+                return ModelReply.say("Done.")
         return ModelReply.call((self._call.tool, self._call.arguments(text, number)))
 
 
@@ -67,9 +74,11 @@ class Caller:
 async def calling(home: Path, call: ToolCall) -> AsyncIterator[tuple[LiveSystem, Caller]]:
     caller = Caller(call)
     async with LiveSystem.open(home, MessagesApi(caller, key=KEY)) as live:
+        caller.live = live
         await live.start()
         yield live, caller
         assert live.model.refusals == []
+        assert caller.untruths == []
 
 
 @pytest.mark.parametrize("name", list(CALLS))
@@ -232,6 +241,8 @@ class Changer:
         self._change = change
         self.live: LiveSystem | None = None
         self.results: list[str] = []
+        # Results that said something else than what had happened by then.
+        self.untruths: list[str] = []
 
     def __call__(self, body: dict[str, Any]) -> ModelReply:
         if not body.get("tools"):
@@ -251,7 +262,8 @@ class Changer:
             content = str(result.get("content"))
             if not is_earlier:
                 self.results.append(content)
-                assert (content == NOT_DONE) != self._change.is_made(self.live, number), content
+                if (content == NOT_DONE) == self._change.is_made(self.live, number):
+                    self.untruths.append(content)
             if content != NOT_DONE:
                 return ModelReply.say("Done.")
         if is_earlier:
@@ -276,4 +288,5 @@ async def test_tool_killed_at_any_write_of_a_change_makes_it_once_and_is_reporte
         assert live.model.refusals == []
         assert tries > 3
         assert NOT_DONE in changer.results
+        assert changer.untruths == []
         assert column(live, HAND_EDITS) == []

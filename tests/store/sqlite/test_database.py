@@ -363,20 +363,32 @@ async def test_a_short_write_that_fails_leaves_nothing(tmp_path: Path) -> None:
         assert await database.read_inline(lambda connection: get_meta(connection, "a")) == "2"
 
 
-async def test_inline_reads_that_run_out_of_time_never_keep_the_log_from_being_truncated(
+async def test_inline_reads_that_run_out_of_time_leave_their_transaction_and_keep_their_connection(
     database: Database,
 ) -> None:
     numbers = (
         "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT {}) "
         "SELECT COUNT(*) FROM n, (SELECT COUNT(*) FROM state_meta)"
     )
+    connections: set[sqlite3.Connection] = set()
+
+    def run(connection: sqlite3.Connection, query: str) -> None:
+        if threading.current_thread() is threading.main_thread():
+            connections.add(connection)
+        connection.execute(query).fetchone()
+
+    # SQLite counts the steps of a statement over all of its runs, and looks at the time after each
+    # thousand. A ROLLBACK has three, so it looks at the time once in some hundred runs.
     for _ in range(400):
         for count in (50, 300, 2_000):
             query = numbers.format(count)
             await database.read_inline(
-                lambda connection, query=query: connection.execute(query).fetchone(),  # type: ignore[misc]
+                lambda connection, query=query: run(connection, query),  # type: ignore[misc]
                 limit_s=0.0,
             )
+            # An interrupted ROLLBACK would leave the transaction open, or the connection would have
+            # been replaced.
+            assert [connection.in_transaction for connection in connections] == [False]
         await database.write(lambda connection: set_meta(connection, "a", "1"), is_short=True)
     assert await database.checkpoint(200)
 
