@@ -19,6 +19,7 @@ import random
 from collections.abc import Sequence
 from pathlib import Path
 from statistics import median
+from string import ascii_lowercase
 from typing import Any
 
 import pytest
@@ -60,6 +61,8 @@ WORDS = (
     "platform",
     "passport",
 )
+NEW_WORDS = 4
+"""So many words of each message are new, so the caches of words are full after the warm-up."""
 OPTIONS = f"""
 [access]
 people = [{", ".join(f'"telegram:{person}"' for person in PEOPLE)}]
@@ -98,7 +101,9 @@ class Crowd:
         self.sent += 1
         if self.sent // len(PEOPLE) % SESSION_MESSAGES == SESSION_MESSAGES - 1:
             return "/new"
-        return f"{' '.join(self._chance.choices(WORDS, k=12))} {self._chance.randrange(100_000)}"
+        known = self._chance.choices(WORDS, k=12)
+        new = ["".join(self._chance.choices(ascii_lowercase, k=7)) for _ in range(NEW_WORDS)]
+        return f"{' '.join(known + new)} {self._chance.randrange(100_000)}"
 
     def count_unanswered(self) -> int:
         """How many people have written since their last answer."""
