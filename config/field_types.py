@@ -184,6 +184,9 @@ ModelServerName = Annotated[
         "isn't a name for a model's server; use lower-case letters, digits, - and _",
     ),
 ]
+Month = Annotated[
+    str, _matches(r"(\d{4}-(0[1-9]|1[0-2]))?", "isn't a month; write it like 2026-11")
+]
 UserIds = Annotated[tuple[UserId, ...], Field(strict=False)]
 People = Annotated[tuple[PersonKey, ...], Field(strict=False)]
 Groups = Annotated[tuple[GroupKey, ...], Field(strict=False)]

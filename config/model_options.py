@@ -6,11 +6,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
+from urllib.parse import urlsplit
 
 from pydantic import (
     AfterValidator,
     BaseModel,
+    BeforeValidator,
     ConfigDict,
     Field,
     ValidationInfo,
@@ -23,7 +25,7 @@ from config.field_types import (
     Count,
     KeyVariable,
     ModelServerName,
-    Name,
+    Month,
     OptionalWebAddress,
     Seconds,
 )
@@ -33,10 +35,25 @@ from config.locating import find_similar_name
 DEFAULT_SERVER = "anthropic"
 CacheLife = Literal["5m", "1h"]
 # How much a model thinks before it answers: a level, or a number of tokens. "": its default.
-Effort = (
-    Literal["", "none", "minimal", "low", "medium", "high", "xhigh", "max"]
-    | Annotated[int, Field(ge=1024, le=10**6)]
-)
+Level = Literal["", "none", "minimal", "low", "medium", "high", "xhigh", "max"]
+MIN_BUDGET_TOKENS = 1024
+MAX_BUDGET_TOKENS = 10**6
+
+
+def _check_level(effort: object) -> object:
+    """Check a level of thinking or a number of tokens. The texts are in problems.toml."""
+    if isinstance(effort, int) and not isinstance(effort, bool):
+        is_valid = MIN_BUDGET_TOKENS <= effort <= MAX_BUDGET_TOKENS
+    else:
+        is_valid = effort in get_args(Level)
+    if not is_valid:
+        levels = ", ".join(f'"{level}"' for level in get_args(Level) if level)
+        details = {"levels": levels, "minimum": MIN_BUDGET_TOKENS}
+        raise PydanticCustomError("effort", "{levels}", details)
+    return effort
+
+
+Effort = Annotated[Level | int, BeforeValidator(_check_level)]
 # What a model may be unable to use.
 Ability = Literal["tools", "pictures", "effort"]
 
@@ -45,12 +62,19 @@ class _Section(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
 
+def _refuse_password(url: str) -> str:
+    """Raise ValueError if an address contains a name or a password, which would be shown."""
+    if "@" in urlsplit(url).netloc:
+        raise ValueError("has a password in it; leave it out, and name a variable with it in `key`")
+    return url
+
+
 class ModelServer(_Section):
     """A section [model.servers.NAME]: a server whose models are called "NAME/model"."""
 
     # The form of the server's API: the one of Anthropic or the one of OpenAI.
     api: Literal["messages", "chat-completions"]
-    url: OptionalWebAddress
+    url: Annotated[OptionalWebAddress, AfterValidator(_refuse_password)]
     key: KeyVariable = ""
     # The page where people get a key.
     key_page: OptionalWebAddress = ""
@@ -70,6 +94,8 @@ class ModelServer(_Section):
 
 def _check_server(name: str, info: ValidationInfo) -> str:
     """Check the server in front of a model's name. The texts are in problems.toml."""
+    if not name.strip():
+        raise PydanticCustomError("no_model", "{name}", {"name": name})
     server, slash, model = name.partition("/")
     servers = info.data.get("servers")
     if not slash or servers is None:
@@ -84,7 +110,7 @@ def _check_server(name: str, info: ValidationInfo) -> str:
     return name
 
 
-ModelName = Annotated[Name, AfterValidator(_check_server)]
+ModelName = Annotated[str, AfterValidator(_check_server)]
 
 
 class ModelOptions(_Section):
@@ -109,9 +135,9 @@ class ModelOptions(_Section):
     cache: CacheLife
     effort: Effort
     # The effort of single models, by name.
-    efforts: Mapping[str, Effort]
+    efforts: Mapping[ModelName, Effort]
     # What single models can't use, by name.
-    lacks: Mapping[str, Annotated[tuple[Ability, ...], Field(strict=False)]]
+    lacks: Mapping[ModelName, Annotated[tuple[Ability, ...], Field(strict=False)]]
     tool_timeout_s: Seconds
     tries: Annotated[int, Field(gt=0, le=100)]
     patience_s: Seconds
@@ -138,6 +164,11 @@ class ModelOptions(_Section):
         max_tokens = info.data.get("max_tokens", 0)
         if any(isinstance(effort, int) and effort >= max_tokens for effort in efforts):
             raise ValueError("write fewer tokens than model.max_tokens, which includes them")
+        servers = info.data.get("servers", {})
+        for name, effort in value.items() if isinstance(value, Mapping) else ():
+            server = servers.get(name.partition("/")[0])
+            if isinstance(effort, int) and server is not None and server.api != "messages":
+                raise ValueError(f'{name} takes a level such as "low", and no number of tokens')
         return value
 
     def effort_of(self, name: str) -> Effort:
@@ -196,7 +227,7 @@ class Price(_Section):
     cache_write_hour: Amount | None = None
     cache_read: Amount
     # The month in which the price was looked up: "2026-11".
-    date: Annotated[str, Field(pattern=r"^(\d{4}-(0[1-9]|1[0-2]))?$")] = ""
+    date: Month = ""
 
 
 class UsageOptions(_Section):

@@ -45,10 +45,10 @@ from config.field_types import (
     WebAddress,
     Zone,
 )
-from config.locating import find_line, list_option_paths, suggest_name
+from config.locating import find_line, find_similar_name, list_option_paths, suggest_name
 from config.masking import mask_secrets, register_secrets
 from config.media_options import MediaOptions
-from config.model_options import DEFAULT_SERVER, ModelOptions, UsageOptions
+from config.model_options import DEFAULT_SERVER, ModelOptions, ModelServer, UsageOptions
 from config.secrets_file import SECRETS_FILE, read_secrets
 from config.tool_options import CalendarSource, McpServer, SourceName, WebOptions
 from config.upkeep_options import BackupOptions, MetricsOptions, PageOptions, RetentionOptions
@@ -99,11 +99,20 @@ class SettingsError(ValueError):
     """
 
     def __init__(self, problems: list[str], file: Path, text: str = "") -> None:
-        self.problems = tuple(map(mask_secrets, problems))
+        self.problems = tuple(mask_secrets(_name_list(problem, text)) for problem in problems)
         self.located_problems = tuple(_add_line(problem, text) for problem in self.problems)
         count = "a mistake" if len(problems) == 1 else f"{len(problems)} mistakes"
         lines = "".join(f"\n  {problem}" for problem in self.located_problems)
         super().__init__(f"The settings have {count} (options are read from {file}):{lines}")
+
+
+def _name_list(problem: str, text: str) -> str:
+    """Return a problem of a fallback by the place in the list that was written: `model.chat[1]`."""
+    for name, fallbacks in _FALLBACK_OPTIONS.items():
+        match = re.match(rf"model\.{fallbacks}\[(\d+)\]", problem)
+        if match and not re.search(rf"(?m)^\s*(model\.)?{fallbacks}\s*=", text):
+            return f"model.{name}[{int(match[1]) + 1}]{problem[match.end() :]}"
+    return problem
 
 
 def _add_line(problem: str, text: str) -> str:
@@ -486,7 +495,8 @@ def read_options(file_name: str, text: str) -> tuple[dict[str, Any], list[str]]:
             problems.append(
                 f"{field}: isn't an option; set {variable} in {SECRETS_FILE} or in the environment"
             )
-    options["advice"] = advice
+    hint = _advise_server(get_table(options, "model"))
+    options["advice"] = " ".join(sentence for sentence in (advice, hint) if sentence)
     return options, problems
 
 
@@ -539,7 +549,9 @@ def _complete_model_names(model: dict[str, Any]) -> None:
     """
     for name in ("chat", "helper"):
         names = model.get(name)
-        if isinstance(names, list) and names:
+        if names == []:
+            model[name] = ""
+        elif isinstance(names, list):
             model[name], *model[_FALLBACK_OPTIONS[name]] = names
     if model.get("helper") != "":
         return
@@ -606,9 +618,36 @@ def _describe_problem(detail: Any) -> str:
         return f"{path}: should be {choices}"
     template = tomllib.loads(PROBLEMS.read_text(encoding="utf-8")).get(error_type)
     if error_type == "extra_forbidden":
-        suggestion = suggest_name(path, list(list_option_paths(load_default_options())))
+        suggestion = _suggest_option(path)
         if suggestion:
             return f"{path}: isn't a known option; did you mean {suggestion}?"
     if template:
         return f"{path}: {template.format(path=path, **context)}"
     return f"{path}: {str(detail['msg']).removeprefix('Input ')}"
+
+
+def _suggest_option(path: str) -> str:
+    """Return the option that a person probably meant by an unknown one, or ""."""
+    known_paths = list(list_option_paths(load_default_options()))
+    table, _, name = path.rpartition(".")
+    group = table.rpartition(".")[0]
+    if group == "model.servers" and table not in known_paths:
+        # A server of one's own has the options of the others.
+        similar = find_similar_name(name, list(ModelServer.model_fields))
+        return f"{table}.{similar}" if similar else ""
+    return suggest_name(path, known_paths)
+
+
+def _advise_server(model: Mapping[str, Any]) -> str:
+    """Return advice for a chat model without a server whose name is like one of another server."""
+    chat = model.get("chat")
+    if not isinstance(chat, str) or "/" in chat or chat.startswith("claude"):
+        return ""
+    family = chat.partition("-")[0].lower()
+    for name, server in get_table(model, "servers").items():
+        if name != DEFAULT_SERVER and str(server.get("chat", "")).partition("-")[0] == family:
+            return (
+                f"{chat} is asked at Anthropic, because no server is named; "
+                f'if you mean that of {name}, write chat = "{name}/{chat}".'
+            )
+    return ""

@@ -287,7 +287,7 @@ def test_what_is_wrong_is_said_in_the_spelling_of_toml(home: Path) -> None:
         home,
         "discord.enabled = 'x'\nusage.prices = 3\nmodel = { chat = '', patience_s = nan, tool_timeout_s = inf }\n",
     )
-    assert found["model.chat"] == "should be text that isn't empty"
+    assert found["model.chat"].startswith("names no model; write one")
     assert found["usage.prices"] == "should be a table, written [usage.prices]"
     assert found["discord.enabled"] == 'should be "auto", true or false'
     assert (
@@ -420,7 +420,9 @@ def test_server_of_a_model_is_the_known_name_in_front(
     ("toml", "path", "words"),
     [
         ('chat = "openia/gpt-6-sol"', "chat", 'no server "openia"; did you mean openai/gpt-6-sol?'),
-        ('chat = ["claude-opus-5-5", "olama/q"]', "fallbacks[0]", "did you mean ollama/q?"),
+        ('chat = ["claude-opus-5-5", "olama/q"]', "chat[1]", "did you mean ollama/q?"),
+        ('fallbacks = ["olama/q"]', "fallbacks[0]", "did you mean ollama/q?"),
+        ('helper = ["a", "olama/q"]', "helper[1]", "did you mean ollama/q?"),
         ('choices = ["mistrl/large"]', "choices[0]", "did you mean mistral/large?"),
         ('helper = "grok/x"', "helper", "did you mean groq/x?"),
         ('helper_choices = ["deepsek/x"]', "helper_choices[0]", "did you mean deepseek/x?"),
@@ -449,9 +451,10 @@ def test_list_of_chat_models_names_the_fallbacks(home: Path) -> None:
     assert settings.model.chat_models == ("ollama/qwen4", "claude-opus-5-5")
     assert settings.model.helper == "ollama/qwen4"
     assert settings.has_model, "Ollama needs no key"
-    assert problems(home, "[model]\nchat = []\n") == {"model.chat": "should be text in quotes"}
+    missing = 'names no model; write one, such as "claude-sonnet-5-5"'
+    assert problems(home, "[model]\nchat = []\n") == {"model.chat": missing}
     assert problems(home, "[model]\nchat = ['a', 3]\n") == {
-        "model.fallbacks[0]": "should be text in quotes"
+        "model.chat[1]": "should be text in quotes"
     }
 
 
