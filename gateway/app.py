@@ -102,7 +102,7 @@ from gateway.services import (
 from gateway.texts.catalog import ENGLISH as texts
 from gateway.texts.catalog import load_offline_texts, word_sentence
 from gateway.turns import BatchRunner, TurnDispatcher, TurnRunner
-from gateway.web.command import WebCommands
+from gateway.web.access import WebCommands
 
 
 async def run_gateway(settings: Settings, *, chat_only: bool, has_terminal: bool) -> str | None:

@@ -62,6 +62,7 @@ _SELECT_LATEST = f"""
 {rows.SELECT_SESSIONS}
 WHERE {_is_listed("sessions")} AND (:needle IS NULL OR instr(bare(sessions.title), :needle))
     AND (:roots IS NULL OR {in_list(_ROOT.format("sessions"), "roots")})
+    AND (:before_at IS NULL OR (sessions.last_at, sessions.id) < (:before_at, :before_id))
     AND NOT EXISTS (
         SELECT 1 FROM sessions AS later
         WHERE {_ROOT.format("later")} = {_ROOT.format("sessions")} AND {_is_listed("later")}
@@ -89,6 +90,31 @@ WITH RECURSIVE line (id, hops) AS (
 {rows.SELECT_SESSIONS}
 WHERE sessions.id = (SELECT id FROM line WHERE id IS NOT NULL ORDER BY hops DESC LIMIT 1)
 """
+# The sessions of the lineage of session :id, the branches that begin in it, and the session that it
+# branches off from.
+_SELECT_RELATIVES = f"""
+{rows.SELECT_SESSIONS}
+WHERE {_is_listed("sessions")} AND sessions.id IN (
+    SELECT own.id FROM sessions AS own WHERE {_ROOT.format("own")} = :root
+    UNION SELECT branch.id FROM sessions AS own
+        JOIN sessions AS branch ON branch.parent_id = own.id WHERE {_ROOT.format("own")} = :root
+    UNION SELECT first.parent_id FROM sessions AS first WHERE first.id = :root
+)
+ORDER BY sessions.id LIMIT :limit
+"""
+# What people and tools said in a session. Undone messages and summaries for the model are left out.
+_SELECT_TRANSCRIPT_PAGE = f"""
+SELECT {MESSAGE_COLUMNS} FROM sessions CROSS JOIN messages ON messages.session_id = sessions.id
+WHERE sessions.id = :id AND {visible()} AND messages.kind IN ('chat', 'quote', 'command', 'notice')
+    AND (messages.text <> '' OR messages.blocks NOT NULL)
+"""
+_SELECT_EARLIER = f"""{_SELECT_TRANSCRIPT_PAGE}
+    AND messages.id < :bound ORDER BY messages.id DESC LIMIT :limit
+"""
+_SELECT_LATER = f"""{_SELECT_TRANSCRIPT_PAGE}
+    AND messages.id >= :bound ORDER BY messages.id LIMIT :limit
+"""
+MAX_RELATIVES = 200
 _PART_IDS = """
 SELECT part.id FROM sessions JOIN sessions AS part
     ON COALESCE(part.root_id, part.id) = COALESCE(sessions.root_id, sessions.id)
@@ -105,16 +131,20 @@ def list_latest(
     limit: int,
     needle: str | None = None,
     roots: Collection[int] | None = None,
+    before: Session | None = None,
 ) -> list[Session]:
     """List at most `limit` conversations that have messages, latest first.
 
     The limit can't exceed `MAX_LISTED`. A conversation is represented by the session with the
     latest message. The session's `messages` is the number of messages in all sessions of the
     lineage. `needle` limits the list to titles that contain this text, and `roots` limits it to
-    lineages with these ids.
+    lineages with these ids. `before` is the last session of the page before this one.
     """
+    before_at = None if before is None else before.last_at or before.started_at
     values: dict[str, object] = {
         "scopes": scope_parameter(scopes),
+        "before_at": before_at,
+        "before_id": 0 if before is None else before.id,
         "needle": needle,
         "roots": None if roots is None else encode_list(roots),
         "limit": max(0, min(limit, MAX_LISTED)),
@@ -138,6 +168,45 @@ def find_tip(connection: Connection, session_id: int, scopes: frozenset[Scope]) 
     }
     row = connection.execute(_SELECT_TIP, values).fetchone()
     return None if row is None else read_session(row)
+
+
+def list_relatives(
+    connection: Connection, session: Session, scopes: frozenset[Scope]
+) -> list[Session]:
+    """List the visible sessions of a lineage, its branches, and the session it branches off from.
+
+    The oldest session comes first. At most `MAX_RELATIVES` are listed.
+    """
+    values = {
+        "root": session.root_id or session.id,
+        "scopes": scope_parameter(scopes),
+        "limit": MAX_RELATIVES,
+    }
+    return [read_session(row) for row in connection.execute(_SELECT_RELATIVES, values)]
+
+
+def load_transcript_page(
+    connection: Connection,
+    session_id: int,
+    scopes: frozenset[Scope],
+    bound: int,
+    limit: int,
+    *,
+    is_later: bool,
+) -> list[Message]:
+    """List messages of a session before the message `bound`, or from it on, oldest first.
+
+    Calls and results of tools are included. The list is empty if the session isn't visible.
+    """
+    values = {
+        "id": int64_or_zero(session_id),
+        "scopes": scope_parameter(scopes),
+        "bound": bound,
+        "limit": limit,
+    }
+    statement = _SELECT_LATER if is_later else _SELECT_EARLIER
+    messages = [read_message(row) for row in connection.execute(statement, values)]
+    return messages if is_later else messages[::-1]
 
 
 # --- Undo and redo ---

@@ -507,11 +507,34 @@ class Conversations:
         limit: int,
         text: str | None = None,
         roots: Collection[int] | None = None,
+        before: Session | None = None,
     ) -> list[Session]:
         """List conversations as `lineage.list_latest` does. Titles must contain `text`."""
         needle = comparison_form(rows.clean_optional(text)).strip() or None
         return await self._database.read(
-            lambda connection: lineage.list_latest(connection, scopes, limit, needle, roots)
+            lambda connection: lineage.list_latest(connection, scopes, limit, needle, roots, before)
+        )
+
+    async def list_relatives(self, session: Session, scopes: frozenset[Scope]) -> list[Session]:
+        """See `lineage.list_relatives`."""
+        return await self._database.read(
+            lambda connection: lineage.list_relatives(connection, session, scopes)
+        )
+
+    async def load_transcript_page(
+        self,
+        session_id: int,
+        scopes: frozenset[Scope],
+        bound: int,
+        limit: int,
+        *,
+        is_later: bool,
+    ) -> list[Message]:
+        """See `lineage.load_transcript_page`."""
+        return await self._database.read(
+            lambda connection: lineage.load_transcript_page(
+                connection, session_id, scopes, bound, limit, is_later=is_later
+            )
         )
 
     async def find_tip(self, session_id: int, scopes: frozenset[Scope]) -> Session | None:

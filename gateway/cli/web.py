@@ -48,22 +48,35 @@ async def _serve(services: Services, _: CommandContext) -> None:
 def create_commands(services: Services) -> CommandRegistry:
     """Create the commands that need no running gateway."""
     # Imported here because a link to a running page needs none of them.
+    from core.agent.context_files import ContextFiles
     from gateway.commands.accounts import AccountCommands
     from gateway.commands.export import ExportCommands
     from gateway.commands.facts import FactCommands
     from gateway.commands.files import FileCommands
+    from gateway.commands.instructions import InstructionCommands
     from gateway.commands.language import LanguageCommands
     from gateway.commands.memory import MemoryCommands
     from gateway.commands.privacy import ForgetCommands
     from gateway.commands.recall import RecallCommands
     from gateway.commands.reminders import ReminderCommands
+    from gateway.commands.skills import SkillCommands
     from gateway.commands.status import StatusCommands, UsageCommands
     from gateway.commands.time_settings import TimeCommands
 
+    settings = services.settings
+    context_files = ContextFiles(
+        settings.home,
+        settings.context,
+        settings.chats,
+        services.notebook,
+        services.owner_notices.warn_about_file,
+    )
     groups: list[CommandGroup] = [
         RecallCommands(services.recall, services.recall, services.zone),
         FactCommands(services),
         MemoryCommands(services),
+        InstructionCommands(services, context_files),
+        SkillCommands(services, context_files.read_rule),
         ForgetCommands(services),
         ReminderCommands(services),
         TimeCommands(services),

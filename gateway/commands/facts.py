@@ -302,7 +302,7 @@ class FactCommands:
         lines = [
             self._render_line(texts, fact),
             "",
-            self._describe_source(texts, fact, changes, context.account),
+            self.describe_source(texts, fact, changes, context.account),
             _describe_trust(texts, fact),
         ]
         if fact.is_pinned:
@@ -322,7 +322,7 @@ class FactCommands:
             buttons.append(make_button(texts.BUTTON_MESSAGE, "recall", f"around:{fact.message_id}"))
         return Answer(text="\n".join(lines), buttons=tuple(buttons))
 
-    def _describe_source(
+    def describe_source(
         self, texts: Texts, fact: Fact, changes: Sequence[FactChange], asker: Account
     ) -> str:
         """Say who stated or last corrected a fact, when, and how often."""

@@ -122,7 +122,7 @@ class MemoryCommands:
             case "" | "list":
                 return await self._list(text, context)
             case "add" | "replace" | "remove":
-                return await self._change(parse_edit(texts, action, text), context)
+                return await self.change(parse_edit(texts, action, text), context)
             case "history":
                 return await self._show_history(text, context)
             case "why":
@@ -168,7 +168,7 @@ class MemoryCommands:
         sections += [escape(problem) for problem in problems]
         return "\n\n".join(sections)
 
-    async def _change(self, edit: NoteEdit, context: CommandContext) -> Answer:
+    async def change(self, edit: NoteEdit, context: CommandContext) -> Answer:
         """Add, replace or remove a note.
 
         If the text looks suspicious, the person is asked first. Members of a group may only change

@@ -124,10 +124,7 @@ class SessionCommands:
             if not present:
                 return Answer(text=texts.TITLE_NONE)
             return Answer(text=texts.TITLE_SHOWN.format(title=texts.quote(present)))
-        if len(title) > MAX_TITLE_CHARS:
-            raise Refused(texts.TITLE_TOO_LONG.format(most=MAX_TITLE_CHARS, chars=len(title)))
-        await self._services.conversations.retitle(context.session.id, title, context.epoch)
-        return Answer(text=texts.TITLE_SET.format(title=texts.quote(title)))
+        return await set_title(self._services, context, context.session, title)
 
     async def _compress(self, focus: str, context: CommandContext) -> Answer:
         """Replace the earlier part of the conversation with a summary that emphasizes `focus`."""
@@ -173,6 +170,17 @@ class SessionCommands:
             return Answer(text=texts.ALREADY_INCOGNITO)
         await conversations.begin_incognito(context.inbound.address)
         return Answer(text=texts.INCOGNITO)
+
+
+async def set_title(
+    services: Services, context: CommandContext, session: Session, title: str
+) -> Answer:
+    """Set the title of a conversation. Raises Refused if it's too long."""
+    texts = context.texts
+    if len(title) > MAX_TITLE_CHARS:
+        raise Refused(texts.TITLE_TOO_LONG.format(most=MAX_TITLE_CHARS, chars=len(title)))
+    await services.conversations.retitle(session.id, title, context.epoch)
+    return Answer(text=texts.TITLE_SET.format(title=texts.quote(title)))
 
 
 async def find_sessions(

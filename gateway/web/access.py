@@ -1,12 +1,49 @@
-"""The page "Logins": which browsers are logged in, and how to end that."""
+"""Access to the page: /web, which gives a person the link, and the page "Logins".
+
+The gateway imports this module at its start, so it needs no web server.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
 from core.errors import Refused
-from core.types import Answer
+from core.types import Answer, Command
+from gateway.commands.registry import CommandContext, load_specs
+from gateway.services import Services
+from gateway.web.logins import Visitor
 from gateway.web.views import Action, Page, PageRequest, Values, View, read_field
+
+
+class WebCommands:
+    specs = load_specs("web")
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
+
+    async def run(self, command: Command, context: CommandContext) -> Answer:
+        """Make a link that opens the page of this person once, within ten minutes.
+
+        Raises Refused in a group, if the page is off, and for others than the owner unless the
+        settings allow it.
+        """
+        texts = context.texts
+        options = self._services.settings.page
+        if not context.inbound.is_direct:
+            raise Refused(texts.PAGE_IN_PRIVATE)
+        if not context.is_owner and not (options.people and options.enabled):
+            raise Refused(texts.PAGE_OWNER_ONLY)
+        if not options.enabled:
+            raise Refused(texts.PAGE_OFF)
+        visitor = Visitor(
+            account=context.account,
+            address=context.inbound.address,
+            scope=context.scope,
+            name=context.inbound.sender.name,
+        )
+        key = self._services.page_logins.create_key(visitor)
+        link = f"http://127.0.0.1:{options.port}/login?key={key}"
+        return Answer(text=texts.PAGE_LINK.format(link=link), is_private=True)
 
 
 async def load_logins(request: PageRequest) -> Values:

@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from difflib import SequenceMatcher
 
+from core.errors import Refused
 from core.notes.notebook import FILES
-from core.store.notes import NoteVersion
-from gateway.commands.facts import group_facts
-from gateway.web.views import Page, PageRequest, Values, View
+from core.store.facts.rows import Fact, FactChange
+from core.store.notes import INSTRUCTIONS, NoteChange, NoteVersion, Operation
+from core.types import Answer, Session
+from gateway.commands.facts import FactCommands, group_facts
+from gateway.commands.memory import MemoryCommands, NoteEdit
+from gateway.web.views import Action, Page, PageRequest, Values, View, read_field, run_command
 
 FACTS_PER_PAGE = 50
 CHANGES_PER_PAGE = 30
 MAX_PAGE = 100_000
+MAX_SKILLS = 200
+MAX_PROMPTS = 10
+MAX_DIFF_CHARS = 20_000
+# The actions of /memory on a fact that need nothing but its number.
+FACT_ACTIONS = ("right", "wrong", "pin", "unpin", "undo", "restore", "forget")
+_HEADING = re.compile(r"(?m)^(?=#{1,3} )")
+_WORDS = re.compile(r"\w+|\s+|[^\w\s]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,11 +41,13 @@ async def load_memory(request: PageRequest) -> Values:
     """Return the notes, what waits for a yes, and contradictory facts."""
     notebook = request.services.notebook
     files = [await _load_file(request, target) for target in FILES]
+    instructions = await notebook.entries(frozenset({request.context.scope}), INSTRUCTIONS)
     pending = await notebook.review.list_pending(request.scopes)
     conflicts = await request.services.facts.list_conflicts(request.scopes)
     facts = await request.services.facts.list_page(request.scopes, 0, FACTS_PER_PAGE + 1)
     return {
         "files": files,
+        "instructions": "\n\n".join(instructions),
         "pending_count": len(pending),
         "problems": await notebook.list_problems(request.scopes),
         "conflicts": conflicts,
@@ -70,7 +85,32 @@ async def load_fact(request: PageRequest) -> Values | None:
     if fact is None:
         return None
     changes = await facts.list_changes(fact.id, request.scopes)
-    return {"fact": fact, "changes": changes}
+    closing = None
+    if fact.closed_by is not None:
+        closing = await facts.find(fact.closed_by, request.scopes)
+    return {
+        "fact": fact,
+        "changes": _pair_wordings(fact, changes),
+        "source": FactCommands(request.services).describe_source(
+            request.texts, fact, changes, request.context.account
+        ),
+        "closing": closing,
+        "can_change": request.context.can_change(fact.account),
+    }
+
+
+def _pair_wordings(
+    fact: Fact, changes: Sequence[FactChange]
+) -> list[tuple[FactChange, list[ChangedWords]]]:
+    """Return each change with its diff, which is empty if the wording stayed. Latest first."""
+    pairs = []
+    after = fact.content
+    for change in reversed(changes):
+        before = after if change.before is None else change.before
+        words = diff_words(before, after) if before != after else []
+        pairs.append((change, words))
+        after = before
+    return pairs
 
 
 async def load_history(request: PageRequest) -> Values:
@@ -79,10 +119,129 @@ async def load_history(request: PageRequest) -> Values:
     offset = (page - 1) * CHANGES_PER_PAGE
     changes = await request.services.notebook.history(request.scopes, CHANGES_PER_PAGE + 1, offset)
     return {
-        "changes": changes[:CHANGES_PER_PAGE],
+        "changes": [(change, _diff_change(change)) for change in changes[:CHANGES_PER_PAGE]],
         "page": page,
         "has_more": len(changes) > CHANGES_PER_PAGE,
     }
+
+
+def _diff_change(change: NoteChange) -> list[ChangedWords]:
+    return diff_words(change.before or "", change.after or "")
+
+
+async def load_skills(request: PageRequest) -> Values:
+    """Return the skills, and what is wrong with folders that aren't one."""
+    skills, problems = await request.services.skills.list_skills(request.scopes)
+    return {"skills": skills[:MAX_SKILLS], "problems": problems}
+
+
+async def load_skill(request: PageRequest) -> Values | None:
+    """Return a skill with its text. None if there is no such skill here."""
+    try:
+        skill = await request.services.skills.find(request.parameter("skill"), request.scopes)
+        text = await request.services.skills.read_text(skill)
+    except Refused:
+        return None
+    return {"skill": skill, "text": text}
+
+
+@dataclass(frozen=True, slots=True)
+class PromptPart:
+    """A part of the system prompt with its weight."""
+
+    heading: str
+    text: str
+    tokens: int
+
+
+async def load_prompt(request: PageRequest) -> Values:
+    """Return what stands in the system prompt of a conversation, the latest one by default."""
+    conversations = request.services.conversations
+    latest = await conversations.list_recent(request.scopes, MAX_PROMPTS)
+    number = request.number("session") or (latest[0].id if latest else 0)
+    session = await conversations.find(number, request.scopes) if number else None
+    parts = [] if session is None else _split_prompt(session)
+    return {
+        "latest": latest,
+        "session": session,
+        "parts": parts,
+        "tokens": sum(part.tokens for part in parts),
+    }
+
+
+def _split_prompt(session: Session) -> list[PromptPart]:
+    """Split a system prompt at its headings. Tokens are estimated from the length."""
+    # Imported here because few people look at this.
+    from core.models.estimates import CHARS_PER_TOKEN
+
+    parts = []
+    for text in _HEADING.split(session.prompt.text):
+        heading, _, body = text.partition("\n") if text.startswith("#") else ("", "", text)
+        if text.strip():
+            tokens = round(len(text) / CHARS_PER_TOKEN)
+            parts.append(PromptPart(heading.strip("# "), body.strip(), tokens))
+    return parts
+
+
+async def add_note(request: PageRequest, form: Mapping[str, str]) -> Answer:
+    """Add a note to a file, as `/memory add` does."""
+    operation = Operation(action="add", content=read_field(request, form, "text"))
+    return await _change_note(request, form, operation)
+
+
+async def replace_note(request: PageRequest, form: Mapping[str, str]) -> Answer:
+    """Replace a note, as `/memory replace` does."""
+    old_text = read_field(request, form, "note")
+    new_text = read_field(request, form, "text")
+    operation = Operation(action="replace", old_text=old_text, content=new_text)
+    return await _change_note(request, form, operation)
+
+
+async def remove_note(request: PageRequest, form: Mapping[str, str]) -> Answer:
+    """Remove a note, as `/memory remove` does."""
+    operation = Operation(action="remove", old_text=read_field(request, form, "note"))
+    return await _change_note(request, form, operation)
+
+
+async def _change_note(
+    request: PageRequest, form: Mapping[str, str], operation: Operation
+) -> Answer:
+    """Change a note by the function of the command. Raises Refused if that isn't possible."""
+    target = form.get("target", "")
+    if target not in FILES:
+        raise Refused(request.words["WRONG_FIELD"])
+    edit = NoteEdit(operation, target, is_insisting=False)
+    # As in a chat: a suspicious text gets a question with a button.
+    context = replace(request.context, is_shell=False)
+    return await MemoryCommands(request.services).change(edit, context)
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedWords:
+    """A run of words in a diff: `kind` is "same", "del" or "ins"."""
+
+    kind: str
+    text: str
+
+
+def diff_words(before: str, after: str) -> list[ChangedWords]:
+    """Return the words of two texts as a diff. Long texts are compared as a whole."""
+    if len(before) + len(after) > MAX_DIFF_CHARS:
+        return [ChangedWords("del", before), ChangedWords("ins", after)]
+    old, new = _WORDS.findall(before), _WORDS.findall(after)
+    runs = []
+    for _, start, end, new_start, new_end in SequenceMatcher(None, old, new, False).get_opcodes():
+        old_text, new_text = "".join(old[start:end]), "".join(new[new_start:new_end])
+        if old_text == new_text:
+            runs.append(ChangedWords("same", old_text))
+            continue
+        runs.append(ChangedWords("del", old_text))
+        runs.append(ChangedWords("ins", new_text))
+    return [run for run in runs if run.text]
+
+
+def _facts(name: str, arguments: str) -> Action:
+    return Action(f"fact-{name}", run_command("memory", arguments))
 
 
 PAGE = Page(
@@ -92,5 +251,25 @@ PAGE = Page(
         View("/memory/facts", "facts.html", load_facts),
         View("/memory/facts/{fact}", "fact.html", load_fact),
         View("/memory/history", "history.html", load_history),
+        View("/memory/skills", "skills.html", load_skills),
+        View("/memory/skills/{skill}", "skill.html", load_skill),
+        View("/memory/prompt", "prompt.html", load_prompt),
+    ),
+    actions=(
+        Action("remember", run_command("remember", "{text}")),
+        *(_facts(name, f"{name} f{{fact}}") for name in FACT_ACTIONS),
+        _facts("correct", "correct f{fact} {text}"),
+        Action("note-add", add_note),
+        Action("note-replace", replace_note),
+        Action("note-remove", remove_note),
+        Action("note-pin", run_command("memory", "pin {number}")),
+        Action("note-unpin", run_command("memory", "unpin {number}")),
+        Action("change-undo", run_command("memory", "undo {number}")),
+        Action("instructions-set", run_command("instructions", "set {text}")),
+        Action("instructions-clear", run_command("instructions", "clear")),
+        Action("skill-enable", run_command("skills", "enable {skill}")),
+        Action("skill-disable", run_command("skills", "disable {skill}")),
+        Action("skill-remove", run_command("skills", "remove {skill}")),
+        Action("forget-words", run_command("forget", "{words}")),
     ),
 )

@@ -8,22 +8,27 @@ from urllib.parse import quote
 
 from core.types import Command
 from gateway.web.access import PAGE as ACCESS
+from gateway.web.chat import PAGE as CHAT
+from gateway.web.conversations import PAGE as CONVERSATIONS
 from gateway.web.memory import PAGE as MEMORY
 from gateway.web.recall import PAGE as RECALL
 from gateway.web.reminders import PAGE as REMINDERS
 from gateway.web.views import Action, Page
 
-PAGES: Sequence[Page] = (RECALL, MEMORY, REMINDERS, ACCESS)
+PAGES: Sequence[Page] = (RECALL, CONVERSATIONS, CHAT, MEMORY, REMINDERS, ACCESS)
 # The actions by their names, each with its page.
 ACTIONS: Mapping[str, tuple[Page, Action]] = {
     action.name: (page, action) for page in PAGES for action in page.actions
 }
+_AROUND = re.compile(r"around:(\d{1,12})")
 _WHY_FACT = re.compile(r"why f(\d{1,12})")
 
 
 def find_link(command: Command) -> str | None:
     """Return the address that shows the same as a command, or None if there is none."""
     if command.name == "recall":
+        if match := _AROUND.fullmatch(command.arguments):
+            return f"/conversations/at/{match[1]}"
         return f"/recall?q={quote(command.arguments)}"
     if command.name == "memory":
         if match := _WHY_FACT.fullmatch(command.arguments):

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
+import re
 import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from urllib.parse import urlsplit
@@ -18,14 +20,16 @@ from aiohttp import web
 
 from core.errors import ConfigError, MnemeError, Refused, StoreError
 from core.store.ownership.people import TERMINAL, EpochGuard
-from core.types import LOCAL_SCOPE, Address, Answer, Inbound, Sender, Session
+from core.types import LOCAL_SCOPE, Address, Answer, File, Inbound, Sender, Session
 from gateway.commands.registry import CommandContext, CommandRegistry
 from gateway.services import Services
 from gateway.texts.catalog import ENGLISH as texts
 from gateway.texts.catalog import Texts, load_texts, match_language
+from gateway.web.chat import PAGE as CHAT
+from gateway.web.chat import ChatEvent, send_message
 from gateway.web.logins import Login, Visitor
 from gateway.web.pages import ACTIONS, PAGES, find_link
-from gateway.web.rendering import STATIC_FOLDER, Moments, create_environment
+from gateway.web.rendering import STATIC_FOLDER, Moments, create_environment, render_markdown
 from gateway.web.views import Page, PageRequest, Values, View, load_words
 
 HOST = "127.0.0.1"
@@ -121,6 +125,7 @@ class PageServer:
         app.router.add_get("/login", self._log_in)
         app.router.add_post("/do/{action}", self._run_action)
         app.router.add_post("/press/{question}", self._press_button)
+        app.router.add_post("/chat/send", self._chat)
         for page in PAGES:
             for view in page.views:
                 app.router.add_get(view.path, self._make_handler(view, page))
@@ -195,6 +200,8 @@ class PageServer:
             values = await view.load(page_request)
             if values is None:
                 raise _Denied(404, "NOT_FOUND")
+            if isinstance(values, File):
+                return _send_file(values)
             return self._render_view(view, page_request, values)
 
         return serve_view
@@ -216,8 +223,28 @@ class PageServer:
         run = self._commands.run(command, page_request.context)
         return await self._show_answer(page_request, form, run)
 
+    async def _chat(self, request: web.Request) -> web.StreamResponse:
+        """Send a message to the running gateway, and stream the answer as JSON lines.
+
+        A browser without scripts gets the page with the whole answer.
+        """
+        page_request, form = await self._read_form(request, CHAT)
+        events = send_message(page_request, form)
+        if "application/x-ndjson" not in request.headers.get("Accept", ""):
+            return await self._show_answer(page_request, form, _wait_for_answer(events))
+        response = web.StreamResponse(headers={**_HEADERS, "Content-Type": "application/x-ndjson"})
+        await response.prepare(request)
+        try:
+            async for event in events:
+                await response.write(_format_event(event))
+        except Refused as refusal:
+            sentence = ChatEvent("answer", page_request.texts.word(refusal))
+            await response.write(_format_event(sentence))
+        await response.write_eof()
+        return response
+
     async def _show_answer(
-        self, page_request: PageRequest, form: Mapping[str, str], run: Awaitable[Answer]
+        self, page_request: PageRequest, form: Mapping[str, str], run: Awaitable[Answer | None]
     ) -> web.Response:
         """Keep the answer of a command for the page that the browser loads next."""
         try:
@@ -338,6 +365,32 @@ class PageServer:
         template = self._environment.get_template(name)
         content = template.render(t=load_words(texts, page), language=texts.language, **values)
         return web.Response(text=content, content_type="text/html", charset="utf-8")
+
+
+def _format_event(event: ChatEvent) -> bytes:
+    """Return an event of the chat as a JSON line. A whole answer is rendered as HTML."""
+    line = {
+        "kind": event.kind,
+        "reply": event.reply,
+        "text": event.text if event.kind != "answer" else "",
+        "html": str(render_markdown(event.text)) if event.kind == "answer" else "",
+        "buttons": event.buttons,
+    }
+    return json.dumps(line).encode() + b"\n"
+
+
+async def _wait_for_answer(events: AsyncIterator[ChatEvent]) -> Answer | None:
+    """Wait until a message is answered. The page then shows the answer in the conversation."""
+    async for _ in events:
+        pass
+    return None
+
+
+def _send_file(file: File) -> web.Response:
+    """Return a file for the browser to save."""
+    name = re.sub(r"[^\w.-]+", "_", file.name, flags=re.ASCII)
+    headers = {"Content-Disposition": f'attachment; filename="{name}"'}
+    return web.Response(body=file.content, content_type="application/octet-stream", headers=headers)
 
 
 def load_request_texts(request: web.Request, language: str | None = None) -> Texts:

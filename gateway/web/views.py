@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import string
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from zoneinfo import ZoneInfo
 
 from core.errors import Refused
-from core.types import Answer, Command, Scope
+from core.types import Answer, Command, File, Scope
 from gateway.commands.registry import CommandContext, CommandRegistry
 from gateway.services import Services
 from gateway.texts.catalog import Texts
@@ -64,19 +64,27 @@ class PageRequest:
         """Return a part of the address, or an empty text."""
         return self.parameters.get(name, "")
 
+    def with_parameters(self, **parameters: object) -> PageRequest:
+        """Return the request with other parts of its address."""
+        changed = {name: str(value) for name, value in parameters.items()}
+        return replace(self, parameters={**self.parameters, **changed})
+
     def number(self, name: str, default: int = 0) -> int:
         """Return a part of the address that is a number. Anything else gets the default."""
         text = self.parameters.get(name, "")
         return int(text) if is_number(text) else default
 
 
-Load = Callable[[PageRequest], Awaitable[Values | None]]
+Load = Callable[[PageRequest], Awaitable[Values | File | None]]
 Run = Callable[[PageRequest, Mapping[str, str]], Awaitable[Answer]]
 
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """Something to look at. `path` may have parts such as ``/memory/facts/{fact}``."""
+    """Something to look at. `path` may have parts such as ``/memory/facts/{fact}``.
+
+    If `load` returns a file, the browser saves it, and there is no template.
+    """
 
     path: str
     template: str

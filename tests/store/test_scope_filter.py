@@ -124,6 +124,15 @@ async def kept(database: Database, clock: SteadyClock) -> _Kept:
                 session_id, scopes
             ),
             "recent": lambda _, __, scopes: conversations.list_recent(scopes, 10),
+            "relatives": lambda session_id, _, scopes: conversations.list_relatives(
+                replace(session, id=session_id), scopes
+            ),
+            "transcript, earlier": lambda session_id, _, scopes: conversations.load_transcript_page(
+                session_id, scopes, 2**62, 5, is_later=False
+            ),
+            "transcript, later": lambda session_id, _, scopes: conversations.load_transcript_page(
+                session_id, scopes, 0, 5, is_later=True
+            ),
             "quoted": lambda _, __, scopes: conversations.resolve_quote(
                 inbound("x", reply_to="70"), scopes
             ),
@@ -238,6 +247,8 @@ async def test_every_reading_method_that_takes_scopes_is_in_the_matrix(kept: _Ke
         "Conversations.load_history",
         "Conversations.load_open",
         "Conversations.find_tip",
+        "Conversations.list_relatives",
+        "Conversations.load_transcript_page",
         "Conversations.load_transcript",
         "Conversations.list_job_results",
         "Conversations.list_latest_from_outside",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import re
 import signal
@@ -74,3 +75,37 @@ async def test_running_gateway_serves_the_page_and_gives_new_links(home: Path) -
         link = re.search(r"http://[\w.:/?=-]+", gateway.telegram.texts(4242)[1])
         assert link is not None
         assert "My cat is called Nero" in await read_memory(link[0])
+
+
+async def test_chat_of_the_page_streams_the_answer_over_the_socket_of_the_gateway(
+    home: Path,
+) -> None:
+    port = find_free_port()
+    async with open_gateway(home, options=f"[page]\nenabled = true\nport = {port}\n"):
+        link = re.search(r"http://\S+", await asyncio.to_thread(good, home, "web"))
+        assert link is not None
+        address = f"http://127.0.0.1:{port}"
+        async with ClientSession(cookie_jar=CookieJar(unsafe=True)) as session:
+            await session.get(link[0])
+
+            async def send(text: str, **headers: str) -> str:
+                async with session.get(f"{address}/chat") as page:
+                    token = re.search(r'name="token" value="([^"]+)"', await page.text())
+                assert token is not None
+                fields = {"token": token[1], "back": "/chat", "text": text}
+                sent = {"Origin": address, **headers}
+                url = f"{address}/chat/send"
+                async with session.post(url, data=fields, headers=sent) as answer:
+                    assert answer.status == 200
+                    return await answer.text()
+
+            lines = (await send("hello **you**", Accept="application/x-ndjson")).splitlines()
+            events = [json.loads(line) for line in lines]
+            assert events[-1]["kind"] == "answer"
+            assert "You said: hello <b>you</b>" in events[-1]["html"]
+            # A browser without scripts gets the page with the whole answer.
+            page = await send("/title <i>Harbour</i>")
+            assert "&lt;i&gt;Harbour&lt;/i&gt;" in page
+            assert "<i>Harbour" not in page
+            again = await send("and again")
+            assert "You said: and again" in again

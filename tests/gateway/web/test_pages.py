@@ -7,10 +7,25 @@ from pathlib import Path
 
 import pytest
 
+from core.types import LOCAL_SCOPE, Scope
 from gateway.texts.catalog import list_languages, load_texts
 from tests.fixtures.page_browser import open_page
+from tests.fixtures.scripted_model import ScriptedModel, calls, says
 
 WORDS = load_texts("en").table("page_recall")
+OWNER_SCOPES = frozenset({Scope.account("telegram", "42"), LOCAL_SCOPE})
+PATHS = (
+    "/",
+    "/conversations",
+    "/chat",
+    "/memory",
+    "/memory/facts",
+    "/memory/history",
+    "/memory/skills",
+    "/memory/prompt",
+    "/logins",
+)
+SHARED = load_texts("en").table("page")
 
 
 async def test_search_shows_snippets_and_opens_the_conversation_at_the_message(home: Path) -> None:
@@ -20,12 +35,12 @@ async def test_search_shows_snippets_and_opens_the_conversation_at_the_message(h
         found = await page.browser.open("/recall?q=ferry")
         assert "<mark>ferry</mark> to Barreiro" in found.body
         assert "bicycle" not in found.text
-        link = re.search(r'href="(/recall\?q=around:\d+)"', found.body)
+        link = re.search(r'href="(/conversations/at/\d+)"', found.body)
         assert link is not None
         opened = await page.browser.open(link[1])
         assert 'class="message user anchor"' in opened.body
         assert "My bicycle is green" in opened.text
-        assert WORDS["NOTHING"] in (await page.browser.open("/recall?q=zanzibar")).text
+        assert SHARED["NOTHING"] in (await page.browser.open("/recall?q=zanzibar")).text
         assert WORDS["LATEST"] in (await page.browser.open("/")).text
 
 
@@ -43,19 +58,158 @@ async def test_memory_shows_notes_and_facts_with_their_source(home: Path) -> Non
         assert "added" in history.text
 
 
+async def test_fact_is_corrected_pinned_undone_and_forgotten_by_forms(home: Path) -> None:
+    async with open_page(home) as page:
+        browser = page.browser
+        memory = await browser.open("/memory")
+        kept = await browser.send(memory.form("/do/remember"), text="I live in Lisbon")
+        assert "I live in Lisbon" in kept.text
+        fact = await browser.open("/memory/facts/1")
+        corrected = await browser.send(fact.form("/do/fact-correct"), text="I live in Porto")
+        assert re.search(r"<del>Lisbon</del><ins>Porto</ins>", corrected.body)
+        await browser.send(corrected.form("/do/fact-pin"))
+        undone = await browser.send((await browser.open("/memory/facts/1")).form("/do/fact-unpin"))
+        undone = await browser.send(undone.form("/do/fact-undo"))
+        undone = await browser.send((await browser.open("/memory/facts/1")).form("/do/fact-undo"))
+        question = await browser.send(undone.form("/do/fact-forget"))
+        assert (await browser.open("/memory/facts/1")).status == 200
+        gone = await browser.send(question.form("/press/", "Yes"))
+        assert (await browser.open("/memory/facts/1")).status == 404
+        assert gone.status == 404
+        # The same button does nothing again.
+        again = await browser.send(question.form("/press/", "Yes"))
+        assert again.status == 410
+
+
+async def test_fact_is_judged_right_and_wrong(home: Path) -> None:
+    async with open_page(home) as page:
+        await page.harness.say("/remember I live in Lisbon")
+        fact = await page.browser.open("/memory/facts/1")
+        right = await page.browser.send(fact.form("/do/fact-right"))
+        wrong = await page.browser.send(right.form("/do/fact-wrong"))
+        trusts = [int(number) for number in re.findall(r"Trust: (\d+) %", right.text + wrong.text)]
+        assert trusts[0] != trusts[-1]
+
+
+async def test_note_is_added_changed_pinned_removed_and_brought_back(home: Path) -> None:
+    async with open_page(home) as page:
+        browser = page.browser
+        note = 'The "gate" code => is on the fridge'
+        added = await browser.send((await browser.open("/memory")).form("/do/note-add"), text=note)
+        assert note in added.text
+        changed = await browser.send(added.form("/do/note-replace"), text="The code is 7 f")
+        assert "gate" not in (await browser.open("/memory")).text
+        assert "The code is 7 f" in changed.text
+        history = await browser.open("/memory/history")
+        assert "<del>" in history.body
+        pinned = await browser.send((await browser.open("/memory")).form("/do/note-pin"))
+        assert "pinned" in pinned.text
+        removed = await browser.send((await browser.open("/memory")).form("/do/note-remove"))
+        assert "The code is 7 f" in removed.text
+        assert "The code is 7 f" not in (await browser.open("/memory")).text
+        await browser.send((await browser.open("/memory/history")).form("/do/change-undo"))
+        assert "The code is 7 f" in (await browser.open("/memory")).text
+
+
+async def test_suspicious_note_is_asked_about_as_in_a_chat(home: Path) -> None:
+    async with open_page(home) as page:
+        form = (await page.browser.open("/memory")).form("/do/note-add")
+        asked = await page.browser.send(form, text="My key is sk-ant-api03-abcdefghijklmnop")
+        assert await page.harness.services.notebook.entries(OWNER_SCOPES, "memory") == []
+        kept = await page.browser.send(asked.form("/press/", "Keep it anyway"))
+        assert "My key is" in kept.text
+        assert len(await page.harness.services.notebook.entries(OWNER_SCOPES, "memory")) == 1
+
+
+async def test_instructions_are_set_and_cleared(home: Path) -> None:
+    async with open_page(home) as page:
+        form = (await page.browser.open("/memory")).form("/do/instructions-set")
+        await page.browser.send(form, text="Answer in one sentence")
+        memory = await page.browser.open("/memory")
+        assert "Answer in one sentence</textarea>" in memory.body
+        await page.browser.send(memory.form("/do/instructions-clear"))
+        assert "Answer in one sentence" not in (await page.browser.open("/memory")).text
+
+
+async def test_topic_is_forgotten_after_a_preview(home: Path) -> None:
+    async with open_page(home) as page:
+        await page.harness.say("The zeppelin lands at nine")
+        form = (await page.browser.open("/memory")).form("/do/forget-words")
+        preview = await page.browser.send(form, words="zeppelin")
+        assert "The zeppelin lands at nine" in preview.text
+        assert "zeppelin" in (await page.browser.open("/recall?q=zeppelin")).text
+        receipt = await page.browser.send(preview.form("/press/", "Yes"))
+        assert "Forgotten: " in receipt.text
+        found = await page.browser.open("/recall?q=zeppelin")
+        assert SHARED["NOTHING"] in found.text
+
+
+async def test_transcript_is_paged_searched_renamed_saved_and_forgotten(home: Path) -> None:
+    async with open_page(home) as page:
+        browser = page.browser
+        for number in range(30):
+            await page.harness.say(f"Line {number} about the harbour")
+        listed = await browser.open("/conversations")
+        link = re.search(r'href="(/conversations/(\d+))"', listed.body)
+        assert link is not None
+        last = await browser.open(link[1])
+        assert "Line 29 about" in last.text
+        assert "Line 3 about" not in last.text
+        earlier = re.search(r'rel="prev" href="([^"]+)"', last.body)
+        assert earlier is not None
+        first = await browser.open(earlier[1])
+        assert "Line 3 about" in first.text
+        later = re.search(r'rel="next" href="([^"]+)"', first.body)
+        assert later is not None
+        assert "Line 29 about" in (await browser.open(later[1])).text
+        hits = await browser.open(f"{link[1]}?q=17")
+        assert "Line <mark>17</mark>" in hits.body
+        renamed = await browser.send(last.form("/do/rename"), title="Harbour lines")
+        assert "Harbour lines" in renamed.text
+        assert "Harbour lines" in (await browser.open("/conversations?q=harbour")).text
+        saved = await browser.open(f"{link[1]}/export")
+        assert saved.headers["Content-Disposition"].startswith("attachment")
+        assert len(saved.body.splitlines()) == 60
+        preview = await browser.send(renamed.form("/do/forget-conversation"))
+        assert "Line 29 about the harbour" in (await browser.open(link[1])).text
+        await browser.send(preview.form("/press/", "Yes"))
+        assert SHARED["NOTHING"] in (await browser.open("/recall?q=harbour")).text
+
+
+async def test_tool_calls_are_folded_in_the_transcript(home: Path) -> None:
+    call = calls(("session_search", {"query": "ferry"}))
+    async with open_page(home, ScriptedModel(call, says("Nothing found"))) as page:
+        await page.harness.say("Where is the ferry?")
+        listed = await page.browser.open("/conversations")
+        link = re.search(r'href="(/conversations/\d+)"', listed.body)
+        assert link is not None
+        shown = await page.browser.open(link[1])
+        assert re.search(r"<details class=\"tool\">\s*<summary>Tool session_search", shown.body)
+        assert "Result of session_search" in shown.text
+        prompt = await page.browser.open("/memory/prompt")
+        assert re.search(r"[\d,]+ tokens", prompt.text)
+
+
 @pytest.mark.parametrize("path", ["/memory/facts/0", "/memory/facts/x", "/memory/facts/1e9", "/x"])
 async def test_missing_thing_gets_a_sentence_and_404(home: Path, path: str) -> None:
     async with open_page(home) as page:
         answer = await page.browser.open(path)
         assert answer.status == 404
-        assert load_texts("en").table("page")["NOT_FOUND"] in answer.text
+        assert SHARED["NOT_FOUND"] in answer.text
 
 
 @pytest.mark.parametrize("language", list_languages())
 async def test_page_speaks_the_language_of_the_browser(home: Path, language: str) -> None:
     words = load_texts(language).table("page")
     async with open_page(home) as page:
-        for path in ("/", "/memory", "/memory/facts", "/memory/history", "/logins"):
+        for path in PATHS:
             answer = await page.browser.open(path, **{"Accept-Language": f"{language},en;q=0.5"})
             assert f'<html lang="{language}">' in answer.body
             assert words["NAV_MEMORY"] in answer.text
+
+
+async def test_chat_without_a_running_gateway_says_what_to_do(home: Path) -> None:
+    async with open_page(home) as page:
+        form = (await page.browser.open("/chat")).form("/chat/send")
+        answer = await page.browser.send(form, text="hello")
+        assert "mneme run" in answer.text

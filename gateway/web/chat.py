@@ -1,0 +1,144 @@
+"""The page "Chat": go on with a conversation, over the same socket as `mneme chat`.
+
+The messages are the owner's, from the terminal of this machine. The page itself normalizes nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+from adapters.terminal.adapter import ADDRESS
+from adapters.terminal.local import MAX_LINE_BYTES
+from core.errors import Refused
+from core.types import Json
+from gateway.local.sockets import find_socket
+from gateway.web.conversations import make_line
+from gateway.web.views import Page, PageRequest, Values, View, is_number, read_field
+
+MESSAGES_SHOWN = 20
+_LAST_ID = 2**62
+
+
+@dataclass(frozen=True, slots=True)
+class ChatEvent:
+    """Something that happens while a message is answered.
+
+    `kind` is "text" for the answer so far, "answer" for a whole answer in Markdown, or "tools".
+    """
+
+    kind: str
+    text: str
+    reply: int = 0
+    # The labels of buttons, and what they type.
+    buttons: tuple[tuple[str, str], ...] = ()
+
+
+async def load_chat(request: PageRequest) -> Values | None:
+    """Return the latest messages of the terminal's conversation, or of one to go on with.
+
+    None for others than the owner.
+    """
+    if not request.context.is_owner:
+        return None
+    conversations = request.services.conversations
+    session = await conversations.find_open(ADDRESS)
+    resumed = None
+    if number := request.number("session"):
+        resumed = await conversations.find(number, request.scopes)
+        if resumed is not None and session is not None and resumed.id == session.id:
+            resumed = None
+    shown = resumed or session
+    messages = []
+    if shown is not None:
+        messages = await conversations.load_transcript_page(
+            shown.id, request.scopes, _LAST_ID, MESSAGES_SHOWN, is_later=False
+        )
+    return {
+        "session": shown,
+        "resumed": resumed,
+        "lines": [make_line(message) for message in messages],
+    }
+
+
+async def send_message(request: PageRequest, form: Mapping[str, str]) -> AsyncIterator[ChatEvent]:
+    """Send a message to the running gateway, and yield what the gateway shows for it.
+
+    If the form names a conversation, that one is continued first. Raises Refused for others than
+    the owner, and if no gateway runs.
+    """
+    if not request.context.is_owner:
+        raise Refused(request.words["NOT_FOUND"])
+    text = read_field(request, form, "text")
+    try:
+        async with _connect(request) as client:
+            if is_number(form.get("session", "")):
+                async for _ in client.send(f"/sessions {form['session']}"):
+                    pass
+            async for event in client.send(text):
+                yield event
+    except (OSError, ValueError, KeyError) as error:
+        raise Refused(request.words["NOT_RUNNING"]) from error
+
+
+@asynccontextmanager
+async def _connect(request: PageRequest) -> AsyncIterator[_ChatClient]:
+    """Connect to the socket of the running gateway."""
+    socket = find_socket(request.services.settings.home, "chat")
+    reader, writer = await asyncio.open_unix_connection(socket, limit=MAX_LINE_BYTES)
+    try:
+        # The gateway greets each client.
+        await reader.readline()
+        yield _ChatClient(reader, writer)
+    finally:
+        writer.close()
+
+
+class _ChatClient:
+    """A connection to the chat socket. `adapters/terminal/local.py` describes its messages."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._reader = reader
+        self._writer = writer
+        # The answers so far, by the ids of their replies.
+        self._texts: dict[int, str] = {}
+
+    async def send(self, text: str) -> AsyncIterator[ChatEvent]:
+        """Send a message, and yield what happens until it's answered."""
+        self._write({"type": "message", "text": text})
+        while line := await self._reader.readline():
+            message = json.loads(line)
+            if message["type"] == "done":
+                return
+            event = self._read(message)
+            if event is not None:
+                yield event
+        raise OSError("the connection was lost")
+
+    def _read(self, message: Json) -> ChatEvent | None:
+        """Return what a message of the gateway shows, and confirm an answer."""
+        match message["type"]:
+            case "show" | "more":
+                reply = message["id"]
+                before = self._texts.get(reply, "") if message["type"] == "more" else ""
+                self._texts[reply] = before + message["text"]
+                return ChatEvent("text", self._texts[reply], reply)
+            case "answer":
+                self._write({"type": "shown", "id": message["id"]})
+                buttons = tuple(
+                    (label, f"/{name} {arguments}".rstrip())
+                    for label, name, arguments in message["buttons"]
+                )
+                return ChatEvent("answer", message["text"], message["id"], buttons)
+            case "tools":
+                return ChatEvent("tools", ", ".join(message["names"]))
+        return None
+
+    def _write(self, message: Json) -> None:
+        self._writer.write(json.dumps(message).encode() + b"\n")
+
+
+PAGE = Page("chat", views=(View("/chat", "chat.html", load_chat),))

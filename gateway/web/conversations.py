@@ -1,0 +1,278 @@
+"""The page "Conversations": the list, transcripts with folded tool calls, renaming, forgetting."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from core.errors import Refused
+from core.store.query import Hit, ResultLimits, SearchQuery
+from core.types import Answer, File, Message, Session
+from gateway.commands.sessions import set_title
+from gateway.web.views import (
+    Action,
+    Page,
+    PageRequest,
+    Values,
+    View,
+    is_number,
+    read_field,
+    run_command,
+)
+
+SESSIONS_PER_PAGE = 30
+MESSAGES_PER_PAGE = 40
+# The message of the address is shown below so many earlier ones.
+MESSAGES_BEFORE = 10
+# More characters of a message are on a page of its own.
+MAX_MESSAGE_CHARS = 3_000
+MAX_CALL_CHARS = 2_000
+MAX_WHOLE_CHARS = 100_000
+MAX_HITS = 20
+_LAST_ID = 2**62
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """A call of a tool, or its result."""
+
+    name: str
+    text: str
+    is_result: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A message of a transcript: its text, perhaps cut, and the tools that were called."""
+
+    message: Message
+    text: str
+    is_cut: bool
+    calls: Sequence[ToolCall]
+    is_anchor: bool = False
+
+
+@dataclass(slots=True)
+class Branches:
+    """A conversation of the list, with the branches of it that are on the same page."""
+
+    session: Session
+    branches: list[Branches] = field(default_factory=list)
+
+
+async def load_conversations(request: PageRequest) -> Values:
+    """Return one page of the conversations, latest first, or those with words in their titles."""
+    conversations = request.services.conversations
+    words = request.parameter("q").strip()[:200]
+    before = None
+    if is_number(request.parameter("before")):
+        before = await conversations.find(request.number("before"), request.scopes)
+    sessions = await conversations.list_recent(
+        request.scopes, SESSIONS_PER_PAGE + 1, words or None, before=before
+    )
+    has_more = len(sessions) > SESSIONS_PER_PAGE
+    sessions = sessions[:SESSIONS_PER_PAGE]
+    return {
+        "query": words,
+        "tree": await _build_tree(request, sessions),
+        "before": sessions[-1].id if has_more else None,
+        "is_first": before is None,
+    }
+
+
+async def _build_tree(request: PageRequest, sessions: Sequence[Session]) -> list[Branches]:
+    """Return the conversations, each branch below the conversation that it branches off from."""
+    nodes = {session.root_id or session.id: Branches(session) for session in sessions}
+    tree = []
+    for root_id, node in nodes.items():
+        parent = await _find_branched_root(request, root_id)
+        if parent is not None and parent in nodes and parent != root_id:
+            nodes[parent].branches.append(node)
+        else:
+            tree.append(node)
+    return tree
+
+
+async def _find_branched_root(request: PageRequest, root_id: int) -> int | None:
+    """Return the lineage that a lineage branches off from, or None."""
+    conversations = request.services.conversations
+    first = await conversations.find(root_id, request.scopes)
+    if first is None or first.parent_id is None:
+        return None
+    parent = await conversations.find(first.parent_id, request.scopes)
+    return None if parent is None else parent.root_id or parent.id
+
+
+async def load_conversation(request: PageRequest) -> Values | None:
+    """Return a part of a transcript. None if there is no such conversation here.
+
+    The address may name a message to begin at (`from`), to end before (`before`), or to show in
+    the middle (`at`). Without one, the latest messages are shown.
+    """
+    session = await _find_session(request)
+    if session is None:
+        return None
+    messages, has_earlier, has_later = await _load_messages(request, session)
+    anchor = request.number("at")
+    relatives = await request.services.conversations.list_relatives(session, request.scopes)
+    root = session.root_id or session.id
+    words = request.parameter("q").strip()[:200]
+    return {
+        "session": session,
+        "lines": [make_line(message, anchor) for message in messages],
+        "has_earlier": has_earlier,
+        "has_later": has_later,
+        "parts": [other for other in relatives if (other.root_id or other.id) == root],
+        "others": [other for other in relatives if (other.root_id or other.id) != root],
+        "query": words,
+        "hits": await _search(request, session, words) if words else [],
+        "can_chat": request.context.is_owner,
+    }
+
+
+async def _find_session(request: PageRequest) -> Session | None:
+    return await request.services.conversations.find(request.number("session"), request.scopes)
+
+
+async def _load_messages(
+    request: PageRequest, session: Session
+) -> tuple[list[Message], bool, bool]:
+    """Return one page of messages, and whether there are earlier and later ones."""
+
+    async def load(bound: int, limit: int, *, is_later: bool) -> list[Message]:
+        return await request.services.conversations.load_transcript_page(
+            session.id, request.scopes, bound, limit, is_later=is_later
+        )
+
+    limit = MESSAGES_PER_PAGE
+    at, start = request.number("at"), request.number("from")
+    if at:
+        earlier = await load(at, MESSAGES_BEFORE + 1, is_later=False)
+        later = await load(at, limit - MESSAGES_BEFORE + 1, is_later=True)
+        has_later = len(later) > limit - MESSAGES_BEFORE
+        shown = [*earlier[-MESSAGES_BEFORE:], *later[: limit - MESSAGES_BEFORE]]
+        return shown, len(earlier) > MESSAGES_BEFORE, has_later
+    if start:
+        later = await load(start, limit + 1, is_later=True)
+        has_earlier = bool(await load(start, 1, is_later=False))
+        return later[:limit], has_earlier, len(later) > limit
+    bound = request.number("before") or _LAST_ID
+    earlier = await load(bound, limit + 1, is_later=False)
+    has_later = bound != _LAST_ID and bool(await load(bound, 1, is_later=True))
+    return earlier[-limit:], len(earlier) > limit, has_later
+
+
+def make_line(message: Message, anchor: int = 0) -> Line:
+    """Return a message as a line of the transcript."""
+    calls = _list_calls(message)
+    is_result = message.role == "tool" and message.blocks is not None
+    text = "" if is_result else message.text
+    return Line(
+        message,
+        text[:MAX_MESSAGE_CHARS],
+        len(text) > MAX_MESSAGE_CHARS,
+        calls,
+        message.id == anchor,
+    )
+
+
+def _list_calls(message: Message) -> list[ToolCall]:
+    """Return the calls and results of tools in a message."""
+    calls = []
+    for block in message.blocks or ():
+        if block.get("type") == "tool_use":
+            arguments = json.dumps(block.get("input"), ensure_ascii=False, indent=1)
+            calls.append(ToolCall(str(block.get("name")), arguments[:MAX_CALL_CHARS], False))
+    if message.role == "tool" and message.blocks is not None:
+        calls.append(ToolCall(message.tool_name or "", message.text[:MAX_CALL_CHARS], True))
+    return calls
+
+
+async def _search(request: PageRequest, session: Session, words: str) -> Sequence[Hit]:
+    """Search inside of a conversation, in the query language of the page Recall."""
+    query = SearchQuery(
+        text=f"in:{session.id} {words}",
+        scopes=request.scopes,
+        asker=request.context.account,
+        limits=ResultLimits(messages=MAX_HITS),
+    )
+    results = await request.services.recall.recall(query)
+    hits = {hit.message_id: hit for result in results.sessions for hit in result.matches}
+    hits |= {hit.message_id: hit for hit in results.messages}
+    return sorted(hits.values(), key=lambda hit: hit.message_id)
+
+
+async def load_at(request: PageRequest) -> Values | None:
+    """Return the conversation of a message, opened at it."""
+    message_id = request.number("message")
+    session = await request.services.conversations.find_by_message(message_id, request.scopes)
+    if session is None:
+        return None
+    return await load_conversation(request.with_parameters(session=session.id, at=message_id))
+
+
+async def load_message(request: PageRequest) -> Values | None:
+    """Return a whole message. None if there is no such message here."""
+    message_id = request.number("message")
+    conversations = request.services.conversations
+    session = await conversations.find_by_message(message_id, request.scopes)
+    if session is None:
+        return None
+    messages = await conversations.load_transcript_page(
+        session.id, request.scopes, message_id, 1, is_later=True
+    )
+    if not messages or messages[0].id != message_id:
+        return None
+    return {
+        "session": session,
+        "message": messages[0],
+        "text": messages[0].text[:MAX_WHOLE_CHARS],
+    }
+
+
+async def export_conversation(request: PageRequest) -> File | None:
+    """Return a conversation as a file with JSON lines. None if there is no such conversation."""
+    session = await _find_session(request)
+    if session is None:
+        return None
+    messages = await request.services.conversations.load_transcript(session.id, request.scopes)
+    lines = []
+    for message in messages:
+        line = {
+            "session": session.id,
+            "title": session.title,
+            "at": message.created_at.isoformat(),
+            "role": message.role,
+            "sender": message.sender_name or None,
+            "text": message.text,
+        }
+        lines.append(json.dumps(line, ensure_ascii=False))
+    content = "".join(f"{line}\n" for line in lines)
+    return File(name=f"conversation-{session.id}.jsonl", content=content.encode())
+
+
+async def rename(request: PageRequest, form: Mapping[str, str]) -> Answer:
+    """Set the title of a conversation, as /title does. Raises Refused if it isn't there."""
+    session_id = int(read_field(request, form, "session"))
+    title = " ".join(read_field(request, form, "title").split())
+    session = await request.services.conversations.find(session_id, request.scopes)
+    if session is None:
+        raise Refused(request.words["NOT_FOUND"])
+    return await set_title(request.services, request.context, session, title)
+
+
+PAGE = Page(
+    "conversations",
+    views=(
+        View("/conversations", "conversations.html", load_conversations),
+        View("/conversations/{session}", "conversation.html", load_conversation),
+        View("/conversations/{session}/export", "", export_conversation),
+        View("/conversations/at/{message}", "conversation.html", load_at),
+        View("/messages/{message}", "message.html", load_message),
+    ),
+    actions=(
+        Action("rename", rename),
+        Action("forget-conversation", run_command("forget", "in:{session}")),
+    ),
+)

@@ -1,0 +1,90 @@
+"use strict";
+// The chat: the answer appears while it's written. Without a script, the page loads again when the answer is there.
+const chat = document.getElementById("chat");
+if (chat) {
+  const talk = document.getElementById("talk");
+  const state = document.getElementById("state");
+  const field = document.getElementById("text");
+
+  function addMessage(role, name) {
+    const article = document.createElement("article");
+    article.className = `message ${role}`;
+    const meta = document.createElement("p");
+    meta.className = "meta";
+    meta.textContent = name;
+    const body = document.createElement("div");
+    body.className = "said";
+    body.dir = "auto";
+    article.append(meta, body);
+    talk.append(article);
+    return body;
+  }
+
+  async function send(text) {
+    const fields = new URLSearchParams(new FormData(chat));
+    fields.set("text", text);
+    chat.querySelector('[name="session"]')?.remove();
+    addMessage("user", talk.dataset.you).textContent = text;
+    const bodies = new Map();
+    const bodyOf = (reply) => {
+      if (!bodies.has(reply)) bodies.set(reply, addMessage("assistant", talk.dataset.assistant));
+      return bodies.get(reply);
+    };
+    state.textContent = "…";
+    const response = await fetch("/chat/send", {
+      method: "POST",
+      body: fields,
+      headers: { Accept: "application/x-ndjson" },
+    });
+    const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+    let rest = "";
+    for (;;) {
+      const { value, done } = await reader.read();
+      rest += value ?? "";
+      const lines = rest.split("\n");
+      rest = lines.pop();
+      for (const line of lines.filter(Boolean)) show(JSON.parse(line), bodyOf);
+      if (done) break;
+    }
+    state.textContent = "";
+  }
+
+  function show(event, bodyOf) {
+    if (event.kind === "tools") {
+      state.textContent = event.text;
+      return;
+    }
+    const body = bodyOf(event.reply);
+    if (event.kind === "text") body.textContent = event.text;
+    else {
+      // The server has rendered and escaped it.
+      body.className = "";
+      body.innerHTML = event.html;
+      for (const [label, typed] of event.buttons) {
+        const button = document.createElement("button");
+        button.type = "button";
+        button.textContent = label;
+        button.addEventListener("click", () => send(typed));
+        body.append(button, " ");
+      }
+    }
+    body.scrollIntoView({ block: "nearest" });
+  }
+
+  chat.addEventListener("submit", (event) => {
+    event.preventDefault();
+    const text = field.value.trim();
+    if (!text) return;
+    field.value = "";
+    send(text).catch(() => {
+      state.textContent = "";
+      location.reload();
+    });
+  });
+  field.addEventListener("keydown", (event) => {
+    if (event.key === "Enter" && !event.shiftKey && !event.isComposing) {
+      event.preventDefault();
+      chat.requestSubmit();
+    }
+  });
+}
