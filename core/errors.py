@@ -80,6 +80,13 @@ class MnemeError(Exception):
         self.log_message = str(self)
 
 
+def to_sentence(error: MnemeError) -> Sentence:
+    """Return the sentence of an error."""
+    if error.key in load_sentences():
+        return Sentence(error.key, error.values)
+    return Sentence(str(error))
+
+
 class ConfigError(MnemeError):
     """Settings are missing, unknown or of the wrong type.
 

@@ -55,7 +55,7 @@ DATA_FILES: Mapping[str, Sequence[str]] = {
         "data/schedules.toml",
         "data/shifts.toml",
     ),
-    "core/search": ("data/filters.toml", "data/prompts.toml"),
+    "core/search": ("data/prompts.toml", "data/results.toml"),
     "core/skills": ("data/instructions.toml", "data/prompts.toml"),
     "core/store/sqlite": ("facts.sql", "files.sql", "indexes.sql", "tables.sql", "triggers.sql"),
     "core/text": (

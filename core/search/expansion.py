@@ -25,7 +25,7 @@ from pydantic import (
     ValidationError,
 )
 
-from core.errors import ModelError, StoreError
+from core.errors import ModelError, Sentence, StoreError, to_sentence
 from core.guard.origin_and_fence import fence, neutralise, scrub
 from core.models.wrappers import TOO_LONG_STATUS, ask_model
 from core.ports import Clock, Model
@@ -37,7 +37,8 @@ from core.search.results import (
     MATCH_END,
     MATCH_START,
     MAX_SESSIONS,
-    join_sentences,
+    Notes,
+    join_notes,
     shorten_to_budget,
 )
 from core.store.query import FoundSession, Hit, SearchQuery, SearchResults, TextKind
@@ -46,7 +47,7 @@ from core.text.normalize import language_data
 from core.text.terms import highlight_patterns, query_terms
 from core.types import UNBILLED, BillingScope, Completion, Message, Window
 
-NO_MODEL = "This needs a model. Set ANTHROPIC_API_KEY, or ANTHROPIC_BASE_URL for your own server."
+NO_MODEL = Sentence("recall_needs_model")
 NO_WISH = "They look for nothing in particular: tell what it was about."
 """The order to the model if a session without a question is summarized."""
 QUESTION_CHARS = 2_000
@@ -65,7 +66,7 @@ with equal weights, 13 with three times the weight). None of the other 36 questi
 """
 MIN_QUESTION_WEIGHT = 1.5
 """The question weighs at least this many times as much as one search of the model."""
-NOT_EXPANDED = "I couldn't expand the question, so I searched for it as typed."
+NOT_EXPANDED = Sentence("recall_not_expanded")
 _Search = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200)]
 _SEARCHES = TypeAdapter(Annotated[list[_Search], Field(max_length=20)])
 
@@ -74,12 +75,12 @@ MAX_RERANKED = 20
 RERANK_TOKENS = 200
 RERANK_WEIGHT = 1_000.0
 """The weight of the model's order. It is so high that no other list changes the order."""
-NOT_RERANKED = "The model couldn't sort the results."
-NO_ANSWER_NAMED = "The model found no answer among the results, so they keep the search's order."
+NOT_RERANKED = Sentence("recall_not_reranked")
+NO_ANSWER_NAMED = Sentence("recall_no_answer")
 _NUMBERS = TypeAdapter(Annotated[list[int], Field(max_length=10 * MAX_RERANKED)])
 
 DEEP_TOKENS = 500
-NOT_DEEP = "The model couldn't help with the search."
+NOT_DEEP = Sentence("recall_not_deep")
 DEEP_CACHE_TIME = timedelta(minutes=10)
 """The model isn't asked again about the same deep search within this time."""
 
@@ -95,6 +96,11 @@ SUMMARY_TOKENS = 2_000
 EARLIER_OMITTED = "[… earlier messages left out]\n"
 LATER_OMITTED = "\n[… later messages left out]"
 _log = structlog.get_logger("expansion")
+
+
+def _add_reason(note: Sentence, reason: Sentence) -> Sentence:
+    """Return a sentence that is followed by the one that gives its reason."""
+    return Sentence("recall_with_reason", {"note": note, "reason": reason})
 
 
 class _DeepAnswer(BaseModel):
@@ -114,7 +120,7 @@ class _ModelLists:
     at: datetime
     lists: list[RankedList] = field(default_factory=list)
     # Sentences for the person that describe the model's help, or say why it failed.
-    notes: list[str | None] = field(default_factory=list)
+    notes: Notes = ()
 
 
 @dataclass(eq=False)
@@ -179,7 +185,7 @@ class ExpandedRecall:
         return replace(
             answer,
             query=query.text,
-            note=join_sentences([*extraction.notes, answer.note, *help_lists.notes]),
+            notes=join_notes(extraction.notes, answer.notes, help_lists.notes),
             took_ms=round((time.perf_counter() - started_s) * 1000, 3),
         )
 
@@ -220,18 +226,17 @@ class ExpandedRecall:
         """Ask the model to expand, to rerank, or in one call for both."""
         new = _ModelLists(self.clock.now())
         if query.help.is_expanded and query.help.is_reranked:
-            note = await self._search_deeply(query, new.lists)
+            new.notes = await self._search_deeply(query, new.lists)
         elif query.help.is_expanded:
-            note = await self._expand(query, new.lists)
+            new.notes = await self._expand(query, new.lists)
         else:
-            note = await self._rerank(query, new.lists)
-        new.notes.append(note)
+            new.notes = await self._rerank(query, new.lists)
         return new
 
-    async def _search_deeply(self, query: SearchQuery, lists: list[RankedList]) -> str | None:
+    async def _search_deeply(self, query: SearchQuery, lists: list[RankedList]) -> Notes:
         """Ask the model once to sort the best messages and to add searches.
 
-        Returns a note that lists the searches or explains why the model didn't help.
+        Returns notes that list the searches or explain why the model didn't help.
         """
         limits = replace(query.limits, sessions=1, page=1, messages=MAX_RERANKED)
         results = await self.plain_recall.recall(replace(query, limits=limits))
@@ -243,38 +248,38 @@ class ExpandedRecall:
             text = completion.text
             answer = _DeepAnswer.model_validate_json(text[text.find("{") : text.rfind("}") + 1])
         except ModelError as error:
-            return f"{NOT_DEEP} {error}"
+            return (_add_reason(NOT_DEEP, to_sentence(error)),)
         except (TimeoutError, ValidationError):
-            return NOT_DEEP
-        note = await self._add_searches(query, _list_different(answer.searches, query.text), lists)
+            return (NOT_DEEP,)
+        notes = await self._add_searches(query, _list_different(answer.searches, query.text), lists)
         lists.append(RankedList(RERANK_WEIGHT, _select_hits(hits, answer.order)))
-        return note
+        return notes
 
-    async def _expand(self, query: SearchQuery, lists: list[RankedList]) -> str | None:
+    async def _expand(self, query: SearchQuery, lists: list[RankedList]) -> Notes:
         """Ask the model for searches, and append a list of the messages that each of them finds.
 
-        Returns a note that lists the searches or explains why there are none. Returns None if the
+        Returns notes that list the searches or explain why there are none. Returns none if the
         model has no searches to add.
         """
         try:
             async with asyncio.timeout(self.model_timeout_s):
                 searches = await self._ask_for_searches(query.text, query.help.billing)
         except (ModelError, TimeoutError, ValidationError) as error:
-            reason = (
-                str(error) if isinstance(error, ModelError) else "The model suggested no searches."
-            )
-            return f"{NOT_EXPANDED} {reason}"
+            reason = Sentence("recall_no_searches")
+            if isinstance(error, ModelError):
+                reason = to_sentence(error)
+            return (_add_reason(NOT_EXPANDED, reason),)
         return await self._add_searches(query, searches, lists)
 
     async def _add_searches(
         self, query: SearchQuery, searches: Sequence[str], lists: list[RankedList]
-    ) -> str | None:
+    ) -> Notes:
         """Append a list of the messages that each search finds. Returns a note with the searches.
 
-        Returns None if there are no searches.
+        Returns none if there are no searches.
         """
         if not searches:
-            return None
+            return ()
         weight = 1 / max(MIN_QUESTION_WEIGHT, QUESTION_SHARE * len(searches))
         limits = replace(query.limits, sessions=1, page=1, messages=LISTED_MESSAGES)
         for text in searches:
@@ -285,26 +290,26 @@ class ExpandedRecall:
             ids = [hit.message_id for hit in results.messages]
             lists.append(RankedList(weight, ids, highlight_patterns(query_terms(text))))
         search_list = ", ".join(f"“{search}”" for search in searches)
-        return f"I also searched for {search_list}."
+        return (Sentence("recall_also_searched", {"searches": search_list}),)
 
-    async def _rerank(self, query: SearchQuery, lists: list[RankedList]) -> str | None:
+    async def _rerank(self, query: SearchQuery, lists: list[RankedList]) -> Notes:
         """Ask the model to sort the best messages, and append its order to `lists`.
 
-        Returns a note if the model fails or if it considers no message an answer, else None.
+        Returns notes if the model fails or if it considers no message an answer.
         """
         limits = replace(query.limits, sessions=1, page=1, messages=MAX_RERANKED)
         results = await self.plain_recall.recall(replace(query, limits=limits), lists)
         if len(results.messages) < 2:
-            return None
+            return ()
         try:
             async with asyncio.timeout(self.model_timeout_s):
                 ordered_ids = await self._ask_for_order(query, results.messages)
         except ModelError as error:
-            return f"{NOT_RERANKED} {error}"
+            return (_add_reason(NOT_RERANKED, to_sentence(error)),)
         except (TimeoutError, ValidationError):
-            return NOT_RERANKED
+            return (NOT_RERANKED,)
         lists.append(RankedList(RERANK_WEIGHT, ordered_ids))
-        return None if ordered_ids else NO_ANSWER_NAMED
+        return () if ordered_ids else (NO_ANSWER_NAMED,)
 
     async def _ask_for_order(self, query: SearchQuery, hits: Sequence[Hit]) -> list[int]:
         """Return the ids of the messages that the model considers answers, best first.
@@ -359,7 +364,7 @@ class ExpandedRecall:
         Raises ModelError if the call fails or if no model is set up.
         """
         if self.model is None:
-            raise ModelError(NO_MODEL)
+            raise ModelError(NO_MODEL.key)
         prompt = language_data("prompts", "core.search")[kind]
         completion = await ask_model(
             self.model,
@@ -390,7 +395,7 @@ class ExpandedRecall:
             share_chars = budget_chars * 2 // 3 // len(results.sessions)
             length_chars = max(MIN_SUMMARY_CHARS, min(share_chars, MAX_SUMMARY_CHARS))
         summaries: dict[int, str] = {}
-        problems: list[str] = []
+        problems: list[Sentence] = []
 
         async def add_summary(session: FoundSession) -> None:
             try:
@@ -398,7 +403,7 @@ class ExpandedRecall:
             except (ModelError, StoreError) as error:
                 is_too_long = isinstance(error, ModelError) and error.status == TOO_LONG_STATUS
                 problems.append(
-                    "The conversation is too long for the model." if is_too_long else str(error)
+                    Sentence("conversation_too_long") if is_too_long else to_sentence(error)
                 )
 
         try:
@@ -406,20 +411,24 @@ class ExpandedRecall:
                 for session in results.sessions[:MAX_SESSIONS]:
                     group.create_task(add_summary(session))
         except TimeoutError:
-            problems.append(f"The model took longer than {self.summaries_timeout_s:g} s.")
+            seconds = f"{self.summaries_timeout_s:g}"
+            problems.append(Sentence("model_took_longer", {"seconds": seconds}))
 
         sessions = tuple(
             replace(session, summary=summaries.get(session.session.id))
             for session in results.sessions
         )
-        note = results.note
-        if problems:
-            failure = "I couldn't summarize the results"
-            if summaries:
-                missing = len(sessions) - len(summaries)
-                failure = f"I couldn't summarize {missing} of {len(sessions)} conversations"
-            note = join_sentences([note, f"{failure}: {join_sentences(problems)}"])
-        return replace(results, sessions=sessions, note=note)
+        if not problems:
+            return replace(results, sessions=sessions)
+        failure = Sentence("recall_not_summarized")
+        if summaries:
+            missing = len(sessions) - len(summaries)
+            values = {"missing": missing, "count": len(sessions)}
+            failure = Sentence("recall_some_not_summarized", values)
+        for problem in join_notes(tuple(problems)):
+            failure = _add_reason(failure, problem)
+        notes = join_notes(results.notes, (failure,))
+        return replace(results, sessions=sessions, notes=notes)
 
     async def _summarize(self, result: FoundSession, query: SearchQuery, length_chars: int) -> str:
         """Return a summary of a session, with regard to the query.

@@ -13,7 +13,7 @@ because people misremember times. See docs/recall.md for the whole syntax.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime
 from itertools import chain, islice
@@ -21,6 +21,7 @@ from typing import NamedTuple, cast, get_args
 from zoneinfo import ZoneInfo
 
 from core.dates import periods
+from core.errors import Sentence
 from core.store.query import (
     FILE_KINDS,
     Clause,
@@ -30,7 +31,6 @@ from core.store.query import (
     SearchQuery,
     TextKind,
 )
-from core.text import normalize
 from core.text.normalize import (
     MAX_QUERY_TERMS,
     WORD_PATTERN,
@@ -333,6 +333,16 @@ def _first_words(phrase: str) -> str:
 MAX_FILTER_TEXT_CHARS = 10_000
 """Filters are recognized only in this many characters at the beginning of a query."""
 MAX_VALUE_CHARS = 200
+# The filters with a sentence of their own for an invalid value. The other filters take dates.
+_INVALID_VALUES: Mapping[str, str] = {
+    "role": "filter_role",
+    "platform": "filter_platform",
+    "on": "filter_on",
+    "in": "filter_in",
+    "has": "filter_has",
+    "page": "filter_page",
+    "around": "filter_around",
+}
 MAX_NOTES = 3
 
 _MAX_QUOTED_CHARS = 40
@@ -383,7 +393,7 @@ class FilteredQuery(NamedTuple):
 
     query: SearchQuery
     # A sentence for each filter that couldn't be understood.
-    notes: tuple[str, ...] = ()
+    notes: tuple[Sentence, ...] = ()
 
 
 class _FilterOutcome(NamedTuple):
@@ -393,7 +403,7 @@ class _FilterOutcome(NamedTuple):
     # The position in the text after the filter.
     end: int
     # A sentence that says why the filter remains in the text as words. None if it was applied.
-    note: str | None = None
+    note: Sentence | None = None
 
 
 def extract_filters(query: SearchQuery, now: datetime, zone: ZoneInfo) -> FilteredQuery:
@@ -405,7 +415,7 @@ def extract_filters(query: SearchQuery, now: datetime, zone: ZoneInfo) -> Filter
     if query.kind is not TextKind.TYPED or ":" not in text:
         return FilteredQuery(query)
     narrow_query = query
-    notes: list[str] = []
+    notes: list[Sentence] = []
     words: list[str] = []
     position = 0
     while (match := _FILTER.search(text, position)) is not None:
@@ -499,10 +509,10 @@ def _apply_filter(
     value = _filter_value(match)
     source = _quote(match[0])
     if match["minus"]:
-        note = f"A minus can't negate a filter, so I searched for “{source}” as words."
+        note = Sentence("filter_negated", {"source": source})
         return _FilterOutcome(query, match.end(), note)
     if not value:
-        note = f"“{source}” has no value, so I searched for it as a word."
+        note = Sentence("filter_empty", {"source": source})
         return _FilterOutcome(query, match.end(), note)
 
     may_be_time = key in _TIME_KEYS or key == "on"
@@ -517,9 +527,8 @@ def _apply_filter(
 
     narrow_query = _filter_by_value(query, key, value)
     if narrow_query is None:
-        reasons = normalize.language_data("filters", "core.search")
-        reason = reasons.get(key) or reasons["date"]
-        note = f"“{_quote(value)}” {reason}, so I searched for “{source}” as words."
+        values = {"value": _quote(value), "source": source}
+        note = Sentence(_INVALID_VALUES.get(key, "filter_date"), values)
         return _FilterOutcome(query, match.end(), note)
     return _FilterOutcome(narrow_query, match.end())
 

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple, Protocol
 from zoneinfo import ZoneInfo
 
 from core.dates.mentions import find_periods
-from core.errors import StoreError
+from core.errors import Sentence, StoreError
 from core.memory.provider import MemoryProvider
 from core.ports import Clock
 from core.search import results
@@ -34,7 +34,13 @@ from core.search.query import (
     strip_operators,
 )
 from core.search.ranking import RankedMatches, rank_matches
-from core.search.results import MAX_MATCHES_SHOWN, MAX_MESSAGES, page_slice, shorten_to_budget
+from core.search.results import (
+    MAX_MATCHES_SHOWN,
+    MAX_MESSAGES,
+    Notes,
+    page_slice,
+    shorten_to_budget,
+)
 from core.store.facts.facts import find_aliases
 from core.store.media.files import find_files
 from core.store.query import (
@@ -142,19 +148,19 @@ class Recall:
         periods = find_periods(extraction.query.text, today)
         answer = await self._answer(replace(extraction.query, periods=periods), lists)
 
-        notes = [*extraction.notes, answer.note]
+        notes = [*extraction.notes, *answer.notes]
         if (
             not (answer.sessions or answer.files)
             and answer.shape in ("discovery", "browse")
             and query.kind is not TextKind.TURN
         ):
-            notes.append(await self._describe_attempts(extraction.query, answer))
+            notes += await self._describe_attempts(extraction.query, answer)
         if query.limits.budget_chars is not None:
             answer = shorten_to_budget(answer, query.limits.budget_chars)
         return replace(
             answer,
             query=query.text,
-            note=results.join_sentences(notes),
+            notes=results.join_notes(tuple(notes)),
             took_ms=round((time.perf_counter() - started_s) * 1000, 3),
         )
 
@@ -174,19 +180,19 @@ class Recall:
             )
         )
 
-    async def _describe_attempts(self, query: SearchQuery, answer: SearchResults) -> str | None:
-        """Return a note that describes the attempts of a search without results.
+    async def _describe_attempts(self, query: SearchQuery, answer: SearchResults) -> Notes:
+        """Return notes that describe the attempts of a search without results.
 
-        Returns None if another note already explains the result, or if the query is empty.
+        Returns none if another note already explains the result, or if the query is empty.
         """
         plain_query = remove_filters(query)
         has_filters = plain_query != query
-        if answer.note in (results.NO_WORDS_NOTE, results.DAMAGED_INDEX_NOTE):
-            return None
+        if answer.notes in ((results.NO_WORDS_NOTE,), (results.DAMAGED_INDEX_NOTE,)):
+            return ()
         if not query.text.strip() and not has_filters:
-            return None
+            return ()
         if query.limits.page > 1:
-            return results.EMPTY_PAGE_NOTE.format(page=query.limits.page)
+            return (Sentence("recall_empty_page", {"page": query.limits.page}),)
 
         has_more_without_filters = False
         if has_filters:
@@ -220,7 +226,7 @@ class Recall:
                 if answer is not None:
                     return answer
         return SearchResults(
-            query=query.text, shape="discovery", sessions=(), note=results.DAMAGED_INDEX_NOTE
+            query=query.text, shape="discovery", sessions=(), notes=(results.DAMAGED_INDEX_NOTE,)
         )
 
     async def _retrieve(self, query: SearchQuery) -> Sequence[RankedList]:
@@ -364,16 +370,17 @@ def _search(
     """
     if is_stale(connection):
         return None
-    note = None
+    notes: Notes = ()
     if query.kind is not TextKind.TURN and not is_question(query.text):
         plan = plan_typed(query.text)
         answer = search.find_as_typed(plan)
         if answer is not None:
             return answer
         note = results.SOME_WORDS_NOTE if plan.alternatives else results.NOT_AS_TYPED_NOTE
+        notes = (note,)
     if needs_fresh_index and indexing.is_behind(connection, text_index.TAIL_MESSAGES):
         return None
-    return search.find_for_turn() if query.kind is TextKind.TURN else search.find_any_word(note)
+    return search.find_for_turn() if query.kind is TextKind.TURN else search.find_any_word(notes)
 
 
 class _IndexSearch:
@@ -420,10 +427,10 @@ class _IndexSearch:
             self._excerpts, self._query, ranking.matches, (), scores=ranking.scores
         )
 
-    def find_any_word(self, note: str | None) -> SearchResults:
+    def find_any_word(self, notes: Notes) -> SearchResults:
         """Return the results for any of the words, best first.
 
-        `note` says why the search for the typed text wasn't enough. If no chunk has one of the
+        `notes` say why the search for the typed text wasn't enough. If no chunk has one of the
         words, the index over messages is searched.
         """
         ranking = self._rank_by_words()
@@ -437,14 +444,14 @@ class _IndexSearch:
 
         if ranking.matches:
             corrections = results.describe_corrections(ranking.corrections)
-            note = results.join_sentences([note, corrections])
+            notes = results.join_notes(notes, corrections)
         else:
-            note = None
+            notes = ()
         ranking = self._without_excluded(self._fuse(ranking))
         if not ranking.matches and not plan.alternatives:
-            note = results.NO_WORDS_NOTE
+            notes = (results.NO_WORDS_NOTE,)
         return results.build_discovery(
-            self._excerpts, self._query, ranking.matches, highlights, note, ranking.scores
+            self._excerpts, self._query, ranking.matches, highlights, notes, ranking.scores
         )
 
     def _without_excluded(self, ranking: RankedMatches) -> RankedMatches:

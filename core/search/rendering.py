@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import re
+import tomllib
+from collections.abc import Mapping
 from datetime import datetime, tzinfo
-from typing import Any
+from functools import cache
+from pathlib import Path
+from typing import Any, Protocol
 
+from core.errors import Sentence
 from core.markup.markdown import escape
 from core.search.results import ELLIPSIS, MARKED_MATCH
 from core.store.query import (
@@ -21,14 +26,8 @@ from core.store.query import (
 TITLE_CHARS = 80
 MAX_CARD_MATCHES = 2
 """A card shows at most this many matches of its session."""
-UNTITLED = "Untitled"
-NOTHING = "Nothing found."
-NO_SESSIONS = "There are no conversations yet."
-NO_MESSAGE = "There is no such message here. It may have been erased."
-NO_SESSION = "There is no such conversation here."
-
 # Files whose name on the platform says nothing.
-_KIND_NAMES = {"voice": "voice note", "video": "video", "video note": "video note"}
+_NAMELESS_KINDS = frozenset({"voice", "video", "video_note"})
 _BLANKS = re.compile(r"\s+")
 _OMITTED_VALUES: dict[str, Any] = {
     "messages": [],
@@ -113,61 +112,117 @@ def _message_fields(message: Hit | ShownMessage) -> dict[str, Any]:
     return _omit_defaults(fields)
 
 
-def to_markdown(results: SearchResults, zone: tzinfo) -> str:
+class ResultWords(Protocol):
+    """The words of one language for the results of a search."""
+
+    @property
+    def templates(self) -> Mapping[str, str]:
+        """The texts by the keys of `data/results.toml`."""
+
+    def word(self, sentence: Sentence) -> str:
+        """Return a sentence in this language."""
+
+    def format_time(self, at: datetime) -> str:
+        """Format the time of a session: ``Fri 20 Nov 2026, 09:30``."""
+
+    def format_day(self, at: datetime) -> str:
+        """Format the day of a file: ``20 Nov 2026``."""
+
+    def format_short_day(self, at: datetime) -> str:
+        """Format the day of a message without the year: ``20 Nov``."""
+
+
+class _EnglishWords:
+    """The English words, which programs and the model read, too."""
+
+    @property
+    def templates(self) -> Mapping[str, str]:
+        return load_english_words()
+
+    def word(self, sentence: Sentence) -> str:
+        return str(sentence)
+
+    def format_time(self, at: datetime) -> str:
+        return f"{at:%a %-d %b %Y, %H:%M}"
+
+    def format_day(self, at: datetime) -> str:
+        return f"{at:%-d %b %Y}"
+
+    def format_short_day(self, at: datetime) -> str:
+        return f"{at:%-d %b}"
+
+
+ENGLISH_WORDS: ResultWords = _EnglishWords()
+
+
+@cache
+def load_english_words() -> Mapping[str, str]:
+    """Return the English texts by their keys."""
+    path = Path(__file__).parent / "data" / "results.toml"
+    return tomllib.loads(path.read_text(encoding="utf-8"))
+
+
+def to_markdown(results: SearchResults, zone: tzinfo, words: ResultWords = ENGLISH_WORDS) -> str:
     """Render the results as Markdown.
 
     Depending on the shape, this is a card for each session, or the messages of one conversation.
     The text is never empty.
     """
     if not results.sessions and not results.files:
-        return escape(describe_no_results(results))
+        return escape(describe_no_results(results, words))
     if results.shape in ("scroll", "read"):
-        parts = [_render_conversation(result, results.shape, zone) for result in results.sessions]
+        parts = [
+            _render_conversation(result, results.shape, zone, words) for result in results.sessions
+        ]
     else:
         parts = [
-            _render_card(number, result, zone) for number, result in enumerate(results.sessions, 1)
+            _render_card(number, result, zone, words)
+            for number, result in enumerate(results.sessions, 1)
         ]
     if results.files:
-        parts.insert(0, "\n".join(_render_file(file, zone) for file in results.files))
-    if results.note is not None:
-        parts.insert(0, f"_{escape(results.note)}_")
+        parts.insert(0, "\n".join(_render_file(file, zone, words) for file in results.files))
+    if results.notes:
+        notes = " ".join(map(words.word, results.notes))
+        parts.insert(0, f"_{escape(notes)}_")
     return "\n\n".join(parts)
 
 
-def describe_file(file: FileHit) -> str:
+def describe_file(file: FileHit, words: ResultWords = ENGLISH_WORDS) -> str:
     """Return what a file is called, and where in it the words are: "contract.pdf, page 7"."""
-    name = _KIND_NAMES.get(file.kind) or _escape_line(file.name)
+    key = file.kind.replace(" ", "_")
+    name = words.templates[key] if key in _NAMELESS_KINDS else _escape_line(file.name)
     return f"{name}, {_escape_line(file.place)}" if file.place else name
 
 
-def _render_file(file: FileHit, zone: tzinfo) -> str:
+def _render_file(file: FileHit, zone: tzinfo, words: ResultWords) -> str:
     """Render a file as a line with its place, its day and the text around the words."""
     at = file.at.astimezone(zone)
-    line = f"📎 **{describe_file(file)}** · {at:%-d %b %Y}"
+    line = f"📎 **{describe_file(file, words)}** · {words.format_day(at)}"
     return f"{line}\n> {_escape_line(file.snippet)}" if file.snippet else line
 
 
-def describe_no_results(results: SearchResults) -> str:
-    """Return a sentence that says that nothing was found, followed by the note of the results."""
-    text = NOTHING
+def describe_no_results(results: SearchResults, words: ResultWords = ENGLISH_WORDS) -> str:
+    """Return a sentence that says that nothing was found, followed by the notes of the results."""
+    key = "nothing"
     if results.shape == "scroll":
-        text = NO_MESSAGE
+        key = "no_message"
     elif results.shape == "read":
-        text = NO_SESSION
-    elif results.shape == "browse" and results.note is None:
-        text = NO_SESSIONS
-    return text if results.note is None else f"{text} {results.note}"
+        key = "no_session"
+    elif results.shape == "browse" and not results.notes:
+        key = "no_sessions"
+    return " ".join([words.templates[key], *map(words.word, results.notes)])
 
 
-def _render_card(number: int, result: FoundSession, zone: tzinfo) -> str:
+def _render_card(number: int, result: FoundSession, zone: tzinfo, words: ResultWords) -> str:
     """Render a session with its first matches, and the message that one of them replies to.
 
     A session without matches shows its preview, unless the title repeats the preview. A summary
     comes last.
     """
-    lines = [_render_heading(f"{number}. ", result, _time_of(result).astimezone(zone))]
+    at = _time_of(result).astimezone(zone)
+    lines = [_render_heading(f"{number}. ", result, at, words)]
     matches = result.matches[:MAX_CARD_MATCHES]
-    lines += [f"> {_render_match(hit)}" for hit in matches]
+    lines += [f"> {_render_match(hit, words)}" for hit in matches]
     quotes = [hit.quoted for hit in matches if hit.quoted]
     if quotes:
         lines.append(f"> {_render_quote(quotes[0])}")
@@ -181,32 +236,36 @@ def _render_card(number: int, result: FoundSession, zone: tzinfo) -> str:
     return "\n".join(lines)
 
 
-def _render_conversation(result: FoundSession, shape: Shape, zone: tzinfo) -> str:
+def _render_conversation(
+    result: FoundSession, shape: Shape, zone: tzinfo, words: ResultWords
+) -> str:
     """Render all messages of a session's window.
 
     A message has its date if the message before it was sent on another day. Lines such as "(3
     earlier)" say how many messages aren't shown.
     """
     at = _time_of(result).astimezone(zone)
-    lines = [_render_heading("", result, at)]
+    lines = [_render_heading("", result, at, words)]
     if result.summary:
         lines += ["", result.summary.strip(), ""]
     if result.messages_before:
-        lines.append(f"({result.messages_before} earlier)")
+        lines.append(words.templates["earlier"].format(count=result.messages_before))
     day = at.date()
     for index, message in enumerate(result.window):
         if shape == "read" and result.messages_after and index == MAX_FIRST_MESSAGES:
-            lines.append(f"({result.messages_after} more in between)")
+            lines.append(words.templates["between"].format(count=result.messages_after))
         at = message.at.astimezone(zone)
-        time_format = "%H:%M" if at.date() == day else "%-d %b, %H:%M"
+        time = f"{at:%H:%M}"
+        if at.date() != day:
+            time = f"{words.format_short_day(at)}, {time}"
         day = at.date()
-        lines.append(_render_message(message, f"{at:{time_format}}"))
+        lines.append(_render_message(message, time, words))
     if shape == "scroll" and result.messages_after:
-        lines.append(f"({result.messages_after} more)")
+        lines.append(words.templates["more"].format(count=result.messages_after))
     return "\n".join(lines)
 
 
-def _render_message(message: ShownMessage, time: str) -> str:
+def _render_message(message: ShownMessage, time: str, words: ResultWords) -> str:
     """Render a message as a list item.
 
     The anchor is bold, and is followed by its link and the beginning of the message that it replies
@@ -214,26 +273,27 @@ def _render_message(message: ShownMessage, time: str) -> str:
     """
     sender = message.sender
     if not sender:
-        sender = "Mneme" if message.role == "assistant" else message.role
+        sender = words.templates.get(message.role, message.role)
     line = f"{time} {_escape_line(sender)}: {_escape_line(message.text)}"
     if not message.is_anchor:
         return f"- {line}"
     quote = f" {_render_quote(message.quoted)}" if message.quoted else ""
-    return f"- **{line}**{_render_link(message.link)}{quote}"
+    return f"- **{line}**{_render_link(message.link, words)}{quote}"
 
 
-def _render_heading(number: str, result: FoundSession, at: datetime) -> str:
+def _render_heading(number: str, result: FoundSession, at: datetime, words: ResultWords) -> str:
     """Render the title, time, platform and id of a session. A long title is cut between words."""
     session = result.session
-    title = session.title or result.preview or UNTITLED
+    title = session.title or result.preview or words.templates["untitled"]
     if len(title) > TITLE_CHARS:
         end = title.rfind(" ", 0, TITLE_CHARS)
         if end <= TITLE_CHARS // 2:
             end = TITLE_CHARS
         title = title[:end] + ELLIPSIS
-    time = f"{at:%a %-d %b %Y, %H:%M}"
+    time = words.format_time(at)
     platform = session.address.platform
-    return f"**{number}{_escape_line(title)}** · {time} · {platform} · session {session.id}"
+    name = words.templates["session"].format(number=session.id)
+    return f"**{number}{_escape_line(title)}** · {time} · {platform} · {name}"
 
 
 def _time_of(result: FoundSession) -> datetime:
@@ -246,7 +306,7 @@ def _time_of(result: FoundSession) -> datetime:
     return result.session.last_at or result.session.started_at
 
 
-def _render_match(hit: Hit) -> str:
+def _render_match(hit: Hit, words: ResultWords) -> str:
     """Render the snippet of a match, with the matching words in bold, and its link."""
     text = ""
     # The pattern has a group, so `split` returns the texts between the matches at even indexes and
@@ -254,15 +314,15 @@ def _render_match(hit: Hit) -> str:
     for index, part in enumerate(MARKED_MATCH.split(hit.snippet)):
         is_match = index % 2 == 1
         text += f"**{_escape_line(part)}**" if is_match else _escape_line(part)
-    return text + _render_link(hit.link)
+    return text + _render_link(hit.link, words)
 
 
 def _render_quote(quote: str) -> str:
     return f"↩ {_escape_line(quote)}"
 
 
-def _render_link(link: str | None) -> str:
-    return f" [open]({link})" if link else ""
+def _render_link(link: str | None, words: ResultWords) -> str:
+    return f" [{words.templates['open']}]({link})" if link else ""
 
 
 def _escape_line(text: str) -> str:

@@ -9,7 +9,9 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 
+from core.errors import Sentence
 from core.store.query import (
     FoundSession,
     Hit,
@@ -44,17 +46,14 @@ ELLIPSIS = "…"
 """Marks where a text was cut."""
 MARKED_MATCH = re.compile(f"{re.escape(MATCH_START)}(.+?){re.escape(MATCH_END)}")
 
-SOME_WORDS_NOTE = "No message has all of these words. These have some of them, best first."
-NOT_AS_TYPED_NOTE = (
-    "I couldn't search for this as typed. These messages have some of the words, best first."
-)
-EMPTY_PAGE_NOTE = "There are no more results on page {page}."
-LAST_PAGE_NOTE = "There are more results, but this is the last page. Add words or filters."
-NO_WORDS_NOTE = "Your query has no word, number or emoji to search for."
-DAMAGED_INDEX_NOTE = (
-    "The search index is damaged or being rebuilt. Ask again in a minute. If this persists, run "
-    "`mneme check`."
-)
+Notes = tuple[Sentence, ...]
+"""Sentences that explain how a query was changed, or why nothing was found."""
+
+SOME_WORDS_NOTE = Sentence("recall_some_words")
+NOT_AS_TYPED_NOTE = Sentence("recall_not_as_typed")
+LAST_PAGE_NOTE = Sentence("recall_last_page")
+NO_WORDS_NOTE = Sentence("recall_no_words")
+DAMAGED_INDEX_NOTE = Sentence("recall_damaged_index")
 _MAX_LISTED_WORDS = 6
 _MAX_WORD_CHARS = 60
 
@@ -73,7 +72,7 @@ def build_discovery(
     query: SearchQuery,
     matches: list[MessageMatch],
     highlights: Sequence[str],
-    note: str | None = None,
+    notes: Notes = (),
     scores: Mapping[int, float] | None = None,
 ) -> SearchResults:
     """Build the requested page of sessions, and the flat list of best messages.
@@ -117,7 +116,7 @@ def build_discovery(
         shape="discovery",
         sessions=tuple(shown_sessions),
         messages=tuple(hits[match.message_id] for match in best_messages),
-        note=join_sentences([note, _last_page_note(query, has_more=has_more)]),
+        notes=join_notes(notes, _last_page_notes(query, has_more=has_more)),
         has_more=has_more and query.limits.page < MAX_PAGES,
     )
 
@@ -210,14 +209,14 @@ def load_without_search(excerpts: SessionExcerpts, query: SearchQuery) -> Search
         query=query.text,
         shape="browse",
         sessions=tuple(recent),
-        note=_last_page_note(query, has_more=has_more),
+        notes=_last_page_notes(query, has_more=has_more),
         has_more=has_more and query.limits.page < MAX_PAGES,
     )
 
 
-def _last_page_note(query: SearchQuery, *, has_more: bool) -> str | None:
-    """Return a note if there are more results after the last possible page, else None."""
-    return LAST_PAGE_NOTE if has_more and query.limits.page == MAX_PAGES else None
+def _last_page_notes(query: SearchQuery, *, has_more: bool) -> Notes:
+    """Return a note if there are more results after the last possible page."""
+    return (LAST_PAGE_NOTE,) if has_more and query.limits.page == MAX_PAGES else ()
 
 
 ANCHOR_FACTOR = 4
@@ -444,8 +443,8 @@ def _densest_part(text: str, spans: Sequence[tuple[int, int]], width_chars: int)
 
 def describe_attempts(
     words: Sequence[str], *, is_typed: bool, is_limited: bool, is_wider: bool
-) -> str:
-    """Return a note that describes the attempts of a search without results.
+) -> Notes:
+    """Return notes that describe the attempts of a search without results.
 
     The search looked for any of the `words`. With `is_typed`, the search first looked for the text
     as typed. With `is_limited`, the query has filters. With `is_wider`, there are results without
@@ -455,30 +454,34 @@ def describe_attempts(
     if len(words) > _MAX_LISTED_WORDS:
         word_list += "…"
     if not words:
-        attempt = "I looked through the latest conversations"
+        key = "recall_looked_latest"
     elif len(words) == 1:
-        attempt = f"I looked for “{word_list}”"
-    elif is_typed:
-        attempt = f"I looked for the text as typed and for any of its words ({word_list})"
+        key = "recall_looked_word"
     else:
-        attempt = f"I looked for any of its words ({word_list})"
-    if is_limited:
-        attempt += ", within your filters"
-    hint = " Without the filters, there are results." if is_wider else ""
-    return f"{attempt}.{hint}"
+        key = "recall_looked_typed" if is_typed else "recall_looked_words"
+    limits = Sentence("recall_within_filters") if is_limited else ""
+    values: dict[str, object] = {"limits": limits}
+    if words:
+        values["words"] = word_list
+    attempt = Sentence(key, values)
+    return (attempt, Sentence("recall_wider")) if is_wider else (attempt,)
 
 
-def describe_corrections(corrections: Mapping[str, str]) -> str:
-    """Return a note about words that no message contains, and the words searched instead."""
-    return " ".join(
-        f"No message contains “{_shorten_word(word)}”, so I also looked for “{words}”."
+def describe_corrections(corrections: Mapping[str, str]) -> Notes:
+    """Return notes about words that no message contains, and the words searched instead."""
+    return tuple(
+        Sentence("recall_correction", {"word": _shorten_word(word), "words": words})
         for word, words in corrections.items()
     )
 
 
-def join_sentences(sentences: Iterable[str | None]) -> str | None:
-    """Join the sentences in order, without duplicates. Returns None if there are none."""
-    return " ".join(dict.fromkeys(sentence for sentence in sentences if sentence)) or None
+def join_notes(*parts: Notes) -> Notes:
+    """Join notes in order, without duplicates."""
+    notes: list[Sentence] = []
+    for note in chain.from_iterable(parts):
+        if note not in notes:
+            notes.append(note)
+    return tuple(notes)
 
 
 def _shorten_word(word: str) -> str:

@@ -8,6 +8,7 @@ from datetime import datetime
 from enum import Enum
 from typing import Literal, NamedTuple
 
+from core.errors import Sentence
 from core.types import UNBILLED, Account, BillingScope, Origin, Role, Scope, Session, Window
 
 DEFAULT_ROLES: tuple[Role, ...] = ("user", "assistant")
@@ -257,11 +258,16 @@ class SearchResults:
     messages: tuple[Hit, ...] = ()
     took_ms: float = 0.0
     # Sentences that explain how the query was changed, or why nothing was found.
-    note: str | None = None
+    notes: tuple[Sentence, ...] = ()
     # Whether there is a next page.
     has_more: bool = False
     # The files whose text or name matches.
     files: tuple[FileHit, ...] = ()
+
+    @property
+    def note(self) -> str | None:
+        """The sentences of `notes` in English, or None if there are none."""
+        return " ".join(map(str, self.notes)) or None
 
 
 class MessageMatch(NamedTuple):

@@ -113,10 +113,10 @@ def recall_command(  # noqa: PLR0913  Typer reads the options from the signature
         if files:
             results = replace(results, sessions=(), messages=(), has_more=False)
         if not results.sessions and results.shape in ("read", "scroll"):
-            raise Refused(describe_no_results(results))
+            raise Refused(describe_no_results(results, texts.result_words))
         if as_json:
             return to_json(results)
-        shell.print_markdown(to_markdown(results, services.zone))
+        shell.print_markdown(to_markdown(results, services.zone, texts.result_words))
         for hit in results.messages:
             snippet = hit.snippet.replace(MATCH_START, "").replace(MATCH_END, "")
             shell.print_text(f"{hit.message_id} {snippet}")

@@ -93,7 +93,9 @@ class RecallCommands:
         for file in results.files:
             label = texts.FILE_SEND.format(name=shorten(file.name, _MAX_NAME_CHARS))
             buttons.append(make_button(label, "files", f"send {file.file_id}"))
-        return Answer(text=to_markdown(results, self._zone), buttons=tuple(buttons))
+        return Answer(
+            text=to_markdown(results, self._zone, texts.result_words), buttons=tuple(buttons)
+        )
 
 
 class WhyCommand:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from core.dates.schedule import ParsedSchedule
     from core.scheduling.appointments import Appointments
     from core.scheduling.recurrence_words import ScheduleWords
+    from core.search.rendering import ResultWords
     from core.store.facts.rows import Fact
     from core.store.jobs import Job
 
@@ -93,7 +94,7 @@ class Texts:
 
     def _word_value(self, value: object) -> object:
         """Return a value of an error for a sentence in this language."""
-        if isinstance(value, MnemeError):
+        if isinstance(value, MnemeError | Sentence):
             return self.word(value)
         if isinstance(value, UsedLimit):
             return self.format_used(value)
@@ -213,6 +214,18 @@ class Texts:
 
         day = format_skeleton("yMMMd", local, locale=self.locale)
         return f"{day}, {local:%H:%M}"
+
+    # --- Results of a search ---
+
+    @property
+    def result_words(self) -> ResultWords:
+        """The words of this language for the results of a search."""
+        # Imported here because few messages are searches.
+        from core.search.rendering import ENGLISH_WORDS, load_english_words
+
+        if self.language == ENGLISH_CODE:
+            return ENGLISH_WORDS
+        return _BabelResultWords(self, load_english_words())
 
     # --- Reminders ---
 
@@ -425,6 +438,36 @@ class _BabelWords:
             day=self.format_full_date(local.date()), clock=clock
         )
         return text
+
+
+class _BabelResultWords:
+    """The words for the results of a search in a language other than English."""
+
+    def __init__(self, texts: Texts, english: Mapping[str, str]) -> None:
+        self._texts = texts
+        self._templates = {**english, **load_catalog(texts.language).get("recall", {})}
+
+    @property
+    def templates(self) -> Mapping[str, str]:
+        return self._templates
+
+    def word(self, sentence: Sentence) -> str:
+        return self._texts.word(sentence)
+
+    def format_time(self, at: datetime) -> str:
+        from babel.dates import format_skeleton
+
+        return f"{format_skeleton('yMMMEd', at, locale=self._texts.locale)}, {at:%H:%M}"
+
+    def format_day(self, at: datetime) -> str:
+        from babel.dates import format_skeleton
+
+        return format_skeleton("yMMMd", at, locale=self._texts.locale)
+
+    def format_short_day(self, at: datetime) -> str:
+        from babel.dates import format_skeleton
+
+        return format_skeleton("MMMd", at, locale=self._texts.locale)
 
 
 @cache

@@ -21,6 +21,7 @@ from babel import Locale
 
 from core.dates.requests.reader import read_request
 from core.scheduling.recurrence_words import describe_recurrences, load_english_words
+from core.search.rendering import load_english_words as load_result_words
 from gateway.texts.catalog import (
     ENGLISH,
     LANGUAGES,
@@ -60,6 +61,7 @@ def load_english() -> Mapping[str, Any]:
         **load_catalog("en"),
         "offline": load_offline_texts("en"),
         "schedules": load_english_words(),
+        "recall": load_result_words(),
     }
 
 

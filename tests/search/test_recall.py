@@ -269,7 +269,7 @@ async def test_what_is_not_found_as_typed_is_searched_as_any_of_the_words(
     for typed, note in (
         ("What about the ferry or the bus?", None),
         ("ferry bus unicorn", None),
-        ("ferry bus", SOME_WORDS_NOTE),
+        ("ferry bus", str(SOME_WORDS_NOTE)),
     ):
         findings = await _ask(recall, typed)
         assert _messages(findings) == [best]
@@ -277,7 +277,7 @@ async def test_what_is_not_found_as_typed_is_searched_as_any_of_the_words(
     assert findings.sessions[0].matches[0].snippet == "We decided to take the >>>ferry<<<"
     for text in ('"', "*", "%", "+++", "AND"):
         findings = await _ask(recall, text)
-        assert (findings.sessions, findings.note) == ((), NO_WORDS_NOTE)
+        assert (findings.sessions, findings.note) == ((), str(NO_WORDS_NOTE))
     assert (await _ask(recall, "absent")).sessions == ()
 
 
@@ -368,7 +368,7 @@ async def test_mixed_operators_over_several_indexes(stored: StoredHistory, recal
     assert _messages(await _ask(recall, "redis AND 缓存 AND full")) == [both]
     assert _messages(await _ask(recall, "redis 缓存 full")) == [both]
     loose = await _ask(recall, "缓存的数据库 redis")
-    assert loose.note == SOME_WORDS_NOTE
+    assert loose.note == str(SOME_WORDS_NOTE)
     assert sorted(_messages(loose)) == [both, one, two]
 
 

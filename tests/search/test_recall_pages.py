@@ -98,6 +98,6 @@ async def test_pages_end_at_the_tenth_and_that_is_said(
         ]
         assert (len(last.sessions), last.has_more) == (1, False), text
         assert last.note is not None, text
-        assert results.LAST_PAGE_NOTE in last.note
+        assert str(results.LAST_PAGE_NOTE) in last.note
         assert (behind.sessions, behind.note) == ((), "There are no more results on page 11."), text
     assert len(set(roots.values())) > 11

@@ -110,7 +110,7 @@ async def test_what_is_no_list_of_numbers_leaves_the_order(
     database: Database, plain: list[int], answer: str
 ) -> None:
     found = await _reranked(database, answer)
-    assert (_ids(found), found.note) == (plain, NOT_RERANKED)
+    assert (_ids(found), found.note) == (plain, str(NOT_RERANKED))
 
 
 @pytest.mark.parametrize("answer", ["[]", "[99, -1, 0]", f"[{'9' * 30}]"])
@@ -118,7 +118,7 @@ async def test_numbers_of_nothing_leave_it_too(
     database: Database, plain: list[int], answer: str
 ) -> None:
     found = await _reranked(database, answer)
-    assert (_ids(found), found.note) == (plain, NO_ANSWER_NAMED)
+    assert (_ids(found), found.note) == (plain, str(NO_ANSWER_NAMED))
 
 
 @pytest.mark.parametrize("answer", ["[5, 4]", "[]", "none"])
@@ -193,7 +193,7 @@ async def test_a_model_that_fails_or_is_slow_is_not_waited_for(
     helped = _helped(database, slow)
     helped.model_timeout_s = 0.01
     found = await helped.recall(with_fields(MINE, is_reranked=True))
-    assert (_ids(found), found.note) == (plain, NOT_RERANKED)
+    assert (_ids(found), found.note) == (plain, str(NOT_RERANKED))
 
 
 async def test_what_fits_as_typed_is_put_in_order_and_nothing_else_comes(

@@ -9,6 +9,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
+from core.errors import Sentence
 from core.search.rendering import to_json, to_markdown
 from core.search.results import shorten_to_budget
 from core.store.query import FoundSession, Hit, SearchResults, ShownMessage
@@ -104,7 +105,12 @@ def test_ids_of_another_system_and_notes_stand_beside() -> None:
         FOUND, session=replace(SESSION, external_id="s1"), matches=(HIT._replace(external_id="m1"),)
     )
     result = to_json(
-        replace(FINDINGS, sessions=(replace(found, preview="p"),), messages=(), note="Said so.")
+        replace(
+            FINDINGS,
+            sessions=(replace(found, preview="p"),),
+            messages=(),
+            notes=(Sentence("Said so."),),
+        )
     )
     session = result["sessions"][0]
     assert (
@@ -177,14 +183,14 @@ def test_markdown_of_the_other_shapes() -> None:
 def test_nothing_is_said_clearly() -> None:
     assert to_markdown(replace(FINDINGS, sessions=()), UTC) == "Nothing found."
     assert (
-        to_markdown(replace(FINDINGS, sessions=(), note="No word."), UTC)
+        to_markdown(replace(FINDINGS, sessions=(), notes=(Sentence("No word."),)), UTC)
         == "Nothing found. No word."
     )
     assert (
         to_markdown(replace(FINDINGS, shape="browse", sessions=()), UTC)
         == "There are no conversations yet."
     )
-    assert to_markdown(replace(FINDINGS, note="Any word."), UTC).startswith(
+    assert to_markdown(replace(FINDINGS, notes=(Sentence("Any word."),)), UTC).startswith(
         "_Any word._\n\n**1. Ferry"
     )
     gone = to_markdown(replace(FINDINGS, shape="scroll", sessions=()), UTC)

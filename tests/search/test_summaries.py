@@ -172,7 +172,7 @@ async def test_without_a_model_the_note_says_what_to_do(
     assert found.sessions[0].summary is None
     nothing = await recall.recall(with_fields(MINE, text="zeppelin", is_summarized=True))
     assert nothing.note is not None
-    assert NO_MODEL not in nothing.note
+    assert str(NO_MODEL) not in nothing.note
 
 
 async def test_only_what_the_query_may_see_is_read(
