@@ -112,6 +112,7 @@ DATA_FILES: Mapping[str, Sequence[str]] = {
         "templates/reminders.html",
         "templates/skill.html",
         "templates/skills.html",
+        "templates/use.html",
         "templates/week.html",
         "templates/welcome.html",
     ),

@@ -9,6 +9,7 @@ import json
 import threading
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
+from datetime import datetime
 from typing import Any
 
 from core.errors import StoreError
@@ -30,6 +31,8 @@ from core.types import Address, Json, Message, Quote, Scope, Session, is_memory_
 
 MAX_QUOTE_CHARS = 500
 """The maximum length of a quote's text, as it is stored and shown to the model."""
+MAX_TURN_ROWS = 100
+"""A question is at most this many rows before its answer."""
 MAX_NAME_CHARS = 80
 """The maximum length of a quoted person's name, as it is stored and shown to the model."""
 
@@ -41,6 +44,18 @@ AND messages.text <> '' AND (messages.role <> 'tool' OR messages.blocks IS NULL)
 
 These are chat messages, and answers of kind `quote`, which repeat history. Tool calls and results
 are left out. Imported tool lines have no blocks and are readable.
+"""
+_SELECT_ANSWER_SECONDS = f"""
+SELECT answers.created_at - MAX(questions.created_at) AS seconds
+FROM sessions
+CROSS JOIN messages AS answers ON answers.session_id = sessions.id
+    AND answers.role = 'assistant' AND answers.kind = 'chat' AND answers.usage IS NOT NULL
+CROSS JOIN messages AS questions ON questions.session_id = sessions.id
+    AND questions.id < answers.id AND questions.id > answers.id - {MAX_TURN_ROWS}
+    AND questions.role = 'user'
+WHERE {visible("sessions.scope_id")} AND sessions.last_at >= :since
+    AND answers.created_at >= :since
+GROUP BY answers.id
 """
 _SELECT_DELIVERED = f"""
 SELECT lane, posted, reply_to FROM outbox WHERE done_at IS NOT NULL AND kind = 'answer'
@@ -403,6 +418,15 @@ class DeliveredAnswer:
     # Ids of the platform messages, in order.
     posted: tuple[str, ...]
     reply_to: str | None
+
+
+async def load_answer_seconds(
+    database: Database, scopes: frozenset[Scope], since: datetime
+) -> list[float]:
+    """Return the seconds from each question to the answer of a model since a time."""
+    values = {"scopes": scope_parameter(scopes), "since": since}
+    answers = await database.fetch_all(_SELECT_ANSWER_SECONDS, values)
+    return [max(0.0, float(row["seconds"])) for row in answers]
 
 
 async def find_delivered_answer(

@@ -243,6 +243,11 @@ SELECT calls.kind, calls.model, calls.miss, COUNT(*) AS calls,
     AND (:session IS NULL OR calls.session_id = :session)
 GROUP BY calls.kind, calls.model, calls.miss ORDER BY calls.kind, calls.model, calls.miss
 """
+_SELECT_ACCOUNT_SUMS = f"""
+SELECT COALESCE(calls.account, '') AS account, calls.kind, calls.model, COUNT(*) AS calls,
+    {_SUM_TOKENS}
+{_FROM_VISIBLE_CALLS} AND calls.at >= :since GROUP BY 1, calls.kind, calls.model
+"""
 _SELECT_LATEST_CALL_TIME = f"SELECT MAX(calls.at) AS at {_FROM_VISIBLE_CALLS}"
 _INSERT_CALL = rows.insert_statement(
     *("calls", "scope_id", "session_id", "account", "kind", "model", "at", "turns"),
@@ -447,6 +452,15 @@ class UsageLog:
             months.append((start.date(), spending))
             until = start
         return months
+
+    async def list_accounts(self, scopes: frozenset[Scope], since: datetime) -> dict[str, Spending]:
+        """Return the spending of each account since a time, by its key; "" if it isn't known."""
+        values = {"scopes": scope_parameter(scopes), "since": since, "until": None}
+        sums: dict[str, list[UsageSum]] = {}
+        for row in await self._database.fetch_all(_SELECT_ACCOUNT_SUMS, values):
+            usage_sum = UsageSum(**rows.read_fields(row, UsageSum), usage=_read_usage(row))
+            sums.setdefault(row["account"], []).append(usage_sum)
+        return {key: Spending(sums=each, prices=self._prices) for key, each in sums.items()}
 
     async def load_budgets(
         self,

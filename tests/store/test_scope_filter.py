@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from core.dates.schedule import Schedule
 from core.store.incognito import IncognitoRegistry
 from core.store.jobs import Job, JobMessages, Jobs
 from core.store.mailbox import Outbox, OutboxItem
+from core.store.messages import load_answer_seconds
 from core.store.notes import Author, NoteChange, Notes, Operation, PendingNote
 from core.store.ownership.people import People
 from core.store.sessions import Conversations
@@ -24,6 +26,7 @@ from tests.fixtures.samples import ANA, BOB, CHAT, NOON, inbound, message, opene
 
 Scopes = frozenset[Scope]
 
+YESTERDAY = NOON - timedelta(days=1)
 WRONG: dict[str, Scopes] = {
     "nobody": frozenset(),
     "another account": frozenset((BOB,)),
@@ -65,6 +68,9 @@ async def kept(database: Database, clock: SteadyClock) -> _Kept:
     session = await opened(conversations, "secret", title="secret title")
     (more,) = await conversations.append(
         [message(session.id, "more", usage=Usage(input=1), external_id="70")]
+    )
+    await conversations.append(
+        [message(session.id, "an answer", role="assistant", usage=Usage(input=1))]
     )
     message_ids = {session.id: more.id}
     calls = UsageLog(database)
@@ -144,6 +150,10 @@ async def kept(database: Database, clock: SteadyClock) -> _Kept:
             "sums of calls": lambda session_id, _, scopes: _sums(calls, scopes, session_id),
             "months with calls": lambda _, __, scopes: calls.list_months(scopes),
             "calls of this month": lambda _, __, scopes: _month_sums(calls, scopes),
+            "accounts with calls": lambda _, __, scopes: _list_accounts(calls, scopes),
+            "seconds of answers": lambda _, __, scopes: load_answer_seconds(
+                database, scopes, YESTERDAY
+            ),
             "jobs of": lambda _, __, scopes: jobs.list_visible(scopes),
             "latest from outside": lambda _, __, scopes: conversations.list_latest_from_outside(
                 scopes, 10
@@ -192,6 +202,10 @@ async def _sums(calls: UsageLog, scopes: Scopes, session_id: int) -> object:
 async def _month_sums(calls: UsageLog, scopes: Scopes) -> object:
     spending, _ = await calls.load_month(scopes, NOON)
     return spending.sums
+
+
+async def _list_accounts(calls: UsageLog, scopes: Scopes) -> list[str]:
+    return list(await calls.list_accounts(scopes, YESTERDAY))
 
 
 async def _current(notes: Notes, scopes: Scopes) -> list[str]:
@@ -253,6 +267,7 @@ async def test_every_reading_method_that_takes_scopes_is_in_the_matrix(kept: _Ke
         "Conversations.list_job_results",
         "Conversations.list_latest_from_outside",
         "Conversations.list_recent",
+        "UsageLog.list_accounts",
         "UsageLog.load_spending",
         "UsageLog.list_months",
         "UsageLog.load_month",

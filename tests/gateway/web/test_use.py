@@ -1,0 +1,123 @@
+"""The page "Use": what model calls cost, by day, model, purpose and account."""
+
+from __future__ import annotations
+
+import re
+from datetime import date, timedelta
+from pathlib import Path
+
+import pytest
+
+from config.model_options import Price, UsageOptions
+from core.store.usage_and_limits import ModelCall, Spending, UsageSum
+from core.types import BillingScope, CallKind, Usage
+from gateway.texts.catalog import list_languages, load_texts
+from gateway.web.use import CHART_HEIGHT, draw_chart
+from tests.fixtures.page_browser import OpenPage, open_page
+from tests.fixtures.scripted_model import ScriptedModel, says
+
+pytestmark = pytest.mark.slow
+
+TEXTS = load_texts("en")
+WORDS = TEXTS.table("page_use")
+PRICE = Price(input=1.0, output=10.0, cache_write=1.0, cache_read=0.1)
+PRICED = "[usage.prices]\nscripted = { input = 1.0, output = 10.0, cache_write = 1.0, cache_read = 0.1 }\n"
+
+
+async def log_call(
+    page: OpenPage,
+    *,
+    tokens: int,
+    days_ago: int = 0,
+    who: str = "42",
+    kind: CallKind = "chat",
+    model: str = "scripted",
+) -> None:
+    """Log a model call of this person."""
+    services = page.harness.services
+    await services.usage_log.log(
+        ModelCall(
+            kind=kind,
+            model=model,
+            usage=Usage(input=tokens),
+            at=services.clock.now() - timedelta(days=days_ago),
+            billing=BillingScope(scope=page.harness.inbound("x", who=who).scope, user_id=who),
+        )
+    )
+
+
+async def test_cost_stands_by_day_model_and_purpose(home: Path) -> None:
+    async with open_page(home, options=PRICED) as page:
+        assert WORDS["NOTHING"] in (await page.browser.open("/use")).text
+        await log_call(page, tokens=2_000_000)
+        await log_call(page, tokens=1_000_000, days_ago=3, kind="title")
+        use = await page.browser.open("/use")
+    assert "$3.00" in use.text
+    assert "for titles" in use.text
+    titles = re.findall(r"<title>([^<]*\$[^<]*)</title>", use.body)
+    assert [title.rpartition(" ")[2] for title in titles] == ["$1.00", "$2.00"]
+
+
+async def test_calls_of_others_are_not_shown(home: Path) -> None:
+    async with open_page(home, options=PRICED) as page:
+        await log_call(page, tokens=7_000_000, who="7")
+        use = await page.browser.open("/use")
+    assert WORDS["NOTHING"] in use.text
+    assert "$7.00" not in use.text
+
+
+async def test_time_to_an_answer_and_limits_are_shown(home: Path) -> None:
+    options = "[limits.owner_day]\nmoney = 5.0\n"
+    async with open_page(home, ScriptedModel(says("Hi.")), options) as page:
+        await page.harness.say("Hello")
+        use = await page.browser.open("/use")
+        assert WORDS["ANSWER_TIME"] in use.text
+        assert "<meter" in use.body
+        raised = await page.browser.send(use.form("/do/raise-line"))
+        assert "10.00" in raised.text
+
+
+async def test_model_names_of_strangers_are_escaped(home: Path) -> None:
+    async with open_page(home) as page:
+        await log_call(page, tokens=10, model="<script>alert(1)</script>")
+        use = await page.browser.open("/use")
+    assert "<script>alert" not in use.body
+    assert "&lt;script&gt;" in use.body
+
+
+@pytest.mark.parametrize("language", list_languages())
+async def test_use_speaks_the_language_of_the_browser(home: Path, language: str) -> None:
+    async with open_page(home, options=PRICED) as page:
+        await log_call(page, tokens=2_000_000)
+        answer = await page.browser.open("/use", **{"Accept-Language": language})
+    assert answer.status == 200
+    assert load_texts(language).table("page_use")["BY_MODEL"] in answer.text
+
+
+def spend(model: str, tokens: int, *, has_price: bool = True) -> Spending:
+    prices = UsageOptions(prices={model: PRICE} if has_price else {}, currency="$")
+    usage_sum = UsageSum(kind="chat", model=model, calls=1, usage=Usage(input=tokens))
+    return Spending(sums=[usage_sum], prices=prices)
+
+
+def test_highest_bar_fills_the_chart_and_a_day_without_calls_is_empty() -> None:
+    empty = Spending(sums=[], prices=UsageOptions(prices={}, currency="$"))
+    days = [
+        (date(2026, 5, 1), spend("a", 4_000_000)),
+        (date(2026, 5, 2), empty),
+        (date(2026, 5, 3), spend("a", 1_000_000)),
+    ]
+    chart = draw_chart(TEXTS, days)
+    assert chart is not None
+    first, second, third = chart.bars
+    assert [segment.height for segment in first.segments] == [CHART_HEIGHT]
+    assert second.segments == []
+    assert [segment.height for segment in third.segments] == [CHART_HEIGHT / 4]
+    assert chart.highest == "$4.00"
+
+
+def test_chart_counts_tokens_if_a_model_has_no_price() -> None:
+    days = [(date(2026, 5, 1), spend("a", 1_500, has_price=False))]
+    chart = draw_chart(TEXTS, days)
+    assert chart is not None
+    assert chart.highest == "1,500 tokens"
