@@ -154,10 +154,3 @@ def test_documentation_has_a_block_for_each_thing_to_set() -> None:
     names = ("chat = [", "choices", "effort", "efforts", "lacks", "month_line", "usage.prices")
     assert [name for name in names if name not in text] == []
     assert "[model.servers.home]" in text
-
-
-def test_documentation_names_tests_that_exist() -> None:
-    table = PAGE.read_text(encoding="utf-8").partition("## How this is tested\n")[2]
-    paths = re.findall(r"`(tests/[\w/]+\.py)`", table)
-    assert len(paths) > 12
-    assert [path for path in paths if not (PAGE.parents[1] / path).is_file()] == []

@@ -30,7 +30,7 @@ pytestmark = pytest.mark.slow
 KEY = "sk-ant-switches"
 OTHER_KEY = "sk-other-switches"
 CLAUDE, OTHER, SMALL = "claude-sonnet-5-5", "other/gpt-6-astra", "small/gpt-6-astra"
-THINKING = {"type": "thinking", "thinking": "The person asks about the ferry."}
+THINKING = {"type": "thinking", "thinking": "Zirconium is what the ferry carries."}
 CALL = {"type": "tool_use", "name": "session_search", "input": {"query": "ferry"}}
 
 
@@ -127,6 +127,11 @@ async def test_each_model_continues_the_conversation_of_each_other_one(home: Pat
                 answer = await harness.say(f"Please look up ferry {round_number}.")
                 end = "Let me see." if model == SMALL else f"{name} has looked."
                 assert end in answer.text
+                assert "irconium" not in answer.text
+        stored = await harness.services.database.fetch_all("SELECT text FROM messages")
+        assert not any("irconium" in row["text"] for row in stored)
+        found = (await harness.say("/recall zirconium carries")).text
+        assert "is what the ferry carries" not in found
     assert (first.refusals, second.refusals) == ([], [])
     # The third model has taught what it lacks.
     assert len(third.refusals) == 2
