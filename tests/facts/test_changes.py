@@ -55,6 +55,17 @@ past | 我小时候弹钢琴
 past | 昔はピアノを弾いていた
 past | 예전에는 피아노를 쳤어
 past | Eskiden keman çalardım
+unreal | The transfer to Leeds is off
+unreal | The dentist in Devon had no places
+unreal | Aus dem Umzug wird nichts
+unreal | Le déménagement a été annulé
+unreal | La mudanza se canceló
+unreal | A mudança não foi para a frente
+unreal | Переезд отменился
+unreal | 搬家的事泡汤了
+unreal | 転勤の話は立ち消えになった
+unreal | 이사는 없던 일이 됐어
+unreal | Taşınma işi yattı
 unreal | We nearly bought a house in Devon
 unreal | Fast hätten wir ein Haus gekauft
 unreal | On a failli acheter une maison
@@ -96,6 +107,25 @@ def test_what_is_temporary_past_or_unreal_replaces_nothing(line: str) -> None:
 @pytest.mark.parametrize("text", CORRECTS.strip().splitlines())
 def test_a_correction_is_recognized(text: str) -> None:
     assert "correction" in read_changes(text).kinds
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The neighbour drives a Volvo",
+        "Die Nachbarin spielt jetzt Cello",
+        "la voisine a changé de voiture",
+        "a Lucía le han dado un piso en Cádiz",
+        "a vizinha adotou um gato",
+        "여동생은 요가로 바꿨대",
+    ],
+)
+def test_a_message_that_begins_with_somebody_else_is_about_them(text: str) -> None:
+    assert "other" in read_changes(text).kinds
+
+
+def test_a_city_whose_name_ends_like_before_is_no_past() -> None:
+    assert "past" not in read_changes("나는 대전에 살아").kinds
 
 
 def test_a_plain_statement_changes_nothing() -> None:
