@@ -100,6 +100,7 @@ _FORMS = compile_grammar(
         )
         | (?P<feast>
             feast in? year                                      # Easter 2024
+            | [last next] feast | feast [last next]             # last Christmas
             | (?<= [in on since until] ) feast
                 (?= [comma and to between after in before on until since] | $ )
         )
@@ -488,16 +489,20 @@ def _read_year(tokens: Sequence[Token], today: date) -> list[Period]:
 
 
 def _read_feast(tokens: Sequence[Token], today: date) -> list[Period]:
-    """Read the form `feast`: ``on Christmas Eve``, ``Easter 2024``.
+    """Read the form `feast`: ``on Christmas Eve``, ``Easter 2024``, ``last Christmas``.
 
     Without a year, a feast means its latest day, or the next one if it hasn't been yet.
     """
     from core.dates.requests.feasts import feast_in_year
 
     years = _numbers(tokens, Kind.YEAR) or [today.year, today.year - 1, today.year + 1]
-    days = [day for year in years if (day := feast_in_year(tokens[0], year)) is not None]
-    past = [day for day in days if day <= today] or days
-    return [Period(past[0], past[0])] if past else []
+    feast = next(token for token in tokens if token.kind is Kind.FEAST)
+    days = [day for year in years if (day := feast_in_year(feast, year)) is not None]
+    if any(token.kind is Kind.NEXT for token in tokens):
+        days = sorted(day for day in days if day > today)
+    else:
+        days = [day for day in days if day <= today] or days
+    return [Period(days[0], days[0])] if days else []
 
 
 def _read_relative(tokens: Sequence[Token], today: date) -> list[Period]:
