@@ -489,20 +489,25 @@ class TextIndex:
                 parameters["split"] = newest_older[0]
                 sides.append("<= :split")
         for side in sides:
+            # The chunks are ranked before other tables are joined, because otherwise FTS5 computes
+            # each rank twice.
             rows = self._connection.execute(
                 f"""
-                SELECT chunks.id, {_ROOT_ID}, chunks_fts.rank,
+                WITH hits (rowid, score) AS MATERIALIZED (
+                    SELECT rowid, rank FROM chunks_fts
+                    WHERE chunks_fts MATCH :expression AND rowid {side}
+                )
+                SELECT chunks.id, {_ROOT_ID}, hits.score,
                     (SELECT created_at FROM messages WHERE messages.id = chunks.first_id)
-                FROM chunks_fts
-                CROSS JOIN chunks ON chunks.id = chunks_fts.rowid
+                FROM hits
+                CROSS JOIN chunks ON chunks.id = hits.rowid
                 CROSS JOIN sessions ON sessions.id = chunks.session_id {self._address_join}
-                WHERE chunks_fts MATCH :expression AND chunks_fts.rowid {side} AND {_VISIBLE}
-                    AND EXISTS (
-                        SELECT 1 FROM messages WHERE messages.session_id = chunks.session_id
-                            AND messages.id BETWEEN chunks.first_id AND chunks.last_id
-                            AND {IS_SHOWN} AND {self._filters}
-                    )
-                ORDER BY chunks_fts.rank
+                WHERE {_VISIBLE} AND EXISTS (
+                    SELECT 1 FROM messages WHERE messages.session_id = chunks.session_id
+                        AND messages.id BETWEEN chunks.first_id AND chunks.last_id
+                        AND {IS_SHOWN} AND {self._filters}
+                )
+                ORDER BY hits.score
                 """,
                 parameters,
             )
