@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from datetime import tzinfo
 from typing import TYPE_CHECKING, NamedTuple
 
 from core.errors import Refused, ToolError
@@ -221,15 +222,8 @@ class MemoryCommands:
         lines = [texts.PENDING]
         buttons: list[Button] = []
         for note in pending_notes:
-            place = ALL_FILES.get(note.target) or texts.table("PENDING_KINDS")[note.target]
-            if note.account is not None:
-                place = texts.PENDING_FOR.format(place=place, account=note.account.key)
-            at = texts.format_moment(note.at, self._zone)
-            lines.append(f"- {note.id}: {at}, {place}; {escape(note.reason)}")
-            if note.is_draft:
-                lines += texts.render_changes(note.operations)
-            else:
-                lines += [_render_operation(texts, operation) for operation in note.operations]
+            lines.append(f"- {note.id}: {describe_pending(texts, note, self._zone)}")
+            lines += render_pending_changes(texts, note)
             buttons += make_decision_buttons(note)
         text = "\n".join([*lines, "", texts.PENDING_HINT])
         return Answer(text=text, buttons=tuple(buttons[:_MAX_PENDING_BUTTONS]))
@@ -457,6 +451,21 @@ def _make_anyway_button(texts: Texts, edit: NoteEdit) -> Button:
         words += [operation.old_text, "=>"]
     words.append(operation.content)
     return make_button(texts.BUTTON_KEEP_ANYWAY, "memory", " ".join(words))
+
+
+def describe_pending(texts: Texts, note: PendingNote, zone: tzinfo) -> str:
+    """Say since when an item waits for approval, which place it would change, and why it waits."""
+    place = ALL_FILES.get(note.target) or texts.table("PENDING_KINDS")[note.target]
+    if note.account is not None:
+        place = texts.PENDING_FOR.format(place=place, account=note.account.key)
+    return f"{texts.format_moment(note.at, zone)}, {place}; {escape(note.reason)}"
+
+
+def render_pending_changes(texts: Texts, note: PendingNote) -> list[str]:
+    """Return a line of Markdown for each change that waits for approval."""
+    if note.is_draft:
+        return texts.render_changes(note.operations)
+    return [_render_operation(texts, operation) for operation in note.operations]
 
 
 def _render_operation(texts: Texts, operation: Operation) -> str:

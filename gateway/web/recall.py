@@ -27,5 +27,5 @@ async def load_recall(request: PageRequest) -> Values:
 
 PAGE = Page(
     "recall",
-    views=(View("/", "recall.html", load_recall), View("/recall", "recall.html", load_recall)),
+    views=(View("/recall", "recall.html", load_recall),),
 )

@@ -12,7 +12,7 @@ document.addEventListener("keydown", (event) => {
       field.focus();
       field.select();
     } else {
-      location.href = "/";
+      location.href = "/recall";
     }
   }
   if (event.key !== "ArrowDown" && event.key !== "ArrowUp") return;

@@ -16,6 +16,9 @@ WORDS = load_texts("en").table("page_recall")
 OWNER_SCOPES = frozenset({Scope.account("telegram", "42"), LOCAL_SCOPE})
 PATHS = (
     "/",
+    "/recall",
+    "/reminders",
+    "/use",
     "/conversations",
     "/chat",
     "/memory",
@@ -41,7 +44,7 @@ async def test_search_shows_snippets_and_opens_the_conversation_at_the_message(h
         assert 'class="message user anchor"' in opened.body
         assert "My bicycle is green" in opened.text
         assert SHARED["NOTHING"] in (await page.browser.open("/recall?q=zanzibar")).text
-        assert WORDS["LATEST"] in (await page.browser.open("/")).text
+        assert WORDS["LATEST"] in (await page.browser.open("/recall")).text
 
 
 async def test_memory_shows_notes_and_facts_with_their_source(home: Path) -> None:

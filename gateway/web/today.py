@@ -1,0 +1,129 @@
+"""The page "Today": what waits for a yes, what is due next, what was noted lately, and the health.
+
+The state of the system is shown to the owner only, as with /status.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from core.errors import Refused
+from core.notes.notebook import FILES
+from core.store.notes import Operation, PendingNote
+from core.types import Answer, Command
+from gateway.commands.memory import (
+    MemoryCommands,
+    NoteEdit,
+    describe_pending,
+    render_pending_changes,
+)
+from gateway.commands.status import StatusCommands
+from gateway.upkeep.backups import describe_backups
+from gateway.web.memory import ChangedWords, diff_words
+from gateway.web.views import Action, Page, PageRequest, Values, View, read_field, run_command
+
+MAX_PENDING = 30
+MAX_JOBS = 5
+MAX_CHANGES = 8
+
+
+@dataclass(frozen=True, slots=True)
+class PendingItem:
+    """Something that waits for a yes: since when and why, and the changes, as Markdown."""
+
+    note: PendingNote
+    heading: str
+    changes: str
+    # The text of a single note to add, which the person may edit; empty for anything else.
+    text: str
+
+
+async def load_today(request: PageRequest) -> Values:
+    """Return what waits, the next jobs, the latest changes and, for the owner, the health."""
+    services, texts = request.services, request.texts
+    pending = await services.notebook.review.list_pending(request.scopes)
+    jobs = await services.jobs.list_visible(request.scopes)
+    open_jobs = [job for job in jobs if job.next_at is not None and not job.paused_at]
+    changes = await services.notebook.history(request.scopes, MAX_CHANGES)
+    health: Sequence[str] = ()
+    problems: Sequence[str] = ()
+    running = 0
+    if request.context.is_owner:
+        health = await StatusCommands(services, None).render_lines(texts)
+        backup, problem = describe_backups(services.settings, services.clock.now())
+        health = [*health, backup]
+        problems = [problem] if problem else []
+        running = len(await services.inbox.list_waiting())
+    return {
+        "pending": [_describe(request, note) for note in pending[:MAX_PENDING]],
+        "pending_count": len(pending),
+        "jobs": [
+            (job, texts.describe_time(services.appointments, job, is_full=False))
+            for job in open_jobs[:MAX_JOBS]
+        ],
+        "changes": [(change, _diff(change.before, change.after)) for change in changes],
+        "running": running,
+        "health": health,
+        "problems": problems,
+    }
+
+
+def _describe(request: PageRequest, note: PendingNote) -> PendingItem:
+    texts = request.texts
+    changes = "\n".join(render_pending_changes(texts, note))
+    text = ""
+    if note.target in FILES and not note.is_draft and len(note.operations) == 1:
+        operation = note.operations[0]
+        text = operation.content if operation.action == "add" else ""
+    return PendingItem(note, describe_pending(texts, note, request.zone), changes, text)
+
+
+def _diff(before: str | None, after: str | None) -> Sequence[ChangedWords]:
+    return diff_words(before or "", after or "")
+
+
+async def load_checks(request: PageRequest) -> Values | None:
+    """Run the checks of `mneme check`, which ask every server. Only the owner may do that."""
+    if not request.context.is_owner:
+        return None
+    # Imported here because few people look at this.
+    from gateway.check import run_checks
+
+    return {"results": await run_checks(request.services.settings)}
+
+
+async def edit_pending(request: PageRequest, form: Mapping[str, str]) -> Answer:
+    """Store a note that waits in other words: store the new text, and drop what waited.
+
+    Raises Refused if the note no longer waits, or if the new text can't be stored.
+    """
+    number = read_field(request, form, "number")
+    text = read_field(request, form, "text")
+    pending = await request.services.notebook.review.list_pending(request.scopes)
+    note = next((note for note in pending if note.id == int(number)), None)
+    if note is None or not _describe(request, note).text:
+        raise Refused(request.texts.NO_PENDING_NUMBER.format(number=number))
+    if not request.context.can_change(None):
+        raise Refused(request.texts.OWNER_DECIDES)
+    edit = NoteEdit(Operation(action="add", content=text), note.target, is_insisting=False)
+    answer = await MemoryCommands(request.services).change(edit, request.context)
+    await request.commands.run(
+        Command(name="memory", arguments=f"reject {number}"), request.context
+    )
+    return answer
+
+
+PAGE = Page(
+    "today",
+    views=(
+        View("/", "today.html", load_today),
+        View("/today", "today.html", load_today),
+        View("/today/checks", "checks.html", load_checks),
+    ),
+    actions=(
+        Action("approve-change", run_command("memory", "approve {number}")),
+        Action("reject-change", run_command("memory", "reject {number}")),
+        Action("edit-pending", edit_pending),
+    ),
+)
