@@ -144,6 +144,8 @@ async def run_gateway(settings: Settings, *, chat_only: bool, has_terminal: bool
 
 async def _recover(services: Services) -> None:
     """Finish the work that an earlier process or a restored backup left undone."""
+    # Reminders and notices after a start are in the person's language, before anybody writes.
+    await services.languages.load()
     now = services.clock.now()
     await services.outbox.recover(now)
     await services.removals.cancel_unserved_deliveries(services.settings.access.people, now)
