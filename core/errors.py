@@ -63,6 +63,16 @@ class Sentence:
         return compose_sentence(self.key, self.values)
 
 
+@dataclass(frozen=True, slots=True)
+class Report:
+    """Several sentences for people. ``str()`` returns them in English."""
+
+    sentences: tuple[Sentence, ...]
+
+    def __str__(self) -> str:
+        return " ".join(map(str, self.sentences))
+
+
 class MnemeError(Exception):
     """The base class of all exceptions of this project. Secrets in the message are masked.
 

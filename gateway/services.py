@@ -234,14 +234,15 @@ class Services:
             await self.notes.mark_reviewed(note.scope, self.clock.now(), mark=0)
             raise Refused(texts.DRAFT_STALE)
         if note.target in ALL_FILES:
-            result = await self.notebook.approve(note, scopes, epoch)
+            result = texts.word_report(await self.notebook.approve(note, scopes, epoch))
         elif note.target == SKILL:
-            result = await self.skills.approve(note, scopes, epoch)
+            result = texts.word_report(await self.skills.approve(note, scopes, epoch))
         elif note.target == FACT:
             # Imported here because the rules take a while to load, and few commands need them.
             from core.facts.editor import FactEditor
 
-            result = await FactEditor(self.facts, self.zone).approve(note, epoch)
+            editor = FactEditor(self.facts, self.zone)
+            result = texts.word_report(await editor.approve(note, epoch))
         else:
             result = await self.appointments.approve(note, epoch, texts.schedule_words)
         await self.notes.drop(note.id)

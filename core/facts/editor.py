@@ -6,13 +6,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
-from core.errors import Refused
+from core.errors import Refused, Report, Sentence
 from core.facts.claims import MAX_FACT_CHARS, Claim, extract_claims, fact_from_claim
 from core.review.pending import ANYWAY, clean_typed_text, split_anyway
 from core.store.facts.facts import Facts
 from core.store.facts.rows import Fact
 from core.store.notes import Author, Operation, PendingNote
-from core.text.normalize import quote_at_end
 from core.text.terms import names_in
 from core.types import Account, ErasureEpoch, Message, Scope, Sender
 
@@ -64,14 +63,14 @@ class FactEditor:
         (claim,) = claims
         return await self.facts.correct(fact.id, scopes, claim.content, by, claim.apply_to)
 
-    async def approve(self, note: PendingNote, epoch: ErasureEpoch | None = None) -> str:
+    async def approve(self, note: PendingNote, epoch: ErasureEpoch | None = None) -> Report:
         """Apply a change that the model proposed and a person approved.
 
         Returns a sentence about the result. Raises Refused if the fact has changed meanwhile.
         """
         operation = note.operations[0]
         if operation.action != "add":
-            return await self._approve_change(note, operation, epoch)
+            return Report((await self._approve_change(note, operation, epoch),))
         account = note.account or Account(platform="terminal", user_id="local")
         message = Message(
             role="user",
@@ -81,11 +80,11 @@ class FactEditor:
             sender=Sender(id=account.user_id, name=""),
         )
         facts = await self.remember(message, note.scope, account.platform, epoch)
-        return " ".join(f"Fact {fact.id} is stored: {quote_at_end(fact.content)}" for fact in facts)
+        return Report(tuple(_say("fact_stored", fact.id, fact.content) for fact in facts))
 
     async def _approve_change(
         self, note: PendingNote, operation: Operation, epoch: ErasureEpoch | None
-    ) -> str:
+    ) -> Sentence:
         """Replace or remove a fact. Returns a sentence about the result.
 
         Raises Refused if the text of the fact has changed since the change was proposed.
@@ -99,13 +98,14 @@ class FactEditor:
         if operation.action in ("trust", "doubt"):
             is_right = operation.action == "trust"
             await self.facts.record_feedback(fact_id, scopes, is_right, by)
-            return f"Fact {fact_id} is trusted {'more' if is_right else 'less'} now."
+            key = "fact_trusted_more" if is_right else "fact_trusted_less"
+            return Sentence(key, {"id": fact_id})
         if operation.action == "remove":
             await self.facts.remove(fact_id, scopes, by)
-            return f"Fact {fact_id} is now a former fact: {quote_at_end(fact.content)}"
+            return _say("fact_ended", fact_id, fact.content)
         text = f"{ANYWAY} {operation.content}"
         new_fact = await self.correct(fact, text, scopes, by, note.at) or fact
-        return f"Fact {fact_id} now says: {quote_at_end(new_fact.content)}"
+        return _say("fact_changed", fact_id, new_fact.content)
 
     @staticmethod
     def _check(text: str) -> str:
@@ -120,3 +120,8 @@ class FactEditor:
         if len(text) > MAX_FACT_CHARS:
             raise Refused("fact_too_long", chars=len(text), limit=MAX_FACT_CHARS)
         return clean_typed_text(text, MAX_FACT_CHARS, has_anyway=has_anyway)[0]
+
+
+def _say(key: str, fact_id: int, text: str) -> Sentence:
+    """Return a sentence about a fact with its text, which is quoted without its full stop."""
+    return Sentence(key, {"id": fact_id, "text": text.removesuffix(".")})

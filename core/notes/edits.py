@@ -112,9 +112,12 @@ class NoteEdit:
         if others:
             available -= len(SEPARATOR)
         raise Refused(
-            f"That would make {file_name} {size:,} characters, over its limit of {limit_chars:,}; "
-            f"{max(0, available):,} would fit. Shorten, replace or remove entries first:\n"
-            f"{list_sizes(others)}"
+            "note_over_limit",
+            file=file_name,
+            chars=size,
+            limit=limit_chars,
+            free=max(0, available),
+            sizes=list_sizes(others),
         )
 
 
@@ -140,8 +143,8 @@ def measure(entries: Sequence[str]) -> int:
 
 
 def list_sizes(entries: Sequence[str]) -> str:
-    """Return a list of the notes in which each item starts with the note's length."""
-    return "\n".join(f"- {len(entry)} characters: {entry}" for entry in entries)
+    """Return a list of the notes in which each item starts with the note's length in characters."""
+    return "\n".join(f"- ({len(entry)}) {entry}" for entry in entries)
 
 
 def find_entry(text: str, *lists: Sequence[str]) -> str:

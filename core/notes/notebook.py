@@ -25,7 +25,7 @@ from typing import Any, NamedTuple, TypeVar
 from urllib.parse import quote
 
 from config.files import find_leftovers, replace_file
-from core.errors import Refused
+from core.errors import Refused, Report, Sentence
 from core.guard.guard import LIMIT_CHARS, find_suspicion
 from core.notes.edits import (
     EntriesByScope,
@@ -215,7 +215,7 @@ class Notebook:
         target: str,
         operations: Sequence[Operation],
         author: Author = TYPED,
-    ) -> str:
+    ) -> Report:
         """Apply all operations in order, or none of them.
 
         Only the size after the last operation is limited. Operations wait for a yes unless
@@ -223,20 +223,22 @@ class Notebook:
         the operations wait. Raises Refused, with advice, if an operation isn't possible.
         """
         if author.origin != "typed":
-            return await self._put_aside(scope, target, operations, author)
+            # The model reads this, so it's in English.
+            waiting = await self._put_aside(scope, target, operations, author)
+            return Report((Sentence(waiting),))
         clean_operations: list[Operation] = []
-        notices: list[str] = []
+        notices: list[Sentence] = []
         for operation in operations:
             content, notice = clean_typed_text(
                 operation.content, LIMIT_CHARS, has_anyway=author.is_insisting
             )
             clean_operations.append(replace(operation, content=content))
-            if notice:
+            if notice is not None:
                 notices.append(notice)
         report = await self._write(
             scope, scopes, target, lambda edit: _apply_all(edit, clean_operations), author
         )
-        return " ".join([*notices[:1], report])
+        return Report((*notices[:1], *report.sentences))
 
     async def _put_aside(
         self, scope: Scope, target: str, operations: Sequence[Operation], author: Author
@@ -254,7 +256,7 @@ class Notebook:
 
     async def approve(
         self, note: PendingNote, scopes: Scopes, epoch: ErasureEpoch | None = None
-    ) -> str:
+    ) -> Report:
         """Apply operations that waited for a yes, on behalf of their author.
 
         Returns a report of the changes and of the size of the file. Raises Refused if an operation
@@ -272,7 +274,7 @@ class Notebook:
             )
         return await self.apply(note.scope, scopes, note.target, note.operations, author)
 
-    async def describe_applied(self, author: Author, scopes: Scopes) -> str | None:
+    async def describe_applied(self, author: Author, scopes: Scopes) -> Report | None:
         """Describe the changes that the author's message already made.
 
         A message is handled again after a crash or for a retry. Returns None if the message made no
@@ -281,15 +283,16 @@ class Notebook:
         changes = await self._notes.list_changes_by(scopes, author)
         if not changes:
             return None
-        sentences = [_describe(change) for change in changes]
+        sentences = _describe_changes(changes)
         if changes[0].undoes is not None:
-            sentences.insert(0, f"Undone: change {changes[0].undoes}.")
+            number = str(changes[0].undoes)
+            sentences.insert(0, Sentence("note_change_undone", {"numbers": number}))
         usage = await self._describe_usage(scopes, changes[0].target)
-        return " ".join([*dict.fromkeys(sentences), usage])
+        return Report((*sentences, *usage))
 
     async def undo(
         self, change: NoteChange, scope: Scope, scopes: Scopes, author: Author = TYPED
-    ) -> str:
+    ) -> Report:
         """Undo a change. If it belongs to a draft of the curator, undo all changes of the draft.
 
         Returns a report of the changes and of the size of the file. Raises Refused if a note that
@@ -310,7 +313,8 @@ class Notebook:
 
         report = await self._write(scope, scopes, change.target, undo_all, author)
         numbers = ", ".join(str(member.id) for member in unique_changes.values())
-        return f"Undone: change {numbers}. {report}"
+        undone = Sentence("note_change_undone", {"numbers": numbers})
+        return Report((undone, *report.sentences))
 
     async def versions(self, scopes: Scopes, target: str) -> list[NoteVersion]:
         """Return the current notes, each with the change that wrote it, latest last."""
@@ -414,7 +418,7 @@ class Notebook:
         target: str,
         change_notes: Callable[[NoteEdit], None],
         author: Author,
-    ) -> str:
+    ) -> Report:
         """Change notes with `change_notes`, write the files and log the changes.
 
         Returns a report of the changes and of the size of the file. Raises Refused if a change
@@ -454,8 +458,8 @@ class Notebook:
                 return changes
 
         changes = await self._run_write(write())
-        sentences = dict.fromkeys(_describe(change) for change in changes)
-        return " ".join([*sentences, await self._describe_usage(scopes, target)])
+        usage = await self._describe_usage(scopes, target)
+        return Report((*_describe_changes(changes), *usage))
 
     async def settle_interrupted_writes(self) -> None:
         """Finish or withdraw the changes that a killed process was writing.
@@ -541,17 +545,24 @@ class Notebook:
         self._on_change()
         return result
 
-    async def _describe_usage(self, scopes: Scopes, target: str) -> str:
-        """Return how full a file is, and which files can't be read.
+    async def _describe_usage(self, scopes: Scopes, target: str) -> list[Sentence]:
+        """Say how full a file is, and which files can't be read.
 
         If the file is nearly full, the text also lists its notes with their sizes.
         """
         entries = await self.entries(scopes, target)
-        usage = f"{ALL_FILES[target]} is {self.heading(target, entries)}."
+        size, limit = self.measure(target, entries)
+        values = {
+            "file": ALL_FILES[target],
+            "percent": round(100 * size / limit),
+            "chars": size,
+            "limit": limit,
+        }
+        sentences = [Sentence("note_file_usage", values)]
         if self.is_nearly_full(target, entries):
-            usage += " It is nearly full: merge, shorten or remove entries now.\n"
-            usage += list_sizes(entries)
-        return "\n".join([usage, *await self.list_problems(scopes)])
+            sizes = list_sizes(entries)
+            sentences.append(Sentence("note_file_nearly_full", {"sizes": sizes}))
+        return [*sentences, *map(Sentence, await self.list_problems(scopes))]
 
     def _read(self, scopes: Scopes, target: str) -> EntriesByScope:
         """Read the notes of one target in all scopes. Blocks; call this in a thread."""
@@ -572,12 +583,27 @@ def _apply_all(edit: NoteEdit, operations: Sequence[Operation]) -> None:
             raise Refused("operation_refused", number=number, reason=refusal) from refusal
 
 
-def _describe(change: NoteChange) -> str:
+def _describe_changes(changes: Iterable[NoteChange]) -> list[Sentence]:
+    """Describe changes, each once."""
+    sentences: list[Sentence] = []
+    for change in changes:
+        sentence = _describe(change)
+        if sentence not in sentences:
+            sentences.append(sentence)
+    return sentences
+
+
+def _describe(change: NoteChange) -> Sentence:
+    note = change.before if change.after is None else change.after
+    # A note that ends a sentence itself needs no full stop.
+    is_whole = quote_at_end(note or "").endswith("”")
     if change.after is None:
-        return f"Removed: {quote_at_end(change.before or '')}"
-    if change.before is None:
-        return f"Noted: {quote_at_end(change.after)}"
-    return f"Now noted: {quote_at_end(change.after)}"
+        key = "note_removed_whole" if is_whole else "note_removed"
+    elif change.before is None:
+        key = "note_added_whole" if is_whole else "note_added"
+    else:
+        key = "note_replaced_whole" if is_whole else "note_replaced"
+    return Sentence(key, {"note": note})
 
 
 def _label(path: Path) -> str:

@@ -181,7 +181,7 @@ class NotesProvider(MemoryProvider):
         )
         if self.verifier is not None and author.is_proposed:
             self.verifier.has_proposals = True
-        return report
+        return str(report)
 
     async def _choose_target(self, arguments: _Arguments, context: ToolContext) -> str:
         """Return the target of a call: the given one, or the file with the old text.

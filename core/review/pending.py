@@ -14,7 +14,7 @@ import re
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 
-from core.errors import Refused
+from core.errors import Refused, Sentence
 from core.guard import guard
 from core.guard.origin_and_fence import account_mark, origin_label
 from core.ports import Clock
@@ -118,10 +118,12 @@ class Review:
             await self._on_pending(note)
 
 
-def clean_typed_text(content: str, limit_chars: int, *, has_anyway: bool) -> tuple[str, str]:
+def clean_typed_text(
+    content: str, limit_chars: int, *, has_anyway: bool
+) -> tuple[str, Sentence | None]:
     """Return a typed text without hidden characters, and a sentence about the removed ones.
 
-    The sentence is empty if nothing suspicious was removed. Raises Refused if the text is too long,
+    There is no sentence if nothing suspicious was removed. Raises Refused if the text is too long,
     or if it's suspicious and the person doesn't insist (`has_anyway`).
     """
     if len(content) > limit_chars:
@@ -130,11 +132,11 @@ def clean_typed_text(content: str, limit_chars: int, *, has_anyway: bool) -> tup
     if not has_anyway:
         suspicion = guard.find_suspicion(text)
         if suspicion:
-            raise Refused(ask_to_reword(suspicion))
+            raise Refused("ask_to_reword", suspicion=suspicion)
     removed_part = guard.find_suspicion(content) if text != content else None
     if not removed_part:
-        return text, ""
-    return text, f"I left out of it what nobody can see or only I may write: {removed_part}."
+        return text, None
+    return text, Sentence("note_cleaned", {"part": removed_part})
 
 
 def explain_suspicion(operations: Sequence[Operation]) -> str | None:
@@ -147,14 +149,6 @@ def explain_suspicion(operations: Sequence[Operation]) -> str | None:
         if suspicion:
             return f"it contains {suspicion}"
     return None
-
-
-def ask_to_reword(suspicion: str) -> str:
-    """Return the answer to a person whose text looks suspicious."""
-    return (
-        f"Not kept yet: it contains {suspicion}. "
-        f"Reword it, or say it again with {ANYWAY} before it."
-    )
 
 
 def split_anyway(text: str) -> tuple[str, bool]:

@@ -20,12 +20,12 @@ from typing import NamedTuple
 
 from config.files import read_file
 from config.settings import SkillOptions
-from core.errors import Refused
+from core.errors import Refused, Report, Sentence
 from core.guard.guard import LIMIT_CHARS, clean_text, find_suspicion
 from core.notes.locking import FolderLock, run_to_completion
 from core.notes.notebook import folder_of
 from core.ports import Clock
-from core.review.pending import Review, ask_to_reword, clean_typed_text
+from core.review.pending import Review, clean_typed_text
 from core.skills import folders
 from core.skills.format import FOLDERS, SKILL_FILE, Skill, parse_skill, split_front_matter
 from core.store.notes import SKILL, Author, NoteChange, Notes, Operation, PendingNote
@@ -145,7 +145,7 @@ class Skills:
         skills = await self._load(scopes)
         skill = skills.get(name.strip().lower().replace("_", "-"))
         if not isinstance(skill, Skill):
-            raise skill or Refused(f"There is no skill “{name[:80]}” here.")
+            raise skill or Refused("no_such_skill", name=name[:80])
         return skill
 
     async def render_index(self, scopes: frozenset[Scope]) -> str:
@@ -201,7 +201,7 @@ class Skills:
 
     async def apply(
         self, scope: Scope, scopes: frozenset[Scope], operation: Operation, author: Author
-    ) -> str:
+    ) -> Report:
         """Change a skill, or put the change aside until a yes unless the author typed it.
 
         Returns a sentence about the result. Raises Refused if the change isn't possible.
@@ -211,7 +211,8 @@ class Skills:
         if author.origin != "typed":
             # This raises Refused now if the change couldn't be made after the yes.
             await asyncio.to_thread(_plan_changes, skill, operation)
-            return await self.review.put_aside(home, SKILL, [operation], author, author.reason)
+            waiting = await self.review.put_aside(home, SKILL, [operation], author, author.reason)
+            return Report((Sentence(waiting),))
         content, notice = clean_typed_text(
             operation.content, LIMIT_CHARS, has_anyway=author.is_insisting
         )
@@ -221,10 +222,9 @@ class Skills:
             return self._build_changes(author, operation.action, skill.scope, skill.folder, files)
 
         changes = await self._change_files(skill, plan_changes, author)
-        state = "removed" if operation.action == "delete" else "kept"
-        undo_command = f"/memory undo {changes[0].id}"
-        report = f"The skill {skill.name} is {state}; `{undo_command}` takes that back."
-        return f"{notice} {report}".strip()
+        key = "skill_removed" if operation.action == "delete" else "skill_kept"
+        done = Sentence(key, {"name": skill.name, "change": str(changes[0].id)})
+        return Report((done,) if notice is None else (notice, done))
 
     async def _find_target(
         self, home: Scope, scopes: frozenset[Scope], operation: Operation
@@ -254,7 +254,7 @@ class Skills:
 
     async def approve(
         self, note: PendingNote, scopes: frozenset[Scope], epoch: ErasureEpoch | None = None
-    ) -> str:
+    ) -> Report:
         """Apply a change that waited for a yes, on behalf of its author.
 
         Returns a sentence about the result. Raises Refused if the change isn't possible any more.
@@ -262,7 +262,7 @@ class Skills:
         author = Author(**note.source_values, origin="typed", is_insisting=True, epoch=epoch)
         return await self.apply(note.scope, scopes | {note.scope}, note.operations[0], author)
 
-    async def undo(self, change: NoteChange, author: Author) -> str:
+    async def undo(self, change: NoteChange, author: Author) -> Report:
         """Undo a change. If it added or deleted a skill, undo the changes of all its files.
 
         Returns a sentence about the result. Raises Refused if one of the files was changed later.
@@ -290,7 +290,8 @@ class Skills:
 
         await self._change_files(skill, plan_reversals, author)
         numbers = ", ".join(str(each.id) for each in group)
-        return f"Undone: change {numbers} of the skill {skill.name}."
+        undone = Sentence("skill_undone", {"change": numbers, "name": skill.name})
+        return Report((undone,))
 
     async def add(
         self, source: Path, scope: Scope, scopes: frozenset[Scope], author: Author
@@ -508,7 +509,8 @@ def _check_new_skill(
         raise Refused(f"There is a skill {name} already; remove it first.")
     reason = None if author.is_insisting else _find_suspicious_text(skill.files)
     if reason:
-        raise Refused(f"{name}: {ask_to_reword(reason)}")
+        sentence = Sentence("ask_to_reword", {"suspicion": reason})
+        raise Refused("skill_refused", name=name, reason=sentence)
     return name
 
 

@@ -158,7 +158,8 @@ class SkillTools:
             path=path,
         )
         author = await self._build_author(operation, context)
-        return await self.skills.apply(context.scope, context.scopes, operation, author)
+        report = await self.skills.apply(context.scope, context.scopes, operation, author)
+        return str(report)
 
     async def _find_subjects(self, arguments: Json, context: ToolContext) -> Sequence[Subject]:
         """Return the skill that a call changes."""

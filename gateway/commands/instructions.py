@@ -12,7 +12,7 @@ from core.errors import Refused
 from core.guard.guard import clean_text, find_suspicion
 from core.guard.origin_and_fence import is_partly_pasted
 from core.markup.markdown import escape
-from core.review.pending import ANYWAY, ask_to_reword, split_anyway
+from core.review.pending import ANYWAY, split_anyway
 from core.store.notes import INSTRUCTIONS, Operation
 from core.types import Answer, Command
 from gateway.commands.registry import CommandContext, load_specs, make_button
@@ -72,7 +72,7 @@ class InstructionCommands:
                 reason = texts.PASTED
             if reason:
                 keep = make_button(texts.BUTTON_KEEP_ANYWAY, "instructions", f"set {ANYWAY} {text}")
-                return Answer(text=ask_to_reword(reason), buttons=(keep,))
+                return Answer(text=texts.ask_to_reword(reason), buttons=(keep,))
         await self._replace(text, context, is_insisting=is_insisting)
         return Answer(text=f"{texts.INSTRUCTIONS_SET}\n\n{_render_quote(text)}")
 

@@ -18,7 +18,7 @@ from core.guard.guard import clean_text, find_suspicion
 from core.markup.markdown import escape
 from core.notes.curator import PAUSE_AFTER_REJECTION
 from core.notes.notebook import ALL_FILES, FILES
-from core.review.pending import ANYWAY, ask_to_reword, quote_operations, split_anyway
+from core.review.pending import ANYWAY, quote_operations, split_anyway
 from core.store.notes import TOOL_CALL, NoteChange, Operation, PendingNote
 from core.store.reviews import MemoryReviews
 from core.store.tool_calls import begin_approved_call, end_approved_call
@@ -118,7 +118,7 @@ class MemoryCommands:
             # If this command has already made its change, before a crash, report the change again.
             report = await self._notebook.describe_applied(context.author, context.scopes)
             if report is not None:
-                return Answer(text=_escape_lines(report))
+                return Answer(text=_escape_lines(texts.word_report(report)))
         match action:
             case "" | "list":
                 return await self._list(text, context)
@@ -182,7 +182,7 @@ class MemoryCommands:
             reason = find_suspicion(clean_text(operation.content))
             if reason:
                 return Answer(
-                    text=ask_to_reword(reason), buttons=(_make_anyway_button(texts, edit),)
+                    text=texts.ask_to_reword(reason), buttons=(_make_anyway_button(texts, edit),)
                 )
 
         if operation.action != "add" and (context.is_member or not target):
@@ -208,7 +208,7 @@ class MemoryCommands:
             report = await self._notebook.apply(
                 context.scope, context.scopes, target, operations, author
             )
-        return Answer(text=_escape_lines(report))
+        return Answer(text=_escape_lines(texts.word_report(report)))
 
     async def _list_pending(self, context: CommandContext) -> Answer:
         """List the pending items, with buttons to approve or reject each.
@@ -360,12 +360,12 @@ class MemoryCommands:
             raise Refused(texts.AUTHOR_UNDOES)
         if change.skill:
             report = await self._services.skills.undo(change, context.author)
-            return Answer(text=escape(report))
+            return Answer(text=escape(texts.word_report(report)))
         with _escape_refusals(context.texts):
             report = await self._notebook.undo(
                 change, context.scope, context.scopes, context.author
             )
-        return Answer(text=_escape_lines(report))
+        return Answer(text=_escape_lines(texts.word_report(report)))
 
     async def _show_history(self, text: str, context: CommandContext) -> Answer:
         """Show a page of the changes, latest first; `text` is the number of the page."""

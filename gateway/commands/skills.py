@@ -178,7 +178,7 @@ class SkillCommands:
             )
         removal = Operation(action="delete", path=skill.name)
         report = await self._skills.apply(context.scope, context.scopes, removal, context.author)
-        return Answer(text=escape(report))
+        return Answer(text=escape(context.texts.word_report(report)))
 
     async def _switch(self, name: str, context: CommandContext, *, is_disabled: bool) -> Answer:
         """Switch a skill off or on."""

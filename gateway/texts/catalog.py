@@ -15,8 +15,8 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
 
-from core.errors import MnemeError, Sentence, StoreLostError, load_sentences
-from core.guard.guard import inspect_name
+from core.errors import MnemeError, Report, Sentence, StoreLostError, load_sentences
+from core.guard.guard import LIMIT_CHARS, REASONS, inspect_name
 from core.markup.markdown import escape
 from core.store.mailbox import DeadItem, OutboxCounts
 from core.store.notes import Operation
@@ -92,8 +92,30 @@ class Texts:
         values: Mapping[str, object] = getattr(error, "values", {})
         return template.format(**{name: self._word_value(value) for name, value in values.items()})
 
+    def word_report(self, report: Report) -> str:
+        """Return the sentences of a report in this language."""
+        return " ".join(map(self.word, report.sentences))
+
+    def ask_to_reword(self, suspicion: str) -> str:
+        """Return the answer to a person whose text looks suspicious."""
+        return self.word(Sentence("ask_to_reword", {"suspicion": suspicion}))
+
+    def word_suspicion(self, suspicion: str) -> str:
+        """Return in this language what makes a text suspicious, if it is an English phrase of that.
+
+        A code point or a word in brackets may follow the phrase.
+        """
+        for key, english in REASONS.items():
+            phrase = english.format(most=LIMIT_CHARS)
+            if suspicion.startswith(phrase):
+                own = self.table("SUSPICIONS")[key].format(most=self.format_number(LIMIT_CHARS))
+                return own + suspicion.removeprefix(phrase)
+        return suspicion
+
     def _word_value(self, value: object) -> object:
         """Return a value of an error for a sentence in this language."""
+        if isinstance(value, str):
+            return self.word_suspicion(value)
         if isinstance(value, MnemeError | Sentence):
             return self.word(value)
         if isinstance(value, UsedLimit):

@@ -175,7 +175,7 @@ async def outcome(folder: Path, database: Database, door: str, text: str, number
             author = Author(account=account, origin="member" if is_room else "typed")
             wanted = [Operation(action="add", content=text)]
             wanted = quote_operations(person.name, account, wanted) if is_room else wanted
-            done = await notebook.apply(scope, scopes, "memory", wanted, author)
+            done = str(await notebook.apply(scope, scopes, "memory", wanted, author))
     except (Refused, ToolError) as refusal:
         return "asked" if str(refusal).startswith("Not kept yet: it contains") else "refused"
     return "waits" if done.startswith("Not kept yet") else "asked" if done == ASKED else "kept"

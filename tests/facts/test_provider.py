@@ -342,12 +342,12 @@ async def test_what_nobody_has_typed_changes_no_fact_without_a_yes(world: _World
     assert (fact.content, fact.is_open) == ("I live in Porto", True)
     update, add, remove = await world.memory.reader.review.list_pending(scopes)
     dictation = FactEditor(world.facts, ZONE)
-    assert await dictation.approve(update) == "Fact 1 now says: “I live in Rome”."
+    assert str(await dictation.approve(update)) == "Fact 1 now says: “I live in Rome”."
     with pytest.raises(Refused, match="no longer says that"):
         await dictation.approve(remove)
-    assert (await dictation.approve(add)).startswith("Fact 2 is stored")
+    assert str(await dictation.approve(add)).startswith("Fact 2 is stored")
     again = replace(remove, operations=(replace(remove.operations[0], old_text="I live in Rome"),))
-    assert await dictation.approve(again) == "Fact 1 is now a former fact: “I live in Rome”."
+    assert str(await dictation.approve(again)) == "Fact 1 is now a former fact: “I live in Rome”."
 
 
 async def test_what_a_person_has_worded_the_model_changes_after_a_yes_only(world: _World) -> None:

@@ -68,7 +68,7 @@ async def test_the_limit_counts_what_is_shown_together_and_the_refusal_says_what
         Refused, match=r"103 characters, over its limit of 100; 37 would fit"
     ) as refusal:
         await add_note(notebook, ANA_TOO, both, "user", "b" * 40)
-    assert "60 characters: aaaa" in str(refusal.value)
+    assert "(60) aaaa" in str(refusal.value)
     assert await notebook.entries(only(ANA_TOO), "user") == []
 
 
@@ -94,7 +94,8 @@ async def test_a_note_of_another_account_of_the_person_is_reached(
     both = frozenset((ANA, ANA_TOO))
     await add_note(notebook, ANA_TOO, both, "memory", "Ana lives in Lisbon")
     await add_note(notebook, ANA_TOO, both, "memory", "Cy is away")
-    said = await notebook.apply(ANA, both, "memory", [replacing("LISBON", "Ana lives in Porto")])
+    edit = replacing("LISBON", "Ana lives in Porto")
+    said = str(await notebook.apply(ANA, both, "memory", [edit]))
     assert "Now noted: “Ana lives in Porto”. MEMORY.md is" in said
     assert await notebook.entries(only(ANA_TOO), "memory") == ["Ana lives in Porto", "Cy is away"]
     assert await notebook.entries(only(ANA), "memory") == []

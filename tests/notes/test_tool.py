@@ -128,7 +128,7 @@ async def test_above_80_percent_the_reply_asks_to_consolidate(tool: Talk) -> Non
         "81 % full, 81/100 characters. It is nearly full: merge, shorten or remove entries now."
         in said
     )
-    assert f"- 81 characters: {'a' * 81}" in said
+    assert f"- (81) {'a' * 81}" in said
 
 
 async def test_what_is_over_the_limit_by_hand_may_only_get_shorter(
@@ -182,7 +182,7 @@ async def test_in_a_room_a_member_changes_only_what_he_had_noted(
     quoted = (
         f"1 {account_mark(Account(platform='telegram', user_id='1'))}: “The party is on Friday”"
     )
-    assert "Noted" in await notebook.approve(waiting, frozenset((room,)))
+    assert "Noted" in str(await notebook.approve(waiting, frozenset((room,))))
     assert await notebook.entries(frozenset((room,)), "memory") == [quoted]
     for change in ({"action": "remove"}, {"action": "replace", "content": "The party is off"}):
         with pytest.raises((Refused, ToolError), match="In a group, only the person who added"):

@@ -30,7 +30,7 @@ def skills(home: Path, database: Database, clock: SteadyClock) -> Skills:
 
 async def do(skills: Skills, action: str, path: str, content: str = "", old: str = "") -> str:
     done = Operation(action=action, content=content, old_text=old, path=path)  # type: ignore[arg-type]
-    return await skills.apply(LOCAL_SCOPE, OWN, done, TYPED)
+    return str(await skills.apply(LOCAL_SCOPE, OWN, done, TYPED))
 
 
 async def names(skills: Skills) -> list[str]:
@@ -309,7 +309,7 @@ async def test_what_goes_with_a_skill_whose_making_is_undone_can_be_brought_back
     await keep(skills, LOCAL_SCOPE, "sort")
     await do(skills, "write_file", "sort/references/steps.md", "1. Look.")
     made = (await skills.notes.list_changes(OWN))[-1]
-    assert await skills.undo(made, TYPED) == "Undone: change 1 of the skill sort."
+    assert str(await skills.undo(made, TYPED)) == "Undone: change 1 of the skill sort."
     assert await names(skills) == []
     latest = await skills.notes.list_changes(OWN)
     assert [(change.action, change.before) for change in latest[:2]] == [
@@ -375,5 +375,5 @@ async def test_what_nobody_typed_waits_with_look_alike_letters(skills: Skills) -
     )
     with pytest.raises(Refused, match="a word with letters of another alphabet that look the same"):
         await skills.apply(LOCAL_SCOPE, OWN, done, TYPED)
-    said = await skills.apply(LOCAL_SCOPE, OWN, done, Author(reason="a page says so"))
+    said = str(await skills.apply(LOCAL_SCOPE, OWN, done, Author(reason="a page says so")))
     assert said.startswith("Not kept yet: ")

@@ -159,12 +159,12 @@ async def test_a_change_is_whole_versioned_and_can_be_undone(
 
     async def do(action: str, content: str = "", path: str = "sort", old: str = "") -> str:
         done = Operation(action=action, content=content, old_text=old, path=path)  # type: ignore[arg-type]
-        return await skills.apply(LOCAL_SCOPE, only(LOCAL_SCOPE), done, TYPED)
+        return str(await skills.apply(LOCAL_SCOPE, only(LOCAL_SCOPE), done, TYPED))
 
     async def undo(number: int) -> str:
         change = await notes.find(only(LOCAL_SCOPE), number)
         assert change is not None
-        return await skills.undo(change, TYPED)
+        return str(await skills.undo(change, TYPED))
 
     assert (
         await do("create", skill_text("sort"))
@@ -232,19 +232,19 @@ async def test_a_skill_that_was_removed_comes_back_where_it_was(
     notes = Notes(database)
     change = await notes.find(only(LOCAL_SCOPE), 2)
     assert change is not None
-    assert await skills.undo(change, TYPED) == "Undone: change 1, 2 of the skill sort."
+    assert str(await skills.undo(change, TYPED)) == "Undone: change 1, 2 of the skill sort."
     assert sorted(path.name for path in folder.rglob("*")) == ["SKILL.md", "references", "steps"]
     assert (await skills.find("sort", only(LOCAL_SCOPE))).category == "work"
 
 
 async def test_what_nobody_typed_waits_and_is_kept_after_a_yes(skills: Skills) -> None:
     done = Operation(action="create", content=skill_text("sort"), path="sort")
-    said = await skills.apply(ANA, only(ANA), done, Author(reason="a page says so"))
+    said = str(await skills.apply(ANA, only(ANA), done, Author(reason="a page says so")))
     assert said.startswith("Not kept yet: a page says so.")
     assert await names(skills, only(ANA)) == []
     (waiting,) = await skills.review.list_pending(only(ANA))
     assert (
-        await skills.approve(waiting, only(ANA))
+        str(await skills.approve(waiting, only(ANA)))
         == "The skill sort is kept; `/memory undo 1` takes that back."
     )
     assert await names(skills, only(ANA)) == ["sort"]

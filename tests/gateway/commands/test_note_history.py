@@ -161,12 +161,12 @@ async def test_what_was_overtaken_bars_no_undoing(
         await notebook.apply(ana, hers, "memory", [change])
         clock.advance(minutes=1)
     await notebook.undo(await notebook.find_change(hers, 2), ana, hers)
-    said = await notebook.undo(await notebook.find_change(hers), ana, hers)
+    said = str(await notebook.undo(await notebook.find_change(hers), ana, hers))
     assert "change 3. Noted: “likes tea”" in said, (
         "change 4 is not to be undone, since it does not stand any more"
     )
     for expected in ("Removed: “likes tea”", "Removed: “has a dog”"):
-        assert expected in await notebook.undo(await notebook.find_change(hers), ana, hers)
+        assert expected in str(await notebook.undo(await notebook.find_change(hers), ana, hers))
     assert await notebook.entries(hers, "memory") == []
 
 
