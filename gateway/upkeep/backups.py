@@ -351,7 +351,7 @@ class BackupScheduler:
         self._looks_at = now + LOOK_INTERVAL
         if not await asyncio.to_thread(self._is_due, now):
             return False
-        failure = await self._run()
+        failure = await run_backup(self._settings)
         if failure:
             _log.error("the backup failed", reason=failure)
             self._looks_at = now + RETRY_AFTER
@@ -369,29 +369,30 @@ class BackupScheduler:
         last = state.last_backup
         return last is None or now - last.made_at >= every
 
-    async def _run(self) -> str:
-        """Run `mneme backup` in another process. Returns why it failed, or ""."""
-        process = await asyncio.create_subprocess_exec(
-            sys.executable,
-            "-c",
-            _CHILD_PROGRAM.format(root=str(_ROOT)),
-            "backup",
-            "--scheduled",
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.DEVNULL,
-            stderr=asyncio.subprocess.PIPE,
-            env=child_environment(self._settings.home),
-        )
-        try:
-            _, output = await process.communicate()
-        finally:
-            if process.returncode is None:
-                process.kill()
-                await process.wait()
-        if process.returncode == 0:
-            return ""
-        lines = output.decode("utf-8", "replace").strip().splitlines()
-        return lines[-1] if lines else f"it ended with code {process.returncode}"
+
+async def run_backup(settings: Settings) -> str:
+    """Run `mneme backup` in another process. Returns why it failed, or ""."""
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-c",
+        _CHILD_PROGRAM.format(root=str(_ROOT)),
+        "backup",
+        "--scheduled",
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.DEVNULL,
+        stderr=asyncio.subprocess.PIPE,
+        env=child_environment(settings.home),
+    )
+    try:
+        _, output = await process.communicate()
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+    if process.returncode == 0:
+        return ""
+    lines = output.decode("utf-8", "replace").strip().splitlines()
+    return lines[-1] if lines else f"it ended with code {process.returncode}"
 
 
 def describe_backups(settings: Settings, now: datetime) -> tuple[str, str]:

@@ -11,13 +11,25 @@ from gateway.web.access import PAGE as ACCESS
 from gateway.web.chat import PAGE as CHAT
 from gateway.web.conversations import PAGE as CONVERSATIONS
 from gateway.web.memory import PAGE as MEMORY
+from gateway.web.owner import PEOPLE, SETTINGS
 from gateway.web.recall import PAGE as RECALL
 from gateway.web.reminders import PAGE as REMINDERS
 from gateway.web.today import PAGE as TODAY
 from gateway.web.use import PAGE as USE
 from gateway.web.views import Action, Page
 
-PAGES: Sequence[Page] = (TODAY, RECALL, CONVERSATIONS, CHAT, MEMORY, REMINDERS, USE, ACCESS)
+PAGES: Sequence[Page] = (
+    TODAY,
+    RECALL,
+    CONVERSATIONS,
+    CHAT,
+    MEMORY,
+    REMINDERS,
+    USE,
+    PEOPLE,
+    SETTINGS,
+    ACCESS,
+)
 # The actions by their names, each with its page.
 ACTIONS: Mapping[str, tuple[Page, Action]] = {
     action.name: (page, action) for page in PAGES for action in page.actions

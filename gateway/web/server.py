@@ -280,12 +280,15 @@ class PageServer:
         if not access.has_access(visitor.account, self._services.settings.access.people):
             self._logins.end(login.id, visitor.account)
             raise _Denied(403, "NO_ACCESS")
+        context = await self._make_context(request, visitor)
+        if page.is_for_owner and not context.is_owner:
+            raise _Denied(404, "NOT_FOUND")
         return PageRequest(
             services=self._services,
             commands=self._commands,
             logins=self._logins,
             login=login,
-            context=await self._make_context(request, visitor),
+            context=context,
             page=page.name,
             path=request.path_qs,
             parameters={**request.query, **request.match_info},
@@ -330,7 +333,9 @@ class PageServer:
             "login": login,
             "notice": notice,
             "notice_buttons": [] if notice is None else self._list_buttons(login, notice),
-            "pages": PAGES,
+            "pages": [
+                page for page in PAGES if page_request.context.is_owner or not page.is_for_owner
+            ],
             "path": page_request.path,
             "texts": page_request.texts,
             "when": Moments(page_request.texts, page_request.zone),

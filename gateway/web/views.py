@@ -106,6 +106,8 @@ class Page:
     name: str
     views: tuple[View, ...]
     actions: tuple[Action, ...] = ()
+    # Nobody but the owner sees it and may use its actions.
+    is_for_owner: bool = False
 
 
 def run_command(name: str, arguments: str = "") -> Run:

@@ -16,6 +16,9 @@ WORDS = load_texts("en").table("page_recall")
 OWNER_SCOPES = frozenset({Scope.account("telegram", "42"), LOCAL_SCOPE})
 PATHS = (
     "/",
+    "/people",
+    "/settings",
+    "/settings/model",
     "/recall",
     "/reminders",
     "/use",

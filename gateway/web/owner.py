@@ -1,0 +1,326 @@
+"""The pages "People" and "Settings", which only the owner sees.
+
+They show who has access and who asks for it, every option with its reason, backups, and the memory
+services. Keys and tokens are neither shown nor changed here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cache
+from itertools import groupby
+from typing import Any
+
+from config.draft import SettingsDraft
+from config.locating import split_path
+from config.settings import (
+    DEFAULTS,
+    SETTINGS_FILE,
+    SettingsError,
+    load_default_options,
+    read_options,
+)
+from core.errors import Refused
+from core.store.ownership.people import KnownAccount
+from core.store.usage_and_limits import Spending
+from core.types import Answer, Scope
+from gateway.local.control import ask_gateway
+from gateway.services import is_running, load_providers
+from gateway.upkeep.backups import describe_backups, run_backup
+from gateway.web.views import (
+    Action,
+    Page,
+    PageRequest,
+    Values,
+    View,
+    read_field,
+    run_command,
+)
+
+_SECTION = re.compile(r"\[([\w.-]+)\]\s*\Z")
+_OPTION = re.compile(r"(\w+) = ")
+MAX_VALUE_CHARS = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class DescribedOption:
+    """An option of default.toml with the comment above it."""
+
+    # Such as "model.chat".
+    path: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class ShownOption:
+    """An option with its value, as it is written in mneme.toml."""
+
+    path: str
+    reason: str
+    value: str
+    default: str
+    # Whether mneme.toml sets it.
+    is_own: bool
+
+
+async def load_settings(request: PageRequest) -> Values | None:
+    """Return the sections of the settings, and the options of the one that the address names.
+
+    Returns None if there is no such section.
+    """
+    options = _list_described_options()
+    sections = list(dict.fromkeys(option.path.partition(".")[0] for option in options))
+    section = request.parameter("section")
+    words = request.parameter("q").strip().lower()
+    chosen: Sequence[ShownOption] = ()
+    if section or words:
+        chosen = await asyncio.to_thread(_list_options, section, words)
+        if section and not chosen:
+            return None
+    backup, problem = describe_backups(request.services.settings, request.services.clock.now())
+    return {
+        "sections": sections,
+        "section": section,
+        "query": words,
+        "options": chosen,
+        "backup": backup,
+        "backup_problem": problem,
+        "services": await _list_services(request),
+    }
+
+
+def _list_options(section: str, words: str) -> list[ShownOption]:
+    """Return the options of a section, or those that contain all the words."""
+    draft = SettingsDraft()
+    options, _ = read_options(SETTINGS_FILE, draft.text)
+    defaults = load_default_options()
+    chosen = []
+    for option in _list_described_options():
+        text = f"{option.path} {option.reason}".lower()
+        is_chosen = all(word in text for word in words.split())
+        if is_chosen and section in ("", option.path.partition(".")[0]):
+            chosen.append(
+                ShownOption(
+                    path=option.path,
+                    reason=option.reason,
+                    value=_write_value(_find(options, option.path)),
+                    default=_write_value(_find(defaults, option.path)),
+                    is_own=_find(draft.own_options, option.path) is not None,
+                )
+            )
+    return chosen
+
+
+@cache
+def _list_described_options() -> Sequence[DescribedOption]:
+    """Read the options of default.toml with the comments above them."""
+    return tuple(_read_options(DEFAULTS.read_text(encoding="utf-8").splitlines()))
+
+
+def _read_options(lines: Sequence[str]) -> Iterator[DescribedOption]:
+    section = ""
+    comment: list[str] = []
+    for line in lines:
+        if line.startswith("#"):
+            comment.append(line.removeprefix("#").strip())
+        elif match := _SECTION.match(line):
+            section = match[1]
+            comment = []
+        elif (match := _OPTION.match(line)) and section:
+            yield DescribedOption(f"{section}.{match[1]}", " ".join(comment))
+            comment = []
+        elif not line.strip():
+            comment = []
+
+
+def _find(options: Mapping[str, Any], path: str) -> object:
+    """Return the value of an option, or None if it isn't there."""
+    value: object = options
+    for part in split_path(path):
+        if not isinstance(value, Mapping) or part not in value:
+            return None
+        value = value[part]
+    return value
+
+
+def _write_value(value: object) -> str:
+    """Return a value as a person types it: a text without quotes, anything else as in TOML."""
+    if value is None:
+        return ""
+    if isinstance(value, str):
+        return value
+    return json.dumps(value, ensure_ascii=False, default=str)
+
+
+async def _list_services(request: PageRequest) -> list[tuple[str, str]]:
+    """Return the memory services that are switched on, each with the state of its queue."""
+    services = []
+    for name, options in request.services.settings.memory.providers.items():
+        if options.enabled:
+            counts = await request.services.outbox.count_items(f"memory:{name}:")
+            services.append((name, request.texts.describe_sync_state(counts)))
+    return services
+
+
+async def set_option(request: PageRequest, form: Mapping[str, str]) -> Answer:
+    """Set an option to what the owner typed. Raises Refused if the value is wrong."""
+    path = read_field(request, form, "option")
+    typed = form.get("value", "").strip()
+    if path not in {option.path for option in _list_described_options()}:
+        raise Refused(request.words["WRONG_FIELD"])
+    if len(typed) > MAX_VALUE_CHARS:
+        raise Refused(request.words["WRONG_FIELD"])
+
+    def write() -> None:
+        draft = SettingsDraft()
+        draft.set_typed_option(path, typed)
+        draft.write()
+
+    await _change(write)
+    return Answer(text=await _describe_effect(request, path))
+
+
+async def reset_option(request: PageRequest, form: Mapping[str, str]) -> Answer:
+    """Go back to the default of an option. Raises Refused if it applies already."""
+    path = read_field(request, form, "option")
+
+    def write() -> None:
+        draft = SettingsDraft()
+        draft.remove_option(path)
+        draft.write()
+
+    await _change(write)
+    return Answer(text=await _describe_effect(request, path))
+
+
+async def _change(write: Callable[[], None]) -> None:
+    """Change mneme.toml. Raises Refused with the mistake if the change isn't right."""
+    try:
+        await asyncio.to_thread(write)
+    except SettingsError as error:
+        raise Refused(error.problems[0]) from error
+    except (KeyError, ValueError, OSError) as error:
+        raise Refused(str(error)) from error
+
+
+async def _describe_effect(request: PageRequest, path: str) -> str:
+    """Say when a changed option counts: now, or after the next start."""
+    home = request.services.settings.home
+    words = request.words
+    if not is_running(home):
+        return words["SAVED"].format(option=path)
+    report = await asyncio.to_thread(ask_gateway, home, "reload")
+    if report is None or report.get("problems") or report["restart"]:
+        return words["SAVED_FOR_RESTART"].format(option=path)
+    return words["SAVED_NOW"].format(option=path)
+
+
+async def back_up(request: PageRequest, form: Mapping[str, str]) -> Answer:
+    """Make a backup in the folder of the settings. Raises Refused if it fails."""
+    failure = await run_backup(request.services.settings)
+    if failure:
+        raise Refused(failure)
+    sentence, problem = describe_backups(request.services.settings, request.services.clock.now())
+    return Answer(text=problem or sentence)
+
+
+async def test_service(request: PageRequest, form: Mapping[str, str]) -> Answer:
+    """Call a memory service once, and say what answered or what is wrong."""
+    # Imported here because few people look at this.
+    from gateway.check import probe_provider, run_probe
+
+    name = read_field(request, form, "service")
+    providers, problems = load_providers(request.services.settings)
+    provider = next((each for each in providers if each.name == name), None)
+    if provider is None:
+        raise Refused(problems.get(name) or request.words["WRONG_FIELD"])
+    result = await run_probe(name, probe_provider(provider))
+    return Answer(text=f"{result.text} {result.advice}".strip())
+
+
+SETTINGS = Page(
+    "settings",
+    views=(
+        View("/settings", "settings.html", load_settings),
+        View("/settings/{section}", "settings.html", load_settings),
+    ),
+    actions=(
+        Action("set-option", set_option),
+        Action("reset-option", reset_option),
+        Action("back-up", back_up),
+        Action("test-service", test_service),
+    ),
+    is_for_owner=True,
+)
+
+
+# --- People ---
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """A person with their linked accounts."""
+
+    accounts: Sequence[KnownAccount]
+    # When one of the accounts wrote last in a private chat.
+    seen_at: datetime | None
+    # Since the beginning of the month.
+    spending: Spending
+
+    @property
+    def is_owner(self) -> bool:
+        return any(account.account.platform == "terminal" for account in self.accounts)
+
+
+async def load_people(request: PageRequest) -> Values:
+    """Return everyone with access, and the requests for it."""
+    services = request.services
+    now = services.clock.now()
+    listed = services.settings.access.people
+    accounts = await services.people.list_accounts(listed)
+    people = []
+    for _, group in groupby(accounts, key=lambda account: account.person_id):
+        members = list(group)
+        if any(member.why for member in members):
+            people.append(await _load_person(request, members, now))
+    return {
+        "people": people,
+        "groups": services.settings.access.rooms,
+        "requests": await services.people.list_pending(now),
+        "describe_access": lambda account: _describe_access(request, account),
+    }
+
+
+def _describe_access(request: PageRequest, account: KnownAccount) -> str:
+    """Say why an account has access or has lost it, and since when."""
+    day = request.texts.format_day(account.at, request.zone) if account.at else None
+    return request.texts.table("PEOPLE_WHY")[account.why].format(day=day)
+
+
+async def _load_person(
+    request: PageRequest, members: Sequence[KnownAccount], now: datetime
+) -> Person:
+    scopes = frozenset(
+        Scope.account(member.account.platform, member.account.user_id) for member in members
+    )
+    spending, _ = await request.services.usage_log.load_month(scopes, now)
+    seen_times = [member.seen_at for member in members if member.seen_at is not None]
+    return Person(members, max(seen_times, default=None), spending)
+
+
+PEOPLE = Page(
+    "people",
+    views=(View("/people", "people.html", load_people),),
+    actions=(
+        Action("approve-person", run_command("approve", "{code}")),
+        Action("remove-person", run_command("people", "remove {account}")),
+        Action("block-person", run_command("people", "block {account}")),
+        Action("revoke-account", run_command("people", "revoke {account}")),
+    ),
+    is_for_owner=True,
+)

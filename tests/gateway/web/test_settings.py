@@ -1,0 +1,136 @@
+"""The pages "Settings" and "People": for the owner only, and every change is checked."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from core.types import Account, Address, Scope
+from gateway.texts.catalog import load_texts
+from gateway.web.logins import Visitor
+from tests.fixtures.page_browser import OpenPage, PageBrowser, open_browser, open_page
+
+pytestmark = pytest.mark.slow
+
+WORDS = load_texts("en").table("page_settings")
+PEOPLE = load_texts("en").table("page_people")
+SHARED = load_texts("en").table("page")
+
+
+@pytest.fixture
+def page_home(home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home that this process takes for its own, because the page changes its settings."""
+    monkeypatch.setenv("MNEME_HOME", str(home))
+    return home
+
+
+async def log_in_ana(page: OpenPage, browser: PageBrowser) -> None:
+    """Log in a person who is served but isn't the owner."""
+    visitor = Visitor(
+        account=Account(platform="telegram", user_id="7"),
+        address=Address(platform="telegram", chat_id="7"),
+        scope=Scope.account("telegram", "7"),
+        name="Ana",
+    )
+    await browser.open(f"/login?key={page.harness.services.page_logins.create_key(visitor)}")
+
+
+async def set_option(page: OpenPage, option: str, value: str) -> str:
+    """Set an option with its form, and return the text of the page that follows."""
+    settings = await page.browser.open(f"/settings/{option.partition('.')[0]}")
+    form = next(form for form in settings.forms if form.fields.get("option") == option)
+    return (await page.browser.send(form, value=value)).text
+
+
+async def test_option_has_its_reason_and_is_changed_and_reset(page_home: Path) -> None:
+    async with open_page(page_home) as page:
+        settings = await page.browser.open("/settings/cron")
+        assert "cron.late_after_s" in settings.text
+        answer = await set_option(page, "cron.late_after_s", "90")
+        assert "cron.late_after_s is saved" in answer
+        assert "late_after_s = 90" in (page_home / "mneme.toml").read_text()
+        changed = await page.browser.open("/settings/cron")
+        await page.browser.send(changed.form("/do/reset-option"))
+        assert "late_after_s" not in (page_home / "mneme.toml").read_text()
+
+
+async def test_wrong_value_is_refused_with_a_sentence_and_changes_nothing(page_home: Path) -> None:
+    async with open_page(page_home) as page:
+        before = (page_home / "mneme.toml").read_text()
+        answer = await set_option(page, "cron.late_after_s", "soon")
+        assert "cron.late_after_s" in answer
+        assert (page_home / "mneme.toml").read_text() == before
+        form = (await page.browser.open("/settings/cron")).form("/do/set-option")
+        unknown = {**form.fields, "option": "general.nonsense", "value": "1"}
+        assert SHARED["WRONG_FIELD"] in (await page.browser.post(form.action, unknown)).text
+        assert (page_home / "mneme.toml").read_text() == before
+
+
+async def test_option_is_found_by_words_of_its_reason(page_home: Path) -> None:
+    async with open_page(page_home) as page:
+        found = await page.browser.open("/settings?q=searxng")
+        assert "web.searxng_url" in found.text
+        assert "cron.late_after_s" not in found.text
+        nothing = await page.browser.open("/settings?q=zanzibar")
+        assert WORDS["NO_OPTION"] in nothing.text
+        assert (await page.browser.open("/settings/nonsense")).status == 404
+
+
+async def test_backup_is_made_from_the_page(page_home: Path) -> None:
+    async with open_page(page_home, options=f'[backup]\nfolder = "{page_home}/copies"\n') as page:
+        settings = await page.browser.open("/settings")
+        made = await page.browser.send(settings.form("/do/back-up"))
+        (archive,) = (page_home / "copies").glob("mneme-*")
+        assert archive.name in made.text
+
+
+async def test_keys_and_tokens_are_never_shown(page_home: Path) -> None:
+    async with open_page(page_home) as page:
+        for path in ("/settings", "/settings/model", "/settings?q=key"):
+            answer = await page.browser.open(path)
+            assert "sk-ant-none" not in answer.body
+            assert "no-token" not in answer.body
+
+
+async def test_settings_and_people_are_for_the_owner_only(page_home: Path) -> None:
+    async with open_page(page_home, options="people = true") as page:
+        form = (await page.browser.open("/settings/cron")).form("/do/set-option")
+        async with open_browser(page.server) as ana:
+            await log_in_ana(page, ana)
+            for path in ("/settings", "/settings/cron", "/people"):
+                assert (await ana.open(path)).status == 404
+            memory = await ana.open("/memory")
+            assert 'href="/settings"' not in memory.body
+            token = memory.forms[0].fields["token"]
+            fields = {**form.fields, "token": token, "value": "90"}
+            assert (await ana.post(form.action, fields)).status == 404
+        assert "late_after_s" not in (page_home / "mneme.toml").read_text()
+
+
+async def test_people_are_listed_with_the_reason_and_lose_their_access(page_home: Path) -> None:
+    async with open_page(page_home) as page:
+        services = page.harness.services
+        ana = Account(platform="telegram", user_id="7")
+        await page.harness.say("/status", who="7")
+        people = await page.browser.open("/people")
+        assert "Person 7" in people.text
+        assert PEOPLE["NO_GROUPS"] in people.text
+        form = next(form for form in people.forms if form.fields.get("account") == ana.key)
+        removed = await page.browser.send(form)
+        assert "Person 7" in removed.text
+        access = await services.people.load_access(ana, Scope.account("telegram", "7"))
+        assert not access.has_access(ana, ())
+
+
+async def test_request_for_access_is_approved(page_home: Path) -> None:
+    async with open_page(page_home) as page:
+        await page.harness.say("Hello, may I?", who="99")
+        people = await page.browser.open("/people")
+        assert "Person 99" in people.text
+        await page.browser.send(people.form("/do/approve-person"))
+        stranger = Account(platform="telegram", user_id="99")
+        access = await page.harness.services.people.load_access(
+            stranger, Scope.account("telegram", "99")
+        )
+        assert access.has_access(stranger, ())
