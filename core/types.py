@@ -386,7 +386,7 @@ class CarryOver:
     """Ids of the messages of earlier sessions that are part of a session's history."""
 
     # The history includes the parent's messages from this one on; None for no messages.
-    opens_at: int | None = None
+    parent_from: int | None = None
     # The first exchange of the lineage, which stays in a compression. Both ids are inclusive.
     head_from: int | None = None
     head_until: int | None = None

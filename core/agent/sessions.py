@@ -244,7 +244,7 @@ class SessionTracker:
             model=self.options.keep_name(session.model),
             parent_id=session.id,
             title=next_title(session),
-            carry_over=CarryOver(opens_at=job_rows[0].id if job_rows else None),
+            carry_over=CarryOver(parent_from=job_rows[0].id if job_rows else None),
         )
         child = await self._open_next(session, child, reason, turn.epoch)
         return await self._with_stored_prompt(child, turn), job_rows
@@ -346,7 +346,7 @@ class SessionTracker:
             parent_id=session.id,
             carry_over=replace(
                 session.carry_over,
-                opens_at=session.carry_over.opens_at or min(own_ids, default=None),
+                parent_from=session.carry_over.parent_from or min(own_ids, default=None),
             ),
             title=title,
             started_at=at,
@@ -406,7 +406,7 @@ class SessionTracker:
             model=self.options.keep_name(parent.model),
             parent_id=parent.id,
             carry_over=CarryOver(
-                opens_at=parts.tail[0].id if parts.tail else None,
+                parent_from=parts.tail[0].id if parts.tail else None,
                 head_from=parts.head[0].id if parts.head else None,
                 head_until=parts.head[-1].id if parts.head else None,
             ),

@@ -31,7 +31,7 @@ from core.facts.patterns import (
     naming_verbs,
 )
 from core.store.facts.facts import ALIAS_ATTRIBUTE
-from core.store.facts.rows import Fact, FactKind, FactOrigin, Grain
+from core.store.facts.rows import Fact, FactKind, FactOrigin, Precision
 from core.text.normalize import fold, is_unspaced, plain_with_offsets
 from core.text.terms import (
     ME,
@@ -116,7 +116,7 @@ class Claim:
     value: str = ""
     entities: tuple[str, ...] = ()
     valid_from: datetime | None = None
-    grain: Grain = "day"
+    precision: Precision = "day"
     # Whether the person asked to remember the statement.
     is_requested: bool = False
 
@@ -132,7 +132,7 @@ class Claim:
         new_fact = replace(fact, attribute=attribute, value=self.value)
         if self.valid_from is None:
             return new_fact
-        return replace(new_fact, valid_from=self.valid_from, grain=self.grain)
+        return replace(new_fact, valid_from=self.valid_from, precision=self.precision)
 
 
 def qualify_attribute(attribute: str | None, scope: Scope, account: Account | None) -> str | None:
@@ -164,7 +164,7 @@ def fact_from_claim(
         value=claim.value,
         entities=claim.entities,
         valid_from=claim.valid_from,
-        grain=claim.grain,
+        precision=claim.precision,
         message_id=source.id or None,
         account=account,
         speaker=source.sender.name if source.sender else "",
@@ -360,7 +360,7 @@ def _build_claim(
     groups = match.groupdict("")
     value = claim_pattern("value_tail").sub("", groups.get("value", "").strip(" ,"))
     key = _value_key(pattern.shape, value, clause)
-    since, grain = parse_since(groups.get("when"), now, zone)
+    since, precision = parse_since(groups.get("when"), now, zone)
     if key is None or (since is not None and since > now):
         return None
     who = groups.get("who", "")
@@ -386,7 +386,7 @@ def _build_claim(
         value=pattern.stance or (key if attribute else ""),
         entities=tuple({entity_key(name): name for name in names}.values()),
         valid_from=since,
-        grain=grain,
+        precision=precision,
     )
 
 
@@ -523,7 +523,9 @@ def _parse_birthday(value: str) -> str | None:
     return f"{birthday}.{day.year}" if day.year else birthday
 
 
-def parse_since(when: str | None, now: datetime, zone: ZoneInfo) -> tuple[datetime | None, Grain]:
+def parse_since(
+    when: str | None, now: datetime, zone: ZoneInfo
+) -> tuple[datetime | None, Precision]:
     """Return the start of a period, or None if `when` isn't a period, and the period's precision.
 
     `when` is a date (``2026-05-03``, ``2026-05``, ``2026``) or words such as ``desde maio``.
@@ -533,12 +535,12 @@ def parse_since(when: str | None, now: datetime, zone: ZoneInfo) -> tuple[dateti
         return None, "day"
     start, end = period
     days = (end - start).days
-    grain: Grain = "day"
+    precision: Precision = "day"
     if days >= MIN_YEAR_DAYS:
-        grain = "year"
+        precision = "year"
     elif days >= MIN_MONTH_DAYS:
-        grain = "month"
-    return start.astimezone(UTC), grain
+        precision = "month"
+    return start.astimezone(UTC), precision
 
 
 def _capitalize(text: str) -> str:

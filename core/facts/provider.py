@@ -33,7 +33,7 @@ from core.memory.provider import MemoryProvider
 from core.review.pending import find_foreign_source
 from core.review.transcript import OWN_TOOLS
 from core.store.facts.facts import Alias, Candidates, Facts
-from core.store.facts.rows import Fact, FactKind, Grain
+from core.store.facts.rows import Fact, FactKind, Precision
 from core.store.notes import FACT, Author, Operation
 from core.text.normalize import quote_at_end
 from core.text.terms import ME, entity_key, entity_keys_in, hint_terms, query_terms, terms_of
@@ -293,7 +293,7 @@ class FactSearch:
         """
         parts = []
         if fact.valid_from is not None:
-            parts.append(f"since {self.format_day(fact.valid_from, fact.grain)}")
+            parts.append(f"since {self.format_day(fact.valid_from, fact.precision)}")
         if not fact.is_open:
             parts.append(self.describe_end(fact))
         return tuple(parts)
@@ -304,12 +304,12 @@ class FactSearch:
             return "said again in other words"
         return f"until {self.format_day(fact.valid_to, 'month')}, no longer so"
 
-    def format_day(self, at: datetime, grain: Grain = "day") -> str:
+    def format_day(self, at: datetime, precision: Precision = "day") -> str:
         """Return a date in the given precision: ``3 May 2026``, ``May 2026`` or ``2026``."""
         local = at.astimezone(self.zone)
-        if grain == "year":
+        if precision == "year":
             return f"{local:%Y}"
-        if grain == "month":
+        if precision == "month":
             return f"{local:%B %Y}"
         return f"{local.day} {local:%B %Y}"
 

@@ -74,9 +74,9 @@ _SELECT_QUESTIONS = f"""
 {_SELECT_ACTIONS}
 WHERE actions.address = :address AND actions.account = :account AND actions.expires_at > :now
     AND (actions.taker IS NULL OR actions.taker = :taker)
-    AND (actions.parcel IS NULL OR EXISTS (
+    AND (actions.outbox_key IS NULL OR EXISTS (
         SELECT 1 FROM outbox
-        WHERE outbox.key = actions.parcel
+        WHERE outbox.key = actions.outbox_key
             AND (outbox.done_at IS NOT NULL OR outbox.posted <> '[]')
     ))
 ORDER BY actions.taker IS NULL, actions.expires_at DESC
@@ -95,7 +95,7 @@ WHERE address = :address AND account = :account AND origin = :origin AND taker I
 """
 _INSERT_ACTION = """
 INSERT INTO actions
-    (id, scope_id, account, command, arguments, expires_at, address, parcel, origin)
+    (id, scope_id, account, command, arguments, expires_at, address, outbox_key, origin)
 VALUES
     (:id, :scope, :account, :name, :arguments, :expires_at, :address, :outbox_item, :origin)
 """
@@ -201,5 +201,5 @@ def insert_actions(connection: Connection, actions: Sequence[ButtonAction], now:
 def _read_action(row: Row) -> ButtonAction:
     fields = rows.read_fields(row, ButtonAction)
     fields["command"] = Command(name=row["command"], arguments=row["arguments"])
-    fields["outbox_item"] = row["parcel"]
+    fields["outbox_item"] = row["outbox_key"]
     return ButtonAction(**fields, scope=Scope(key=row["scope_key"]))

@@ -93,7 +93,7 @@ SELECT created_at, role, sender_name, text FROM messages
 WHERE session_id = :session AND external_id IS NULL AND created_at BETWEEN :first AND :last
 """
 _UPDATE_SESSION = """
-UPDATE sessions SET messages = messages + :messages,
+UPDATE sessions SET message_count = message_count + :messages,
     started_at = MIN(started_at, :first), last_at = MAX(last_at, :last),
     ended_at = CASE WHEN end_reason = 'import' THEN MAX(ended_at, :last) ELSE ended_at END
 WHERE id = :session

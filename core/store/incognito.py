@@ -205,9 +205,9 @@ class IncognitoRegistry:
         child = replace(session, id=next(self._ids), root_id=root_id, is_incognito=True)
         if summary is not None:
             carried_messages.append(replace(summary, id=next(self._ids), session_id=child.id))
-        if carry_over.opens_at is not None:
+        if carry_over.parent_from is not None:
             carried_messages += [
-                message for message in messages if message.id >= carry_over.opens_at
+                message for message in messages if message.id >= carry_over.parent_from
             ]
         conversation.session = child
         conversation.messages = carried_messages

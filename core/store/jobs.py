@@ -144,13 +144,13 @@ _CLEAR_FAILURES = "UPDATE jobs SET failures = 0 WHERE id = :id AND failures > 0"
 _SELECT_SCOPE_OF_TARGET = """
 SELECT COALESCE(
     (
-        SELECT COALESCE(rooms.scope_key, scopes.key)
+        SELECT COALESCE(group_scopes.scope_key, scopes.key)
         FROM sessions JOIN scopes ON scopes.id = sessions.scope_id
-        LEFT JOIN rooms ON rooms.key = scopes.key
+        LEFT JOIN group_scopes ON group_scopes.key = scopes.key
         WHERE sessions.address_id = :address AND sessions.end_reason IS NOT 'import'
         ORDER BY sessions.ended_at IS NULL DESC, sessions.id DESC LIMIT 1
     ),
-    (SELECT scope_key FROM rooms WHERE key = :group)
+    (SELECT scope_key FROM group_scopes WHERE key = :group)
 ) AS key
 """
 """Selects the scope of the open session at an address, or else of the latest session.
@@ -166,7 +166,7 @@ Examples: ``job:7:2026-11-20T09:00:00+00:00`` for a reminder, and
 ``turn:cron:7:message:7@2026-11-20T09:00:00+00:00`` for the answer to a scheduled question.
 """
 _SELECT_UNDELIVERED = """
-SELECT outbox.lane, outbox.payload, messages.id, messages.session_id,
+SELECT outbox.address, outbox.payload, messages.id, messages.session_id,
     COALESCE(messages.kind, 'chat') AS kind
 FROM outbox LEFT JOIN messages ON messages.id = outbox.message_id
 WHERE outbox.key = :key AND outbox.done_at IS NULL AND outbox.payload IS NOT NULL
@@ -181,7 +181,9 @@ WHERE messages.address_id = ({rows.ADDRESS_ID}) AND messages.external_id > :firs
     AND messages.external_id < :last AND {visible("sessions.scope_id")}
 ORDER BY messages.external_id DESC LIMIT :limit
 """
-_DECREASE_MESSAGE_COUNT = "UPDATE sessions SET messages = messages - 1 WHERE id = :session_id"
+_DECREASE_MESSAGE_COUNT = (
+    "UPDATE sessions SET message_count = message_count - 1 WHERE id = :session_id"
+)
 _SET_MESSAGE_OF_ITEM = "UPDATE outbox SET message_id = :id WHERE key = :key"
 
 
@@ -214,7 +216,7 @@ class JobMessages:
         # the item was stored. The outbox item of a scheduled question has the cron session's
         # address.
         is_reminder = key.startswith("job:")
-        address = Address.parse(item["lane"]) if is_reminder else rows.read_address(job)
+        address = Address.parse(item["address"]) if is_reminder else rows.read_address(job)
         if address in self.incognito.conversations:
             return
 

@@ -54,7 +54,9 @@ _ROOT = "COALESCE({0}.root_id, {0}.id)"
 
 def _is_listed(table: str) -> str:
     """Return the SQL condition that a session appears in lists of conversations."""
-    return f"{table}.messages > 0 AND NOT {table}.is_delegated AND {visible(f'{table}.scope_id')}"
+    return (
+        f"{table}.message_count > 0 AND NOT {table}.is_delegated AND {visible(f'{table}.scope_id')}"
+    )
 
 
 # The session with the latest message of each lineage, the latest session first.
@@ -71,7 +73,7 @@ WHERE {_is_listed("sessions")} AND (:needle IS NULL OR instr(bare(sessions.title
 ORDER BY sessions.last_at DESC, sessions.id DESC LIMIT :limit
 """
 _COUNT_PER_ROOT = f"""
-SELECT {_ROOT.format("sessions")}, SUM(messages) FROM sessions
+SELECT {_ROOT.format("sessions")}, SUM(message_count) FROM sessions
 WHERE {in_list(_ROOT.format("sessions"), "roots")} AND {_is_listed("sessions")} GROUP BY 1
 """
 # Follows the chain of child sessions that continue session :id, and selects the last one.
@@ -217,28 +219,34 @@ def load_transcript_page(
 _SELECT_UNDOABLE = f"""
 SELECT {MESSAGE_COLUMNS} FROM sessions AS own JOIN messages ON messages.session_id = own.id
     OR messages.session_id IN ({_PART_IDS})
-    AND messages.id >= own.opens_at AND messages.id < own.closes_at
+    AND messages.id >= own.parent_from AND messages.id < own.parent_until
 WHERE own.id = :session AND messages.origin <> 'job' AND (
     messages.kind IN ('chat', 'quote')
     OR messages.kind = 'command' AND messages.text = '' AND messages.role = 'user'
-    OR messages.id IN (SELECT message_id FROM undone WHERE undone.origin = :origin)
+    OR messages.id IN (
+        SELECT message_id FROM undone_messages AS undone WHERE undone.origin = :origin
+    )
 ) ORDER BY messages.id
 """
 _RECORD_UNDONE = f"""
-INSERT INTO undone (message_id, kind, session_id, origin, at)
+INSERT INTO undone_messages (message_id, kind, session_id, origin, at)
 SELECT id, kind, :session, :origin, :at FROM messages
 WHERE {in_list("id", "ids")} AND kind IN ('chat', 'quote')
 ON CONFLICT (message_id) DO UPDATE SET
-    kind = excluded.kind, session_id = :session, origin = :origin, at = :at, back = NULL
+    kind = excluded.kind, session_id = :session, origin = :origin, at = :at, redone_by = NULL
 """
 _HIDE_MESSAGES = f"""
 UPDATE messages SET kind = 'undone' WHERE {in_list("id", "ids")} AND kind IN ('chat', 'quote')
 """
 _SHOW_MESSAGES = f"""
-UPDATE messages SET kind = (SELECT undone.kind FROM undone WHERE message_id = messages.id)
+UPDATE messages SET kind = (
+    SELECT undone.kind FROM undone_messages AS undone WHERE message_id = messages.id
+)
 WHERE {in_list("id", "ids")} AND kind = 'undone'
 """
-_RECORD_REDONE = f"UPDATE undone SET back = :origin WHERE {in_list('message_id', 'ids')}"
+_RECORD_REDONE = (
+    f"UPDATE undone_messages SET redone_by = :origin WHERE {in_list('message_id', 'ids')}"
+)
 _SELECT_DELEGATED = f"""
 SELECT messages.id, messages.session_id
 FROM messages JOIN sessions ON sessions.id = messages.session_id
@@ -248,26 +256,28 @@ ORDER BY messages.id DESC
 """
 """Selects messages of the delegated sessions that were created while ``:ids`` were answered."""
 _COUNT_MESSAGES = f"""
-UPDATE sessions SET messages = (
+UPDATE sessions SET message_count = (
     SELECT COUNT(*) FROM messages WHERE session_id = sessions.id AND kind = 'chat'
 )
 WHERE id IN (SELECT session_id FROM messages WHERE {in_list("messages.id", "ids")})
 """
 _SELECT_FROM_UNDONE = f"""
-SELECT {MESSAGE_COLUMNS} FROM undone JOIN messages ON messages.id = undone.message_id
+SELECT {MESSAGE_COLUMNS}
+FROM undone_messages AS undone JOIN messages ON messages.id = undone.message_id
 WHERE messages.session_id NOT IN ({rows.DELEGATED_SESSION_IDS})
 """
 _SELECT_UNDONE = f"""
 {_SELECT_FROM_UNDONE} AND messages.kind = 'undone' AND undone.origin = :origin ORDER BY messages.id
 """
-_SELECT_REDONE = f"{_SELECT_FROM_UNDONE} AND undone.back = :origin ORDER BY messages.id"
+_SELECT_REDONE = f"{_SELECT_FROM_UNDONE} AND undone.redone_by = :origin ORDER BY messages.id"
 _SELECT_LAST_UNDONE = f"""
 {_SELECT_FROM_UNDONE} AND messages.kind = 'undone' AND undone.origin = (
-    SELECT undone.origin FROM undone JOIN messages ON messages.id = undone.message_id
+    SELECT undone.origin
+    FROM undone_messages AS undone JOIN messages ON messages.id = undone.message_id
     WHERE undone.session_id IN ({_PART_IDS}) AND messages.kind = 'undone'
         AND undone.origin = COALESCE(:undo_origin, undone.origin)
         AND NOT EXISTS (
-            SELECT 1 FROM undone AS hidden JOIN messages AS question
+            SELECT 1 FROM undone_messages AS hidden JOIN messages AS question
                 ON question.id = hidden.message_id AND hidden.origin = undone.origin
             WHERE question.role = 'user' GROUP BY hidden.origin
             HAVING MAX(question.kind) <> 'undone'
@@ -293,7 +303,8 @@ WITH answers AS (
             9223372036854775807
         )
 )
-SELECT id, (SELECT MIN(at) FROM undone JOIN answers ON answers.id = message_id) - 0.001 AS at
+SELECT id,
+    (SELECT MIN(at) FROM undone_messages JOIN answers ON answers.id = message_id) - 0.001 AS at
 FROM answers WHERE kind IN ('chat', 'quote') AND NOT {in_list("id", "ids")}
 """
 """Selects the shown answer to the question that the messages ``:ids`` also answer.
@@ -352,7 +363,9 @@ def undo(connection: Connection, request: UndoRequest, ids: Collection[int]) -> 
         "first": min(ids, default=0),
         "last": max(ids, default=0),
     }
-    is_done = connection.execute("SELECT 1 FROM undone WHERE origin = :origin", values).fetchone()
+    is_done = connection.execute(
+        "SELECT 1 FROM undone_messages WHERE origin = :origin", values
+    ).fetchone()
     if not is_done:
         # The messages of delegated sessions are hidden with the answer that used them.
         delegated_ids = [row["id"] for row in connection.execute(_SELECT_DELEGATED, values)]

@@ -61,21 +61,23 @@ INSERT INTO inbox (id, address_id, external_id, inbound, received_at)
 SELECT MAX(CAST(:received_at * 1e6 AS INTEGER), 1 + (SELECT COALESCE(MAX(id), 0) FROM inbox)),
     :address, :external, :inbound, :received_at
 WHERE NOT EXISTS (SELECT 1 FROM messages WHERE address_id = :address AND external_id = :external)
-AND NOT EXISTS (SELECT 1 FROM answered WHERE address_id = :address AND external_id = :external)
+AND NOT EXISTS (
+    SELECT 1 FROM answered_events WHERE address_id = :address AND external_id = :external
+)
 ON CONFLICT (address_id, external_id) DO NOTHING
 """
 """Stores an event unless it is known. Its id is the time in microseconds or the next free id, so no
 later entry gets the id of a closed one."""
 _SELECT_KNOWN = " UNION ALL ".join(
     f"SELECT 1 FROM {table} WHERE address_id = ({rows.ADDRESS_ID}) AND external_id = :external"
-    for table in ("inbox", "messages", "answered")
+    for table in ("inbox", "messages", "answered_events")
 )
 _SET_LINK_BASE = """
 UPDATE addresses SET link_base = :link_base WHERE id = :address AND link_base IS NOT :link_base
 """
 # Stores the ids of the events of closed entries, unless the event is stored as a message.
 _REMEMBER_IDS = f"""
-INSERT INTO answered (address_id, external_id, at)
+INSERT INTO answered_events (address_id, external_id, at)
 SELECT address_id, external_id, :now FROM inbox
 WHERE {in_list("id", "ids")} AND NOT EXISTS (
     SELECT 1 FROM messages
@@ -280,7 +282,9 @@ def close_entries(connection: Connection, entry_ids: Sequence[int], now: datetim
     """
     values = {"ids": encode_list(entry_ids), "now": now}
     if connection.execute(_REMEMBER_IDS, values).rowcount:
-        connection.execute("DELETE FROM answered WHERE at < :before", {"before": now - RETENTION})
+        connection.execute(
+            "DELETE FROM answered_events WHERE at < :before", {"before": now - RETENTION}
+        )
     connection.execute(f"DELETE FROM inbox WHERE {in_list('id', 'ids')}", values)
 
 
@@ -347,11 +351,11 @@ class DeadItem:
 
 
 IS_OPEN = "done_at IS NULL AND dead_at IS NULL"
-_PLATFORM = "substr(lane, 1, instr(lane, ':') - 1)"
+_PLATFORM = "substr(address, 1, instr(address, ':') - 1)"
 _FIRST_IDS = f"""
 SELECT MIN(id) FROM outbox WHERE {IS_OPEN} AND payload IS NOT NULL AND (
     :platforms = 'null' OR {in_list(_PLATFORM, "platforms")}
-) GROUP BY lane, CASE kind WHEN 'notice' THEN id END
+) GROUP BY address, CASE kind WHEN 'notice' THEN id END
 """
 """Selects the oldest open item with content of each address. Later items wait for that item.
 
@@ -362,7 +366,8 @@ SELECT * FROM outbox WHERE id IN ({_FIRST_IDS}) AND next_at <= :now ORDER BY id 
 """
 _SELECT_NEXT_DUE = f"SELECT MIN(next_at) AS next_at FROM outbox WHERE id IN ({_FIRST_IDS})"
 _SELECT_OLDER = """
-SELECT 1 FROM outbox AS older JOIN outbox AS item ON item.lane = older.lane AND older.id < item.id
+SELECT 1 FROM outbox AS older
+JOIN outbox AS item ON item.address = older.address AND older.id < item.id
 WHERE item.key = :key AND older.done_at IS NULL AND older.dead_at IS NULL
     AND older.payload IS NOT NULL AND 'notice' NOT IN (older.kind, item.kind)
 LIMIT 1
@@ -401,7 +406,7 @@ these items aren't created again."""
 # Inserts an item, or replaces the content of the open item that has the same key.
 _INSERT_OR_REPLACE = f"""
 INSERT INTO outbox
-    (key, lane, kind, payload, posted, message_id, reply_to, attempts, next_at, created_at)
+    (key, address, kind, payload, posted, message_id, reply_to, attempts, next_at, created_at)
 VALUES
     (:key, :address, :kind, :payload, :posted, :message_id, :reply_to, :attempts, :next_at,
     :created_at)
@@ -420,13 +425,13 @@ _SET_POSTED = "UPDATE outbox SET posted = :posted WHERE key = :key"
 _IS_SCHEDULED = "key LIKE 'turn:cron:%'"
 _SELECT_POSTED = f"""
 SELECT posted FROM outbox WHERE posted <> '[]' AND (
-    :chat IS NULL OR lane = :chat OR substr(lane, 1, length(:chat) + 1) = :chat || '/'
+    :chat IS NULL OR address = :chat OR substr(address, 1, length(:chat) + 1) = :chat || '/'
     OR reply_to LIKE '@%' OR {_IS_SCHEDULED}
 )
 ORDER BY id DESC LIMIT 1000
 """
 """Selects what was posted in a chat and its threads. Answers to interactions and to scheduled
-questions count for every chat, because their lane doesn't say where they were posted."""
+questions count for every chat, because their address doesn't say where they were posted."""
 _MARK_DONE = """
 UPDATE outbox SET posted = COALESCE(:posted, posted), done_at = :now, dead_at = NULL,
     payload = NULL, next_at = NULL, error = NULL
@@ -449,7 +454,7 @@ _CLAIM = f"UPDATE outbox SET next_at = NULL WHERE key = :key AND {IS_OPEN}"
 # Answers without content become dead if no inbox entry waits at their address.
 _EXPIRE = f"""
 UPDATE outbox SET dead_at = :now, error = :error
-WHERE {IS_OPEN} AND payload IS NULL AND kind = 'answer' AND lane NOT IN (
+WHERE {IS_OPEN} AND payload IS NULL AND kind = 'answer' AND address NOT IN (
     SELECT {rows.CONVERSATION_KEY} FROM inbox JOIN addresses ON addresses.id = inbox.address_id
 )
 """
@@ -690,7 +695,6 @@ def _item_values(
 def _read_item(row: Row) -> OutboxItem:
     return OutboxItem(
         **rows.read_fields(row, OutboxItem),
-        address=Address.parse(row["lane"]),
         answer=rows.load_answer(row["payload"]),
         is_over=row["done_at"] is not None or row["dead_at"] is not None,
     )

@@ -20,7 +20,8 @@ SELECT chat_id, thread_id, MAX(
         SELECT MAX(external_id) FROM messages WHERE address_id = addresses.id AND external_id < ':'
     ), ''),
     COALESCE((
-        SELECT MAX(external_id) FROM answered WHERE address_id = addresses.id AND external_id < ':'
+        SELECT MAX(external_id) FROM answered_events
+        WHERE address_id = addresses.id AND external_id < ':'
     ), '')
 ) AS last_id
 FROM addresses WHERE platform = :platform

@@ -58,7 +58,7 @@ WHERE {visible("sessions.scope_id")} AND sessions.last_at >= :since
 GROUP BY answers.id
 """
 _SELECT_DELIVERED = f"""
-SELECT lane, posted, reply_to FROM outbox WHERE done_at IS NOT NULL AND kind = 'answer'
+SELECT address, posted, reply_to FROM outbox WHERE done_at IS NOT NULL AND kind = 'answer'
     AND (reply_to IS NULL OR reply_to NOT LIKE '@%') AND key NOT LIKE 'turn:cron:%'
     AND {in_list("message_id", "ids")}
 ORDER BY id DESC LIMIT 1
@@ -83,18 +83,21 @@ the job's group may have changed its id or been detached.
 """
 
 _HISTORY_PARTS = f"""
-WITH RECURSIVE line (id, parent_id, opens_at, closes_at, from_id, until_id, sight) AS (
-    SELECT id, parent_id, opens_at, closes_at, 0, 9223372036854775807, NULL FROM sessions
+WITH RECURSIVE line (
+    id, parent_id, parent_from, parent_until, from_id, until_id, visible_scopes
+) AS (
+    SELECT id, parent_id, parent_from, parent_until, 0, 9223372036854775807, NULL FROM sessions
     WHERE id = :session AND {visible()}
     UNION
-    SELECT sessions.id, sessions.parent_id, sessions.opens_at, sessions.closes_at,
-        (SELECT opens_at FROM sessions WHERE id = :session), line.closes_at, sessions.sight
+    SELECT sessions.id, sessions.parent_id, sessions.parent_from, sessions.parent_until,
+        (SELECT parent_from FROM sessions WHERE id = :session), line.parent_until,
+        sessions.visible_scopes
     FROM line JOIN sessions ON sessions.id = line.parent_id
-    WHERE line.opens_at IS NOT NULL AND {visible()}
-), parts (id, from_id, until_id, sight) AS (
-    SELECT id, from_id, until_id, sight FROM line
+    WHERE line.parent_from IS NOT NULL AND {visible()}
+), parts (id, from_id, until_id, visible_scopes) AS (
+    SELECT id, from_id, until_id, visible_scopes FROM line
     UNION ALL
-    SELECT sessions.id, own.head_from, own.head_until + 1, sessions.sight
+    SELECT sessions.id, own.head_from, own.head_until + 1, sessions.visible_scopes
     FROM sessions AS own CROSS JOIN messages AS head ON head.id = own.head_from
     CROSS JOIN sessions ON sessions.id = head.session_id
     WHERE own.id = :session AND {visible()}
@@ -105,22 +108,22 @@ WITH RECURSIVE line (id, parent_id, opens_at, closes_at, from_id, until_id, sigh
 `line` is the session and its chain of parents. `parts` adds the first exchange of the lineage, if a
 compression kept it (`head_from` to `head_until`). Each parent ends where its child was opened,
 because later messages at the parent's own address must not appear in the middle of the child's
-prefix. After a compression, the order is: first exchange, summary, messages from `opens_at` on.
+prefix. After a compression, the order is: first exchange, summary, messages from `parent_from` on.
 """
 _SELECT_HISTORY = f"""{_HISTORY_PARTS}
-SELECT {MESSAGE_COLUMNS}, messages.sent, parts.sight
+SELECT {MESSAGE_COLUMNS}, messages.sent, parts.visible_scopes
 FROM parts CROSS JOIN messages ON messages.session_id = parts.id
     AND messages.id >= parts.from_id AND messages.id < parts.until_id
 WHERE messages.kind IN ('chat', 'quote') OR messages.kind = 'summary' AND parts.id = :session
 ORDER BY CASE messages.kind
     WHEN 'summary' THEN COALESCE(
-        (SELECT opens_at FROM sessions WHERE id = :session) - 1, messages.id
+        (SELECT parent_from FROM sessions WHERE id = :session) - 1, messages.id
     )
     ELSE messages.id END, messages.id
 """
 # The parts of a history, and how often their messages were changed or deleted. See `HistoryCache`.
 _SELECT_HISTORY_PARTS = f"""{_HISTORY_PARTS}
-SELECT parts.id, parts.from_id, parts.until_id, parts.sight, history_changes.changes
+SELECT parts.id, parts.from_id, parts.until_id, parts.visible_scopes, history_changes.changes
 FROM parts LEFT JOIN history_changes ON history_changes.session_id = parts.id
 """
 _SELECT_HISTORY_SINCE = f"""
@@ -134,14 +137,14 @@ MAX_CACHED_CHARS = 4_000_000
 # Does nothing if the address already has a message with the same external id.
 _INSERT_MESSAGE = """
 INSERT INTO messages (session_id, address_id, role, kind, text, blocks, sent, tools, tool_name,
-    external_id, sender_id, sender_name, sender_is_nobody, origin, quoted, created_at, usage)
+    external_id, sender_id, sender_name, sender_is_anonymous, origin, quoted, created_at, usage)
 SELECT id, address_id, :role, :kind, :text, :blocks, :sent, :tools, :tool_name, :external_id,
-    :sender_id, :sender_name, :sender_is_nobody, :origin, :quoted, :created_at, :usage
+    :sender_id, :sender_name, :sender_is_anonymous, :origin, :quoted, :created_at, :usage
 FROM sessions WHERE id = :session_id
 ON CONFLICT (address_id, external_id) WHERE external_id IS NOT NULL DO NOTHING
 """
 _COUNT_MESSAGE = """
-UPDATE sessions SET messages = messages + :messages,
+UPDATE sessions SET message_count = message_count + :messages,
     started_at = MIN(started_at, :at), last_at = MAX(last_at, :at)
 WHERE id = :id
 """
@@ -171,7 +174,7 @@ SELECT {MESSAGE_COLUMNS} {_FROM_CHAT_BY_EXTERNAL_ID} AND messages.kind = 'chat' 
 """
 _IDS_BY_DELIVERY = f"""
 SELECT outbox.message_id FROM outbox
-WHERE outbox.lane IN (
+WHERE outbox.address IN (
     SELECT {rows.CONVERSATION_KEY} FROM addresses WHERE platform = :platform AND chat_id = :chat_id
 ) AND instr(outbox.posted, '"' || :external_id || '"')
 """
@@ -249,7 +252,7 @@ def append_message(connection: Connection, message: Message) -> Message:
         "sent": None if message.sent_blocks is None else rows.dump_json(message.sent_blocks),
         "sender_id": None if sender is None else sender.id,
         "sender_name": None if sender is None else sender.name,
-        "sender_is_nobody": sender is not None and sender.is_anonymous,
+        "sender_is_anonymous": sender is not None and sender.is_anonymous,
         "quoted": None if message.quote is None else rows.dump_json(asdict(message.quote)),
         "created_at": rows.to_timestamp(message.created_at),
         "usage": None if message.usage is None else rows.dump_json(asdict(message.usage)),
@@ -329,7 +332,7 @@ def erase_message(connection: Connection, row: Row) -> None:
         return  # already erased
     connection.execute(_ERASE, {"id": row["id"]})
     if row["kind"] == "chat":
-        statement = "UPDATE sessions SET messages = messages - 1 WHERE id = :id"
+        statement = "UPDATE sessions SET message_count = message_count - 1 WHERE id = :id"
         connection.execute(statement, {"id": row["session_id"]})
 
 
@@ -444,7 +447,7 @@ async def find_delivered_answer(
     if not posted or any(entry.startswith(INTENT_MARK) for entry in posted):
         return None
     return DeliveredAnswer(
-        address=Address.parse(row["lane"]), posted=posted, reply_to=row["reply_to"]
+        address=Address.parse(row["address"]), posted=posted, reply_to=row["reply_to"]
     )
 
 

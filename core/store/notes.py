@@ -180,7 +180,7 @@ call of an external tool with its arguments as JSON."""
 SKILL = "skill"
 """Target of a pending change to a skill. The target of a stored change also contains the folder and
 file, as in ``skill:work/tidy-inbox:SKILL.md``."""
-IS_NOTE_CHANGE = f"notes.target NOT LIKE '{SKILL}:%'"
+IS_NOTE_CHANGE = f"note_changes.target NOT LIKE '{SKILL}:%'"
 _GROUPED_NOTE_ACTIONS = ("consolidate",)
 _GROUPED_SKILL_ACTIONS = ("consolidate", "add", "delete", "undo")
 """Actions that may consist of several changes."""
@@ -190,52 +190,53 @@ MAX_PENDING = 50
 """How many changes may be pending in a scope. This keeps a scope from being flooded."""
 
 _CHANGE_COLUMNS = """
-notes.*, scopes.key AS scope_key, addresses.platform, addresses.chat_id, addresses.thread_id
+note_changes.*, scopes.key AS scope_key, addresses.platform, addresses.chat_id, addresses.thread_id
 """
 _FROM_CHANGES = """
-FROM notes JOIN scopes ON scopes.id = notes.scope_id
-LEFT JOIN addresses ON addresses.id = notes.address_id
+FROM note_changes JOIN scopes ON scopes.id = note_changes.scope_id
+LEFT JOIN addresses ON addresses.id = note_changes.address_id
 """
 SELECT_CHANGES = f"SELECT {_CHANGE_COLUMNS} {_FROM_CHANGES}"
 """Selects rows for `read_change`."""
 _SELECT_UNFINISHED = f"""
 {SELECT_CHANGES}
-WHERE notes.id IN (SELECT note_id FROM unfinished_changes) ORDER BY notes.id
+WHERE note_changes.id IN (SELECT note_id FROM unfinished_changes) ORDER BY note_changes.id
 """
 _SELECT_VISIBLE = f"""
 SELECT {_CHANGE_COLUMNS}, messages.text, messages.sender_name, places.link_base,
     {PLATFORM_ID} AS platform_id
 {_FROM_CHANGES}
-LEFT JOIN messages ON messages.id = COALESCE(notes.message_id, (
+LEFT JOIN messages ON messages.id = COALESCE(note_changes.message_id, (
     SELECT typed.id FROM messages AS typed
-    WHERE typed.address_id = notes.address_id AND typed.external_id = notes.external_id
+    WHERE typed.address_id = note_changes.address_id
+        AND typed.external_id = note_changes.external_id
 )) AND messages.kind <> 'undone'
     AND messages.session_id IN (SELECT id FROM sessions WHERE {visible()})
 LEFT JOIN addresses AS places ON places.id = messages.address_id
-WHERE {visible("notes.scope_id")}
+WHERE {visible("note_changes.scope_id")}
 """
 """Selects visible changes with the messages that caused them. The columns of a message are NULL if
 the message isn't visible or was undone."""
 _SELECT_SINCE = f"""
-{_SELECT_VISIBLE} AND {IS_NOTE_CHANGE} AND notes.at >= :at
-AND (notes.message_id IS NULL OR messages.session_id IS NOT :session OR notes.is_insisted)
-ORDER BY notes.id
+{_SELECT_VISIBLE} AND {IS_NOTE_CHANGE} AND note_changes.at >= :at
+AND (note_changes.message_id IS NULL OR messages.session_id IS NOT :session OR is_insisted)
+ORDER BY note_changes.id
 """
 _SELECT_BY_COMMAND = f"""
-{_SELECT_VISIBLE} AND {IS_NOTE_CHANGE} AND notes.external_id = :external
+{_SELECT_VISIBLE} AND {IS_NOTE_CHANGE} AND note_changes.external_id = :external
 AND addresses.platform = :platform AND addresses.chat_id = :chat_id
 AND addresses.thread_id = :thread_id
-ORDER BY notes.id
+ORDER BY note_changes.id
 """
 _SELECT_UNDOABLE = f"""
-{_SELECT_VISIBLE} AND {IS_NOTE_CHANGE} AND notes.action <> 'undo'
-AND NOT EXISTS (SELECT 1 FROM notes AS undoing WHERE undoing.undoes = notes.id)
-ORDER BY notes.id DESC LIMIT :limit
+{_SELECT_VISIBLE} AND {IS_NOTE_CHANGE} AND note_changes.action <> 'undo'
+AND NOT EXISTS (SELECT 1 FROM note_changes AS undoing WHERE undoing.undoes = note_changes.id)
+ORDER BY note_changes.id DESC LIMIT :limit
 """
 _SELECT_GROUP = f"""
-{_SELECT_VISIBLE} AND notes.action = :action AND notes.at = :at
-AND substr(notes.target, 1, length(:group)) = :group
-ORDER BY notes.id
+{_SELECT_VISIBLE} AND note_changes.action = :action AND note_changes.at = :at
+AND substr(note_changes.target, 1, length(:group)) = :group
+ORDER BY note_changes.id
 """
 _IS_OF_SCOPE = "scope_id = (SELECT id FROM scopes WHERE key = :key)"
 _SELECT_OPEN_WITH_PROMPT = f"""
@@ -253,7 +254,7 @@ _COMMON_COLUMNS = (
     "at",
 )
 _INSERT_CHANGE = rows.insert_statement(
-    "notes", *_COMMON_COLUMNS, "action", "before", "after", "undoes", "is_insisted"
+    "note_changes", *_COMMON_COLUMNS, "action", "before", "after", "undoes", "is_insisted"
 )
 _INSERT_PENDING = rows.insert_statement(
     "pending_notes", *_COMMON_COLUMNS, "operations", "reason", "is_draft", "is_proposed", "began_at"
@@ -273,16 +274,16 @@ LEFT JOIN addresses ON addresses.id = pending_notes.address_id
 WHERE is_proposed AND NOT is_written ORDER BY pending_notes.id
 """
 _SELECT_VERSIONS = f"""
-SELECT after, MAX(id) AS id, MAX(at) AS at, MAX(is_pinned) AS is_pinned FROM notes
-WHERE {visible("notes.scope_id")} AND target = :target AND after IS NOT NULL GROUP BY after
+SELECT after, MAX(id) AS id, MAX(at) AS at, MAX(is_pinned) AS is_pinned FROM note_changes
+WHERE {visible("note_changes.scope_id")} AND target = :target AND after IS NOT NULL GROUP BY after
 """
 _SET_PINNED = f"""
-UPDATE notes SET is_pinned = :is_pinned
-WHERE {visible("notes.scope_id")} AND target = :target AND after = :entry
+UPDATE note_changes SET is_pinned = :is_pinned
+WHERE {visible("note_changes.scope_id")} AND target = :target AND after = :entry
 """
 _INHERIT_PIN = """
-UPDATE notes SET is_pinned = 1 WHERE id = :id AND (
-    SELECT old.is_pinned FROM notes AS old
+UPDATE note_changes SET is_pinned = 1 WHERE id = :id AND (
+    SELECT old.is_pinned FROM note_changes AS old
     WHERE old.scope_id = :scope_id AND old.target = :target AND old.after = :before AND old.id < :id
     ORDER BY old.id DESC LIMIT 1
 )
@@ -295,16 +296,16 @@ SELECT latest.mark FROM (
     SELECT MAX(id) + COALESCE(
         (SELECT MAX(id) FROM fact_changes WHERE {visible("fact_changes.scope_id")}), 0
     ) AS mark
-    FROM notes WHERE {visible("notes.scope_id")} AND {IS_NOTE_CHANGE}
+    FROM note_changes WHERE {visible("note_changes.scope_id")} AND {IS_NOTE_CHANGE}
 ) AS latest WHERE latest.mark IS NOT NULL AND NOT EXISTS (
     SELECT 1 FROM note_reviews AS seen
-    WHERE {visible("seen.scope_id")} AND (seen.rests_until > :now OR seen.mark = latest.mark)
+    WHERE {visible("seen.scope_id")} AND (seen.paused_until > :now OR seen.watermark = latest.mark)
 )
 """
 _MARK_REVIEWED = """
-INSERT INTO note_reviews (scope_id, mark, rests_until) VALUES (:scope_id, :mark, :until)
+INSERT INTO note_reviews (scope_id, watermark, paused_until) VALUES (:scope_id, :mark, :until)
 ON CONFLICT (scope_id) DO UPDATE SET
-    mark = COALESCE(excluded.mark, mark), rests_until = excluded.rests_until
+    watermark = COALESCE(excluded.watermark, watermark), paused_until = excluded.paused_until
 """
 _SELECT_SKILLS = f"""
 SELECT skills.*, scopes.key AS scope_key FROM skills JOIN scopes ON scopes.id = skills.scope_id
@@ -394,7 +395,7 @@ class Notes:
     ) -> list[NoteChange]:
         """List the latest changes with their messages, latest first."""
         return await self._fetch_changes(
-            f"{_SELECT_VISIBLE} ORDER BY notes.id DESC LIMIT :limit OFFSET :offset",
+            f"{_SELECT_VISIBLE} ORDER BY note_changes.id DESC LIMIT :limit OFFSET :offset",
             scopes,
             limit=rows.int64_or_zero(max(0, limit)),
             offset=rows.int64_or_zero(max(0, offset)),
@@ -411,7 +412,7 @@ class Notes:
 
     async def find(self, scopes: frozenset[Scope], number: int) -> NoteChange | None:
         """Return a change by its id, or None if the change isn't visible."""
-        statement = f"{_SELECT_VISIBLE} AND notes.id = :id"
+        statement = f"{_SELECT_VISIBLE} AND note_changes.id = :id"
         return await self._fetch_change(statement, scopes, id=rows.int64_or_zero(number))
 
     async def list_changes_by(self, scopes: frozenset[Scope], author: Author) -> list[NoteChange]:
@@ -433,7 +434,7 @@ class Notes:
         """List the entries that a note file should contain, by applying its changes in order."""
         # The keys of a dict keep the order of insertion.
         entries: dict[str, None] = {}
-        statement = f"{_SELECT_VISIBLE} AND notes.target = :target ORDER BY notes.id"
+        statement = f"{_SELECT_VISIBLE} AND note_changes.target = :target ORDER BY note_changes.id"
         for change in await self._fetch_changes(statement, frozenset((scope,)), target=target):
             if change.before is not None:
                 entries.pop(change.before, None)
@@ -443,7 +444,7 @@ class Notes:
 
     async def find_origin(self, scopes: frozenset[Scope], entry: str) -> NoteChange | None:
         """Return the latest change that resulted in this entry, or None."""
-        statement = f"{_SELECT_VISIBLE} AND notes.after = :entry ORDER BY notes.id DESC LIMIT 1"
+        statement = f"{_SELECT_VISIBLE} AND after = :entry ORDER BY note_changes.id DESC LIMIT 1"
         return await self._fetch_change(statement, scopes, entry=entry)
 
     async def load_versions(self, scopes: frozenset[Scope], target: str) -> dict[str, NoteVersion]:

@@ -26,7 +26,7 @@ DIGEST_BYTES = 8
 
 _IS_TYPED = """
 messages.role = 'user' AND messages.kind = 'chat' AND messages.text <> ''
-    AND messages.origin = 'typed' AND NOT messages.sender_is_nobody
+    AND messages.origin = 'typed' AND NOT messages.sender_is_anonymous
 """
 _SELECT_DUE = f"""
 SELECT scopes.key AS key, MAX(messages.id) AS message_id

@@ -82,7 +82,7 @@ SESSION_SUMMARY_COLUMNS = """
     addresses.link_base, scopes.key,
     sessions.started_at, sessions.last_at, sessions.ended_at, sessions.end_reason,
     sessions.title, sessions.external_id,
-    sessions.parent_id, COALESCE(sessions.root_id, sessions.id), sessions.messages,
+    sessions.parent_id, COALESCE(sessions.root_id, sessions.id), sessions.message_count,
     sessions.is_delegated
 """
 """The columns of a session that search results need. The system prompt is left out, because it is
@@ -90,8 +90,8 @@ often larger than 10 KB."""
 SESSION_SUMMARY_WIDTH = 16
 """Number of `SESSION_SUMMARY_COLUMNS`."""
 SELECT_SESSIONS = f"""
-SELECT {SESSION_SUMMARY_COLUMNS}, sessions.system_prompt, sessions.model, sessions.opens_at,
-    sessions.sight, sessions.head_from, sessions.head_until
+SELECT {SESSION_SUMMARY_COLUMNS}, sessions.system_prompt, sessions.model, sessions.parent_from,
+    sessions.visible_scopes, sessions.head_from, sessions.head_until
 FROM sessions
 JOIN addresses ON addresses.id = sessions.address_id
 JOIN scopes ON scopes.id = sessions.scope_id
@@ -104,7 +104,7 @@ because each row stores that column after the long system prompt."""
 
 MESSAGE_FIELDS = (
     *("id", "session_id", "role", "kind", "text", "blocks", "tools", "tool_name", "external_id"),
-    *("sender_id", "sender_name", "sender_is_nobody", "origin", "quoted", "created_at", "usage"),
+    *("sender_id", "sender_name", "sender_is_anonymous", "origin", "quoted", "created_at", "usage"),
 )
 MESSAGE_COLUMNS = ", ".join(f"messages.{name}" for name in MESSAGE_FIELDS)
 
@@ -333,6 +333,7 @@ _COLUMN_READERS: Mapping[str, Callable[[Any], object]] = {
     "datetime": to_datetime,
     "datetime | None": to_optional_datetime,
     "Account | None": parse_account,
+    "Address": Address.parse,
     # `value and convert(value)` returns None unchanged.
     "Address | None": lambda key: key and Address.parse(key),
     "tuple[str, ...]": lambda encoded: tuple(json.loads(encoded)),
@@ -378,10 +379,10 @@ def read_session(row: Row | Sequence[Any]) -> Session:
     prompt = SessionPrompt()
     carry_over = CarryOver()
     if details := row[SESSION_SUMMARY_WIDTH:_SESSION_WIDTH]:
-        prompt_text, model, opens_at, scope_keys, head_from, head_until = details
+        prompt_text, model, parent_from, scope_keys, head_from, head_until = details
         scopes = frozenset(Scope(key=key) for key in json.loads(scope_keys or "[]"))
         prompt = SessionPrompt(text=prompt_text, visible_scopes=scopes)
-        carry_over = CarryOver(opens_at=opens_at, head_from=head_from, head_until=head_until)
+        carry_over = CarryOver(parent_from=parent_from, head_from=head_from, head_until=head_until)
 
     return Session(
         id=session_id,

@@ -51,14 +51,16 @@ WHERE addresses.platform = :platform AND addresses.chat_id = :chat_id
 """
 # A session inherits the lineage (`root_id`) of its parent, unless it is a branch or delegated.
 _INSERT_SESSION = """
-INSERT INTO sessions (address_id, scope_id, external_id, parent_id, root_id, opens_at, head_from,
-    head_until, closes_at, title, model, system_prompt, sight, started_at, last_at, ended_at,
+INSERT INTO sessions (address_id, scope_id, external_id, parent_id, root_id, parent_from, head_from,
+    head_until, parent_until, title, model, system_prompt, visible_scopes, started_at, last_at,
+    ended_at,
     end_reason, is_delegated)
 VALUES (:address, :scope, :external_id, :parent_id,
     (SELECT COALESCE(root_id, id) FROM sessions
         WHERE id = :parent_id AND NOT :is_delegated AND :ending <> 'branch'),
-    :opens_at, :head_from, :head_until, (SELECT COALESCE(MAX(id), 0) + 1 FROM messages), :title,
-    :model, :system_prompt, :sight, :started_at, :last_at, :ended_at, :end_reason, :is_delegated)
+    :parent_from, :head_from, :head_until, (SELECT COALESCE(MAX(id), 0) + 1 FROM messages), :title,
+    :model, :system_prompt, :visible_scopes, :started_at, :last_at, :ended_at, :end_reason,
+    :is_delegated)
 """
 _END_SESSION = """
 UPDATE sessions SET ended_at = :at, end_reason = :reason WHERE id = :id AND ended_at IS NULL
@@ -69,7 +71,7 @@ UPDATE sessions SET ended_at = :at, end_reason = :reason
 WHERE address_id = ({rows.ADDRESS_ID}) AND ended_at IS NULL
 """
 _SET_PROMPT = """
-UPDATE sessions SET system_prompt = :prompt, sight = :sight
+UPDATE sessions SET system_prompt = :prompt, visible_scopes = :visible_scopes
 WHERE id = :id AND system_prompt IN ('', :prompt)
 """
 _SELECT_LATEST_FROM_OUTSIDE = f"""
@@ -85,12 +87,14 @@ WHERE address_id = (SELECT address_id FROM sessions WHERE id = :session) AND ori
 """
 
 _INSERT_MARK = """
-INSERT INTO veils (address_id, at) VALUES (:address, :now) ON CONFLICT (address_id) DO NOTHING
+INSERT INTO incognito_addresses (address_id, at) VALUES (:address, :now)
+ON CONFLICT (address_id) DO NOTHING
 """
-_DELETE_MARK = f"DELETE FROM veils WHERE address_id = ({rows.ADDRESS_ID})"
+_DELETE_MARK = f"DELETE FROM incognito_addresses WHERE address_id = ({rows.ADDRESS_ID})"
 _SELECT_MARKS = """
-SELECT platform, chat_id, thread_id FROM veils JOIN addresses ON addresses.id = veils.address_id
-ORDER BY veils.at, addresses.id
+SELECT platform, chat_id, thread_id
+FROM incognito_addresses JOIN addresses ON addresses.id = incognito_addresses.address_id
+ORDER BY incognito_addresses.at, addresses.id
 """
 _EMPTY_INBOX_ENTRIES = """
 UPDATE inbox SET inbound = json_set(
@@ -98,7 +102,9 @@ UPDATE inbox SET inbound = json_set(
     '$.quoted', NULL
 ) WHERE address_id = :address
 """
-_SELECT_MARKED_ENTRIES = "SELECT id FROM inbox WHERE address_id IN (SELECT address_id FROM veils)"
+_SELECT_MARKED_ENTRIES = (
+    "SELECT id FROM inbox WHERE address_id IN (SELECT address_id FROM incognito_addresses)"
+)
 _SELECT_ENTRY = f"""
 SELECT id FROM inbox WHERE address_id = ({rows.ADDRESS_ID}) AND external_id = :external_id
 """
@@ -336,7 +342,7 @@ class Conversations:
     async def load_history(self, session: Session, scopes: frozenset[Scope]) -> list[Message]:
         """List the messages of a session and its parents that the model may see, oldest first.
 
-        Messages of parents are included from `CarryOver.opens_at` on, and only if the parent is
+        Messages of parents are included from `CarryOver.parent_from` on, and only if the parent is
         visible in these scopes. If a parent could see more than these scopes, the memory blocks of
         its messages are left out.
         """
@@ -393,7 +399,11 @@ class Conversations:
                 )
             return conversation.session
 
-        values = {"id": session_id, "prompt": prompt, "sight": scope_parameter(visible_scopes)}
+        values = {
+            "id": session_id,
+            "prompt": prompt,
+            "visible_scopes": scope_parameter(visible_scopes),
+        }
 
         def write(connection: Connection) -> Session:
             connection.execute(_SET_PROMPT, values)
@@ -626,7 +636,7 @@ def create_session(connection: Connection, session: Session, ending: EndReason =
         "address": rows.ensure_address(connection, session.address),
         "scope": rows.ensure_scope(connection, session.scope),
         "ending": ending,
-        "sight": scope_parameter(session.prompt.visible_scopes),
+        "visible_scopes": scope_parameter(session.prompt.visible_scopes),
         **rows.session_values(session),
     }
     return _load_session(connection, rows.insert(connection, _INSERT_SESSION, values))

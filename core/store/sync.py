@@ -131,11 +131,11 @@ class Forgotten:
 
 
 _SET_SYNCED = """
-INSERT INTO told (provider, subject, last_id) VALUES (:provider, :subject, :last_id)
+INSERT INTO sync_watermarks (provider, subject, last_id) VALUES (:provider, :subject, :last_id)
 ON CONFLICT DO UPDATE SET last_id = MAX(last_id, excluded.last_id)
 """
 _SELECT_IS_SYNCED = """
-SELECT 1 FROM told
+SELECT 1 FROM sync_watermarks
 WHERE provider = :provider AND subject = :subject AND last_id >= CAST(:first AS INTEGER)
 """
 # One row per session that a service may get: its latest message, the last message that is recorded
@@ -143,14 +143,16 @@ WHERE provider = :provider AND subject = :subject AND last_id >= CAST(:first AS 
 # a single session is selected (:first = :last).
 _SELECT_SYNC_STATES = """
 SELECT :provider AS provider, sessions.id AS session_id, sessions.address_id, sessions.ended_at,
-    COALESCE(told.last_id, 0) AS synced_id, COALESCE(ends.last_id, 0) AS synced_end_id,
+    COALESCE(turns.last_id, 0) AS synced_id, COALESCE(ends.last_id, 0) AS synced_end_id,
     (
         SELECT MAX(id) FROM messages
         WHERE session_id = sessions.id AND kind IN ('chat', 'quote') AND origin <> 'job'
     ) AS last_id
 FROM sessions JOIN addresses ON addresses.id = sessions.address_id
-LEFT JOIN told ON told.provider = :provider AND told.subject = CAST(sessions.id AS TEXT)
-LEFT JOIN told AS ends ON ends.provider = :provider AND ends.subject = sessions.id || '.end'
+LEFT JOIN sync_watermarks AS turns
+    ON turns.provider = :provider AND turns.subject = CAST(sessions.id AS TEXT)
+LEFT JOIN sync_watermarks AS ends
+    ON ends.provider = :provider AND ends.subject = sessions.id || '.end'
 WHERE sessions.id BETWEEN :first AND :last AND sessions.last_at >= :since
     AND addresses.platform <> 'cron' AND (NOT sessions.is_delegated OR :first = :last)
     AND (:has_imported OR sessions.end_reason IS NOT 'import')
@@ -158,17 +160,17 @@ ORDER BY sessions.id
 """
 # Note changes without a task that were made since a given time or after the last synced change.
 _SELECT_UNSYNCED_CHANGES = f"""
-SELECT :provider AS provider, id, 'notes' AS session_id, 'notes' AS address_id FROM notes
+SELECT :provider AS provider, id, 'notes' AS session_id, 'notes' AS address_id FROM note_changes
 WHERE (
     at >= :since
-    OR id > (SELECT last_id FROM told WHERE provider = :provider AND subject = 'notes')
+    OR id > (SELECT last_id FROM sync_watermarks WHERE provider = :provider AND subject = 'notes')
 ) AND {IS_NOTE_CHANGE}
-    AND 'memory:' || :provider || ':notes:' || notes.id || ':on_memory_write'
+    AND 'memory:' || :provider || ':notes:' || note_changes.id || ':on_memory_write'
         NOT IN (SELECT key FROM outbox)
 ORDER BY id
 """
 _SELECT_SYNCED_ROWS = f"""
-WITH providers AS (SELECT DISTINCT provider FROM told),
+WITH providers AS (SELECT DISTINCT provider FROM sync_watermarks),
 gone (id, own_id, session_id, address_id, scope) AS (
     SELECT messages.id, sessions.id,
         CASE WHEN sessions.parent_id IS NULL THEN sessions.id ELSE COALESCE((
@@ -182,17 +184,17 @@ gone (id, own_id, session_id, address_id, scope) AS (
     JOIN scopes ON scopes.id = sessions.scope_id
     WHERE {in_list("messages.id", "message_ids")}
 )
-SELECT DISTINCT told.provider, gone.session_id, gone.address_id, gone.scope, gone.id
+SELECT DISTINCT marks.provider, gone.session_id, gone.address_id, gone.scope, gone.id
 FROM providers CROSS JOIN gone
-JOIN told ON told.provider = providers.provider AND told.last_id >= gone.id
-    AND told.subject IN (
+JOIN sync_watermarks AS marks ON marks.provider = providers.provider AND marks.last_id >= gone.id
+    AND marks.subject IN (
         CAST(gone.session_id AS TEXT), gone.session_id || '.end', gone.own_id || '.end'
     )
 UNION ALL
-SELECT told.provider, 'notes', 'notes', scopes.key, notes.id FROM told
-JOIN notes ON {in_list("notes.id", "note_ids")} AND notes.id <= told.last_id
-JOIN scopes ON scopes.id = notes.scope_id
-WHERE told.subject = 'notes'
+SELECT marks.provider, 'notes', 'notes', scopes.key, note_changes.id FROM sync_watermarks AS marks
+JOIN note_changes ON {in_list("note_changes.id", "note_ids")} AND note_changes.id <= marks.last_id
+JOIN scopes ON scopes.id = note_changes.scope_id
+WHERE marks.subject = 'notes'
 ORDER BY 1, 2, 4, 5
 """
 """Selects the messages among ``:message_ids`` and the note changes among ``:note_ids`` that a
@@ -432,7 +434,7 @@ class SyncQueue:
                 return (Forgotten(scope=task.scope, notes=task.ids),)
             return (Forgotten(scope=task.scope, messages=task.ids),)
         if task.hook == "on_memory_write":
-            statement = f"{SELECT_CHANGES} WHERE notes.id = :id"
+            statement = f"{SELECT_CHANGES} WHERE note_changes.id = :id"
             row = await self.database.fetch_one(statement, {"id": int(task.turn)})
             return None if row is None else (read_change(row),)
 

@@ -38,7 +38,7 @@ DELETE FROM tool_calls WHERE (session_id, call_id) IN (
     SELECT session_id, call_id FROM unfinished_changes WHERE {in_list("note_id", "ids")}
 )
 """
-_DELETE_UNDONE = f"DELETE FROM notes WHERE {in_list('id', 'ids')}"
+_DELETE_UNDONE = f"DELETE FROM note_changes WHERE {in_list('id', 'ids')}"
 _DELETE_UNFINISHED = f"DELETE FROM unfinished_changes WHERE {in_list('note_id', 'ids')}"
 
 

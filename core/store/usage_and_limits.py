@@ -234,29 +234,28 @@ _TOKEN_COLUMNS = {field.name: f"{field.name}_tokens" for field in fields(Usage)}
 """The columns of a call, by the fields of `Usage`."""
 _SUM_TOKENS = ", ".join(f"SUM({name}) AS {name}" for name in _TOKEN_COLUMNS.values())
 _FROM_VISIBLE_CALLS = f"""
-FROM calls WHERE {visible("calls.scope_id")} AND (:until IS NULL OR calls.at < :until)
+FROM model_calls
+WHERE {visible("model_calls.scope_id")} AND (:until IS NULL OR model_calls.at < :until)
 """
 _SELECT_SUMS = f"""
-SELECT calls.kind, calls.model, calls.miss, COUNT(*) AS calls,
-    SUM(calls.missed_tokens) AS missed, {_SUM_TOKENS}
-{_FROM_VISIBLE_CALLS} AND (:since IS NULL OR calls.at >= :since)
-    AND (:session IS NULL OR calls.session_id = :session)
-GROUP BY calls.kind, calls.model, calls.miss ORDER BY calls.kind, calls.model, calls.miss
+SELECT kind, model, miss, COUNT(*) AS calls, SUM(missed_tokens) AS missed, {_SUM_TOKENS}
+{_FROM_VISIBLE_CALLS} AND (:since IS NULL OR model_calls.at >= :since)
+    AND (:session IS NULL OR model_calls.session_id = :session)
+GROUP BY kind, model, miss ORDER BY kind, model, miss
 """
 _SELECT_ACCOUNT_SUMS = f"""
-SELECT COALESCE(calls.account, '') AS account, calls.kind, calls.model, COUNT(*) AS calls,
-    {_SUM_TOKENS}
-{_FROM_VISIBLE_CALLS} AND calls.at >= :since GROUP BY 1, calls.kind, calls.model
+SELECT COALESCE(account, '') AS account, kind, model, COUNT(*) AS calls, {_SUM_TOKENS}
+{_FROM_VISIBLE_CALLS} AND model_calls.at >= :since GROUP BY 1, kind, model
 """
-_SELECT_LATEST_CALL_TIME = f"SELECT MAX(calls.at) AS at {_FROM_VISIBLE_CALLS}"
+_SELECT_LATEST_CALL_TIME = f"SELECT MAX(model_calls.at) AS at {_FROM_VISIBLE_CALLS}"
 _INSERT_CALL = rows.insert_statement(
-    *("calls", "scope_id", "session_id", "account", "kind", "model", "at", "turns"),
+    *("model_calls", "scope_id", "session_id", "account", "kind", "model", "at", "turns"),
     *(*_TOKEN_COLUMNS.values(), "miss", "missed_tokens"),
 )
 _SELECT_LAST_CALL = """
-SELECT calls.*, disturbances.cause
-FROM calls LEFT JOIN disturbances ON disturbances.session_id = calls.session_id
-WHERE calls.session_id = :session AND calls.kind = 'chat' ORDER BY calls.id DESC LIMIT 1
+SELECT model_calls.*, prefix_breaks.cause
+FROM model_calls LEFT JOIN prefix_breaks ON prefix_breaks.session_id = model_calls.session_id
+WHERE model_calls.session_id = :session AND kind = 'chat' ORDER BY id DESC LIMIT 1
 """
 _SELECT_PREVIOUS_END = """
 SELECT earlier.end_reason AS reason FROM sessions JOIN sessions AS earlier
@@ -267,10 +266,10 @@ ORDER BY earlier.id DESC LIMIT 1
 """
 """Selects the reason why the previous session at the same address ended."""
 _INSERT_PREFIX_BREAK = """
-INSERT INTO disturbances (session_id, cause) VALUES (:session, :cause)
+INSERT INTO prefix_breaks (session_id, cause) VALUES (:session, :cause)
 ON CONFLICT (session_id) DO NOTHING
 """
-_DELETE_PREFIX_BREAK = "DELETE FROM disturbances WHERE session_id = :session"
+_DELETE_PREFIX_BREAK = "DELETE FROM prefix_breaks WHERE session_id = :session"
 
 MODEL_LIMITS = ("answers", "input_tokens", "output_tokens", "money", "tokens")
 """The limits that stop model calls."""
@@ -295,7 +294,7 @@ scope_id = (SELECT id FROM scopes WHERE key = :group) AND (:owner_counts OR acco
 ))
 """
 _SUM_CALLS_SINCE = f"""
-SELECT model, SUM(turns) AS turns, {_SUM_TOKENS} FROM calls WHERE at >= :since
+SELECT model, SUM(turns) AS turns, {_SUM_TOKENS} FROM model_calls WHERE at >= :since
 """
 _COUNT_JOBS_SINCE = """
 SELECT COALESCE(SUM(is_prompt), 0) AS scheduled_questions,

@@ -234,10 +234,11 @@ doesn't change, a write needs no other check of its epoch.
 # Selects a row if something in the epoch's scopes is being erased, or was erased or detached since.
 _SELECT_CONFLICT = f"""
 SELECT 1 FROM erasures
-WHERE begun_at NOT NULL AND COALESCE(number, 9223372036854775807) > :number
+WHERE started_at NOT NULL AND COALESCE(epoch, 9223372036854775807) > :number
     AND {overlaps("erasures.scopes", "scopes")}
 UNION ALL
-SELECT 1 FROM partings WHERE number > :number AND {overlaps("partings.scopes", "scopes")}
+SELECT 1 FROM scope_detachments
+WHERE epoch > :number AND {overlaps("scope_detachments.scopes", "scopes")}
 LIMIT 1
 """
 

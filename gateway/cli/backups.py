@@ -21,7 +21,8 @@ import typer
 
 from config.settings import Settings, SettingsError, find_home
 from core.errors import ConfigError
-from core.store.sqlite.copying import LATEST_SCHEMA, count_messages, read_database_info
+from core.store.sqlite.copying import count_messages, read_database_info
+from core.store.sqlite.schema import SCHEMA_VERSION
 from core.transfer.backup import STATE_FILE, Manifest, Progress
 from gateway import logs
 from gateway.cli import shell
@@ -191,7 +192,7 @@ def upgrade_command(as_json: AsJson = False) -> None:
                     "installed_with": advice.kind,
                     "command": advice.command,
                     "schema": schema,
-                    "latest_schema": LATEST_SCHEMA,
+                    "latest_schema": SCHEMA_VERSION,
                 }
             )
             return
@@ -200,7 +201,7 @@ def upgrade_command(as_json: AsJson = False) -> None:
                 version=version(DISTRIBUTION), kind=advice.kind, command=advice.command
             )
         ]
-        if schema is not None and schema > LATEST_SCHEMA:
+        if schema is not None and schema > SCHEMA_VERSION:
             lines.append(texts.UPGRADE_NEEDED.format(path=path))
         else:
             lines.append(texts.UPGRADE_BACKUP)

@@ -336,9 +336,9 @@ class FactCommands:
         reader = "you" if author in (None, asker) else "other"
         source = texts.table("FACT_SOURCES")[f"{reader}_{deed}"].format(who=who)
         day = texts.format_day(fact.last_at or fact.created_at, self.known_facts.zone)
-        if fact.said == 1:
+        if fact.mention_count == 1:
             return texts.FACT_SOURCE.format(source=source, day=day)
-        return texts.FACT_SOURCE_TIMES.format(source=source, day=day, count=fact.said)
+        return texts.FACT_SOURCE_TIMES.format(source=source, day=day, count=fact.mention_count)
 
     def _render_change(self, texts: Texts, change: FactChange) -> str:
         """Render a change of a fact with its reason. A correction shows the previous wording."""

@@ -205,16 +205,16 @@ class Texts:
 
     # --- Days and times ---
 
-    def format_day(self, at: datetime, zone: tzinfo, grain: str = "day") -> str:
+    def format_day(self, at: datetime, zone: tzinfo, precision: str = "day") -> str:
         """Format a day, or only its "month" or "year": ``3 March 2026``, ``March 2026``."""
         local = at.astimezone(zone)
         if self.language == ENGLISH_CODE:
             formats = {"year": "%Y", "month": "%B %Y"}
-            return f"{local:{formats.get(grain, f'{local.day} %B %Y')}}"
+            return f"{local:{formats.get(precision, f'{local.day} %B %Y')}}"
         from babel.dates import format_date, format_skeleton
 
-        if grain in ("year", "month"):
-            skeleton = "y" if grain == "year" else "yMMMM"
+        if precision in ("year", "month"):
+            skeleton = "y" if precision == "year" else "yMMMM"
             return format_skeleton(skeleton, local, locale=self.locale)
         return format_date(local.date(), "long", locale=self.locale)
 
@@ -290,7 +290,7 @@ class Texts:
         parts = []
         if fact.valid_from is not None:
             parts.append(
-                words["since"].format(day=self.format_day(fact.valid_from, zone, fact.grain))
+                words["since"].format(day=self.format_day(fact.valid_from, zone, fact.precision))
             )
         if not fact.is_open:
             end = words["again"]

@@ -94,7 +94,7 @@ def _fill(connection: sqlite3.Connection, sessions: Sequence[Mapping[str, Any]])
         last = session["messages"][-1]["ts"]
         connection.execute(
             """
-            INSERT INTO sessions (id, address_id, scope_id, external_id, started_at, last_at, ended_at, messages)
+            INSERT INTO sessions (id, address_id, scope_id, external_id, started_at, last_at, ended_at, message_count)
             VALUES (:id, 1, 1, :external, :started, :last, :last, :messages)
             """,
             {

@@ -100,7 +100,7 @@ def _storing(batch: Sequence[_Session]) -> Callable[[sqlite3.Connection], None]:
             at = [message["ts"] for message in messages]
             connection.execute(
                 """
-                INSERT INTO sessions (id, address_id, scope_id, started_at, last_at, ended_at, messages)
+                INSERT INTO sessions (id, address_id, scope_id, started_at, last_at, ended_at, message_count)
                 VALUES (:id, 1, :scope, :started, :last, :last, :messages)
                 """,
                 {

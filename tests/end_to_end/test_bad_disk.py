@@ -20,7 +20,7 @@ from core.search.recall import Recall
 from core.store import archive
 from core.store.archive import Archive
 from core.store.sqlite.database import Database
-from core.store.sqlite.schema import MIGRATIONS
+from core.store.sqlite.schema import SCHEMA_VERSION
 from core.transfer.formats import read_lines
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.command_line import good, mneme
@@ -159,7 +159,7 @@ async def test_an_import_that_fills_the_disk_goes_on_when_there_is_room(
 def test_a_file_of_a_newer_version_is_left_alone(home: Path) -> None:
     imported(home)
     with closing(sqlite3.connect(home / "state.db")) as connection:
-        connection.execute(f"PRAGMA user_version = {len(MIGRATIONS) + 1}")
+        connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION + 1}")
     before = (home / "state.db").read_bytes()
     for command in (("recall", "ferry"), ("check", "--repair")):
         done = mneme(home, *command)

@@ -211,7 +211,7 @@ async def test_titles_jobs_and_errors_are_found_too(home: Path) -> None:
             ("k", "no Zan\\u007aibar"),
         ):
             await harness.services.database.execute(
-                "INSERT INTO outbox (key, lane, kind, created_at, dead_at, error) "
+                "INSERT INTO outbox (key, address, kind, created_at, dead_at, error) "
                 "VALUES (:key, 'memory:honcho/1', 'memory', 1, 1, :error)",
                 {"key": key, "error": error},
             )
@@ -397,11 +397,11 @@ async def test_the_index_is_as_if_it_had_never_been_said(home: Path) -> None:
 
 WORDLESS = {
     "state_meta": "keys, and how platforms stand, which is written anew all the time",
-    "rooms own_rooms people partings veils": "numbers of accounts and rooms",
-    "answered told fact_marks fact_rereads chunks chunk_counts disturbances fact_entities undone": "ids",
+    "group_scopes owner_groups people scope_detachments incognito_addresses": "numbers of accounts and rooms",
+    "answered_events sync_watermarks fact_watermarks fact_rereads chunks chunk_counts prefix_breaks fact_entities undone_messages": "ids",
     "tool_calls unfinished_changes": "ids",
     "history_changes": "how often messages of a session were changed",
-    "calls": "tokens",
+    "model_calls": "tokens",
     "message_vectors": "numbers that a trigger takes away with their message",
     "files file_removals": "hashes, types and sizes",
     "preferences": "the name of a time zone, and hours",

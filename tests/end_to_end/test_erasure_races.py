@@ -62,7 +62,7 @@ async def test_a_stop_does_not_wait_until_it_is_forgotten(home: Path) -> None:
         task = await begun(harness, model, "How is Lisbon?")
         model.gate = None
         await harness.services.database.write(
-            lambda connection: connection.execute("UPDATE erasures SET begun_at = 1")
+            lambda connection: connection.execute("UPDATE erasures SET started_at = 1")
         )
         stop = asyncio.create_task(harness.say("/stop", **ELSEWHERE))
         lane = harness.queues._queues["telegram:42/9"]

@@ -24,7 +24,7 @@ from typing import Any
 
 import pytest
 
-from core.store.sqlite.copying import LATEST_SCHEMA
+from core.store.sqlite.schema import SCHEMA_VERSION
 from tests.fixtures.bot_api import BotApi
 from tests.fixtures.command_line import good, mneme
 from tests.fixtures.forked import ROOT, ForkedProcess
@@ -39,6 +39,20 @@ KILLS = 3
 OWNER, MEMBER, OTHER = 42, 7, 8
 NOT_COUNTED = {"state_meta", "zeros", "chunks", "chunk_counts", "runs", "link_tries", "pasts"}
 """Tables of the store's own upkeep, and those that were dropped because nobody was shown them."""
+TABLES_TODAY = {
+    "answered": "answered_events",
+    "calls": "model_calls",
+    "disturbances": "prefix_breaks",
+    "fact_marks": "fact_watermarks",
+    "notes": "note_changes",
+    "own_rooms": "owner_groups",
+    "partings": "scope_detachments",
+    "rooms": "group_scopes",
+    "told": "sync_watermarks",
+    "undone": "undone_messages",
+    "veils": "incognito_addresses",
+}
+"""Tables that have another name than in the home."""
 ERASED = {309, 311}
 """The messages of the erasure that the home's last process had begun when it was killed.
 
@@ -148,7 +162,10 @@ def assert_rows_kept(home: Path, expected: dict[str, Any], without: str = "") ->
         for table, number in expected["counts"].items()
         if table not in {*NOT_COUNTED, without}
     }
-    assert {table: rows(home, f"SELECT COUNT(*) FROM {table}")[0][0] for table in counts} == counts
+    names = {table: TABLES_TODAY.get(table, table) for table in counts}
+    assert {
+        table: rows(home, f"SELECT COUNT(*) FROM {name}")[0][0] for table, name in names.items()
+    } == counts
     assert digests(home, "SELECT id, text FROM messages") == expected["texts"]
     assert digests(home, "SELECT id, sent FROM messages WHERE sent IS NOT NULL") == expected["sent"]
     assert (
@@ -160,7 +177,7 @@ def assert_rows_kept(home: Path, expected: dict[str, Any], without: str = "") ->
         == expected["prompts"]
     )
     lineage = rows(
-        home, "SELECT id, parent_id, root_id, opens_at, end_reason FROM sessions ORDER BY id"
+        home, "SELECT id, parent_id, root_id, parent_from, end_reason FROM sessions ORDER BY id"
     )
     assert lineage == [tuple(row) for row in expected["lineage"]]
     closed = rows(home, "SELECT content FROM facts WHERE closed_at IS NOT NULL ORDER BY id")
@@ -216,13 +233,14 @@ def test_what_is_under_way_is_kept(upgraded: Path) -> None:
         assert next_at == item["next_at"]
         assert item["text"] is None or text == item["text"]
     erasures = rows(
-        upgraded, "SELECT begun_at IS NOT NULL, done_at IS NOT NULL FROM erasures ORDER BY made_at"
+        upgraded,
+        "SELECT started_at IS NOT NULL, done_at IS NOT NULL FROM erasures ORDER BY made_at",
     )
     assert EXPECTED["erasures"] == [[1, 1], [1, 0]]
     assert erasures == [(1, 1), (1, 1)]
-    assert rows(upgraded, "SELECT provider, subject, last_id FROM told ORDER BY 1, 2") == [
-        tuple(row) for row in EXPECTED["told"]
-    ]
+    assert rows(
+        upgraded, "SELECT provider, subject, last_id FROM sync_watermarks ORDER BY 1, 2"
+    ) == [tuple(row) for row in EXPECTED["told"]]
 
 
 def test_recall_finds_what_it_found_in_every_script(upgraded: Path) -> None:
@@ -280,7 +298,7 @@ def test_sessions_are_listed_with_their_titles(upgraded: Path) -> None:
 def test_notes_keep_their_text_and_their_history(upgraded: Path) -> None:
     for scope, notes in EXPECTED["notes"].items():
         assert json.loads(good(upgraded, "memory", "list", "--scope", scope, "--json")) == notes
-    actions = {action for (action,) in rows(upgraded, "SELECT DISTINCT action FROM notes")}
+    actions = {action for (action,) in rows(upgraded, "SELECT DISTINCT action FROM note_changes")}
     assert actions >= {"add", "replace", "remove", "undo", "edited"}
     assert "undo" in good(upgraded, "memory", "history", "1")
     pending = good(upgraded, "memory", "pending")
@@ -312,7 +330,7 @@ def test_calls_of_a_model_are_their_accounts(upgraded: Path) -> None:
     """Those in rooms are nobody's: who asked there was not noted."""
     found = rows(
         upgraded,
-        "SELECT DISTINCT key, account FROM calls JOIN scopes ON scopes.id = calls.scope_id",
+        "SELECT DISTINCT key, account FROM model_calls JOIN scopes ON scopes.id = model_calls.scope_id",
     )
     assert {key.partition(":")[0] for key, _ in found} == {"account", "room"}
     assert all(
@@ -327,7 +345,7 @@ def test_what_was_forgotten_stays_so_and_what_was_begun_is_finished(old: Path) -
     everything = " ".join(text for (text,) in rows(old, "SELECT text FROM messages"))
     for word in (*EXPECTED["gone"], *EXPECTED["gone_after_resume"]):
         assert word not in everything
-    assert rows(old, "SELECT COUNT(*) FROM veils") == [(0,)]
+    assert rows(old, "SELECT COUNT(*) FROM incognito_addresses") == [(0,)]
 
 
 @asynccontextmanager
@@ -431,7 +449,7 @@ def test_backup_is_made_before_the_upgrade_and_brings_the_old_home_back(old: Pat
     texts = message_texts(old)
     good(old, "sessions")
     (file,) = old.with_name("home_wal.backups").glob("mneme-before-upgrade-*")
-    assert rows(old, "PRAGMA user_version") == [(LATEST_SCHEMA,)]
+    assert rows(old, "PRAGMA user_version") == [(SCHEMA_VERSION,)]
     with tarfile.open(file) as archive:
         archive.extract("home/state.db", old.with_name("unpacked"), filter="data")
     assert rows(old.with_name("unpacked") / "home", "PRAGMA user_version") == schema

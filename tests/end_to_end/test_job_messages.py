@@ -348,7 +348,7 @@ async def test_a_scheduled_answer_names_its_question_and_the_next_run_sees_the_l
             "what the schedule's own session has repeats it"
         )
         counted = await harness.services.database.fetch_all(
-            "SELECT id FROM sessions WHERE messages <> (SELECT COUNT(*) FROM messages"
+            "SELECT id FROM sessions WHERE message_count <> (SELECT COUNT(*) FROM messages"
             " WHERE session_id = sessions.id AND kind = 'chat')"
         )
         assert counted == []

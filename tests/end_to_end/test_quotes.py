@@ -214,7 +214,7 @@ async def test_what_is_reworded_or_deleted_goes_from_what_answers_it_too(home: P
         ]
         assert await quotes(harness) == told
         disturbed = await harness.services.database.fetch_all(
-            "SELECT session_id, cause FROM disturbances"
+            "SELECT session_id, cause FROM prefix_breaks"
         )
         assert [tuple(row) for row in disturbed] == [(1, "edit"), (2, "edit")], (
             "the next request does not extend it"

@@ -103,7 +103,9 @@ async def test_no_secret_and_no_word_of_a_person_gets_out(home: Path) -> None:
         discord.rest.fail("POST", "/messages", 403, message=f"Bot {discord.token} {LEAK}", times=9)
         live.tells_telegram(f"/recall {MARK}")
         await live.tells_discord(f"again, {MARK}")
-        dead = "SELECT count(DISTINCT lane) FROM outbox WHERE dead_at NOT NULL AND kind = 'answer'"
+        dead = (
+            "SELECT count(DISTINCT address) FROM outbox WHERE dead_at NOT NULL AND kind = 'answer'"
+        )
         await live.until(lambda: live.query(dead) == [(2,)])
         errors = live.query("SELECT error FROM outbox WHERE error NOT NULL")
         assert len(errors) >= 3

@@ -37,7 +37,7 @@ WAITING_REMINDER = ToolCall(
     ),
 )
 """A reminder that no person asked for, so it waits for a yes."""
-HAND_EDITS = "SELECT after FROM notes WHERE action = 'edited'"
+HAND_EDITS = "SELECT after FROM note_changes WHERE action = 'edited'"
 
 
 class Caller:
@@ -170,7 +170,9 @@ def read_number(live: LiveSystem, statement: str) -> int:
 
 
 def count_patches(live: LiveSystem, number: str) -> int:
-    statement = f"SELECT 1 FROM notes WHERE target LIKE 'skill:%skill-{number}:%' AND before <> ''"
+    statement = (
+        f"SELECT 1 FROM note_changes WHERE target LIKE 'skill:%skill-{number}:%' AND before <> ''"
+    )
     return len(live.query(statement))
 
 
@@ -196,7 +198,7 @@ CHANGES = {
         ),
         lambda live, number: len(
             live.query(
-                "SELECT 1 FROM notes WHERE action = 'replace' "
+                "SELECT 1 FROM note_changes WHERE action = 'replace' "
                 f"AND before LIKE '%I like tea {number}'"
             )
         ),

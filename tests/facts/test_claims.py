@@ -207,7 +207,7 @@ def test_what_is_not_plainly_stated_is_none(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "since", "grain"),
+    ("text", "since", "precision"),
     [
         ("I moved to Porto in May", datetime(2026, 4, 30, 23, tzinfo=UTC), "month"),
         ("I moved to Porto in December", datetime(2025, 12, 1, tzinfo=UTC), "month"),
@@ -222,9 +222,9 @@ def test_what_is_not_plainly_stated_is_none(text: str) -> None:
         ("I live in Porto on the third floor", None, "day"),
     ],
 )
-def test_since_when_it_holds(text: str, since: datetime | None, grain: str) -> None:
+def test_since_when_it_holds(text: str, since: datetime | None, precision: str) -> None:
     (claim,) = extract_claims(text, NOW, ZONE)
-    assert (claim.valid_from, claim.grain) == (since, grain)
+    assert (claim.valid_from, claim.precision) == (since, precision)
 
 
 def test_what_is_to_be_remembered_is_a_fact_whatever_it_is() -> None:

@@ -56,7 +56,7 @@ async def test_a_model_reads_what_was_stated(database: Database) -> None:
     assert (claim.content, claim.attribute, claim.value, claim.entities) == (
         "I moved to Porto in May", "me|home", "porto", ("Porto",),
     )  # fmt: skip
-    assert (claim.valid_from, claim.grain) == (datetime(2026, 4, 30, 23, tzinfo=UTC), "month")
+    assert (claim.valid_from, claim.precision) == (datetime(2026, 4, 30, 23, tzinfo=UTC), "month")
 
 
 async def test_a_list_in_a_code_block_is_read_too(database: Database) -> None:

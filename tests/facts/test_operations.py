@@ -110,7 +110,7 @@ async def test_repeated_fact_is_counted_and_keeps_its_words(
     await talk.say("I like green tea")
     await talk.say("as I said, green tea is what I like")
     (fact,) = await talk.list_facts()
-    assert (fact.content, fact.said) == ("I like green tea", 2)
+    assert (fact.content, fact.mention_count) == ("I like green tea", 2)
 
 
 async def test_correction_takes_its_words_from_the_fact_and_its_figure_from_the_message(

@@ -83,7 +83,9 @@ async def test_what_a_killed_process_did_not_read_is_read_at_the_next_start(
     assert await second.known() == ["I moved to Porto in May", "I like green tea"]
     await second.rest()
     await second.memory.on_session_end(own, ())
-    assert [fact.said for fact in await second.facts.list_page(SCOPES)] == [1, 1], "twice is once"
+    assert [fact.mention_count for fact in await second.facts.list_page(SCOPES)] == [1, 1], (
+        "twice is once"
+    )
 
 
 async def test_without_a_model_what_the_rules_find_is_known_at_once(
@@ -332,4 +334,4 @@ async def test_a_process_killed_before_its_facts_were_kept(home: Path) -> None:
         await town.start()
         await town.until(lambda: town.query("SELECT content FROM facts") == [("I moved to Porto",)])
         assert await town.stop() == 0
-        assert town.query("SELECT content, said FROM facts") == [("I moved to Porto", 1)]
+        assert town.query("SELECT content, mention_count FROM facts") == [("I moved to Porto", 1)]

@@ -141,7 +141,7 @@ async def test_what_was_said_where_the_conversation_began_belongs_there(talk: _T
     discord = Scope.account("discord", "5")
     before = await talk.begin(discord, address=there)
     (said,) = await talk.say(before, "I live in Porto", sender=Sender(id="5", name="Ana"))
-    here = await talk.begin(parent_id=before.id, carry_over=CarryOver(opens_at=said.id))
+    here = await talk.begin(parent_id=before.id, carry_over=CarryOver(parent_from=said.id))
     tool = next(tool for tool in await talk.memory.tools() if tool.name == "remember_this")
     context = ToolContext(
         session=here,
@@ -172,9 +172,10 @@ async def test_since_when_is_kept(talk: _Talk) -> None:
         own, "User lives in Porto since May", attribute="home", value="Porto", since="2026-05"
     )
     (fact,) = await talk.facts.list_page(frozenset((ANA,)))
-    assert (fact.valid_from is not None and fact.valid_from.month, fact.grain) == (4, "month"), (
-        "April in UTC"
-    )
+    assert (fact.valid_from is not None and fact.valid_from.month, fact.precision) == (
+        4,
+        "month",
+    ), "April in UTC"
 
 
 @pytest.mark.parametrize(

@@ -307,7 +307,7 @@ async def test_who_asked_in_a_room_pays_for_what_helps(home: Path, clock: Steady
         clock.advance(hours=1)
         await harness.memory.tend()
         rows = await harness.services.database.fetch_all(
-            "SELECT DISTINCT kind, account FROM calls ORDER BY kind"
+            "SELECT DISTINCT kind, account FROM model_calls ORDER BY kind"
         )
         assert {(row["kind"], row["account"]) for row in rows} == {
             ("chat", "telegram:7"),
@@ -404,7 +404,7 @@ async def test_an_answer_that_was_stopped_is_paid_for_too(home: Path, clock: Ste
             await api.until(partial(_has_gone, api, number))
         assert await said(harness, "Hello") == FOR_YOU
         [row] = await harness.services.database.fetch_all(
-            "SELECT SUM(input_tokens) AS tokens, SUM(turns) FROM calls"
+            "SELECT SUM(input_tokens) AS tokens, SUM(turns) FROM model_calls"
         )
         assert row["tokens"] > 1000
 
@@ -426,7 +426,7 @@ async def test_an_answer_that_was_begun_anew_is_paid_for_too(
             await api.until(lambda: api.held == 1)
             assert await said(harness, "More") == ANSWER
         calls = await harness.services.database.fetch_all(
-            "SELECT turns, input_tokens FROM calls ORDER BY id"
+            "SELECT turns, input_tokens FROM model_calls ORDER BY id"
         )
         assert [row["turns"] for row in calls] == [0, 1]
         assert calls[0]["input_tokens"] > 500

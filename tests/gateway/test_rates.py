@@ -115,10 +115,10 @@ async def test_sixty_messages_over_sixty_topics_are_thirteen_calls(
         assert all(reply.is_abandoned for reply in replies[BURST:])
         assert await harness.services.inbox.list_waiting() == []
         assert sorted(await asked(harness)) == sorted(f"message {number}." for number in range(61))
-        (lane,) = await harness.services.database.fetch_all(
-            "SELECT lane FROM outbox ORDER BY id DESC LIMIT 1"
+        (item,) = await harness.services.database.fetch_all(
+            "SELECT address FROM outbox ORDER BY id DESC LIMIT 1"
         )
-        assert lane["lane"] == "telegram:7/60"
+        assert item["address"] == "telegram:7/60"
         again = await harness.admission.admit(
             harness.inbound("message 30.", "7", **in_topic(30), message_id="31"), last
         )
@@ -296,8 +296,8 @@ async def test_what_was_said_before_a_message_that_is_taken_back_is_answered_whe
         await asyncio.gather(*(task for _, task in (running, *told) if task is not None))
         assert answered([reply for reply, _ in told]) == [1]
         assert [f"in {number}." in model.sent() for number in (2, 3, 4)] == [True, True, False]
-        lanes = await harness.services.database.fetch_all("SELECT lane FROM outbox ORDER BY id")
-        assert [row["lane"] for row in lanes] == ["telegram:7/4", "telegram:7/3"]
+        items = await harness.services.database.fetch_all("SELECT address FROM outbox ORDER BY id")
+        assert [row["address"] for row in items] == ["telegram:7/4", "telegram:7/3"]
 
 
 async def test_nothing_that_is_held_for_somebody_who_was_removed_is_answered(

@@ -175,7 +175,7 @@ async def test_what_a_dead_process_has_begun_is_taken_up(home: Path) -> None:
         await harness.say("I moved to Zanzibar in May.")
         await harness.say("/forget Zanzibar")
         await harness.services.database.write(
-            lambda connection: connection.execute("UPDATE erasures SET begun_at = 1")
+            lambda connection: connection.execute("UPDATE erasures SET started_at = 1")
         )
         assert await harness.services.forgetting.maintain()
         while await harness.services.forgetting.maintain():

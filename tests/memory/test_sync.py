@@ -68,7 +68,7 @@ async def test_the_past_is_told_on_demand_and_once(home: Path, service: MemorySe
             await one.turn(f"long ago {number}", scope=Scope.account("telegram", str(100 + number)))
         await one.turn("the task", platform="cron")
         await StoredHistory(one.database).execute("DELETE FROM outbox")
-        await StoredHistory(one.database).execute("DELETE FROM told")
+        await StoredHistory(one.database).execute("DELETE FROM sync_watermarks")
         one.clock.advance(days=40)
         await one.turn("lately")
     async with life(home, service) as one, one.working():
@@ -123,7 +123,7 @@ async def test_a_turn_in_whose_middle_it_was_condensed_is_told_whole_and_forgott
                 last,
                 id=0,
                 parent_id=last.id,
-                carry_over=CarryOver(opens_at=said.id),
+                carry_over=CarryOver(parent_from=said.id),
                 started_at=one.clock.now(),
             )
             summary = replace(one._row(last, "user", "a summary", None), kind="summary")

@@ -358,7 +358,9 @@ async def test_what_two_people_put_in_order_in_one_moment_is_undone_for_one(home
         await fill(harness, *TEA, who="7")
         await harness.say("/memory approve 1")
         await harness.say("/memory approve 2", "7")
-        await harness.services.database.execute("UPDATE notes SET at = (SELECT MAX(at) FROM notes)")
+        await harness.services.database.execute(
+            "UPDATE note_changes SET at = (SELECT MAX(at) FROM note_changes)"
+        )
         assert "Undone: change 7. " in (await harness.say("/memory undo")).text
         theirs = frozenset((Scope.account("telegram", "7"),))
         assert sorted(await entries(harness)) == sorted(TEA)

@@ -59,6 +59,6 @@ async def test_the_receipt_counts_what_the_question_did(
         "what erasing adds is no copy of it"
     )
     assert dict(receipt.counts) == {"message": 1, "note": 1}
-    assert await database.fetch_all("SELECT * FROM notes") == []
+    assert await database.fetch_all("SELECT * FROM note_changes") == []
     assert left_of("Zanzibar", database.path) == []
     assert await notebook.entries(frozenset({ANA}), "memory") == []

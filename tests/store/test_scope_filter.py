@@ -98,7 +98,7 @@ async def kept(database: Database, clock: SteadyClock) -> _Kept:
         )
         assert await notes.add_pending(aside)
     await database.write(
-        lambda connection: connection.execute("DELETE FROM notes WHERE id = 2").close()
+        lambda connection: connection.execute("DELETE FROM note_changes WHERE id = 2").close()
     )
     await notes.drop(2)
     merged = replace(change, scope=ANA, action="consolidate")

@@ -302,21 +302,21 @@ async def test_history_of_a_child_begins_where_it_opens(conversations: Conversat
         [message(first.id, text, sent_blocks=sent) for text in "abc"]
     )
     child = await conversations.create(
-        session(parent_id=first.id, carry_over=CarryOver(opens_at=b.id))
+        session(parent_id=first.id, carry_over=CarryOver(parent_from=b.id))
     )
     await conversations.append([message(child.id, text, sent_blocks=sent) for text in "de"])
     rows = await conversations.load_history(child, MINE)
     assert texts(rows) == list("bcde")
     assert [row.sent_blocks for row in rows] == [sent] * 4
     grandchild = await conversations.create(
-        session(parent_id=child.id, carry_over=CarryOver(opens_at=c.id))
+        session(parent_id=child.id, carry_over=CarryOver(parent_from=c.id))
     )
     await conversations.append([message(grandchild.id, "f")])
     assert texts(await conversations.load_history(grandchild, MINE)) == list("cdef")
     orphan = await conversations.create(session(parent_id=first.id))
     await conversations.append([message(orphan.id, "g")])
     below = await conversations.create(
-        session(parent_id=orphan.id, carry_over=CarryOver(opens_at=a.id))
+        session(parent_id=orphan.id, carry_over=CarryOver(parent_from=a.id))
     )
     assert texts(await conversations.load_history(below, MINE)) == ["g"]
 
@@ -331,7 +331,7 @@ async def test_what_memory_added_where_more_could_be_seen_is_not_carried_along(
     )
     (said,) = await conversations.append([message(parent.id, "a", sent_blocks=sent)])
     child = await conversations.create(
-        session(parent_id=parent.id, carry_over=CarryOver(opens_at=said.id), address=ELSEWHERE)
+        session(parent_id=parent.id, carry_over=CarryOver(parent_from=said.id), address=ELSEWHERE)
     )
     (row,) = await conversations.load_history(child, MINE)
     assert row.sent_blocks == sent[:3]
@@ -343,9 +343,11 @@ async def test_what_a_parent_says_later_does_not_enter_the_childs_prefix(
     conversations: Conversations,
 ) -> None:
     parent = await opened(conversations, "a", "b")
-    opens_at = (await conversations.load_history(parent, MINE))[0].id
+    parent_from = (await conversations.load_history(parent, MINE))[0].id
     child = await conversations.create(
-        session(parent_id=parent.id, carry_over=CarryOver(opens_at=opens_at), address=ELSEWHERE)
+        session(
+            parent_id=parent.id, carry_over=CarryOver(parent_from=parent_from), address=ELSEWHERE
+        )
     )
     await conversations.append([message(child.id, "c")])
     await conversations.append([message(parent.id, "said meanwhile")])
@@ -355,9 +357,9 @@ async def test_what_a_parent_says_later_does_not_enter_the_childs_prefix(
 
 async def test_every_ancestor_must_be_of_the_scopes(conversations: Conversations) -> None:
     theirs = await opened(conversations, "secret", scope=BOB, address=ELSEWHERE)
-    (opens_at,) = [row.id for row in await conversations.load_history(theirs, frozenset((BOB,)))]
+    (parent_from,) = [row.id for row in await conversations.load_history(theirs, frozenset((BOB,)))]
     child = await conversations.create(
-        session(parent_id=theirs.id, carry_over=CarryOver(opens_at=opens_at))
+        session(parent_id=theirs.id, carry_over=CarryOver(parent_from=parent_from))
     )
     await conversations.append([message(child.id, "mine")])
     assert texts(await conversations.load_history(child, MINE)) == ["mine"]
@@ -657,7 +659,7 @@ async def test_kept_history_is_the_stored_one_after_every_kind_of_change(
     await other_process.append([message(made.id, "four")])
     await check("four")
     child = await conversations.create(
-        session(parent_id=made.id, carry_over=CarryOver(opens_at=1)),
+        session(parent_id=made.id, carry_over=CarryOver(parent_from=1)),
         "compression",
         summary=message(0, "so far", kind="summary"),
     )
@@ -676,7 +678,7 @@ async def test_kept_history_is_only_for_the_scopes_that_it_was_loaded_for(
     [first, second] = await conversations.append(
         [message(parent.id, "theirs"), message(parent.id, "theirs, too")]
     )
-    head = CarryOver(opens_at=second.id, head_from=first.id, head_until=first.id)
+    head = CarryOver(parent_from=second.id, head_from=first.id, head_until=first.id)
     child = await conversations.create(session(parent_id=parent.id, carry_over=head))
     await conversations.append([message(child.id, "mine")])
     both = MINE | {BOB}

@@ -64,7 +64,7 @@ async def test_a_session_comes_in_ended_and_titled(database: Database) -> None:
     assert session["end_reason"] == "import"
     assert session["title"].startswith("Where does Ana live? long")
     assert len(session["title"]) < 70
-    assert session["messages"] == 2
+    assert session["message_count"] == 2
     assert datetime.fromtimestamp(session["ended_at"], UTC) == datetime(
         2026, 5, 3, 10, 30, tzinfo=UTC
     )
@@ -121,7 +121,7 @@ async def test_lines_of_sessions_may_come_in_any_order_and_in_pieces(
     assert (await take(database, lines)).imported_count == 20
     again = await take(database, lines * 2)
     assert (again.imported_count, again.known_count) == (0, 40)
-    assert [session["messages"] for session in await sessions(database)] == [10, 10]
+    assert [session["message_count"] for session in await sessions(database)] == [10, 10]
 
 
 async def test_messages_stand_in_the_order_of_their_times(database: Database) -> None:
@@ -250,7 +250,7 @@ async def test_quotes_keep_their_place_and_are_not_counted(database: Database) -
     assert [(one["text"], one.get("kind")) for one in await exported(database)] == [
         ("1", None), ("2", "quote"), ("0", "quote"), ("3", None), ("4", None)
     ]  # fmt: skip
-    assert [session["messages"] for session in await sessions(database)] == [3]
+    assert [session["message_count"] for session in await sessions(database)] == [3]
 
 
 async def test_export_comes_back_as_it_was_in_another_home(
@@ -409,7 +409,7 @@ async def test_an_answer_that_quotes_history_goes_out_and_comes_back_without_bei
             search_query(text="ferry", scopes=HOME_SCOPES, messages=9)
         )
         assert [hit.role for hit in found.messages] == ["user"]
-        assert there["messages"] == 1
+        assert there["message_count"] == 1
         back = [format_line(one) async for one in Archive(other).export(HOME_SCOPES)]
         titles = [{**json.loads(one), "title": None} for one in back]
         assert titles == [{**json.loads(one), "title": None} for one in out]

@@ -21,7 +21,7 @@ async def test_many_sessions_share_a_transaction(database: Database) -> None:
         database, [line(f"ferry {number}", session=f"s{number // 10}") for number in range(2200)]
     )
     assert await database.read(_segments) == 2, "one for each transaction: 2,000 and 200"
-    assert [one["messages"] for one in await sessions(database)] == [10] * 220
+    assert [one["message_count"] for one in await sessions(database)] == [10] * 220
 
 
 async def test_a_damaged_index_takes_no_message_from_an_import(tmp_path: Path) -> None:

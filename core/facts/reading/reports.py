@@ -99,10 +99,12 @@ class ReportedFact(ToolArguments):
         The claim has the reported date only with `is_dated`. A claim about a time after the message
         gets neither a date nor an attribute, so that it doesn't end a fact that still holds.
         """
-        valid_from, grain = parse_since(self.since if is_dated else None, message.created_at, zone)
+        valid_from, precision = parse_since(
+            self.since if is_dated else None, message.created_at, zone
+        )
         is_future = self.begins_later(message, zone)
         if is_future:
-            valid_from, grain = None, "day"
+            valid_from, precision = None, "day"
         subject = resolve_subject(self.about, self.content, message)
         value = comparable_value(self.attribute, self.value or "")
         attribute = None
@@ -118,7 +120,7 @@ class ReportedFact(ToolArguments):
             value=value if attribute else "",
             entities=tuple(dict.fromkeys(names)),
             valid_from=valid_from,
-            grain=grain,
+            precision=precision,
         )
 
 

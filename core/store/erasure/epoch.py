@@ -30,14 +30,16 @@ the key to the line of that erasure, and such a backup contains the erased words
 # "12 2026-11-20 Zk3bQw 9f02c4".
 _JOURNAL_LINE = re.compile(r"(?m)^(\d{1,6}) (\S{10}) (\S+) ((?:[0-9a-f]{2})+)$")
 _SELECT_FOR_JOURNAL = """
-SELECT id, lane, account, scopes, made_at, json_remove(list, '$.messages') AS list
+SELECT id, address, account, scopes, made_at, json_remove(list, '$.messages') AS list
 FROM erasures WHERE id = :id
 """
 """Leaves out message ids, because in a restored backup they may belong to other messages. A replay
 searches for the words instead."""
+# The name of `address` in the lines of earlier versions.
+_EARLIER_ADDRESS = "lane"
 _INSERT_BEGUN = """
-REPLACE INTO erasures (id, lane, account, scopes, list, made_at, begun_at)
-VALUES (:id, :lane, :account, :scopes, :list, :made_at, :now)
+REPLACE INTO erasures (id, address, account, scopes, list, made_at, started_at)
+VALUES (:id, :address, :account, :scopes, :list, :made_at, :now)
 """
 
 
@@ -55,8 +57,9 @@ def detach_scopes(connection: Connection, scopes: frozenset[Scope]) -> None:
 
     These turns and jobs restart. Call this when scopes that were visible together no longer are.
     """
-    values = {"number": advance_epoch(connection), "scopes": scope_parameter(scopes)}
-    connection.execute("INSERT INTO partings (number, scopes) VALUES (:number, :scopes)", values)
+    values = {"epoch": advance_epoch(connection), "scopes": scope_parameter(scopes)}
+    statement = "INSERT INTO scope_detachments (epoch, scopes) VALUES (:epoch, :scopes)"
+    connection.execute(statement, values)
 
 
 def build_journal_line(connection: Connection, token: str, now: datetime) -> str:
@@ -92,6 +95,8 @@ def replay_journal(
         try:
             content = _xor_with_key(connection, token, bytes.fromhex(ciphertext))
             values = json.loads(content)
+            if _EARLIER_ADDRESS in values:
+                values["address"] = values.pop(_EARLIER_ADDRESS)
         except ValueError:
             unreadable_days.append(day)
             continue

@@ -19,13 +19,15 @@ COUNT_EXPIRED_MESSAGES = f"""
 SELECT COUNT(*) FROM messages JOIN sessions ON sessions.id = messages.session_id
 WHERE {visible()} AND created_at < :before AND text <> ''
 """
-DELETE_EXPIRED_CALLS = f"DELETE FROM calls WHERE {visible('calls.scope_id')} AND at < :before"
+DELETE_EXPIRED_CALLS = (
+    f"DELETE FROM model_calls WHERE {visible('model_calls.scope_id')} AND at < :before"
+)
 SELECT_SPARED: Mapping[str, str] = {
     "facts": f"SELECT id FROM facts WHERE {_IN_IDS} AND (is_pinned OR last_at >= :before)",
     "fact_changes": f"SELECT id FROM fact_changes WHERE {_IN_IDS} AND at >= :before",
     "note_changes": f"""
-        SELECT id FROM notes WHERE {_IN_IDS} AND (
-            at >= :before OR is_pinned OR after IN (SELECT after FROM notes WHERE is_pinned)
+        SELECT id FROM note_changes WHERE {_IN_IDS} AND (
+            at >= :before OR is_pinned OR after IN (SELECT after FROM note_changes WHERE is_pinned)
         )
     """,
     "repeats": f"SELECT id FROM messages WHERE {_IN_IDS} AND created_at >= :before",
@@ -33,7 +35,8 @@ SELECT_SPARED: Mapping[str, str] = {
 }
 """The rows among ``:ids`` that stay when messages expire: newer and pinned ones, active jobs."""
 SELECT_PINNED_NOTES = f"""
-SELECT DISTINCT after FROM notes WHERE {visible("notes.scope_id")} AND is_pinned AND after NOT NULL
+SELECT DISTINCT after FROM note_changes
+WHERE {visible("note_changes.scope_id")} AND is_pinned AND after NOT NULL
 """
 DETACH_KEPT_FACTS = f"""
 UPDATE facts SET message_id = NULL

@@ -33,7 +33,7 @@ from core.types import Account, Scope
 
 PAGE_ROWS = 500
 
-_SEES_PROMPT = is_within("sessions.sight", "scopes")
+_SEES_PROMPT = is_within("sessions.visible_scopes", "scopes")
 """The SQL condition that the person sees everything that the session's prompt may contain.
 
 Otherwise the prompt may contain notes of an account that was unlinked later.
@@ -77,7 +77,7 @@ EXPORT_STATEMENTS: Mapping[str, str] = {
     "session": f"""
         SELECT sessions.id, scopes.key AS scope, addresses.platform, addresses.chat_id,
             addresses.thread_id, title, model, {_PROMPT}, started_at, last_at, ended_at,
-            end_reason, messages, NULLIF(is_delegated, 0) AS is_delegated
+            end_reason, message_count AS messages, NULLIF(is_delegated, 0) AS is_delegated
         FROM sessions JOIN scopes ON scopes.id = sessions.scope_id
         JOIN addresses ON addresses.id = sessions.address_id WHERE {visible()}
     """,
@@ -99,7 +99,7 @@ EXPORT_STATEMENTS: Mapping[str, str] = {
     """,
     "fact": _select_all("facts", _is_own("account"), f", {ENTITY_NAMES}"),
     "change of a fact": _select_all("fact_changes", _is_own("account")),
-    "change of a note": _select_all("notes", _is_own("account")),
+    "change of a note": _select_all("note_changes", _is_own("account")),
     "change of a note put aside": _select_all("pending_notes", _is_own("account")),
     "use of a skill": _select_all("skills"),
     "job": _select_all("jobs", _is_own("account")),
@@ -126,10 +126,10 @@ EXPORT_STATEMENTS: Mapping[str, str] = {
         WHERE failed_at NOT NULL AND {_is_own(RAW_UPDATE_SENDER)}
     """,
     "to be delivered": f"""
-        SELECT lane, kind, payload, created_at FROM outbox
-        WHERE payload NOT NULL AND lane IN ({VISIBLE_CONVERSATION_KEYS})
+        SELECT address, kind, payload, created_at FROM outbox
+        WHERE payload NOT NULL AND address IN ({VISIBLE_CONVERSATION_KEYS})
     """,
-    "model call": _select_all("calls", _is_own("account")),
+    "model call": _select_all("model_calls", _is_own("account")),
 }
 """The rows that are stored about a person, by the name of their kind in an export."""
 
@@ -150,7 +150,7 @@ SCAN_STATEMENTS: Sequence[tuple[str, str]] = (
         """,
     ),
     ("thing", f"{_NO_ID} system_prompt FROM sessions WHERE {visible()}"),
-    ("thing", f"{_NO_ID} shown FROM entities WHERE {visible('entities.scope_id')}"),
+    ("thing", f"{_NO_ID} display_name FROM entities WHERE {visible('entities.scope_id')}"),
     (
         "recollection",
         f"""
@@ -181,7 +181,7 @@ SCAN_STATEMENTS: Sequence[tuple[str, str]] = (
 
 The texts begin at the fourth column.
 """
-_OMITTED_COLUMNS = {"scope_id", "address_id", "folded", "reply_id"}
+_OMITTED_COLUMNS = {"scope_id", "address_id", "comparison_form", "reply_id"}
 """Columns that an export leaves out, because they contain digests or repeat other columns."""
 _JSON_COLUMNS = {"blocks", "files", "inbound", "names", "operations", "payload", "quoted"}
 

@@ -239,12 +239,12 @@ COPY_STATEMENTS: Mapping[str, CopyStatements] = {
         f"DELETE FROM fact_changes WHERE {_IN_IDS}",
     ),
     "note_changes": CopyStatements(
-        f"{_select_own('notes', 'before, after', at='at')} AND {IS_NOTE_CHANGE}",
-        f"DELETE FROM notes WHERE {_IN_IDS}",
+        f"{_select_own('note_changes', 'before, after', at='at')} AND {IS_NOTE_CHANGE}",
+        f"DELETE FROM note_changes WHERE {_IN_IDS}",
     ),
     "skill_changes": CopyStatements(
-        f"{_select_own('notes', 'target, before, after', at='at')} AND NOT {IS_NOTE_CHANGE}",
-        f"DELETE FROM notes WHERE {_IN_IDS}",
+        f"{_select_own('note_changes', 'target, before, after', at='at')} AND NOT {IS_NOTE_CHANGE}",
+        f"DELETE FROM note_changes WHERE {_IN_IDS}",
     ),
     "pending_notes": CopyStatements(
         # A draft repeats the notes of others, so every member may erase it.
@@ -297,7 +297,7 @@ COPY_STATEMENTS: Mapping[str, CopyStatements] = {
     "outbox": CopyStatements(
         f"""
         SELECT id, message_id, NULL, payload FROM outbox
-        WHERE payload IS NOT NULL AND lane IN ({VISIBLE_CONVERSATION_KEYS})
+        WHERE payload IS NOT NULL AND address IN ({VISIBLE_CONVERSATION_KEYS})
         """,
         f"""
         UPDATE outbox SET payload = NULL, next_at = NULL, dead_at = COALESCE(dead_at, :now),
@@ -331,7 +331,7 @@ COPY_STATEMENTS: Mapping[str, CopyStatements] = {
     "errors": CopyStatements(
         f"""
         SELECT id, NULL, NULL, error FROM outbox
-        WHERE error <> '' AND (:owner OR lane IN ({VISIBLE_CONVERSATION_KEYS}))
+        WHERE error <> '' AND (:owner OR address IN ({VISIBLE_CONVERSATION_KEYS}))
         """,
         f"UPDATE outbox SET error = 'forgotten' WHERE {_IN_IDS}",
     ),
@@ -432,7 +432,7 @@ FROM_OWN_GROUP_MESSAGES = f"""
 FROM messages JOIN sessions ON sessions.id = messages.session_id
 JOIN scopes ON scopes.id = sessions.scope_id
 JOIN addresses ON addresses.id = messages.address_id
-WHERE scopes.key GLOB 'room:*' AND NOT {visible()} AND NOT sender_is_nobody
+WHERE scopes.key GLOB 'room:*' AND NOT {visible()} AND NOT sender_is_anonymous
     AND {in_list("platform || ':' || sender_id", "own")}
 """
 """The FROM clause for a person's own messages in groups that aren't visible in their direct chat.
@@ -452,19 +452,20 @@ account in each group."""
 # --- The lists ---
 
 _INSERT_LIST = f"""
-{rows.insert_statement("erasures", "id", "lane", "account", "scopes", "list", "made_at")}
+{rows.insert_statement("erasures", "id", "address", "account", "scopes", "list", "made_at")}
 ON CONFLICT (id) DO NOTHING
 """
-_SELECT_LIST = "SELECT * FROM erasures WHERE id = :id AND lane = :lane AND account = :account"
+_SELECT_LIST = "SELECT * FROM erasures WHERE id = :id AND address = :address AND account = :account"
 _OUTDATED_ROWS = (
-    "erasures WHERE begun_at IS NULL AND made_at < :unconfirmed OR done_at < :finished",
+    "erasures WHERE started_at IS NULL AND made_at < :unconfirmed OR done_at < :finished",
     # A stranger's message is kept until the code expires. After an approval it is kept until it is
     # answered, which the platform may delay.
     "pairings WHERE expires_at <= :now AND (used_at IS NULL OR used_at < :finished)",
 )
 _DELETE_NOTE_CHANGES = f"""
-DELETE FROM notes
-WHERE {visible("notes.scope_id")} AND ({in_list("before", "notes")} OR {in_list("after", "notes")})
+DELETE FROM note_changes
+WHERE {visible("note_changes.scope_id")}
+    AND ({in_list("before", "notes")} OR {in_list("after", "notes")})
 """
 """Deletes all changes of the erased notes, including the one that removed them from their file."""
 _DROP_SENT_FORMS = f"""
@@ -478,16 +479,16 @@ Other blocks may repeat erased words. The sent forms are built again without mem
 _DROP_PROMPTS = f"UPDATE sessions SET system_prompt = '' WHERE id IN ({VISIBLE_SESSION_IDS})"
 _SELECT_OPEN_WITH_PROMPT = f"{VISIBLE_SESSION_IDS} AND ended_at IS NULL AND system_prompt <> ''"
 _SELECT_UNFINISHED = """
-SELECT * FROM erasures WHERE begun_at < COALESCE(:before, begun_at + 1) AND done_at IS NULL
+SELECT * FROM erasures WHERE started_at < COALESCE(:before, started_at + 1) AND done_at IS NULL
 """
 _DELETE_OTHER_LISTS = f"""
 DELETE FROM erasures
-WHERE begun_at IS NULL AND id <> :id AND {overlaps("erasures.scopes", "scopes")}
+WHERE started_at IS NULL AND id <> :id AND {overlaps("erasures.scopes", "scopes")}
     AND (NOT :limited OR account = :account)
 """
 """Deletes unconfirmed lists in the same scopes, because they may contain the words to erase."""
 _MARK_FINISHED = """
-UPDATE erasures SET done_at = :now, number = :number, list = :list
+UPDATE erasures SET done_at = :now, epoch = :epoch, list = :list
 WHERE id = :id AND done_at IS NULL
 """
 
@@ -546,13 +547,13 @@ class Erasures:
             if row is None:
                 return None
             erasure_list = _read_list(row)
-            if row["begun_at"] is not None:
+            if row["started_at"] is not None:
                 return erasure_list
             if not request.scopes.issuperset(erasure_list.request.scopes):
                 # Accounts were unlinked in the meantime, so part of the list is another person's.
                 return None
             connection.execute(_DELETE_OTHER_LISTS, {**erasure_list.parameters, **values})
-            connection.execute("UPDATE erasures SET begun_at = :now WHERE id = :id", values)
+            connection.execute("UPDATE erasures SET started_at = :now WHERE id = :id", values)
             epoch.advance_epoch(connection)
             return erasure_list
 
@@ -603,7 +604,7 @@ class Erasures:
     def _list_values(self, token: str, request: ErasureRequest) -> dict[str, object]:
         return {
             "id": token,
-            "lane": request.address,
+            "address": request.address,
             "account": request.account,
             "now": self._clock.now(),
         }
@@ -650,7 +651,7 @@ def _mark_finished(connection: Connection, erasure_list: ErasureList, now: datet
         "id": erasure_list.token,
         "now": now,
         "list": replace(erasure_list, text="").dump(),
-        "number": epoch.advance_epoch(connection),
+        "epoch": epoch.advance_epoch(connection),
     }
     connection.execute(_MARK_FINISHED, values)
 

@@ -110,7 +110,7 @@ WHERE id IN (SELECT fact_id FROM ({_COUNT_NAMES}) WHERE names = :count)
 ORDER BY closed_at IS NOT NULL, last_at DESC, id DESC LIMIT :limit
 """
 _SELECT_RELATED_NAMES = f"""
-SELECT entities.shown AS shown, COUNT(*) AS facts FROM ({_COUNT_NAMES}) AS near
+SELECT entities.display_name AS display_name, COUNT(*) AS facts FROM ({_COUNT_NAMES}) AS near
 JOIN fact_entities ON fact_entities.fact_id = near.fact_id
 JOIN entities ON entities.id = fact_entities.entity_id
 WHERE NOT {in_list("entities.name", "names")}
@@ -135,10 +135,10 @@ _SELECT_BY_IDS = f"{SELECT_VISIBLE} AND {in_list('facts.id', 'ids')}"
 _IS_UNREAD = """
 messages.session_id = {session} AND messages.id IN (
     SELECT id FROM messages WHERE session_id = {session}
-        AND id > COALESCE((SELECT message_id FROM fact_marks WHERE session_id = {session}), 0)
+        AND id > COALESCE((SELECT message_id FROM fact_watermarks WHERE session_id = {session}), 0)
     UNION ALL SELECT message_id FROM fact_rereads
 ) AND messages.role = 'user' AND messages.kind = 'chat' AND messages.text <> ''
-    AND messages.origin = 'typed' AND NOT messages.sender_is_nobody
+    AND messages.origin = 'typed' AND NOT messages.sender_is_anonymous
     AND messages.created_at >= :since
 """
 """The SQL condition that a typed message hasn't been read for facts, or was edited afterwards."""
@@ -162,7 +162,7 @@ SELECT {MESSAGE_COLUMNS} FROM messages WHERE {_IS_UNREAD.format(session=":sessio
 ORDER BY id LIMIT :limit
 """
 _MARK_READ = """
-INSERT INTO fact_marks (session_id, message_id) VALUES (:session, :message)
+INSERT INTO fact_watermarks (session_id, message_id) VALUES (:session, :message)
 ON CONFLICT (session_id) DO UPDATE SET message_id = MAX(message_id, excluded.message_id)
 """
 _DELETE_REREAD = """
@@ -328,7 +328,7 @@ class Facts:
         """
         names = encode_list(keys)
         name_rows = await self._select(_SELECT_RELATED_NAMES, scopes, limit, names=names)
-        return [(row["shown"], row["facts"]) for row in name_rows]
+        return [(row["display_name"], row["facts"]) for row in name_rows]
 
     async def list_conflicts(self, scopes: Scopes, limit: int = 50) -> list[list[Fact]]:
         """List open facts that give different values of an attribute.

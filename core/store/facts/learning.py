@@ -42,15 +42,16 @@ _MIN_DISTANCE = {
     "month": timedelta(days=28),
     "year": timedelta(days=365),
 }
-"""How much earlier than another date a date must be to count as earlier, by its grain.
+"""How much earlier than another date a date must be to count as earlier, by its precision.
 
-For example, "2023" (grain year) counts as earlier than 5 May 2024, but not than 5 May 2023.
+For example, "2023" (precision year) counts as earlier than 5 May 2024, but not than 5 May 2023.
 """
 
 _SELECT_FROM_SAME_MESSAGE = f"""
 {SELECT_SAME_PERSON} AND message_id = :message_id
-    AND (folded = :folded OR (attribute = :attribute AND value = :value AND value <> ''))
-ORDER BY folded = :folded DESC, id LIMIT 1
+    AND (comparison_form = :comparison_form
+        OR (attribute = :attribute AND value = :value AND value <> ''))
+ORDER BY comparison_form = :comparison_form DESC, id LIMIT 1
 """
 """Selects the open or closed fact that was learned from the same message and has the same words or
 the same value."""
@@ -235,7 +236,7 @@ def _count_repetition(connection: Connection, known: Fact, fact: Fact) -> Fact:
     """
     counted_fact = known
     if known.valid_from is None and fact.valid_from is not None:
-        counted_fact = replace(counted_fact, valid_from=fact.valid_from, grain=fact.grain)
+        counted_fact = replace(counted_fact, valid_from=fact.valid_from, precision=fact.precision)
     if fact.message_id is None or fact.message_id != known.message_id:
         message_id = known.message_id
         if fact.message_id is not None and fact.created_at >= known.last_said_at:
@@ -243,7 +244,7 @@ def _count_repetition(connection: Connection, known: Fact, fact: Fact) -> Fact:
         confirmed_trust = known.trust + (1 - known.trust) * CONFIRMATION_STEP
         counted_fact = replace(
             counted_fact,
-            said=known.said + 1,
+            mention_count=known.mention_count + 1,
             trust=max(fact.trust, confirmed_trust),
             last_at=max(known.last_said_at, fact.created_at),
             message_id=message_id,
@@ -273,9 +274,9 @@ def _holds_before(fact: Fact, other: Fact) -> bool:
     they were said.
     """
     if fact.valid_from is not None and other.valid_from is not None:
-        if fact.valid_from + _MIN_DISTANCE[fact.grain] <= other.valid_from:
+        if fact.valid_from + _MIN_DISTANCE[fact.precision] <= other.valid_from:
             return True
-        if other.valid_from + _MIN_DISTANCE[other.grain] <= fact.valid_from:
+        if other.valid_from + _MIN_DISTANCE[other.precision] <= fact.valid_from:
             return False
     return fact.last_said_at < other.last_said_at
 

@@ -26,7 +26,7 @@ something that happened. working: matters only for a few days."""
 FactOrigin = Literal["person", "rule", "model"]
 """person: a person asked Mneme to remember the fact. rule, model: a rule or a model found the fact
 in a person's words."""
-Grain = Literal["day", "month", "year"]
+Precision = Literal["day", "month", "year"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,12 +47,12 @@ class Fact:
     value: str = ""
     entities: tuple[str, ...] = ()
     # How often the fact was said in these words.
-    said: int = 1
+    mention_count: int = 1
     # The fact holds from `valid_from` (None: unknown) until before `valid_to`.
     valid_from: datetime | None = None
     valid_to: datetime | None = None
     # How exactly `valid_from` is known.
-    grain: Grain = "day"
+    precision: Precision = "day"
     # When the fact was last said.
     last_at: datetime | None = None
     # When the fact was closed, and the id of the fact that contradicts or repeats it.
@@ -103,7 +103,7 @@ class FactChange:
 
 ENTITY_NAMES = """
 (
-    SELECT json_group_array(entities.shown)
+    SELECT json_group_array(entities.display_name)
     FROM fact_entities JOIN entities ON entities.id = fact_entities.entity_id
     WHERE fact_entities.fact_id = facts.id
 ) AS names
@@ -119,16 +119,18 @@ WHERE scope_id = :scope_id AND account = :account AND id <> :id
 """
 """Selects other facts that the same person has stated in the same scope. Its parameters come from
 `fact_values`."""
-SELECT_SAME_WORDS = f"{SELECT_SAME_PERSON} AND closed_at IS NULL AND folded = :folded"
+SELECT_SAME_WORDS = (
+    f"{SELECT_SAME_PERSON} AND closed_at IS NULL AND comparison_form = :comparison_form"
+)
 
 TIME_COLUMNS = ("last_at", "valid_from", "valid_to", "closed_at")
 LOGGED_COLUMNS = (
-    *("content", "kind", "attribute", "value", "trust", "said", "grain", "closed_by"),
+    *("content", "kind", "attribute", "value", "trust", "mention_count", "precision", "closed_by"),
     *("message_id", "origin", "is_pinned"),
     *TIME_COLUMNS,
 )
 """The columns that may change. Their values before and after each change are logged."""
-_UPDATED_COLUMNS = (*LOGGED_COLUMNS, "folded")
+_UPDATED_COLUMNS = (*LOGGED_COLUMNS, "comparison_form")
 _INSERT_FACT = rows.insert_statement(
     "facts", "scope_id", *_UPDATED_COLUMNS, "created_at", "account", "speaker"
 )
@@ -175,7 +177,7 @@ def fact_values(connection: Connection, fact: Fact) -> dict[str, Any]:
         at = getattr(fact, name)
         values[name] = None if at is None else rows.to_timestamp(at)
     values["last_at"] = rows.to_timestamp(fact.last_said_at)
-    values["folded"] = fold_content(rows.clean(fact.content))
+    values["comparison_form"] = fold_content(rows.clean(fact.content))
     values["account"] = "" if fact.account is None else rows.clean(fact.account.key)
     values["scope_id"] = rows.ensure_scope(connection, fact.scope)
     return values

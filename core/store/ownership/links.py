@@ -70,11 +70,11 @@ _INSERT_OFFER = rows.insert_statement(
 )
 _SET_CLAIM = """
 UPDATE links SET claimed_platform = :platform, claimed_user_id = :user_id, claimed_name = :name,
-    claimed_address = :address, agreed_at = NULL, token = NULL, expires_at = :expires_at
+    claimed_address = :address, confirmed_at = NULL, token = NULL, expires_at = :expires_at
 WHERE digest = :digest
 """
 _SET_CONFIRMED = (
-    "UPDATE links SET agreed_at = :now, expires_at = :expires_at WHERE digest = :digest"
+    "UPDATE links SET confirmed_at = :now, expires_at = :expires_at WHERE digest = :digest"
 )
 _SET_TOKEN = "UPDATE links SET token = :token, expires_at = :until WHERE digest = :digest"
 _SET_JOINED = "UPDATE links SET joined_at = :now WHERE digest = :digest"
@@ -196,7 +196,7 @@ class Links:
             if claiming is None:
                 raise Refused("link_expired")
             offering = rows.read_account(row)
-            is_second_confirmation = account == offering and row["agreed_at"] is not None
+            is_second_confirmation = account == offering and row["confirmed_at"] is not None
             if not is_second_confirmation and account != claiming:
                 raise Refused("link_expired")
             has_both_confirmations = row["joined_at"] is not None or row["token"] is not None

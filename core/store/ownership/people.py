@@ -55,29 +55,29 @@ WHERE accounts.platform = :platform AND accounts.user_id = :user_id
 """
 _SELECT_OWNER = "SELECT id FROM people WHERE is_owner = 1 ORDER BY id LIMIT 1"
 _SELECT_OWNER_OF_GROUP = """
-SELECT people.id FROM own_rooms JOIN people ON people.is_owner = 1
+SELECT people.id FROM owner_groups JOIN people ON people.is_owner = 1
 WHERE scope_key = :scope AND NOT is_past
 """
 _SELECT_SCOPES_OF_PERSON = """
 SELECT 'account:' || platform || ':' || user_id AS key FROM accounts WHERE person_id = :person
 UNION
-SELECT scope_key FROM own_rooms JOIN people ON people.id = :person AND people.is_owner = 1
+SELECT scope_key FROM owner_groups JOIN people ON people.id = :person AND people.is_owner = 1
 """
 _SELECT_GROUP_SCOPE = """
-SELECT COALESCE((SELECT scope_key FROM rooms WHERE key = :scope), :scope) AS key
+SELECT COALESCE((SELECT scope_key FROM group_scopes WHERE key = :scope), :scope) AS key
 """
 _MIGRATE_GROUP = (
     """
-    INSERT INTO rooms (key, scope_key) VALUES (:new, :scope)
+    INSERT INTO group_scopes (key, scope_key) VALUES (:new, :scope)
     ON CONFLICT (key) DO UPDATE SET scope_key = excluded.scope_key
     """,
-    "UPDATE rooms SET scope_key = :scope WHERE scope_key = :replaced",
+    "UPDATE group_scopes SET scope_key = :scope WHERE scope_key = :replaced",
     """
-    INSERT INTO own_rooms (scope_key)
-    SELECT :scope FROM own_rooms WHERE scope_key = :replaced AND NOT is_past
+    INSERT INTO owner_groups (scope_key)
+    SELECT :scope FROM owner_groups WHERE scope_key = :replaced AND NOT is_past
     ON CONFLICT DO NOTHING
     """,
-    "UPDATE own_rooms SET is_past = 1 WHERE scope_key = :replaced",
+    "UPDATE owner_groups SET is_past = 1 WHERE scope_key = :replaced",
 )
 """Maps all ids of a group to one scope, which replaces the scope of the new id.
 
@@ -100,9 +100,9 @@ ORDER BY addresses.platform = 'terminal', MAX(sessions.last_at) DESC, MAX(sessio
 """Selects private chats, the latest first and the terminal last. Groups, cron sessions and removed
 accounts are left out, and so are imports, which may be chats with another person."""
 _DETACH_GROUP = (
-    "UPDATE rooms SET scope_key = :next WHERE scope_key = :scope",
-    "INSERT INTO rooms (key, scope_key) VALUES (:scope, :next)",
-    "UPDATE own_rooms SET is_past = 1 WHERE scope_key = :scope",
+    "UPDATE group_scopes SET scope_key = :next WHERE scope_key = :scope",
+    "INSERT INTO group_scopes (key, scope_key) VALUES (:scope, :next)",
+    "UPDATE owner_groups SET is_past = 1 WHERE scope_key = :scope",
     "DELETE FROM actions WHERE scope_id = :id",
     """
     UPDATE jobs SET scope_id = :scope_id, address_id = :address_id
@@ -110,8 +110,8 @@ _DETACH_GROUP = (
     """,
     f"""
     UPDATE outbox SET message_id = NULL, reply_to = NULL, posted = '[]',
-        lane = (SELECT {rows.CONVERSATION_KEY} FROM addresses WHERE id = :address_id)
-    WHERE done_at IS NULL AND dead_at IS NULL AND payload IS NOT NULL AND lane IN (
+        address = (SELECT {rows.CONVERSATION_KEY} FROM addresses WHERE id = :address_id)
+    WHERE done_at IS NULL AND dead_at IS NULL AND payload IS NOT NULL AND address IN (
         SELECT {rows.CONVERSATION_KEY}
         FROM sessions JOIN addresses ON addresses.id = sessions.address_id
         WHERE sessions.scope_id = :id AND sessions.external_id IS NULL
@@ -125,12 +125,13 @@ _INSERT_ACCOUNT = """
 INSERT INTO accounts (platform, user_id, person_id, name)
 VALUES (:platform, :user_id, :person, COALESCE(:name, ''))
 """
-# An account that becomes the owner's (`:owner_by` isn't NULL) is no longer removed. The value
+# An account that becomes the owner's (`:owner_source` isn't NULL) is no longer removed. The value
 # 'revoked' stays until the account becomes the owner's again.
 _MOVE_ACCOUNT = f"""
 UPDATE accounts SET person_id = :person,
-    removed_at = CASE WHEN :owner_by IS NULL THEN removed_at END,
-    owner_by = CASE owner_by WHEN 'revoked' THEN COALESCE(:owner_by, 'revoked') ELSE :owner_by END
+    removed_at = CASE WHEN :owner_source IS NULL THEN removed_at END,
+    owner_source = CASE owner_source WHEN 'revoked' THEN COALESCE(:owner_source, 'revoked')
+        ELSE :owner_source END
 {_WHERE_ACCOUNT}
 """
 _APPROVE_ACCOUNT = f"""
@@ -143,7 +144,7 @@ _SELECT_ALL_ACCOUNTS = f"""
 SELECT accounts.platform, user_id, name, person_id, COALESCE(removed_at, admitted_at) AS at,
     CASE
         WHEN removed_at NOT NULL THEN CASE is_blocked WHEN 1 THEN 'blocked' ELSE 'removed' END
-        WHEN is_owner THEN owner_by
+        WHEN is_owner THEN owner_source
         WHEN {in_list("accounts.platform || ':' || user_id", "listed")} THEN 'listed'
         WHEN admitted_at NOT NULL THEN COALESCE(admitted_by, 'code')
         ELSE ''
@@ -287,15 +288,15 @@ def ensure_account(connection: Connection, account: Account, name: str | None) -
 
 
 def move_account(
-    connection: Connection, account: Account, person_id: int, owner_by: str | None
+    connection: Connection, account: Account, person_id: int, owner_source: str | None
 ) -> None:
     """Move an account to another person, and delete persons that have no accounts left.
 
-    `owner_by` says how the account became the owner's: through `settings` or through the `cli`. It
+    `owner_source` says how it became the owner's: through `settings` or through the `cli`. It
     is `revoked` if the owner's account is being removed, and None for accounts of other persons. A
     stored `revoked` isn't replaced until the account becomes the owner's again.
     """
-    values = {**rows.field_values(account), "person": person_id, "owner_by": owner_by}
+    values = {**rows.field_values(account), "person": person_id, "owner_source": owner_source}
     connection.execute(_MOVE_ACCOUNT, values)
     connection.execute(
         "DELETE FROM people WHERE is_owner = 0 AND id NOT IN (SELECT person_id FROM accounts)"
@@ -515,10 +516,9 @@ class People:
             new_id_scope = current_group_scope(connection, new)
             if scope == new_id_scope:
                 return
+            values = {"new": new, "scope": scope, "replaced": new_id_scope}
             for statement in _MIGRATE_GROUP:
-                connection.execute(
-                    statement, {"new": new, "scope": scope, "replaced": new_id_scope}
-                )
+                connection.execute(statement, values)
             new_address = Address(platform=platform, chat_id=new_chat_id)
             old_address = Address(platform=platform, chat_id=old_chat_id)
             ids = {
@@ -527,7 +527,8 @@ class People:
             }
             for statement in (
                 "UPDATE jobs SET address_id = :new WHERE address_id = :old",
-                "UPDATE OR REPLACE veils SET address_id = :new WHERE address_id = :old",
+                "UPDATE OR REPLACE incognito_addresses "
+                "SET address_id = :new WHERE address_id = :old",
             ):
                 connection.execute(statement, ids)
 
@@ -546,19 +547,20 @@ def _set_owner_accounts(connection: Connection, accounts: Sequence[Account]) -> 
     """Make these accounts and the terminal the owner's; see `People.set_owner`."""
     owner_id = _ensure_owner(connection)
     owner_accounts = list(dict.fromkeys((TERMINAL, *accounts)))
-    statement = "SELECT * FROM accounts WHERE person_id = :owner OR owner_by = 'revoked'"
+    statement = "SELECT * FROM accounts WHERE person_id = :owner OR owner_source = 'revoked'"
     owner_rows = connection.execute(statement, {"owner": owner_id}).fetchall()
-    owner_by_account = {rows.read_account(row): row["owner_by"] for row in owner_rows}
+    owner_by_account = {rows.read_account(row): row["owner_source"] for row in owner_rows}
 
-    for account, owner_by in owner_by_account.items():
+    for account, owner_source in owner_by_account.items():
         if account in owner_accounts:
             continue
-        if owner_by == "revoked":
+        if owner_source == "revoked":
             # Settings no longer list the account. If they list it again, it becomes the owner's.
             connection.execute(
-                f"UPDATE accounts SET owner_by = NULL {_WHERE_ACCOUNT}", rows.field_values(account)
+                f"UPDATE accounts SET owner_source = NULL {_WHERE_ACCOUNT}",
+                rows.field_values(account),
             )
-        elif owner_by != "cli":
+        elif owner_source != "cli":
             move_account(connection, account, add_person(connection), None)
     # A revoked account is also in `owner_by_account`, so it isn't added while it is still listed.
     for account in owner_accounts:
@@ -570,12 +572,12 @@ def _set_owner_accounts(connection: Connection, accounts: Sequence[Account]) -> 
 def _set_owner_groups(connection: Connection, groups: Sequence[Scope]) -> None:
     """Make exactly these groups the owner's own; see `People.set_owner`."""
     owner_groups = {current_group_scope(connection, group) for group in groups}
-    statement = "SELECT scope_key AS key FROM own_rooms WHERE NOT is_past"
+    statement = "SELECT scope_key AS key FROM owner_groups WHERE NOT is_past"
     stored_groups = {Scope(key=row["key"]) for row in connection.execute(statement).fetchall()}
     for group in stored_groups - owner_groups:
         _detach_group(connection, group)
     new_rows = [{"scope_key": group} for group in owner_groups - stored_groups]
-    connection.executemany(rows.insert_statement("own_rooms", "scope_key"), new_rows)
+    connection.executemany(rows.insert_statement("owner_groups", "scope_key"), new_rows)
 
 
 def _detach_group(connection: Connection, scope: Scope) -> None:

@@ -22,7 +22,7 @@ _SCOPE_ID = "(SELECT id FROM scopes WHERE key = :scope)"
 # Cancels the open deliveries to the private chats of an account, given by its scope.
 _CANCEL_DELIVERIES = f"""
 UPDATE outbox SET dead_at = :now, next_at = NULL, payload = NULL, error = 'not served any more'
-WHERE {IS_OPEN} AND lane IN (
+WHERE {IS_OPEN} AND address IN (
     SELECT {rows.CONVERSATION_KEY}
     FROM sessions JOIN addresses ON addresses.id = sessions.address_id
     WHERE sessions.scope_id = {_SCOPE_ID} AND sessions.external_id IS NULL
@@ -92,8 +92,8 @@ def _remove_account(
     people.ensure_account(connection, account, None)
     scope = Scope.account(account.platform, account.user_id)
     epoch.detach_scopes(connection, people.load_visible_scopes(connection, scope))
-    owner_by = "revoked" if people.is_owner_account(connection, account) else None
-    people.move_account(connection, account, people.add_person(connection), owner_by)
+    owner_source = "revoked" if people.is_owner_account(connection, account) else None
+    people.move_account(connection, account, people.add_person(connection), owner_source)
     values = {
         "account": account,
         "scope": scope,

@@ -13,8 +13,7 @@ import time
 from core.store.rows import Connection, get_meta, set_meta
 from core.store.sqlite.database import Database
 from core.store.sqlite.fact_index import FACT_INDEX_TABLE, FILE_INDEX_TABLE
-from core.store.sqlite.fts5 import merge_table
-from core.store.sqlite.schema import INDEX_TABLES
+from core.store.sqlite.schema import INDEX_TABLES, merge_table
 
 STAGE_KEY = "erasure_compaction"
 """A key of `state_meta`. Its value is the next stage; without the key, there is nothing to do."""

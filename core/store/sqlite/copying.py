@@ -12,10 +12,9 @@ from urllib.parse import quote
 from core.errors import StoreError
 from core.store.sqlite.faults import translate_errors
 from core.store.sqlite.salvage import find_file_damage
-from core.store.sqlite.schema import MIGRATIONS
+from core.store.sqlite.schema import SCHEMA_VERSION
 from core.store.visibility import epoch_number
 
-LATEST_SCHEMA = len(MIGRATIONS)
 FILE_START = b"SQLite format 3\0"
 # After this many pages of 4 KB, the progress is reported.
 PAGES_PER_STEP = 1_000
@@ -67,10 +66,10 @@ def verify_copy(path: Path) -> None:
     if damage:
         raise StoreError(f"The copy of {path.name} is damaged ({damage}).")
     schema = read_database_info(path).schema
-    if schema > LATEST_SCHEMA:
+    if schema > SCHEMA_VERSION:
         raise StoreError(
             f"It was written by a newer version of Mneme (schema {schema}, this one knows "
-            f"{LATEST_SCHEMA}). Update Mneme first."
+            f"{SCHEMA_VERSION}). Update Mneme first."
         )
 
 
@@ -112,10 +111,10 @@ def needs_migration(path: Path) -> bool:
     if not head.startswith(FILE_START):
         return False
     # The log may have a later version than the file, never an earlier one.
-    if int.from_bytes(head[_VERSION_BYTES], "big") >= LATEST_SCHEMA:
+    if int.from_bytes(head[_VERSION_BYTES], "big") >= SCHEMA_VERSION:
         return False
     try:
-        return 0 < read_database_info(path).schema < LATEST_SCHEMA
+        return 0 < read_database_info(path).schema < SCHEMA_VERSION
     except StoreError:
         return False
 

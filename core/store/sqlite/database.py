@@ -39,8 +39,8 @@ from core.store.sqlite.opening import (
     CHECKPOINT_PAGES,
     configure,
     create_file,
+    is_current,
     leave_mark,
-    migrate,
     truncate_log,
 )
 from core.store.tool_calls import record_call
@@ -48,15 +48,12 @@ from core.store.visibility import check_epoch
 from core.types import Account, Address, ErasureEpoch, Scope
 
 SQLITE_VERSION = sqlite3.sqlite_version_info
-MIN_SQLITE_VERSION = (3, 37, 0)
-"""RETURNING came with 3.35, STRICT tables with 3.37."""
+MIN_SQLITE_VERSION = (3, 37, 0)  # RETURNING came with 3.35, STRICT tables with 3.37
 
 READERS = 2
-CHECKPOINT_TIMEOUT_MS = 10_000
-"""The default for how long a checkpoint waits for readers."""
+CHECKPOINT_TIMEOUT_MS = 10_000  # how long a checkpoint waits for readers, by default
 
-LOCK_TIMEOUT_S = 4.0
-"""Writes fail when another program has locked the file for this long."""
+LOCK_TIMEOUT_S = 4.0  # writes fail when another program has locked the file for this long
 LOCK_RETRY_S = 0.02
 LOCK_EPISODE_S = 10.0
 """If no write has noticed a lock for this long, the next lock counts as a new one."""
@@ -205,14 +202,17 @@ class Database:
     async def open(cls, path: Path, lock_wait: LockWait | None = None) -> AsyncIterator[Database]:
         """Open the file and bring its schema up to date. A new file gets the mode 0600.
 
-        Raises StoreError if the file is damaged, not writable, or written by a newer version of
-        Mneme. Raises StoreError, too, if the home has lost its database.
+        Raises StoreError if the file is damaged, not writable, lost, or of a newer version.
         """
         create_file(path)
         async with contextlib.AsyncExitStack() as stack:
             writer = await ConnectionThread.open(stack, path, is_reader=False)
             with translate_errors(path):
-                await writer.run(lambda connection: migrate(connection, path))
+                if not await writer.run(lambda connection: is_current(connection, path)):
+                    # Imported here because it is rare.
+                    from core.store.sqlite.upgrade import create_or_upgrade
+
+                    await writer.run(lambda connection: create_or_upgrade(connection, path))
             leave_mark(path)
             readers = [
                 await ConnectionThread.open(stack, path, is_reader=True) for _ in range(READERS)

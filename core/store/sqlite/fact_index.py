@@ -10,8 +10,7 @@ import sqlite3
 from collections.abc import Iterable
 
 from core.store.rows import Connection, clean, insert, scoped_term
-from core.store.sqlite.fts5 import reset_index
-from core.store.sqlite.schema import CREATE_FACTS_CONTENT, SET_FACTS_RANK
+from core.store.sqlite.schema import CREATE_FACTS_CONTENT, SET_FACTS_RANK, reset_index
 from core.text.terms import entity_key, hint_terms, terms_of
 
 FACT_INDEX_TABLE = "facts_fts"
@@ -26,8 +25,8 @@ SELECT (SELECT COUNT(*) FROM facts WHERE id NOT IN (SELECT id FROM facts_fts_con
     + (SELECT COUNT(*) FROM facts_fts_content WHERE id NOT IN (SELECT id FROM facts))
 """
 _INSERT_NAME = """
-INSERT INTO entities (scope_id, name, shown) VALUES (:scope, :name, :shown)
-ON CONFLICT (scope_id, name) DO UPDATE SET shown = shown
+INSERT INTO entities (scope_id, name, display_name) VALUES (:scope, :name, :display_name)
+ON CONFLICT (scope_id, name) DO UPDATE SET display_name = display_name
 """
 _LINK_NAME_TO_FACT = """
 INSERT INTO fact_entities (entity_id, fact_id) VALUES (:entity, :fact)
@@ -63,7 +62,7 @@ def store_fact_names(
         key = entity_key(name)
         if not key:
             continue
-        values = {"scope": scope_id, "name": key, "shown": name}
+        values = {"scope": scope_id, "name": key, "display_name": name}
         entity_id = insert(connection, _INSERT_NAME, values)
         connection.execute(_LINK_NAME_TO_FACT, {"entity": entity_id, "fact": fact_id})
 

@@ -29,7 +29,6 @@ from core.store.sqlite.fact_index import (
     rebuild_file_index,
     repair_fact_index,
 )
-from core.store.sqlite.fts5 import merge_table, reset_index
 from core.store.sqlite.schema import (
     CHUNKED_UNTIL_KEY,
     INDEX_TABLES,
@@ -38,6 +37,8 @@ from core.store.sqlite.schema import (
     STALE_KEY,
     VERSION_KEY,
     in_list,
+    merge_table,
+    reset_index,
 )
 from core.store.visibility import encode_list
 from core.text.normalize import TERMS_VERSION
@@ -91,12 +92,12 @@ FROM chunks WHERE is_indexed = 0 LIMIT :limit
 _LAST_CHUNK = """
 SELECT chunks.*, COALESCE(length(messages.text), 0) AS last_message_chars
 FROM chunks LEFT JOIN messages ON messages.id = chunks.last_id
-WHERE chunks.session_id = :session ORDER BY place DESC LIMIT 1
+WHERE chunks.session_id = :session ORDER BY position DESC LIMIT 1
 """
 _CHUNKS_FROM = "SELECT id, first_id FROM chunks WHERE session_id = :session AND last_id >= :first"
 _INSERT_CHUNK = """
-INSERT INTO chunks (session_id, scope_id, place, first_id, last_id, messages)
-VALUES (:session, :scope, :place, :first, :last, :messages) RETURNING id
+INSERT INTO chunks (session_id, scope_id, position, first_id, last_id, message_count)
+VALUES (:session, :scope, :position, :first, :last, :message_count) RETURNING id
 """
 _IS_FRESH = """
 SELECT 1 FROM state_meta WHERE key = :key AND value = :version AND NOT EXISTS (
@@ -200,14 +201,14 @@ def _append_to_chunks(
     once.
     """
     last = connection.execute(_LAST_CHUNK, {"session": session_id}).fetchone()
-    place = 0
+    position = 0
     if last is not None:
         is_full = (
-            last["messages"] > 2 * CHUNK_MESSAGES
+            last["message_count"] > 2 * CHUNK_MESSAGES
             or last["last_message_chars"] > LONG_MESSAGE_CHARS
             or messages[0].is_long
         )
-        place = last["place"] + 1 if is_full else last["place"]
+        position = last["position"] + 1 if is_full else last["position"]
         if not is_full:
             values = {"session": session_id, "first": last["first_id"], "last": last["last_id"]}
             rows = connection.execute(_SHOWN_MESSAGES, values)
@@ -218,14 +219,14 @@ def _append_to_chunks(
         values = {
             "session": session_id,
             "scope": scope_id,
-            "place": place,
+            "position": position,
             "first": part[0].id,
             "last": part[-1].id,
-            "messages": len(part),
+            "message_count": len(part),
         }
         (row,) = connection.execute(_INSERT_CHUNK, values).fetchall()
         chunk_ids.append(row["id"])
-        place += 1
+        position += 1
     return chunk_ids
 
 

@@ -1,4 +1,4 @@
-"""Prepares state.db and its connections: creates the file, sets PRAGMAs, applies migrations.
+"""Prepares state.db and its connections: creates the file and sets PRAGMAs.
 
 A marker file next to state.db records that the home has a database. If the marker exists but
 state.db is missing or empty, the database was lost, and Mneme refuses to start with an empty one.
@@ -11,12 +11,12 @@ import contextlib
 import os
 import sqlite3
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 from core.errors import StoreError
 from core.store.sqlite.faults import is_busy
-from core.store.sqlite.schema import MIGRATIONS, register_functions
+from core.store.sqlite.schema import SCHEMA_VERSION, register_functions
 
 READ_TIMEOUT_MS = 4_000
 """How long a read waits for a program that has locked the whole file, which few programs do."""
@@ -35,6 +35,8 @@ This home has a database. While this file is here, Mneme doesn't start with an e
 To begin with an empty memory on purpose, delete this file and state.db.
 """
 
+COPY_SUFFIX = ".before-upgrade"
+"""The suffix of the copy that stands next to state.db during an upgrade. See `upgrade.py`."""
 SECURE_DELETE = "PRAGMA secure_delete = ON"
 """Makes SQLite overwrite deleted text with zeros."""
 
@@ -54,7 +56,7 @@ def create_file(path: Path) -> None:
     Raises StoreError if the file can't be written, or if the home has lost its database.
     """
     if not _has_content(path):
-        _refuse_if_marked(path)
+        refuse_if_lost(path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
@@ -71,7 +73,7 @@ def _has_content(path: Path) -> bool:
         return False
 
 
-def _refuse_if_marked(path: Path) -> None:
+def refuse_if_lost(path: Path) -> None:
     """Raise StoreError if a marker file shows that the home had a database."""
     log_path = Path(f"{path}-wal")
     log_hint = f"Delete {log_path}, which belongs to the lost file. " if log_path.exists() else ""
@@ -183,63 +185,10 @@ def _is_locked(path: Path) -> bool:
     return False
 
 
-def migrate(connection: sqlite3.Connection, path: Path) -> None:
-    """Apply the missing migrations, each in a transaction of its own.
-
-    Raises StoreError if a newer version has written the file, or if its content is gone.
-    """
-    connection.execute(f"PRAGMA busy_timeout = {OPEN_TIMEOUT_MS}")
-    has_more = True
-    while has_more:
-        # Commits at the end, and rolls back after an error.
-        with connection:
-            connection.execute("BEGIN IMMEDIATE")
-            has_more = _apply_next_migration(connection, path)
-    connection.execute("PRAGMA busy_timeout = 0")
-
-
-def _apply_next_migration(connection: sqlite3.Connection, path: Path) -> bool:
-    """Apply the next migration. Returns False if there is none.
-
-    Raises StoreError if the file has a newer schema than the last migration.
-    """
+def is_current(connection: sqlite3.Connection, path: Path) -> bool:
+    """Whether a file has the present schema, and no upgrade was killed before its end."""
     version = connection.execute("PRAGMA user_version").fetchone()[0]
-    if version > len(MIGRATIONS):
-        raise StoreError(
-            f"{path} was written by a newer version of Mneme (schema {version}, this one knows "
-            f"{len(MIGRATIONS)}). Update Mneme (`mneme upgrade` says how), or point MNEME_HOME at "
-            "another folder."
-        )
-    if version == len(MIGRATIONS):
-        return False
-    if version == 0:
-        _refuse_if_marked(path)
-    _apply_migration(connection, version)
-    return True
-
-
-def apply_migrations(connection: sqlite3.Connection, version: int) -> None:
-    """Create the schema of a version in an empty file."""
-    for number in range(version):
-        with connection:
-            connection.execute("BEGIN IMMEDIATE")
-            _apply_migration(connection, number)
-
-
-def _apply_migration(connection: sqlite3.Connection, number: int) -> None:
-    for statement in _split_statements(MIGRATIONS[number]):
-        connection.execute(statement)
-    connection.execute(f"PRAGMA user_version = {number + 1}")
-
-
-def _split_statements(script: str) -> Iterator[str]:
-    """Yield the statements of a script. `executescript` would commit the open transaction."""
-    statement = ""
-    for line in script.splitlines(keepends=True):
-        statement += line
-        if sqlite3.complete_statement(statement):
-            yield statement
-            statement = ""
+    return version == SCHEMA_VERSION and not path.with_name(f"{path.name}{COPY_SUFFIX}").exists()
 
 
 def can_load_extensions() -> bool:

@@ -20,8 +20,8 @@ from pathlib import Path
 from config.operating_system import sync_file
 from core.errors import StoreError
 from core.store.sqlite.faults import translate_errors
-from core.store.sqlite.opening import apply_migrations, configure
-from core.store.sqlite.schema import MIGRATIONS, STALE_KEY
+from core.store.sqlite.opening import configure
+from core.store.sqlite.schema import SCHEMA_VERSION, STALE_KEY, create_schema
 
 BATCH_ROWS = 500
 UNKNOWN_ROWS = 100_000
@@ -42,7 +42,7 @@ SELECT DISTINCT person_id FROM accounts WHERE person_id NOT IN (SELECT id FROM p
 _SELECT_SESSION_SCOPES = "SELECT id, scope_id FROM sessions INDEXED BY sessions_by_scope"
 _CREATE_LOST_SESSIONS = """
 INSERT INTO sessions (id, address_id, scope_id, title, started_at, last_at, ended_at, end_reason,
-    messages)
+    {count})
 SELECT session_id, address_id, COALESCE((
         SELECT scope_id FROM session_scopes WHERE session_scopes.id = session_id
     ), (
@@ -53,7 +53,7 @@ FROM messages WHERE session_id NOT IN (SELECT id FROM sessions)
 GROUP BY session_id HAVING scope IS NOT NULL
 """
 """Makes sessions for messages whose own session is lost. An index has their scope. If it can't be
-read, the scope is that of their chat."""
+read, the scope is that of their chat. `count` is the column with the number of messages."""
 
 
 @dataclass(kw_only=True)
@@ -150,16 +150,16 @@ def _salvage(damaged_path: Path, new_path: Path, report: SalvageReport) -> None:
         contextlib.closing(sqlite3.connect(new_path, isolation_level=None)) as target,
     ):
         version = _read_schema_version(source)
-        if not 0 < version <= len(MIGRATIONS):
+        if not 0 < version <= SCHEMA_VERSION:
             raise StoreError(f"{damaged_path} has no schema that can be read. Restore a backup.")
         configure(target, is_reader=False)
         target.execute("PRAGMA foreign_keys = OFF")
         target.execute("PRAGMA synchronous = OFF")
-        apply_migrations(target, version)
+        target.execute("BEGIN")
+        create_schema(target, version)
         triggers = target.execute(
             "SELECT name, sql FROM sqlite_schema WHERE type = 'trigger'"
         ).fetchall()
-        target.execute("BEGIN")
         for name, _ in triggers:
             target.execute(f'DROP TRIGGER "{name}"')
         for name in _list_tables(target):
@@ -365,7 +365,10 @@ def _mend_references(target: sqlite3.Connection, report: SalvageReport) -> None:
     """Create lost people and sessions that rows refer to, and remove other rows that refer to lost
     rows."""
     target.execute(_CREATE_LOST_PEOPLE)
-    target.execute(_CREATE_LOST_SESSIONS)
+    names = {row[1] for row in target.execute("PRAGMA table_info(sessions)")}
+    # Its name before version 38.
+    count = "message_count" if "message_count" in names else "messages"
+    target.execute(_CREATE_LOST_SESSIONS.format(count=count))
     for _ in range(MAX_ROUNDS):
         tables = {row[0] for row in target.execute("PRAGMA foreign_key_check")}
         for name in tables:

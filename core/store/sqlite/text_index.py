@@ -130,7 +130,7 @@ _ROOT_ID = "COALESCE(sessions.root_id, sessions.id)"
 _MATCH = f"messages.id, messages.session_id, {_ROOT_ID}"
 # A row for each visible scope: its id, its number of chunks, and the highest id of any chunk.
 _SCOPE_SIZES = f"""
-    SELECT scopes.id, (SELECT chunks FROM chunk_counts WHERE scope_id = scopes.id),
+    SELECT scopes.id, (SELECT chunk_count FROM chunk_counts WHERE scope_id = scopes.id),
         (SELECT COALESCE(MAX(id), 0) FROM chunks)
     FROM scopes WHERE {visible("scopes.id")}
 """
@@ -139,7 +139,7 @@ _TERM_FREQUENCIES = """
     FROM json_each(:terms) CROSS JOIN chunk_vocabulary ON chunk_vocabulary.term = json_each.value
 """
 _NEXT_CHUNK_PLACE = """(
-    SELECT COALESCE(MAX(place), -1) + 1 FROM chunks WHERE chunks.session_id = messages.session_id
+    SELECT COALESCE(MAX(position), -1) + 1 FROM chunks WHERE chunks.session_id = messages.session_id
 )"""
 _EPOCH_ORDINAL = date(1970, 1, 1).toordinal()
 _DAY_S = 86_400
@@ -539,7 +539,7 @@ class TextIndex:
         """
         return self._connection.execute(
             f"""
-            SELECT {self._candidate_columns("chunks.place")}
+            SELECT {self._candidate_columns("chunks.position")}
             FROM json_each(:ids) CROSS JOIN chunks ON chunks.id = json_each.value
             CROSS JOIN messages ON messages.session_id = chunks.session_id
                 AND messages.id BETWEEN chunks.first_id AND chunks.last_id

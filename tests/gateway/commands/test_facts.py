@@ -208,7 +208,7 @@ async def test_a_message_that_is_answered_or_chosen_is_remembered_with_its_sourc
             frozenset((Scope.account("telegram", "42"),))
         )
         assert first.content == "The ladder is behind the shed"
-        assert (first.said, second.message_id) == (1, None)
+        assert (first.mention_count, second.message_id) == (1, None)
         await harness.say("", kind="delete", message_id="m1")
         assert "ladder is" not in (await harness.say("/memory facts")).text
         assert "Say what to remember" in (await harness.say("/remember", "7", reply_to="m1")).text

@@ -150,7 +150,7 @@ async def test_an_open_reader_and_a_service_are_told_of_in_the_receipt(home: Pat
         await harness.say("I moved to Zanzibar in May.")
         for provider in ("honcho", "mem0"):
             await harness.services.database.execute(
-                "INSERT INTO told (provider, subject, last_id) SELECT :provider, CAST(id AS TEXT), 99 FROM sessions",
+                "INSERT INTO sync_watermarks (provider, subject, last_id) SELECT :provider, CAST(id AS TEXT), 99 FROM sessions",
                 {"provider": provider},
             )
         await harness.services.database.checkpoint()

@@ -124,7 +124,7 @@ async def test_an_incognito_conversation_is_undone_without_a_trace(home: Path) -
         await harness.say("And now?")
         assert ("walrus" in _asked(model), "Two." in _asked(model)) == (True, False)
         assert "walrus" not in str(await _rows(harness, "SELECT text FROM messages"))
-        assert await _rows(harness, "SELECT * FROM undone") == []
+        assert await _rows(harness, "SELECT * FROM undone_messages") == []
 
 
 async def test_each_of_several_answers_comes_back_in_its_turn(home: Path) -> None:
@@ -334,7 +334,7 @@ async def test_a_fact_stays_as_long_as_one_message_that_says_it(home: Path) -> N
         await harness.say("I live in Lisbon.")
         await harness.say("/undo")
         (fact,) = await harness.services.facts.list_page(MINE)
-        assert (fact.message_id, fact.said) == (1, 1)
+        assert (fact.message_id, fact.mention_count) == (1, 1)
         doubt = PendingNote(
             scope=fact.scope, target=FACT, operations=(Operation(action="add", content="Likes it there"),),
             reason="nobody has typed it", at=fact.created_at, message_id=1,

@@ -130,7 +130,7 @@ async def test_incognito_costs_count_and_have_no_name(home: Path) -> None:
         here, lately = (await _usage(harness)).split("\n\n")[-4:-2]
         assert "incognito" in here
         assert "100,000 tokens in" in lately
-        (call,) = await harness.services.database.fetch_all("SELECT session_id FROM calls")
+        (call,) = await harness.services.database.fetch_all("SELECT session_id FROM model_calls")
         assert call["session_id"] is None
 
 

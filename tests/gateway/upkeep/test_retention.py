@@ -51,7 +51,7 @@ async def run(keeper: RetentionKeeper) -> None:
 async def texts_of(harness: GatewayHarness) -> str:
     rows = await harness.services.database.fetch_all(
         "SELECT text FROM messages UNION ALL SELECT text FROM jobs UNION ALL "
-        "SELECT content FROM facts UNION ALL SELECT COALESCE(after, '') FROM notes",
+        "SELECT content FROM facts UNION ALL SELECT COALESCE(after, '') FROM note_changes",
         {},
     )
     return "\n".join(row[0] for row in rows)

@@ -139,7 +139,9 @@ async def test_what_repeats_it_goes_along(database: Database, clock: SteadyClock
     )
     assert asked == (None,), "what answers it was said of it, whatever it quotes"
     assert answered == (quotes[1],)
-    causes = await written.execute("SELECT session_id, cause FROM disturbances ORDER BY session_id")
+    causes = await written.execute(
+        "SELECT session_id, cause FROM prefix_breaks ORDER BY session_id"
+    )
     assert causes == [(first[0], "forget"), (later[0], "forget")]
 
 
@@ -168,12 +170,12 @@ async def test_jobs_versions_buttons_and_parcels_go_along(
     statements = (
         "INSERT INTO jobs (scope_id, address_id, text, zone, created_at, next_at) "
         "VALUES (1, 1, 'book Zanzibar', 'UTC', 0, 5)",
-        "INSERT INTO notes (scope_id, target, action, after, at) VALUES (1, 'memory', 'add', 'Goes to Zanzibar', 0)",
+        "INSERT INTO note_changes (scope_id, target, action, after, at) VALUES (1, 'memory', 'add', 'Goes to Zanzibar', 0)",
         "INSERT INTO actions (id, scope_id, command, arguments, expires_at) "
         "VALUES ('a', 1, 'recall', 'page:2 Zanzibar', 9e9)",
-        "INSERT INTO outbox (key, lane, kind, payload, created_at, next_at) "
+        "INSERT INTO outbox (key, address, kind, payload, created_at, next_at) "
         "VALUES ('k', 'telegram:1', 'reminder', '{\"text\":\"book Zanzibar\"}', 0, 5)",
-        "INSERT INTO outbox (key, lane, kind, payload, created_at, next_at) "
+        "INSERT INTO outbox (key, address, kind, payload, created_at, next_at) "
         "VALUES ('other', 'telegram:2', 'reminder', '{\"text\":\"book Zanzibar\"}', 0, 5)",
     )
     for statement in statements:
@@ -183,7 +185,7 @@ async def test_jobs_versions_buttons_and_parcels_go_along(
     assert await written.execute("SELECT text, next_at, ended_at IS NULL FROM jobs") == [
         ("", None, 0)
     ]
-    assert await written.execute("SELECT COUNT(*) FROM notes") == [(0,)]
+    assert await written.execute("SELECT COUNT(*) FROM note_changes") == [(0,)]
     assert await written.execute("SELECT COUNT(*) FROM actions") == [(0,)]
     left = await written.execute(
         "SELECT key, payload IS NULL, dead_at IS NULL FROM outbox ORDER BY key"
@@ -268,10 +270,10 @@ async def test_number_and_case_of_a_word_go_along(database: Database, clock: Ste
         ]
     )
     await written.execute(
-        "INSERT INTO notes (scope_id, target, action, after, at) VALUES (1, 'memory', 'add', 'likes ferries', 0)"
+        "INSERT INTO note_changes (scope_id, target, action, after, at) VALUES (1, 'memory', 'add', 'likes ferries', 0)"
     )
     assert await forget(forgetting_of(database, clock), "ferry", claim_of()) == {"message": 2}
-    assert await written.execute("SELECT COUNT(*) FROM notes") == [(0,)]
+    assert await written.execute("SELECT COUNT(*) FROM note_changes") == [(0,)]
     assert await forget(forgetting_of(database, clock), '"москва"', claim_of()) == {"message": 1}
     assert await forget(forgetting_of(database, clock), "москва", claim_of()) == {"message": 1}
     assert [text for text in await texts(database) if text] == ["ok", "ok", "Fairy tales"]
@@ -302,14 +304,14 @@ async def test_in_a_room_a_member_forgets_only_his_own_words(
     )
     await written.say(room[0], "Zanzibar is an island.", role="assistant")
     await written.execute(
-        "INSERT INTO notes (scope_id, target, action, after, account, at) VALUES "
+        "INSERT INTO note_changes (scope_id, target, action, after, account, at) VALUES "
         "(1, 'memory', 'add', 'Zanzibar one', 'discord:2', 0), "
         "(1, 'memory', 'add', 'Likes Zanzibar and its long white beaches', 'discord:1', 0)"
     )
     forgetting = forgetting_of(database, clock)
     assert await forget(forgetting, "Zanzibar", claim_of(ROOM)) == {"message": 1}
     assert await texts(database) == ["", "Zanzibar bores me", "", "Zanzibar is an island."]
-    assert await written.execute("SELECT after FROM notes") == [("Zanzibar one",)]
+    assert await written.execute("SELECT after FROM note_changes") == [("Zanzibar one",)]
     assert await forget(forgetting, "Zanzibar", claim_of(ROOM, is_owner=True, who="9")) == {
         "message": 2
     }
@@ -322,7 +324,7 @@ async def test_facts_go_with_the_words_they_were_taken_from(
     written = StoredHistory(database)
     ids = await written.session(["I moved to Zanzibar", "Fine"])
     await written.execute(
-        "INSERT INTO facts (scope_id, content, folded, kind, trust, created_at, last_at, message_id, origin) VALUES "
+        "INSERT INTO facts (scope_id, content, comparison_form, kind, trust, created_at, last_at, message_id, origin) VALUES "
         "(1, 'Lives far away', 'lives far away', 'identity', 0.6, 0, 0, :id, 'rule'), "
         "(1, 'Zanzibar is home', 'zanzibar is home', 'identity', 0.6, 0, 0, NULL, 'rule'), "
         "(1, 'Likes tea', 'likes tea', 'identity', 0.6, 0, 0, NULL, 'rule')",
@@ -455,7 +457,8 @@ async def test_who_keeps_copies_elsewhere_is_told_and_what_he_leaves_is_said(
 ) -> None:
     ids = await StoredHistory(database).session(["I moved to Zanzibar", "Fine"])
     await database.execute(
-        "INSERT INTO told (provider, subject, last_id) VALUES ('honcho', '1', :id)", {"id": ids[2]}
+        "INSERT INTO sync_watermarks (provider, subject, last_id) VALUES ('honcho', '1', :id)",
+        {"id": ids[2]},
     )
     forgetting = forgetting_of(database, clock, SyncQueue(database, clock))
     waiting = "SELECT key, payload FROM outbox WHERE key LIKE 'memory:honcho:%:on_forget'"
@@ -482,7 +485,7 @@ async def test_a_list_that_an_earlier_version_began_is_finished(
         "is_owner": True,
     }
     await database.execute(
-        "INSERT INTO erasures (id, lane, account, scopes, list, made_at, begun_at) "
+        "INSERT INTO erasures (id, address, account, scopes, list, made_at, started_at) "
         "VALUES ('old', 'telegram:1', 'telegram:1', :scopes, :list, 1, 1)",
         {"scopes": json.dumps([ANA.key]), "list": json.dumps(stored)},
     )

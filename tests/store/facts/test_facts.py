@@ -56,7 +56,7 @@ def facts(database: Database, clock: SteadyClock) -> Facts:
 
 
 async def test_what_is_learned_is_found_by_its_id(facts: Facts) -> None:
-    learned = await facts.learn(home("Porto", message_id=7, valid_from=NOON, grain="month"))
+    learned = await facts.learn(home("Porto", message_id=7, valid_from=NOON, precision="month"))
     assert await facts.find(learned.id, OWN) == replace(learned, last_at=NOON)
     assert learned.entities == ("Porto",)
     assert [step.action for step in await facts.list_changes(learned.id, OWN)] == ["learn"]
@@ -68,7 +68,12 @@ async def test_the_same_said_again_counts_and_makes_surer(facts: Facts) -> None:
     again = await facts.learn(
         replace(home("Porto"), content="i live in porto!", message_id=2, created_at=later)
     )
-    assert (again.id, again.said, again.message_id, again.last_at) == (first.id, 2, 2, later)
+    assert (again.id, again.mention_count, again.message_id, again.last_at) == (
+        first.id,
+        2,
+        2,
+        later,
+    )
     assert first.trust < again.trust < 1
     assert await facts.learn(home("Porto", message_id=2)) == again, "the same message twice is once"
     assert len(await facts.list_page(OWN)) == 1
@@ -116,7 +121,7 @@ async def test_what_is_learned_late_does_not_close_what_was_said_after_it(facts:
     again = await facts.learn(home("Porto", created_at=NOON + timedelta(days=1), message_id=5))
     assert (again.id, again.last_at, again.message_id) == (now.id, now.created_at, 9)
     year = await facts.learn(
-        home("Faro", created_at=NOON + timedelta(days=3), valid_from=YEARS[2026], grain="year")
+        home("Faro", created_at=NOON + timedelta(days=3), valid_from=YEARS[2026], precision="year")
     )
     assert year.is_open, "this year is not before what was said this year"
 
@@ -128,7 +133,7 @@ async def test_a_birthday_without_its_year_says_the_same(facts: Facts) -> None:
     again = await facts.learn(
         fact("My birthday is 3 May", attribute="me|birthday", value="3.5", message_id=2)
     )
-    assert (again.id, again.said, again.content) == (whole.id, 2, whole.content)
+    assert (again.id, again.mention_count, again.content) == (whole.id, 2, whole.content)
     other = await facts.learn(
         fact("My birthday is 3 June", attribute="me|birthday", value="3.6", message_id=3)
     )
@@ -143,7 +148,7 @@ async def _moves(facts: Facts, *moves: tuple[str, int]) -> dict[str, int]:
     found = {}
     for number, (place, year) in enumerate(moves, 1):
         known = await facts.learn(
-            home(place, valid_from=YEARS[year], grain="year", message_id=number)
+            home(place, valid_from=YEARS[year], precision="year", message_id=number)
         )
         found[place] = known.id
     return found
@@ -257,7 +262,7 @@ async def test_undoing_takes_back_the_last_change_and_no_other(facts: Facts) -> 
     for is_pinned in (False, True):
         undone = await facts.undo(known.id, OWN)
         assert undone is not None
-        assert (undone.is_pinned, undone.said) == (is_pinned, 2), "an undo is a change"
+        assert (undone.is_pinned, undone.mention_count) == (is_pinned, 2), "an undo is a change"
     assert await facts.undo(10_000, OWN) is None
 
 

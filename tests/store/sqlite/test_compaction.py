@@ -7,9 +7,6 @@ import contextlib
 import sqlite3
 from pathlib import Path
 
-import pytest
-
-from core.store.sqlite import opening
 from core.store.sqlite.compaction import (
     compact,
     compact_step,
@@ -17,8 +14,8 @@ from core.store.sqlite.compaction import (
     request_compaction,
 )
 from core.store.sqlite.database import Database
-from core.store.sqlite.schema import MIGRATIONS
 from tests.fixtures.forgetting import left_of
+from tests.fixtures.new_database import write_earlier
 from tests.fixtures.stored_history import StoredHistory
 
 
@@ -48,12 +45,9 @@ async def test_freed_pages_hold_nothing(database: Database) -> None:
 
 async def test_pages_freed_by_an_older_version_are_overwritten_once(tmp_path: Path) -> None:
     path = tmp_path / "state.db"
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(opening, "MIGRATIONS", MIGRATIONS[:2])
-        async with Database.open(path) as database:
-            await database.execute(
-                "INSERT INTO state_meta (key, value) VALUES ('erasure_compaction', 'emptying')"
-            )
+    write_earlier(
+        path, 2, "INSERT INTO state_meta (key, value) VALUES ('erasure_compaction', 'emptying')"
+    )
     with contextlib.closing(sqlite3.connect(path)) as connection:
         connection.execute("PRAGMA secure_delete = OFF")
         connection.execute("CREATE TABLE gone (text TEXT)")

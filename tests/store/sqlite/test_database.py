@@ -14,7 +14,7 @@ import pytest
 from core.errors import StoreError, StoreLostError
 from core.store.rows import Connection, get_meta, set_meta
 from core.store.sqlite.database import LOG_FULL_BYTES, SHORT_WRITES, Database
-from core.store.sqlite.schema import MIGRATIONS
+from core.store.sqlite.schema import SCHEMA_VERSION
 
 
 async def test_the_file_and_its_companions_are_for_the_owner_only(tmp_path: Path) -> None:
@@ -35,7 +35,7 @@ async def test_what_was_written_is_there_after_opening_again(tmp_path: Path) -> 
         version = await database.read(
             lambda connection: connection.execute("PRAGMA user_version").fetchone()[0]
         )
-    assert version == len(MIGRATIONS)
+    assert version == SCHEMA_VERSION
 
 
 async def test_a_checkpoint_leaves_no_log_behind(tmp_path: Path) -> None:
@@ -53,7 +53,7 @@ async def test_a_newer_file_is_refused_with_a_sentence(tmp_path: Path) -> None:
     async with Database.open(path):
         pass
     with sqlite3.connect(path) as connection:
-        connection.execute(f"PRAGMA user_version = {len(MIGRATIONS) + 1}")
+        connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION + 1}")
     connection.close()
     with pytest.raises(StoreError, match=r"newer version of Mneme .*Update Mneme"):
         async with Database.open(path):

@@ -23,7 +23,7 @@ from core.store.messages import append_message
 from core.store.query import SearchQuery
 from core.store.rows import scoped_term, set_meta
 from core.store.sessions import Conversations
-from core.store.sqlite import indexing, opening
+from core.store.sqlite import indexing
 from core.store.sqlite.database import Database
 from core.store.sqlite.fact_index import repair_fact_index
 from core.store.sqlite.indexing import (
@@ -32,12 +32,13 @@ from core.store.sqlite.indexing import (
     reset_indexes,
     write_indexed_text,
 )
-from core.store.sqlite.schema import INDEX_TABLES, MIGRATIONS, VERSION_KEY, register_functions
+from core.store.sqlite.schema import INDEX_TABLES, SCHEMA_VERSION, VERSION_KEY, register_functions
 from core.store.sqlite.text_index import TextIndex
 from core.text.normalize import SCOPE_MARKER
 from core.text.terms import names_in
 from core.types import Message, Scope
 from tests.fixtures.clock import SteadyClock
+from tests.fixtures.new_database import write_earlier
 from tests.fixtures.samples import ANA as SENDER
 from tests.fixtures.samples import CHAT, NOON, message, opened
 from tests.fixtures.search_queries import search_query, with_fields
@@ -64,7 +65,7 @@ async def _all_taken_in(recall: Recall, database: Database) -> None:
 
 
 async def _sizes(stored: StoredHistory) -> list[object]:
-    rows = await stored.execute("SELECT messages FROM chunks ORDER BY session_id, place")
+    rows = await stored.execute("SELECT message_count FROM chunks ORDER BY session_id, position")
     return [row[0] for row in rows]
 
 
@@ -81,7 +82,7 @@ async def test_chunks_grow_and_are_sealed(
     await stored.session([f"other {n}" for n in range(50)])
     await _all_taken_in(recall, database)
     assert await _sizes(stored) == [8, 12, 8, 8, 8, 8, 8, 10]
-    assert await stored.execute("SELECT chunks FROM chunk_counts") == [(8,)]
+    assert await stored.execute("SELECT chunk_count FROM chunk_counts") == [(8,)]
     assert await recall.verify() == []
 
 
@@ -612,16 +613,13 @@ async def test_a_check_finds_what_is_wrong_and_a_repair_mends_it(
         ] == ["I live in Porto"]
 
 
-@pytest.mark.parametrize("migration_count", [1, len(MIGRATIONS)])
+@pytest.mark.parametrize("version", [1, SCHEMA_VERSION])
 async def test_index_of_a_new_or_upgraded_store_keeps_few_segments_while_messages_arrive(
-    migration_count: int, tmp_path: Path
+    version: int, tmp_path: Path
 ) -> None:
     """A search looks up each of its words in each segment, and in each of a person's chats."""
     path = tmp_path / "state.db"
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(opening, "MIGRATIONS", MIGRATIONS[:migration_count])
-        async with Database.open(path):
-            pass
+    write_earlier(path, version)
     async with Database.open(path) as database:
         stored = StoredHistory(database)
         for number in range(120):

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import json
+import sqlite3
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 
-import pytest
-
 from core.scheduling.due import next_due
 from core.store.jobs import Jobs
-from core.store.sqlite import opening
 from core.store.sqlite.database import Database
-from core.store.sqlite.schema import MIGRATIONS
 from core.store.tool_calls import CallOutcome, read_call_outcomes
+from tests.fixtures.new_database import version_before, write_earlier
 
 _BEFORE = """
 INSERT INTO scopes (id, key) VALUES (1, 'account:telegram:42');
@@ -31,11 +30,7 @@ async def test_messages_of_a_home_without_origins_get_theirs_and_keep_their_sent
     tmp_path: Path,
 ) -> None:
     path = tmp_path / "state.db"
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(opening, "MIGRATIONS", MIGRATIONS[:1])
-        async with Database.open(path) as database:
-            for statement in _BEFORE.split(";\n"):
-                await database.write(lambda connection, one=statement: connection.execute(one))  # type: ignore[misc]
+    write_earlier(path, 1, _BEFORE)
     async with Database.open(path) as database:
         found = await database.read(
             lambda connection: connection.execute(
@@ -64,22 +59,16 @@ async def test_cron_lines_and_intervals_of_an_old_home_become_recurrences_and_ke
     tmp_path: Path,
 ) -> None:
     path = tmp_path / "state.db"
-    version = next(
-        number for number, script in enumerate(MIGRATIONS) if "job_recurrences" in script
-    )
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(opening, "MIGRATIONS", MIGRATIONS[:version])
-        async with Database.open(path) as database:
-            for statement in _JOBS.split(";\n"):
-                await database.write(lambda connection, one=statement: connection.execute(one))  # type: ignore[misc]
-            before = await database.fetch_all("SELECT id, next_at FROM jobs ORDER BY id", {})
+    write_earlier(path, version_before("job_recurrences"), _JOBS)
+    with closing(sqlite3.connect(path)) as connection:
+        before = connection.execute("SELECT id, next_at FROM jobs ORDER BY id").fetchall()
     async with Database.open(path) as database:
         after = await database.fetch_all("SELECT id, next_at FROM jobs ORDER BY id", {})
         rows = await database.fetch_all(
             "SELECT recurrences, cron, every_s, start_at FROM jobs ORDER BY id", {}
         )
         job = await Jobs(database).get(1)
-    assert [tuple(row) for row in after] == [tuple(row) for row in before]
+    assert [tuple(row) for row in after] == before
     assert [json.loads(row["recurrences"]) for row in rows] == [
         [
             "DTSTART;TZID=Europe/Lisbon:20260101T090000\nRRULE:FREQ=MONTHLY;BYMONTHDAY=1",
@@ -99,23 +88,19 @@ async def test_cron_lines_and_intervals_of_an_old_home_become_recurrences_and_ke
     )
 
 
-_ADDRESS = "addresses (id, platform, chat_id) VALUES (1, 'telegram', '42')"
-_SESSION = "sessions (id, address_id, scope_id, started_at, last_at) VALUES (1, 1, 1, 0, 0)"
+_TOOL_CALL = """
+INSERT INTO scopes (id, key) VALUES (1, 'account:telegram:42');
+INSERT INTO addresses (id, platform, chat_id) VALUES (1, 'telegram', '42');
+INSERT INTO sessions (id, address_id, scope_id, started_at, last_at) VALUES (1, 1, 1, 0, 0);
+INSERT INTO tool_calls (session_id, call_id) VALUES (1, 'toolu_1');
+"""
 
 
 async def test_tool_call_that_an_earlier_version_recorded_is_neither_called_done_nor_waiting(
     tmp_path: Path,
 ) -> None:
     path = tmp_path / "state.db"
-    version = next(number for number, script in enumerate(MIGRATIONS) if "is_waiting" in script)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(opening, "MIGRATIONS", MIGRATIONS[:version])
-        async with Database.open(path) as database:
-            for table in ("scopes (id, key) VALUES (1, 'account:telegram:42')", _ADDRESS, _SESSION):
-                await database.execute(f"INSERT INTO {table}", {})
-            await database.execute(
-                "INSERT INTO tool_calls (session_id, call_id) VALUES (1, 'toolu_1')", {}
-            )
+    write_earlier(path, version_before("is_waiting"), _TOOL_CALL)
     async with Database.open(path) as database:
         outcomes = await database.read(lambda connection: read_call_outcomes(connection, 1))
     assert outcomes == {"toolu_1": CallOutcome.DONE_OR_WAITING}

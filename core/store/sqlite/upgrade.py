@@ -1,0 +1,218 @@
+"""Brings a state.db of any earlier version to the present schema.
+
+Everything happens in one transaction, which holds the write lock of the file:
+
+1. A copy of state.db is written next to it.
+2. The sections of `earlier.sql` are applied. Then the triggers, views and indexes of `schema.sql`
+   are created.
+3. The integrity of the new state is checked.
+
+Only then the transaction is committed, and the copy is deleted. If the process is killed, SQLite
+rolls the transaction back, and the next start deletes what is left of the copy and begins again. If
+it is killed after the commit, the next start finds the new version and deletes the copy. Nobody
+can open state.db before that, so no erasure runs while a copy has what it erases.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import sqlite3
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+
+from config.operating_system import sync_file
+from core.errors import StoreDamagedError, StoreError
+from core.store.sqlite.copying import copy_database
+from core.store.sqlite.faults import translate_errors
+from core.store.sqlite.opening import (
+    COPY_SUFFIX,
+    OPEN_TIMEOUT_MS,
+    configure,
+    is_current,
+    refuse_if_lost,
+)
+from core.store.sqlite.schema import (
+    SCHEMA_VERSION,
+    apply_upgrade,
+    create_schema,
+    drop_triggers_and_views,
+    list_schema_statements,
+)
+
+_PARTIAL_SUFFIX = f"{COPY_SUFFIX}.part"
+_LOG_SUFFIXES = ("", "-journal", "-wal", "-shm")
+_OBJECT = re.compile(r"CREATE (?:UNIQUE )?(TRIGGER|VIEW|INDEX) (\w+)")
+_COMMENT = re.compile(r"--[^\n]*")
+
+
+class UpgradeStage(Enum):
+    COPY = "copy"
+    CHANGE = "change"
+    CHECK = "check"
+
+
+@dataclass(frozen=True, slots=True)
+class UpgradeProgress:
+    """How far an upgrade is. `done` and `total` count pages of the copy, or versions."""
+
+    stage: UpgradeStage
+    done: int
+    total: int
+
+
+OnProgress = Callable[[UpgradeProgress], None]
+
+
+def upgrade_file(path: Path, on_progress: OnProgress | None = None) -> None:
+    """Bring an existing file to the present schema. Raises StoreError, and changes nothing then."""
+    with (
+        translate_errors(path),
+        contextlib.closing(sqlite3.connect(path, isolation_level=None)) as connection,
+    ):
+        configure(connection, is_reader=False)
+        create_or_upgrade(connection, path, on_progress)
+
+
+def create_or_upgrade(
+    connection: sqlite3.Connection, path: Path, on_progress: OnProgress | None = None
+) -> None:
+    """Create the schema in an empty file, or bring a file of an earlier version to it.
+
+    Raises StoreError if a newer version has written the file, if its content is gone, or if the
+    upgrade fails. In that case, the file doesn't change.
+    """
+    copy = path.with_name(f"{path.name}{COPY_SUFFIX}")
+    if is_current(connection, path):
+        return
+    connection.execute(f"PRAGMA busy_timeout = {OPEN_TIMEOUT_MS}")
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        version = _read_version(connection)
+        if version > SCHEMA_VERSION:
+            raise StoreError(
+                f"{path} was written by a newer version of Mneme (schema {version}, this one knows "
+                f"{SCHEMA_VERSION}). Update Mneme (`mneme upgrade` says how), or point MNEME_HOME "
+                "at another folder."
+            )
+        if version == 0:
+            refuse_if_lost(path)
+            create_schema(connection)
+        elif version < SCHEMA_VERSION:
+            _copy_file(path, copy, on_progress)
+            _upgrade(connection, version, on_progress)
+            _check(connection, path, on_progress)
+    except BaseException:
+        connection.execute("ROLLBACK")
+        with contextlib.suppress(OSError):
+            _delete_copy(path)
+        raise
+    connection.execute("COMMIT")
+    try:
+        _delete_copy(path)
+    except OSError as error:
+        raise StoreError(
+            f"{copy} can't be deleted: {error.strerror}. It has what state.db had before an "
+            "upgrade. Delete it and start Mneme again."
+        ) from error
+    connection.execute("PRAGMA busy_timeout = 0")
+
+
+def _read_version(connection: sqlite3.Connection) -> int:
+    return int(connection.execute("PRAGMA user_version").fetchone()[0])
+
+
+def _copy_file(path: Path, copy: Path, on_progress: OnProgress | None) -> None:
+    """Copy state.db as it is before the upgrade. The caller holds its write lock."""
+    partial = path.with_name(f"{path.name}{_PARTIAL_SUFFIX}")
+
+    def report(done: int, total: int) -> None:
+        if on_progress is not None:
+            on_progress(UpgradeProgress(UpgradeStage.COPY, done, total))
+
+    try:
+        _delete_copy(path)
+        os.close(os.open(partial, os.O_CREAT | os.O_RDWR, 0o600))
+        copy_database(path, partial, report)
+        with partial.open("rb") as file:
+            sync_file(file.fileno())
+        partial.replace(copy)
+    except (OSError, StoreError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise StoreError(
+            f"{path} must be upgraded, but it can't be copied before that: {reason}. Make room for "
+            "a copy next to it and start Mneme again. Nothing was changed."
+        ) from error
+
+
+def _delete_copy(path: Path) -> None:
+    """Delete the copy, and what a killed process left of one."""
+    for suffix in (COPY_SUFFIX, _PARTIAL_SUFFIX):
+        for log_suffix in _LOG_SUFFIXES:
+            path.with_name(f"{path.name}{suffix}{log_suffix}").unlink(missing_ok=True)
+
+
+def _upgrade(connection: sqlite3.Connection, version: int, on_progress: OnProgress | None) -> None:
+    """Apply the changes since a version, and create the present triggers, views and indexes."""
+    for number in range(version + 1, SCHEMA_VERSION + 1):
+        if on_progress is not None:
+            on_progress(UpgradeProgress(UpgradeStage.CHANGE, number, SCHEMA_VERSION))
+        apply_upgrade(connection, number)
+    drop_triggers_and_views(connection)
+    _replace_indexes(connection)
+    for statement in list_schema_statements():
+        if _kind_and_name(statement)[0] in ("TRIGGER", "VIEW"):
+            connection.execute(statement)
+
+
+def _replace_indexes(connection: sqlite3.Connection) -> None:
+    """Create the indexes that `schema.sql` names and the file lacks, and drop all others."""
+    wanted = {
+        name: statement
+        for statement in list_schema_statements()
+        for kind, name in [_kind_and_name(statement)]
+        if kind == "INDEX"
+    }
+    existing = connection.execute(
+        "SELECT name, sql FROM sqlite_schema WHERE type = 'index' AND sql IS NOT NULL"
+    ).fetchall()
+    kept = set()
+    for name, sql in existing:
+        if name in wanted and _normalize(sql) == _normalize(wanted[name]):
+            kept.add(name)
+        else:
+            connection.execute(f'DROP INDEX "{name}"')
+    for name, statement in wanted.items():
+        if name not in kept:
+            connection.execute(statement)
+
+
+def _kind_and_name(statement: str) -> tuple[str, str]:
+    """Return what a statement creates, such as ("VIEW", "chunk_texts"), or two empty texts."""
+    match = _OBJECT.match(_COMMENT.sub("", statement).strip())
+    return (match[1], match[2]) if match else ("", "")
+
+
+def _normalize(sql: str) -> str:
+    """Return a statement without comments, spaces, quotes and the semicolon, for comparisons."""
+    return re.sub(r'[\s";]', "", _COMMENT.sub("", sql))
+
+
+def _check(connection: sqlite3.Connection, path: Path, on_progress: OnProgress | None) -> None:
+    """Raise StoreDamagedError if the new state isn't sound."""
+    if on_progress is not None:
+        on_progress(UpgradeProgress(UpgradeStage.CHECK, 0, 1))
+    problems = _list_problems(connection.execute("PRAGMA integrity_check(5)"))
+    if problems:
+        raise StoreDamagedError(
+            f"{path} can't be upgraded, because it is damaged ({'; '.join(problems)}). Nothing was "
+            "changed. Run `mneme check --repair`, which saves what can still be read, or restore a "
+            "backup."
+        )
+
+
+def _list_problems(lines: Iterable[tuple[object, ...]]) -> list[str]:
+    return [str(line[0]) for line in lines if line[0] != "ok"]
