@@ -201,8 +201,11 @@ class StreamedReply:
         typing_every_s: float = 4.0,
         first_words_s: float = _FIRST_WORDS_S,
         mark: WorkingMark | None = None,
+        adapt: Callable[[Answer], Answer] | None = None,
     ) -> None:
         self._api = api
+        # Changes the final answer to what the platform shows. None if it shows the whole text.
+        self._adapt = adapt
         # The mark on the person's message. None if the settings want none.
         self._mark = mark
         self._first_words_s = first_words_s
@@ -246,7 +249,7 @@ class StreamedReply:
         seconds in total. A further call then continues where this one stopped.
         """
         try:
-            await self._finish(answer)
+            await self._finish(answer if self._adapt is None else self._adapt(answer))
         finally:
             if self._mark is not None:
                 await self._mark.remove()
@@ -510,7 +513,9 @@ class StreamedReply:
         Returns False if the message is gone or can't be edited any more.
         """
         message = self._messages[index]
-        has_attachments = answer is not None and bool(answer.buttons or answer.files)
+        has_attachments = answer is not None and bool(
+            answer.buttons or answer.files or answer.cards
+        )
         if message.part == part and not has_attachments:
             return True
         try:

@@ -316,8 +316,10 @@ class Button:
     # Where a platform can do that, a press opens a form for text that follows the command's line.
     # Elsewhere, the command is run without it and explains what to type.
     form: Form | None = None
-    # One of several things to choose from. A platform may show them as a list to open.
-    is_choice: bool = False
+    # The title of the list that the button belongs to. A platform may show the buttons of one list
+    # as a menu to open, each with its `details`.
+    menu: str = ""
+    details: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -325,6 +327,8 @@ class Form:
     """A form with one field, which opens when a button is pressed."""
 
     title: str
+    # Without a form, the button would be of little use, so other platforms leave it out.
+    is_needed: bool = False
     # What the field contains at first, such as the text to change.
     value: str = ""
 
@@ -348,6 +352,11 @@ class Answer:
     files: tuple[File, ...] = ()
     # Visible only to the person who asked.
     is_private: bool = False
+    # The parts of the text. A platform may show each as a card, below `cards_title`.
+    cards: tuple[str, ...] = ()
+    cards_title: str = ""
+    # One of several pages. A platform may show it in place of the page whose button was pressed.
+    is_page: bool = False
     # This command runs if the person's next message is "yes". Its arguments are ids, never words;
     # see `gateway/commands/registry.py`.
     confirm_command: Command | None = None

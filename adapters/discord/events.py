@@ -21,6 +21,7 @@ import discord
 from adapters.discord import normalize
 from adapters.discord.channels import PAGE_MESSAGES, ClientSource, DiscordChannels
 from adapters.discord.commands import find_focused_option, find_menu_command, join_options
+from adapters.discord.components import shorten_to_cards
 from adapters.discord.errors import CALL_ERRORS, translate_errors
 from adapters.discord.forms import DiscordForms
 from adapters.discord.messages import DiscordInteraction, DiscordMessages
@@ -126,9 +127,8 @@ class DiscordEvents:
         task.add_done_callback(self._on_task_done)
 
     def reply(self, address: Address, reply_to: str | None = None) -> Reply:
-        return StreamedReply(
-            DiscordMessages(self._channels, self.start_task, address, reply_to, self._forms)
-        )
+        messages = DiscordMessages(self._channels, self.start_task, address, reply_to, self._forms)
+        return StreamedReply(messages, adapt=shorten_to_cards)
 
     def accept_event(self, event: str, payload: Any, raw: Any) -> bool:
         """Start a task for an event of the library. Returns False for other kinds of events.
@@ -450,7 +450,7 @@ class DiscordEvents:
             if channel is None:
                 return None
             inbound = normalize.from_interaction(interaction, channel, self._specs, form)
-            return await sink.admit(inbound, StreamedReply(messages))
+            return await sink.admit(inbound, StreamedReply(messages, adapt=shorten_to_cards))
 
         loop = asyncio.get_running_loop()
         deferral = loop.call_later(self.defer_after_s, lambda: self.start_task(messages.defer()))
@@ -545,7 +545,7 @@ class DiscordEvents:
         messages = DiscordMessages(
             self._channels, self.start_task, inbound.address, reply_to, self._forms
         )
-        return StreamedReply(messages, mark=WorkingMark(change))
+        return StreamedReply(messages, mark=WorkingMark(change), adapt=shorten_to_cards)
 
     async def _try_admit(self, raw: Any, admit: _Admit) -> int | None:
         """Admit an event. If all attempts fail, set it aside, so that later events continue.

@@ -65,11 +65,13 @@ class DiscordForms:
     ) -> discord.ui.Modal | None:
         data: dict[str, Any] = dict(interaction.data or {})
         if interaction.type is discord.InteractionType.component:
-            form = self._forms.get(str(data["custom_id"]))
+            chosen = data.get("values")
+            button_id = str(chosen[0] if chosen else data["custom_id"])
+            form = self._forms.get(button_id)
             if form is None:
                 return None
             modal = discord.ui.Modal(
-                title=_shorten(form.title, MAX_TITLE_CHARS), custom_id=str(data["custom_id"])
+                title=_shorten(form.title, MAX_TITLE_CHARS), custom_id=button_id
             )
             modal.add_item(_build_field(_FIELD, form.title, "", form.value, is_long=True))
             return modal

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import io
 import logging
 import secrets
 from collections.abc import Awaitable, Callable, Collection
@@ -17,6 +16,7 @@ from typing import Any
 import discord
 
 from adapters.discord.channels import DiscordChannels
+from adapters.discord.components import build_edited_parts, build_parts
 from adapters.discord.errors import ALREADY_ACKNOWLEDGED, translate_errors
 from adapters.discord.forms import DiscordForms
 from adapters.streaming import ABSENT, LostMessage, PostLock
@@ -27,9 +27,6 @@ from core.ports import LostPost
 from core.types import Address, Answer
 
 MAX_NONCE_CHARS = 25
-MAX_LABEL_CHARS = 80
-MAX_BUTTONS = 25
-MAX_FILES = 10
 
 # A press or a form that isn't answered leaves nothing visible.
 _WITHOUT_TRACE = (discord.InteractionType.component, discord.InteractionType.modal_submit)
@@ -127,7 +124,7 @@ class DiscordMessages(_Messages):
         has taken it for its own lost message, a new one is created.
         """
         channel = await self._get_channel()
-        options = _attachment_options(answer)
+        options = build_parts(answer)
         if self._reply_to is not None:
             replied_message = channel.get_partial_message(self._reply_to)
             options["reference"] = replied_message.to_reference(fail_if_not_exists=False)
@@ -161,7 +158,7 @@ class DiscordMessages(_Messages):
         """
         message = (await self._get_channel()).get_partial_message(int(message_id))
         with translate_errors():
-            await message.edit(content=to_discord(part), **_attachment_edit_options(answer))
+            await message.edit(content=to_discord(part), **build_edited_parts(answer))
 
     @property
     def post_lock(self) -> PostLock:
@@ -281,6 +278,8 @@ class DiscordInteraction(_Messages):
         self._was_private_at_first = is_private
         self._lock = asyncio.Lock()
         self._is_answered = False
+        # The first message takes the place of the one whose button was pressed.
+        self._replaces_page = False
 
     @property
     def newest_id(self) -> str:
@@ -343,6 +342,7 @@ class DiscordInteraction(_Messages):
     async def prepare(self, answer: Answer) -> None:
         """Before a private answer, delete a public deferral and make all messages ephemeral."""
         self._forms.remember(answer.buttons)
+        self._replaces_page = self._may_replace_page(answer)
         async with self._lock:
             if self._is_private or not answer.is_private:
                 return
@@ -351,6 +351,17 @@ class DiscordInteraction(_Messages):
                 self._is_answered = True
                 with translate_errors(is_interaction=True):
                     await self._interaction.delete_original_response()
+
+    def _may_replace_page(self, answer: Answer) -> bool:
+        """Return whether a page takes the place of the message whose button was pressed.
+
+        A private page doesn't take the place of a message that others see.
+        """
+        message = self._interaction.message
+        if not answer.is_page or message is None or self._is_answered:
+            return False
+        is_seen_by_others = self._interaction.guild_id is not None and not message.flags.ephemeral
+        return not (is_seen_by_others and (answer.is_private or self._is_private))
 
     async def post(self, part: StyledText, answer: Answer | None, nonce: str) -> str:
         """Create a message and return its id.
@@ -368,7 +379,7 @@ class DiscordInteraction(_Messages):
 
         Raises a DeliveryError with `is_missing` if the message is gone.
         """
-        options = _attachment_edit_options(answer)
+        options = build_edited_parts(answer)
         with translate_errors(is_interaction=True):
             await self._interaction.followup.edit_message(
                 int(message_id), content=to_discord(part), **options
@@ -385,9 +396,14 @@ class DiscordInteraction(_Messages):
         response if it isn't acknowledged, else an edit that replaces "thinking".
         """
         interaction = self._interaction
-        options = {"ephemeral": self._is_private, **_attachment_options(answer)}
+        options = {"ephemeral": self._is_private, **build_parts(answer)}
         if self._is_answered:
             return (await interaction.followup.send(text, wait=True, **options)).id
+        if not interaction.response.is_done() and self._replaces_page and interaction.message:
+            await interaction.response.edit_message(
+                content=text, **{"embeds": [], **build_edited_parts(answer)}
+            )
+            return interaction.message.id
         if not interaction.response.is_done():
             try:
                 response = await interaction.response.send_message(text, **options)
@@ -399,7 +415,7 @@ class DiscordInteraction(_Messages):
                 if error.code != ALREADY_ACKNOWLEDGED or became_private:
                     raise
         message = await interaction.edit_original_response(
-            content=text, **_attachment_edit_options(answer)
+            content=text, **build_edited_parts(answer)
         )
         return message.id
 
@@ -421,53 +437,6 @@ def _is_shown(message: discord.Message, text: str, answer: Answer | None) -> boo
     """Return whether a message already has a text, and buttons and files if the answer has any."""
     has_buttons = not (answer and answer.buttons) or bool(message.components)
     has_files = not (answer and answer.files) or bool(message.attachments)
-    return message.content.split() == text.split() and has_buttons and has_files
-
-
-def _attachment_options(answer: Answer | None) -> dict[str, Any]:
-    """Return buttons and files as arguments for sending. A draft (None) has neither.
-
-    Discord shows no previews of links, because it would fetch the addresses for them.
-    """
-    options: dict[str, Any] = {"suppress_embeds": True}
-    if answer is not None and answer.buttons:
-        options["view"] = _build_view(answer)
-    if answer is not None and answer.files:
-        options["files"] = _build_files(answer)
-    return options
-
-
-def _attachment_edit_options(answer: Answer | None) -> dict[str, Any]:
-    """Return buttons and files as arguments for editing.
-
-    A draft (None) doesn't change existing buttons. The final answer sets or removes buttons.
-    """
-    if answer is None:
-        return {}
-    options: dict[str, Any] = {"view": _build_view(answer) if answer.buttons else None}
-    if answer.files:
-        options["attachments"] = _build_files(answer)
-    return options
-
-
-def _build_files(answer: Answer) -> list[discord.File]:
-    return [
-        discord.File(io.BytesIO(file.content), filename=file.name)
-        for file in answer.files[:MAX_FILES]
-    ]
-
-
-def _build_view(answer: Answer) -> discord.ui.View:
-    """Build a row of buttons.
-
-    Mneme finds the action of a button press by the stored id of the button. So the library needn't
-    remember the view, which is why the view is stopped.
-    """
-    view = discord.ui.View(timeout=None)
-    for button in answer.buttons[:MAX_BUTTONS]:
-        label = button.label
-        if len(label) > MAX_LABEL_CHARS:
-            label = label[: MAX_LABEL_CHARS - 1] + "…"
-        view.add_item(discord.ui.Button(label=label, custom_id=button.id))
-    view.stop()
-    return view
+    has_cards = not (answer and answer.cards) or bool(message.embeds)
+    is_text_shown = message.content.split() == text.split()
+    return is_text_shown and has_buttons and has_files and has_cards

@@ -446,6 +446,12 @@ def text_for_next_page(text: str) -> str:
 
     The filter comes first, because it would be part of a phrase after an unclosed quotation mark.
     """
+    page, rest = split_page(text)
+    return f"page:{page + 1} {rest}".rstrip()
+
+
+def split_page(text: str) -> tuple[int, str]:
+    """Return the page that a typed query asks for, and the query without its ``page:`` filter."""
     head = text[:MAX_FILTER_TEXT_CHARS].translate(_ASCII_PUNCTUATION)
     page = 1
     parts: list[str] = []
@@ -459,7 +465,7 @@ def text_for_next_page(text: str) -> str:
             parts.append(head[position : match.start()])
             position = match.end()
     rest = "".join([*parts, head[position:], text[MAX_FILTER_TEXT_CHARS:]])
-    return f"page:{page + 1} {rest.strip()}".rstrip()
+    return page, rest.strip()
 
 
 def filter_by_speaker(query: SearchQuery, name: str) -> SearchQuery:

@@ -163,13 +163,22 @@ def load_english_words() -> Mapping[str, str]:
 
 
 def to_markdown(results: SearchResults, zone: tzinfo, words: ResultWords = ENGLISH_WORDS) -> str:
-    """Render the results as Markdown.
-
-    Depending on the shape, this is a card for each session, or the messages of one conversation.
-    The text is never empty.
-    """
+    """Render the results as Markdown. The text is never empty."""
     if not results.sessions and not results.files:
         return escape(describe_no_results(results, words))
+    return "\n\n".join(list_parts(results, zone, words))
+
+
+def list_parts(
+    results: SearchResults, zone: tzinfo, words: ResultWords = ENGLISH_WORDS
+) -> list[str]:
+    """Return the parts of the results as Markdown.
+
+    Depending on the shape, this is a card for each session, or the messages of one conversation.
+    Files and a note come first. There are no parts if nothing was found.
+    """
+    if not results.sessions and not results.files:
+        return []
     if results.shape in ("scroll", "read"):
         parts = [
             _render_conversation(result, results.shape, zone, words) for result in results.sessions
@@ -184,7 +193,7 @@ def to_markdown(results: SearchResults, zone: tzinfo, words: ResultWords = ENGLI
     if results.notes:
         notes = " ".join(map(words.word, results.notes))
         parts.insert(0, f"_{escape(notes)}_")
-    return "\n\n".join(parts)
+    return parts
 
 
 def describe_file(file: FileHit, words: ResultWords = ENGLISH_WORDS) -> str:

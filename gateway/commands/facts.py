@@ -18,7 +18,7 @@ from core.markup.markdown import escape
 from core.store.facts.rows import Fact, FactChange
 from core.store.messages import find_original
 from core.text.normalize import shorten
-from core.types import Account, Answer, Button, Command, Message
+from core.types import Account, Answer, Button, Command, Form, Message
 from gateway.commands.privacy import (
     CONFIRMED_PREFIX,
     describe_copies,
@@ -136,7 +136,7 @@ class FactCommands:
         if number > 1 or has_more:
             title = texts.FACTS_HEADING_OF_PAGE.format(number=number)
         lines = [title, *self._render_groups(texts, facts)]
-        buttons = [_make_fact_button(f"f{fact.id}", fact) for fact in facts]
+        buttons = _make_fact_choices(texts, facts)
         if number > 1:
             buttons.append(make_button(texts.BUTTON_BACK, "memory", f"facts {number - 1}"))
         if has_more:
@@ -147,7 +147,7 @@ class FactCommands:
         first = f"f{facts[0].id}"
         lines.append("")
         lines.append(texts.FACTS_HINT.format(fact=first))
-        return Answer(text="\n".join(lines), buttons=tuple(buttons))
+        return Answer(text="\n".join(lines), buttons=tuple(buttons), is_page=True)
 
     def _render_groups(self, texts: Texts, facts: Sequence[Fact]) -> list[str]:
         """Render facts as Markdown lines, one titled group for each kind of fact."""
@@ -168,7 +168,7 @@ class FactCommands:
             return Answer(text=context.texts.NO_FACTS_ABOUT.format(words=escape(text)))
         return Answer(
             text="\n".join(self._render_line(context.texts, fact) for fact in facts),
-            buttons=tuple(_make_fact_button(f"f{fact.id}", fact) for fact in facts),
+            buttons=tuple(_make_fact_choices(context.texts, facts)),
         )
 
     async def _remember(self, text: str, context: CommandContext) -> Answer:
@@ -317,7 +317,11 @@ class FactCommands:
             labels = texts.table("FACT_BUTTONS")
             pin_action = "unpin" if fact.is_pinned else "pin"
             for action in ("forget", pin_action, "right", "wrong", "correct"):
-                buttons.append(_make_fact_button(labels[action], fact, action))
+                button = _make_fact_button(labels[action], fact, action)
+                if action == "correct":
+                    form = Form(title=labels[action], value=fact.content)
+                    button = replace(button, form=form)
+                buttons.append(button)
         if fact.message_id is not None:
             buttons.append(make_button(texts.BUTTON_MESSAGE, "recall", f"around:{fact.message_id}"))
         return Answer(text="\n".join(lines), buttons=tuple(buttons))
@@ -427,6 +431,16 @@ def _describe_trust(texts: Texts, fact: Fact) -> str:
     if fact.has_ended:
         return texts.FACT_IS_OVER
     return texts.FACT_TRUST.format(percent=round(100 * fact.trust))
+
+
+def _make_fact_choices(texts: Texts, facts: Sequence[Fact]) -> list[Button]:
+    """Make a button for each fact, all of one list."""
+    return [
+        replace(
+            _make_fact_button(f"f{fact.id}", fact), menu=texts.CHOOSE_FACT, details=fact.content
+        )
+        for fact in facts
+    ]
 
 
 def _make_fact_button(label: str, fact: Fact, action: str = "why") -> Button:

@@ -14,7 +14,7 @@ from core.guard.origin_and_fence import is_partly_pasted
 from core.markup.markdown import escape
 from core.review.pending import ANYWAY, split_anyway
 from core.store.notes import INSTRUCTIONS, Operation
-from core.types import Answer, Command
+from core.types import Answer, Command, Form
 from gateway.commands.registry import CommandContext, load_specs, make_button
 from gateway.services import Services
 
@@ -59,7 +59,10 @@ class InstructionCommands:
         )
         if file_text:
             paragraphs += [texts.INSTRUCTIONS_OF_FILE, _render_quote(file_text)]
-        return Answer(text="\n\n".join(paragraphs) or texts.NO_INSTRUCTIONS)
+        form = Form(title=texts.CHANGE_INSTRUCTIONS, value="\n".join(entries), is_needed=True)
+        change = replace(make_button(texts.CHANGE_INSTRUCTIONS, "instructions", "set"), form=form)
+        text = "\n\n".join(paragraphs) or texts.NO_INSTRUCTIONS
+        return Answer(text=text, buttons=(change,))
 
     async def _set(self, text: str, context: CommandContext) -> Answer:
         """Set the instructions. If they look suspicious or pasted, the person is asked first."""

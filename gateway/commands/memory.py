@@ -23,7 +23,7 @@ from core.store.notes import TOOL_CALL, NoteChange, Operation, PendingNote
 from core.store.reviews import MemoryReviews
 from core.store.tool_calls import begin_approved_call, end_approved_call
 from core.text.normalize import shorten
-from core.types import Answer, Button, Command, Inbound, ToolContext
+from core.types import Answer, Button, Command, Form, Inbound, ToolContext
 from gateway.commands.facts import FactCommands
 from gateway.commands.registry import (
     CommandContext,
@@ -41,6 +41,8 @@ if TYPE_CHECKING:
 _CHANGES_PER_PAGE = 10
 _MAX_SOURCE_CHARS = 300
 _MAX_PENDING_BUTTONS = 8
+_MAX_EDITABLE_NOTES = 25
+_MAX_LABEL_CHARS = 90
 _MAX_PAGE_DIGITS = 6
 _CHANGING_ACTIONS = ("add", "replace", "remove", "undo", "approve", "reject")
 # `"old text" => new text`, `"old text" new text`, or `old text => new text`.
@@ -142,10 +144,32 @@ class MemoryCommands:
         """List the notes and the facts. If `text` is "memory" or "user", list only these notes."""
         targets = [text] if text in FILES else list(FILES)
         notes = await self._render_notes(context, targets)
+        buttons = await self._make_edit_buttons(context, targets)
         if text:
-            return Answer(text=notes)
+            return Answer(text=notes, buttons=buttons)
         facts = await self._facts.render_page(context)
-        return replace(facts, text=f"{notes}\n\n{facts.text}")
+        return replace(
+            facts,
+            text=f"{notes}\n\n{facts.text}",
+            buttons=(*facts.buttons, *buttons),
+            is_page=False,
+        )
+
+    async def _make_edit_buttons(
+        self, context: CommandContext, targets: Sequence[str]
+    ) -> tuple[Button, ...]:
+        """Make a list with a form for each note. Notes with more than one line are left out."""
+        title = context.texts.CHANGE_NOTE
+        buttons = []
+        for target in targets:
+            for entry in await self._notebook.entries(context.scopes, target):
+                if "\n" in entry or "=>" in entry:
+                    continue
+                button = make_button(shorten(entry, _MAX_LABEL_CHARS), "memory", "")
+                command = replace(button.command, arguments=f"replace {target}: {entry} =>")
+                form = Form(title=title, value=entry, is_needed=True)
+                buttons.append(replace(button, command=command, form=form, menu=title))
+        return tuple(buttons[:_MAX_EDITABLE_NOTES])
 
     async def _render_notes(self, context: CommandContext, targets: Sequence[str]) -> str:
         """Render the notes, the number of pending ones, and problems with the files."""
@@ -383,7 +407,10 @@ class MemoryCommands:
         buttons: tuple[Button, ...] = ()
         if len(changes) > _CHANGES_PER_PAGE:
             buttons = (make_button(texts.BUTTON_OLDER, "memory", f"history {page + 1}"),)
-        return Answer(text="\n".join([*lines, "", texts.HISTORY_HINT]), buttons=buttons)
+        if page > 1:
+            buttons = (make_button(texts.BUTTON_BACK, "memory", f"history {page - 1}"), *buttons)
+        text = "\n".join([*lines, "", texts.HISTORY_HINT])
+        return Answer(text=text, buttons=buttons, is_page=True)
 
     async def _explain(self, text: str, context: CommandContext) -> Answer:
         """Say which change a note comes from, and which message led to that change."""

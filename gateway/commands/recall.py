@@ -11,9 +11,9 @@ from datetime import tzinfo
 from core.errors import Refused
 from core.guard.origin_and_fence import FILE_LEAD
 from core.markup.markdown import escape
-from core.search.query import text_for_next_page
+from core.search.query import split_page, text_for_next_page
 from core.search.recall import HistorySearch
-from core.search.rendering import to_markdown
+from core.search.rendering import list_parts, to_markdown
 from core.store.query import (
     MAX_FIRST_MESSAGES,
     FoundSession,
@@ -37,6 +37,7 @@ _MAX_RESULT_CHARS = 3_000
 _MAX_NEXT_PAGE_CHARS = 1_000
 _MAX_SESSIONS_WITH_BUTTONS = 3
 _MAX_NAME_CHARS = 24
+_MAX_TITLE_CHARS = 200
 _MAX_RECALLED_CHARS = 160
 # A line of recalled background in the sent form of a message: its token and its text.
 _RECALLED_LINE = re.compile(r"^- (?:([mf][1-9]\d{0,8}) )?(.+)$", re.MULTILINE)
@@ -86,15 +87,24 @@ class RecallCommands:
         results = await search.recall(query)
 
         buttons = _make_result_buttons(texts, results, context.session.id)
-        if results.has_more and len(text) <= _MAX_NEXT_PAGE_CHARS:
+        page, words = split_page(text)
+        if len(text) <= _MAX_NEXT_PAGE_CHARS:
             typed_switches = [f"--{switch}" for switch in switches]
-            arguments = " ".join([*typed_switches, text_for_next_page(text)])
-            buttons.append(make_button(texts.BUTTON_MORE, "recall", arguments))
+            if page > 1:
+                arguments = " ".join([*typed_switches, f"page:{page - 1} {words}".rstrip()])
+                buttons.append(make_button(texts.BUTTON_BACK, "recall", arguments))
+            if results.has_more:
+                arguments = " ".join([*typed_switches, text_for_next_page(text)])
+                buttons.append(make_button(texts.BUTTON_MORE, "recall", arguments))
         for file in results.files:
             label = texts.FILE_SEND.format(name=shorten(file.name, _MAX_NAME_CHARS))
             buttons.append(make_button(label, "files", f"send {file.file_id}"))
         return Answer(
-            text=to_markdown(results, self._zone, texts.result_words), buttons=tuple(buttons)
+            text=to_markdown(results, self._zone, texts.result_words),
+            buttons=tuple(buttons),
+            cards=tuple(list_parts(results, self._zone, texts.result_words)),
+            cards_title=f"🔎 **{escape(shorten(text, _MAX_TITLE_CHARS))}**" if text else "🔎",
+            is_page=text.lstrip().lower().startswith("page:"),
         )
 
 

@@ -214,6 +214,8 @@ AMBIGUOUS_YES = Command(name="yes", arguments="to several")
 # Commands that can't be undone need a "yes".
 COMMANDS_CONFIRMED_BY_OK = frozenset({"remind", "cron"})
 BUTTON_LIFETIME = timedelta(days=7)
+# Platforms on which a button can open a form.
+PLATFORMS_WITH_FORMS = frozenset({"discord"})
 # A longer message is never taken as a "yes".
 _MAX_YES_CHARS = 40
 # Commands whose arguments are never stored.
@@ -430,7 +432,10 @@ class CommandRegistry:
             answer = Answer(text=context.texts.word(refusal))
         if context.session.is_incognito:
             # Buttons would be stored, and their commands may contain words of the conversation.
-            answer = replace(answer, text=f"{INCOGNITO_BADGE}\n\n{answer.text}", buttons=())
+            text = f"{INCOGNITO_BADGE}\n\n{answer.text}"
+            answer = replace(answer, text=text, buttons=(), cards=())
+        if context.inbound.address.platform not in PLATFORMS_WITH_FORMS:
+            answer = replace(answer, buttons=_leave_out_forms(answer.buttons))
 
         spec = self._specs.get(command.name)
         is_shown_to_one = spec is not None and is_private_line(spec, command.arguments)
@@ -593,6 +598,11 @@ def make_decision_buttons(note: PendingNote) -> tuple[Button, ...]:
 
 def make_yes_button(question: ButtonAction) -> Button:
     return Button(label="Yes", command=YES_COMMAND, id=question.id)
+
+
+def _leave_out_forms(buttons: Sequence[Button]) -> tuple[Button, ...]:
+    """Return the buttons that are of use without their form."""
+    return tuple(button for button in buttons if not (button.form and button.form.is_needed))
 
 
 def assign_button_ids(buttons: Sequence[Button]) -> tuple[Button, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import cast
 
 from core.dates.schedule import ParsedSchedule
@@ -12,9 +13,10 @@ from core.markup.markdown import escape
 from core.scheduling.appointments import ACTIONS, Action, Requester
 from core.scheduling.changes import JobChanges
 from core.store.actions import build_question
-from core.types import LOCAL_SCOPE, Answer, Command, ToolContext
+from core.text.normalize import shorten
+from core.types import LOCAL_SCOPE, Answer, Command, Form, ToolContext
 from gateway.commands.privacy import is_owner_alone
-from gateway.commands.registry import CommandContext, load_specs, parse_number
+from gateway.commands.registry import CommandContext, load_specs, make_button, parse_number
 from gateway.commands.reminder_talk import (
     ReminderTalk,
     describe_finished,
@@ -30,6 +32,8 @@ from gateway.texts.catalog import Texts
 _OTHER_ACTIONS = ("count", "done", "edit", "end", "keep", "skip", "target", "urgent")
 _ACTIONS_WITH_WORDS = ("count", "edit", "end", "keep", "target")
 MAX_COUNT = 1_000
+_MAX_EDITABLE_JOBS = 25
+_MAX_LABEL_CHARS = 80
 _DEFAULT_TIMES = {"brief": "7:30", "checkin": "18:00"}
 _CLOCK_TIME = re.compile(r"\d{1,2}(?::\d\d)?(?:\s*[ap]m)?", re.IGNORECASE)
 
@@ -207,12 +211,19 @@ class ReminderCommands:
         """List the jobs that are visible here. A job for another chat shows that chat."""
         texts = context.texts
         lines = []
+        buttons = []
+        title = texts.CHANGE_JOB
         for job in await self._appointments.jobs.list_visible(context.scopes):
             line = texts.describe_job(self._appointments, job)
             if job.target != context.inbound.address:
                 line = texts.JOB_ELSEWHERE.format(job=line, chat=job.target.key)
             lines.append(f"- {escape(line)}")
-        return Answer(text="\n".join(lines) or texts.NO_REMINDERS)
+            label = f"{job.id}: {shorten(job.text, _MAX_LABEL_CHARS)}"
+            button = make_button(label, "cron", f"edit {job.id}")
+            form = Form(title=title, value=job.text, is_needed=True)
+            buttons.append(replace(button, form=form, menu=title))
+        text = "\n".join(lines) or texts.NO_REMINDERS
+        return Answer(text=text, buttons=tuple(buttons[:_MAX_EDITABLE_JOBS]))
 
     async def _add(self, line: str, context: CommandContext, *, is_prompt: bool) -> Answer:
         """Add a reminder, or a scheduled question if `is_prompt`.

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import tzinfo
 from typing import TYPE_CHECKING
 
@@ -26,6 +28,8 @@ _MAX_LISTED_SESSIONS = 10
 _MAX_RESUME_BUTTONS = 5
 _MAX_COMPLETIONS = 25
 _MAX_COMPLETION_CHARS = 70
+# The page that a button asks for, before the words.
+_PAGE = re.compile(r"page:(\d{1,4})(?:\s+|$)")
 
 
 class SessionCommands:
@@ -55,7 +59,14 @@ class SessionCommands:
                 return await self._switch_incognito(arguments.lower(), context)
         number = parse_number(arguments)
         if number is None:
-            return await list_sessions(self._services, context, arguments, _MAX_LISTED_SESSIONS)
+            page = _PAGE.match(arguments)
+            return await list_sessions(
+                self._services,
+                context,
+                arguments[page.end() :] if page else arguments,
+                _MAX_LISTED_SESSIONS,
+                int(page[1]) if page else 1,
+            )
         return await self._resume(number, context)
 
     async def autocomplete(self, source: str, typed: str, scope: Scope) -> Mapping[str, str]:
@@ -209,11 +220,15 @@ async def find_sessions(
 
 
 async def list_sessions(
-    services: Services, context: CommandContext, text: str, limit: int
+    services: Services, context: CommandContext, text: str, limit: int, page: int = 1
 ) -> Answer:
-    """List the latest sessions, or those that match `text`, with buttons to continue them."""
+    """List the latest sessions, or those that match `text`, with buttons to continue them.
+
+    A page has `limit` sessions. Buttons show the page before it and the one after it.
+    """
     texts = context.texts
-    sessions = await find_sessions(services, context.scopes, text, limit)
+    matches = await find_sessions(services, context.scopes, text, page * limit + 1)
+    sessions = matches[(page - 1) * limit : page * limit]
     if not sessions:
         if not text:
             return Answer(text=texts.NO_SESSIONS)
@@ -227,10 +242,22 @@ async def list_sessions(
     if others and not context.is_shell:
         lines += ["", texts.SESSION_CONTINUES.format(number=others[0].id)]
     buttons = [
-        make_button(texts.BUTTON_CONTINUE.format(number=session.id), "sessions", str(session.id))
+        replace(
+            make_button(
+                texts.BUTTON_CONTINUE.format(number=session.id), "sessions", str(session.id)
+            ),
+            menu=texts.CHOOSE_SESSION,
+            details=session.title or UNTITLED,
+        )
         for session in others
     ]
-    return Answer(text="\n".join(lines), buttons=tuple(buttons))
+    if page > 1:
+        back = f"page:{page - 1} {text}".rstrip()
+        buttons.append(make_button(texts.BUTTON_BACK, "sessions", back))
+    if len(matches) > page * limit:
+        more = f"page:{page + 1} {text}".rstrip()
+        buttons.append(make_button(texts.BUTTON_MORE, "sessions", more))
+    return Answer(text="\n".join(lines), buttons=tuple(buttons), is_page=True)
 
 
 def session_to_json(session: Session) -> Json:
