@@ -148,12 +148,8 @@ class MemoryCommands:
         if text:
             return Answer(text=notes, buttons=buttons)
         facts = await self._facts.render_page(context)
-        return replace(
-            facts,
-            text=f"{notes}\n\n{facts.text}",
-            buttons=(*facts.buttons, *buttons),
-            is_page=False,
-        )
+        text = f"{notes}\n\n{facts.text}"
+        return replace(facts, text=text, buttons=(*facts.buttons, *buttons), is_page=False)
 
     async def _make_edit_buttons(
         self, context: CommandContext, targets: Sequence[str]

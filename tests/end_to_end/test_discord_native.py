@@ -202,3 +202,101 @@ async def test_list_of_reminders_in_a_channel_is_for_the_caller(home: Path, acti
         call = await api.slash(scene.channel, scene.ana, "cron", values, action=action)
         (answer,) = await scene.read(call)
         assert bool(answer["flags"] & EPHEMERAL) == (action == "list")
+
+
+async def test_results_of_recall_are_cards_whose_pages_replace_each_other(home: Path) -> None:
+    async with open_scene(home) as scene:
+        api, direct, ana = scene.api, scene.direct, scene.ana
+        for number in range(7):
+            await api.user_says(direct, f"the ferry number {number}", ana)
+            await scene.read(await api.slash(direct, ana, "new"))
+        call = await api.slash(direct, ana, "recall", query="ferry")
+        (first,) = await scene.read(call)
+        assert first["content"] == "🔎 **ferry**"
+        assert len(first["embeds"]) == 5
+        before = len(api.messages(direct, viewer=ana))
+        press = await api.press(direct, ana, first["id"], "More")
+        await api.wait_for(lambda: len(first["embeds"]) == 2)
+        assert api.interactions.calls[press].callbacks[0]["type"] == 7
+        await scene.harness.turns.drain(20)
+        await api.press(direct, ana, first["id"], "Back")
+        await api.wait_for(lambda: len(first["embeds"]) == 5)
+        assert len(api.messages(direct, viewer=ana)) == before
+        assert "page:1" in first["content"]
+
+
+async def test_fact_is_chosen_from_a_list_and_corrected_in_a_form(home: Path) -> None:
+    async with open_scene(home) as scene:
+        api, direct, ana = scene.api, scene.direct, scene.ana
+        for sentence in ("Ana's car is red", "Ana's boat is blue"):
+            await scene.read(await api.slash(direct, ana, "remember", what=sentence))
+        (facts,) = await scene.read(await api.slash(direct, ana, "facts"))
+        (menu,) = [item for row in facts["components"] for item in row["components"]]
+        assert (menu["placeholder"], {option["label"] for option in menu["options"]}) == (
+            "Show a fact",
+            {"f1", "f2"},
+        )
+        (shown,) = await scene.read(await api.select(direct, ana, facts["id"], "f1"))
+        assert "Ana's car is red" in shown["content"]
+        press = await api.press(direct, ana, shown["id"], "Correct")
+        form = await scene.read_form(press)
+        assert form["components"][0]["component"]["value"] == "Ana's car is red"
+        (corrected,) = await scene.read(await api.fill(press, ana, text="Ana's car is green"))
+        assert "Ana's car is green" in corrected["content"]
+
+
+async def test_note_reminder_and_instructions_are_changed_in_forms(home: Path) -> None:
+    async with open_scene(home) as scene:
+        api, direct, ana = scene.api, scene.direct, scene.ana
+        for note in ("The boiler is a Vaillant", "The key is under the pot"):
+            await scene.read(await api.slash(direct, ana, "memory", action="add", text=note))
+        (notes,) = await scene.read(await api.slash(direct, ana, "memory", action="list"))
+        chosen = await api.select(direct, ana, notes["id"], "The boiler is a Vaillant")
+        await scene.read_form(chosen)
+        (changed,) = await scene.read(await api.fill(chosen, ana, text="The boiler is a Bosch"))
+        assert "The boiler is a Bosch" in changed["content"]
+
+        for text in ("Water plants", "Pay the rent"):
+            await scene.read(
+                await api.slash(direct, ana, "remind", when="tomorrow at 9:00", text=text)
+            )
+        (jobs,) = await scene.read(await api.slash(direct, ana, "cron", action="list"))
+        chosen = await api.select(direct, ana, jobs["id"], "1: Water plants")
+        await scene.read_form(chosen)
+        (changed,) = await scene.read(await api.fill(chosen, ana, text="at 10:30"))
+        assert "10:30" in changed["content"]
+
+        (shown,) = await scene.read(await api.slash(direct, ana, "instructions", action="show"))
+        press = await api.press(direct, ana, shown["id"], "Change the instructions")
+        await scene.read_form(press)
+        (changed,) = await scene.read(await api.fill(press, ana, text="Answer briefly.\nBe kind."))
+        assert "> Be kind." in changed["content"]
+
+
+async def test_conversations_have_pages_and_a_list_to_continue_them(home: Path) -> None:
+    async with open_scene(home) as scene:
+        api, direct, ana = scene.api, scene.direct, scene.ana
+        for number in range(12):
+            await api.user_says(direct, f"line {number}", ana)
+            await scene.read(await api.slash(direct, ana, "new"))
+        (first,) = await scene.read(await api.slash(direct, ana, "sessions"))
+        assert first["content"].count("\n- ") == 9
+        await api.press(direct, ana, first["id"], "More")
+        await api.wait_for(lambda: "- **1**" in first["content"])
+        await scene.harness.turns.drain(20)
+        (resumed,) = await scene.read(await api.select(direct, ana, first["id"], "Continue 1"))
+        assert "Continuing conversation 1" in resumed["content"]
+
+
+async def test_pages_of_a_list_in_a_channel_stay_with_the_person_who_asked(home: Path) -> None:
+    async with open_scene(home) as scene:
+        api = scene.api
+        for number in range(9):
+            await scene.read(
+                await api.slash(scene.channel, scene.ana, "remember", what=f"Boat {number} is blue")
+            )
+        (facts,) = await scene.read(await api.slash(scene.channel, scene.ana, "facts"))
+        assert facts["flags"] & EPHEMERAL
+        await api.press(scene.channel, scene.ana, facts["id"], "More")
+        await api.wait_for(lambda: "page 2" in facts["content"])
+        assert api.said(scene.channel, viewer=scene.bo) == []

@@ -111,24 +111,30 @@ async def test_on_discord(home: Path) -> None:
             )
             (found,) = await api.wait_for(lambda: written(api, call))
             link = f"https://discord.com/channels/{api.world.guild_id}/{channel}/{asked}"
-            assert f"> when does the **ferry** leave? [open](<{link}>)" in found["content"]
+            assert f"> when does the **ferry** leave? [open](<{link}>)" in text_of(found)
             assert api.said(channel, viewer=bo) == api.said(channel), "it is for the caller's eyes"
             press = await api.press(channel, ana, found["id"], "Around 1")
             (around,) = await api.wait_for(lambda: written(api, press))
-            assert "Mneme: A heron told me so." in around["content"]
+            assert "Mneme: A heron told me so." in text_of(around)
             call = await api.slash(
                 channel, ana, "recall", {"from": "me"}, query="ferry", summary=True
             )
             (summed,) = await api.wait_for(lambda: written(api, call))
-            assert summed["content"].startswith(
+            assert text_of(summed).startswith(
                 "*I couldn't summarize the results: This needs a model. Set "
             )
 
 
 def written(api: DiscordApi, call: str) -> list[dict[str, Any]]:
     """What a call was answered with, once that is more than that it will be."""
-    return [answer for answer in api.answers(call) if answer["content"]]
+    return [answer for answer in api.answers(call) if text_of(answer)]
 
 
 def _room(chat_id: object, platform: str = "telegram") -> str:
     return f'rooms = ["{platform}:{chat_id}"]'
+
+
+def text_of(answer: dict[str, Any]) -> str:
+    """The text of a message, or else that of its cards."""
+    cards = [card["description"] for card in answer["embeds"]]
+    return "\n".join(cards) or str(answer["content"])

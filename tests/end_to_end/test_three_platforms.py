@@ -65,7 +65,7 @@ async def test_the_same_conversation_on_three_platforms_at_once_and_after_a_kill
             live.channel, live.discord_person, "recall", query="key under the pot"
         )
         await live.until(
-            lambda: any("under" in answer["content"] for answer in discord.answers(call))
+            lambda: any("under" in str(answer["embeds"]) for answer in discord.answers(call))
         )
         assert all(answer["flags"] & 64 for answer in discord.answers(call)), (
             "it is for the caller's eyes"

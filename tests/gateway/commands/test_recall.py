@@ -78,6 +78,7 @@ async def test_pages_together_are_everything_once(home: Path) -> None:
     async with open_gateway(home, ScriptedModel()) as harness:
         await talk(harness, 12)
         reply, shown = await harness.say("/recall leaves before:2099"), []
+        back: list[str] = []
         while True:
             shown += [
                 line.rpartition(" ")[2] for line in reply.text.splitlines() if "session" in line
@@ -87,9 +88,10 @@ async def test_pages_together_are_everything_once(home: Path) -> None:
             assert labels(reply) == [
                 *(f"Around {n}" for n in "123"),
                 *(f"Continue {n}" for n in "123"),
+                *back,
                 "More",
             ]
-            reply = await press(harness, reply, "More")
+            reply, back = await press(harness, reply, "More"), ["Back"]
         assert sorted(map(int, shown)) == list(range(1, 13))
         assert "on page 4" in (await harness.say("/recall page:4 leaves")).text
 
