@@ -247,7 +247,7 @@ async def list_sessions(
                 texts.BUTTON_CONTINUE.format(number=session.id), "sessions", str(session.id)
             ),
             menu=texts.CHOOSE_SESSION,
-            details=session.title or UNTITLED,
+            details=session.title or texts.UNTITLED,
         )
         for session in others
     ]
