@@ -19,6 +19,9 @@ _WEEKDAYS = ("SU", "MO", "TU", "WE", "TH", "FR", "SA")
 _MONTH_NAMES = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _DAY_NAMES = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
 _LIMIT = re.compile(r";(?:COUNT|UNTIL)=[^;\s]+")
+# The beginning of a recurrence in a zone up to its hour, the hour and the minute.
+_WALL_START = re.compile(r"(DTSTART;TZID=[^:]+:\d{8}T)(\d\d)(\d\d)")
+_SHORT_RHYTHM = re.compile(r"FREQ=(?:HOURLY|MINUTELY|SECONDLY)")
 # Minutes of every hour become one recurrence each, if there aren't more.
 _MAX_HOURLY_RULES = 12
 
@@ -48,6 +51,27 @@ def end_at(schedule: Schedule, last: datetime | None) -> Schedule:
     end = "" if last is None else f";UNTIL={last.astimezone(UTC):%Y%m%dT%H%M%SZ}"
     texts = tuple(f"{_LIMIT.sub('', text)}{end}" for text in schedule.recurrences)
     return replace(schedule, recurrences=texts)
+
+
+def find_clock(schedule: Schedule) -> int | None:
+    """Return the time of day at which a schedule is always due, in minutes after midnight.
+
+    Returns None if it has several times of day, or none.
+    """
+    clocks = set()
+    for text in schedule.recurrences:
+        start = _WALL_START.match(text)
+        if start is None or "BYHOUR" in text or _SHORT_RHYTHM.search(text):
+            return None
+        clocks.add(60 * int(start[2]) + int(start[3]))
+    return clocks.pop() if len(clocks) == 1 else None
+
+
+def move_clock(schedule: Schedule, minutes: int) -> Schedule:
+    """Return a schedule that is due on the same days at another time of day."""
+    clock = f"{minutes // 60:02}{minutes % 60:02}"
+    texts = [_WALL_START.sub(rf"\g<1>{clock}", text) for text in schedule.recurrences]
+    return replace(schedule, recurrences=tuple(texts))
 
 
 # --- Intervals ---

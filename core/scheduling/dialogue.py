@@ -18,6 +18,7 @@ from core.dates.requests.halves import ClockTime
 from core.dates.requests.intents import Intent
 from core.dates.requests.parts import Missing, Problem, TimeParts
 from core.dates.requests.reader import ReminderReading, read_request, revise_reading
+from core.dates.rules import find_clock, move_clock, to_recurrences
 from core.scheduling.due import next_due
 from core.scheduling.phrases import (
     drop_denied,
@@ -45,6 +46,7 @@ RECENTLY = timedelta(hours=12)
 MAX_SHIFT_S = 5 * 3600
 # So many other words may be in a message that moves the dialogue's reminder by a length.
 MAX_OTHER_WORDS = 2
+NOON_MINUTES = 12 * 60
 # An answer that is a bare hour, perhaps after words such as "no" and "make it".
 _BARE_HOUR_AT_END = re.compile(r" (?:to |for )?(\d{1,2})\W*$", re.IGNORECASE)
 _LENGTH_NUMBER = re.compile(r"\b\d{1,3}\b")
@@ -193,8 +195,29 @@ def decide_edit(words: str, job: Job, situation: Situation) -> Step:
         reading = replace(previous, task=_task_of(words))
         return Step(move=Move.CHANGE, reading=reading, job=job)
     reading = revise_reading(previous, words, situation.now, situation.zone) or answer
-    reading = replace(reading, task=answer.task or job.text)
+    reading = _keep_rhythm(replace(reading, task=answer.task or job.text), job, situation)
     return Step(move=Move.CHANGE, reading=reading, job=job, lines=(words,))
+
+
+def _keep_rhythm(reading: ReminderReading, job: Job, situation: Situation) -> ReminderReading:
+    """Return a reading in which a recurring reminder keeps its days, if only a time is named.
+
+    "9:30" for a reminder of every day at 8 means every day at 9:30. An hour that may be in the
+    morning or in the afternoon is the one that is nearer to the old time.
+    """
+    parts = reading.parts
+    is_clock = parts.names() - {"assumptions", "part"} == {"clocks"} and len(parts.clocks) == 1
+    schedule = to_recurrences(job.schedule, situation.now)
+    old_minutes = find_clock(schedule)
+    if not is_clock or reading.moment is None or old_minutes is None:
+        return reading
+    local = reading.moment.astimezone(situation.zone)
+    minutes = 60 * local.hour + local.minute
+    if parts.clocks[0].is_bare and parts.part is None:
+        choices = (minutes, (minutes + NOON_MINUTES) % (2 * NOON_MINUTES))
+        minutes = min(choices, key=lambda choice: abs(choice - old_minutes))
+    recurrences = move_clock(schedule, minutes).recurrences
+    return replace(reading, recurrences=recurrences, moment=None, assumptions=frozenset())
 
 
 def _is_about_past(reading: ReminderReading) -> bool:
@@ -551,7 +574,7 @@ def _change_to(line: str, job: Job, lines: tuple[str, ...], situation: Situation
     reading = _revise(previous, line, situation)
     if reading is None:
         return Step(move=Move.ASK_CHANGE, job=job, lines=lines)
-    reading = replace(reading, task=job.text)
+    reading = _keep_rhythm(replace(reading, task=job.text), job, situation)
     move = Move.CHANGE if reading.is_complete else Move.ASK
     return Step(move=move, reading=reading, job=job, lines=(*lines, line))
 
@@ -578,7 +601,7 @@ def _decide_move(text: str, situation: Situation) -> Step | None:
     reading = revise_reading(previous, text, situation.now, situation.zone)
     if reading is None:
         return None
-    reading = replace(reading, task=step.job.text)
+    reading = _keep_rhythm(replace(reading, task=step.job.text), step.job, situation)
     move = Move.CHANGE if reading.is_complete else Move.ASK
     return Step(move=move, reading=reading, job=step.job, lines=(text,))
 

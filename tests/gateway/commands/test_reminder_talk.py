@@ -135,6 +135,30 @@ async def test_edit_asks_and_the_next_message_answers_it(home: Path) -> None:
         assert (job.text, f"{job.next_at:%H:%M}") == ("send the bill", "10:30")
 
 
+@pytest.mark.parametrize(
+    ("line", "edit", "expected"),
+    [
+        ("every day at 8 take the pill", "9:30", "every day at 09:30"),
+        ("every day at 20:00 take the pill", "9:30", "every day at 21:30"),
+        ("every Monday and Friday at 8 bins", "7pm", "every Monday and Friday at 19:00"),
+        ("every Monday at 8 bins", "at 10", "every Monday at 10:00"),
+        ("on the 1st of every month at 9 rent", "at 9 in the evening", "at 21:00"),
+        ("jeden Montag um 8 Müll", "um 10 Uhr", "every Monday at 10:00"),
+        ("every day at 8 take the pill", "every Friday at 9", "every Friday at 09:00"),
+        ("every day at 8 take the pill", "tomorrow at 9:00", "at 09:00"),
+    ],
+)
+async def test_recurring_reminder_keeps_its_days_if_only_its_time_is_edited(
+    home: Path, line: str, edit: str, expected: str
+) -> None:
+    async with open_gateway(home, OfflineModel("UTC")) as harness:
+        await harness.say(f"/remind {line}")
+        answer = (await harness.say(f"/cron edit 1 {edit}")).text
+        (job,) = await harness.services.jobs.list_active()
+    assert expected in answer
+    assert bool(job.schedule.recurrences) is not edit.startswith("tomorrow")
+
+
 async def test_another_member_of_a_group_answers_no_question_of_yours(home: Path) -> None:
     async with open_gateway(
         home, OfflineModel("UTC"), options='rooms = ["telegram:-100"]\n'
