@@ -7,13 +7,15 @@ SETUP = venv=$$(./setup.sh) && PATH="$$venv/bin:$$PATH" && export PATH
 TEST_SETUP = venv=$$(./setup.sh test) && PATH="$$venv/bin:$$PATH" && export PATH
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check services soak bench docs picture audit locks
+.PHONY: help run test check services pages screenshots soak bench docs picture audit locks
 
 help:
 	@echo "make run       start Mneme on every platform that has a token, otherwise in this terminal"
 	@echo "make test      run all linters and tests, 10 to 15 minutes on 2 cores"
 	@echo "make check     run linters and quick tests, under 40 seconds"
 	@echo "make services  test the memory services with the real programs, up to 25 minutes"
+	@echo "make pages     test the page in a real browser, which it installs if it may; minutes"
+	@echo "make screenshots  draw each page in light and dark and at the width of a phone, into site/pages/"
 	@echo "make soak      run tests with kills, fuzzing and load; takes long"
 	@echo "make bench     measure speed and quality; takes long"
 	@echo "make docs      build the documentation as a site in site/"
@@ -25,15 +27,23 @@ run:
 	@$(SETUP) && exec python -m gateway.cli.main run
 
 test:
-	@$(TEST_SETUP) && python -m ruff check . && python -m ruff format --check . && lint-imports --no-logo >&2 && python -m mypy && python -m pytest -q -n 4 --dist worksteal -m "not services"
+	@$(TEST_SETUP) && python -m ruff check . && python -m ruff format --check . && lint-imports --no-logo >&2 && python -m mypy && python -m pytest -q -n 4 --dist worksteal -m "not services and not pages"
 
 check:
-	@$(TEST_SETUP) && python -m ruff check . && python -m ruff format --check . && lint-imports --no-logo >&2 && python -m pytest -q -n auto --maxprocesses 8 --dist worksteal -m "not slow and not services"
+	@$(TEST_SETUP) && python -m ruff check . && python -m ruff format --check . && lint-imports --no-logo >&2 && python -m pytest -q -n auto --maxprocesses 8 --dist worksteal -m "not slow and not services and not pages"
 
 # Installs the services into the folder MNEME_SERVICES. mem0 is a library that runs in our process, so its environment also
 # contains Mneme.
 services:
 	@$(TEST_SETUP) && sh tests/services/setup.sh && sh tests/services/run.sh
+
+# Without a browser, the tests are skipped with a sentence. With MNEME_PAGES_REQUIRED=1, they fail.
+PAGES_SETUP = venv=$$(./setup.sh pages) && PATH="$$venv/bin:$$PATH" && export PATH && sh tests/pages/setup.sh
+pages:
+	@$(PAGES_SETUP) && python -m pytest -q -m pages tests/pages
+
+screenshots:
+	@$(PAGES_SETUP) && python -m tests.pages.screenshots
 
 # make soak PART=kills runs only the files of tests/soak whose names contain "kills": 1,100 kills. If no file there has the name,
 # as with PART=full_disk, it runs the other tests with it.
@@ -58,7 +68,7 @@ LOCK = uv pip compile pyproject.toml --universal --python-version 3.11 --generat
 locks:
 	@command -v uv >/dev/null || { echo "make locks needs uv: pip install uv"; exit 1; }
 	@$(LOCK) --output-file requirements.lock
-	@$(LOCK) --extra test --output-file requirements-test.lock
+	@$(LOCK) --extra test --extra pages --output-file requirements-test.lock
 
 # Fails with 2 if the database can't be reached.
 audit:

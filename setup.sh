@@ -1,6 +1,7 @@
 #!/bin/sh
 # Creates the virtual environment and prints its folder, the only output on stdout. `./setup.sh test` also installs what the
-# checks need, `./setup.sh docs` also what builds the documentation. Installs nothing if the environment matches
+# checks need, `./setup.sh docs` also what builds the documentation,
+# `./setup.sh pages` also what drives a browser. Installs nothing if the environment matches
 # pyproject.toml and constraints.txt. Used by the Makefile.
 set -eu
 cd "$(dirname "$0")"
@@ -10,8 +11,9 @@ case "${1:-}" in
     "") extras="" ;;
     test) extras="[test]" ;;
     docs) extras="[test,docs]" ;;
+    pages) extras="[test,pages]" ;;
     *)
-        printf 'Usage: ./setup.sh [test|docs]\n' >&2
+        printf 'Usage: ./setup.sh [test|docs|pages]\n' >&2
         exit 2
         ;;
 esac
@@ -20,8 +22,8 @@ esac
 is_ready() {
     installed=$(cat "$1/ready" 2>/dev/null) || return 1
     case "$installed" in
-        "$here $wanted $extras" | "$here $wanted [test,docs]") ;;
-        "$here $wanted [test]") [ "$extras" != "[test,docs]" ] || return 1 ;;
+        "$here $wanted $extras") ;;
+        "$here $wanted [test"*) [ "$extras" = "" ] || [ "$extras" = "[test]" ] || return 1 ;;
         *) return 1 ;;
     esac
     "$1/bin/python" -c "" 2>/dev/null

@@ -1,0 +1,216 @@
+"""Texts that nobody means well, in every field and on every page: shown as text, and nothing runs."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+import html5lib
+import pytest
+
+from core.store.archive import TransferConversation, TransferRecord
+from core.types import Address, Scope
+from gateway.web.pages import ACTIONS, PAGES
+from gateway.web.rendering import render_markdown, render_snippet
+from gateway.web.views import View
+from tests.fixtures.page_browser import Form, OpenPage, PageAnswer, open_page
+
+MARK = "hostileMark"
+SCRIPT = f"<script>{MARK}()</script>"
+# Each kind of text breaks out of some place, or breaks a layout. MARK would run.
+TEXTS: Sequence[str] = (
+    SCRIPT,
+    f"</textarea>{SCRIPT}",
+    f"</title>{SCRIPT}",
+    f"</style>{SCRIPT}",
+    f"</pre></div></li>{SCRIPT}",
+    f"<ScRiPt src=//evil.example/{MARK}.js></sCrIpT>",
+    f"<img src=x onerror={MARK}()>",
+    f"<img src=x onerror='{MARK}()'>",
+    f"<svg onload={MARK}()>",
+    f"<svg><script>{MARK}()</script></svg>",
+    f"<svg><a xlink:href='javascript:{MARK}()'><text>x</text></a></svg>",
+    f"<math><mtext></form><form><mglyph><style></math><img src onerror={MARK}()>",
+    f"<iframe srcdoc='{SCRIPT}'></iframe>",
+    f"<iframe src=javascript:{MARK}()></iframe>",
+    f"<object data=javascript:{MARK}()>",
+    f"<embed src=javascript:{MARK}()>",
+    f"<body onload={MARK}()>",
+    f"<details open ontoggle={MARK}()>",
+    f"<video><source onerror={MARK}()>",
+    f"<input autofocus onfocus={MARK}()>",
+    f"<form action=javascript:{MARK}()><button>x</button></form>",
+    f"<base href=//evil.example/{MARK}/>",
+    f"<link rel=stylesheet href=//evil.example/{MARK}.css>",
+    f"<meta http-equiv=refresh content=0;url=javascript:{MARK}()>",
+    f"<a href=javascript:{MARK}()>x</a>",
+    f"[x](javascript:{MARK}())",
+    f"[x](JaVaScRiPt:{MARK}())",
+    f"[x](data:text/html,{SCRIPT})",
+    f"![x](javascript:{MARK}())",
+    f'[x](http://evil.example/"onmouseover="{MARK}())',
+    f"<http://evil.example/'onclick='{MARK}()>",
+    f"`{SCRIPT}`",
+    f"```html\n{SCRIPT}\n```",
+    f"> {SCRIPT}",
+    f'" onfocus="{MARK}()" autofocus x="',
+    f"' onfocus='{MARK}()' autofocus x='",
+    f"--><!--{SCRIPT}-->",
+    f"<![CDATA[{SCRIPT}]]>",
+    f"&lt;script&gt;{MARK}()&lt;/script&gt;",
+    f"&#60;script&#62;{MARK}()&#60;/script&#62;",
+    f">>>{SCRIPT}<<<",
+    f"{{{{ {MARK} }}}}",
+    f"{{% for x in {MARK} %}}x{{% endfor %}}",
+    "{{ ''.__class__.__mro__[1].__subclasses__() }}",
+    f"${{{MARK}()}} #{{{MARK}()}} <%= {MARK}() %>",
+    f"\u202e{MARK}\u202d\u2066\u2067",
+    f"{MARK} \x00\x07\x1b[31m\x7f\u0085\u2028\u2029",
+    f"{MARK}\u200b\u200d\ufeff" + "\u0301" * 300,
+    f"{MARK} " + "W" * 5_000,
+    f"{MARK} " + "\u05d0\u05d1 " * 2_000,
+)
+
+
+def is_document(view: View) -> bool:
+    """Whether a view needs no number, and is a whole document."""
+    is_fragment = view.path.endswith("/reading")
+    return "{" not in view.path and bool(view.template) and not is_fragment
+
+
+PATHS = (
+    "/recall?q={mark}",
+    "/conversations?q={mark}",
+    "/conversations/{session}",
+    "/conversations/{session}?q={mark}",
+    *(view.path for page in PAGES for view in page.views if is_document(view)),
+)
+# The actions whose forms have a field for words.
+WITH_TEXT = frozenset(
+    {
+        "fact-correct",
+        "forget-words",
+        "instructions-set",
+        "note-add",
+        "note-remove",
+        "note-replace",
+        "remember",
+        "rename",
+    }
+)
+OWNER = Scope.account("telegram", "42")
+
+
+def check_document(page: PageAnswer, where: str) -> None:
+    """The document is valid, and nothing in it came from the texts as markup."""
+    parser = html5lib.HTMLParser()
+    document = parser.parse(page.body)
+    assert [code for _, code, _ in parser.errors] == [], where
+    for element in document.iter():
+        tag = str(element.tag).rpartition("}")[2]
+        assert tag not in ("iframe", "object", "embed", "base", "video", "math"), where
+        if tag == "script":
+            assert re.fullmatch(r"/static/\w+\.js\?\w+", element.get("src", "")), where
+            assert not (element.text or "").strip(), where
+        for name, value in element.attrib.items():
+            assert not name.lower().startswith("on"), (where, tag, name)
+            if name in ("href", "src", "action"):
+                assert not re.match(r"\s*(javascript|data|vbscript):", value, re.I), (where, value)
+
+
+async def fill(page: OpenPage) -> None:
+    """Put the texts wherever a stranger's words can be: titles, messages, names, and facts.
+
+    Each text is the title of a conversation. The last conversation has all of them as messages.
+    """
+    address = Address(platform="telegram", chat_id="42")
+    records = []
+    for number, text in enumerate([*TEXTS, *TEXTS]):
+        is_message = number >= len(TEXTS)
+        name = "all" if is_message else str(number)
+        conversation = TransferConversation(
+            name=f"hostile-{name}", address=address, scope=OWNER, title=text[:200]
+        )
+        records.append(
+            TransferRecord(
+                conversation=conversation,
+                role="user" if number % 2 else "assistant",
+                text=text if is_message else MARK,
+                at=datetime(2026, 5, 3, 10 + is_message, number % 60, tzinfo=UTC),
+                id=f"hostile-{number}",
+                sender=text[:80],
+            )
+        )
+    await page.harness.services.archive.import_records(records, lambda _: None)
+    for text in TEXTS[::12]:
+        await page.harness.say(f"/remember {text}")
+
+
+@pytest.mark.slow
+async def test_hostile_texts_are_shown_as_text_on_every_page(home: Path) -> None:
+    async with open_page(home) as page:
+        await fill(page)
+        services = page.harness.services
+        row = await services.database.fetch_one("SELECT MAX(id) AS id FROM sessions", {})
+        assert row is not None
+        for path in PATHS:
+            address: str | None = path.format(mark=MARK, session=row["id"] - 1)
+            # Follow the list to its end.
+            while address is not None:
+                answer = await page.browser.open(address)
+                assert answer.status in (200, 404), address
+                check_document(answer, address)
+                assert len(answer.body) < 150_000, address
+                later = re.search(r'rel="(?:next|prev)" href="([^"]+before=[^"]+)"', answer.body)
+                address = None if later is None else html.unescape(later[1])
+
+
+@pytest.mark.slow
+async def test_hostile_texts_in_every_field_of_a_form(home: Path) -> None:
+    async with open_page(home) as page:
+        await page.harness.say("/remember I live in Lisbon")
+        token = (await page.browser.open("/logins")).form("/do/").fields["token"]
+        names = ("text", "note", "title", "words", "skill", "login", "target", "when", "name")
+        # Numbers that name nothing, so that nothing else is changed.
+        numbers = dict.fromkeys(("fact", "number", "session", "message", "job"), "987654")
+        for action in sorted(ACTIONS):
+            # Actions that need nothing but numbers get one text.
+            for text in TEXTS if action in WITH_TEXT else TEXTS[:1]:
+                fields = {**dict.fromkeys(names, text), **numbers, "token": token}
+                form = Form(f"/do/{action}", {**fields, "back": "/logins", "fact": "1"})
+                answer = await page.browser.send(form)
+                assert answer.status in (200, 422), (action, text[:60])
+                check_document(answer, f"{action} {text[:60]}")
+        check_document(await page.browser.open("/memory"), "/memory")
+        check_document(await page.browser.open("/memory/facts/1"), "/memory/facts/1")
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_markdown_and_snippets_have_no_element_of_their_own(text: str) -> None:
+    for rendered in (str(render_markdown(text)), str(render_snippet(text))):
+        elements = set(re.findall(r"<(\w+)", rendered))
+        assert elements <= {"div", "b", "i", "s", "code", "pre", "blockquote", "span", "a", "mark"}
+        assert not re.search(r"<[^>]*\son\w+=", rendered)
+        for url in re.findall(r'href="([^"]*)"', rendered):
+            assert html.unescape(url).startswith(("http://", "https://", "mailto:"))
+
+
+async def test_a_megabyte_in_a_field_is_refused_and_a_long_message_is_cut(home: Path) -> None:
+    async with open_page(home) as page:
+        form = (await page.browser.open("/memory")).form("/do/remember")
+        answer = await page.browser.send(form, text="x" * 1_020_000)
+        assert answer.status == 413
+        answer = await page.browser.send(form, text="x" * 100_000)
+        assert "too long" in answer.text
+        await page.harness.say(f"{MARK} " + "long words " * 100_000)
+        sessions = await page.harness.services.conversations.list_recent(frozenset({OWNER}), 1)
+        shown = await page.browser.open(f"/conversations/{sessions[0].id}")
+        assert len(shown.body) < 150_000
+        link = re.search(r'href="(/messages/\d+)"', shown.body)
+        assert link is not None
+        whole = await page.browser.open(link[1])
+        assert len(whole.body) > 50_000
+        assert len(whole.body) < 150_000

@@ -1,0 +1,1 @@
+"""The page in a real Chromium, by keyboard and mouse: `make pages`."""

@@ -1,0 +1,56 @@
+"""Draws each page in light and dark and at the width of a phone: `make screenshots`.
+
+The pictures go into `site/pages/`, or into the folder that is given as an argument.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import tempfile
+from pathlib import Path
+
+from tests.fixtures.page_browser import open_page
+from tests.fixtures.page_year import fill_year
+from tests.pages.conftest import log_in, open_chromium
+from tests.pages.test_paths import list_paths
+
+FORMS = {
+    "light": {"color_scheme": "light", "viewport": {"width": 1100, "height": 760}},
+    "dark": {"color_scheme": "dark", "viewport": {"width": 1100, "height": 760}},
+    "phone": {"color_scheme": "light", "viewport": {"width": 390, "height": 844}},
+}
+# Pages that need a number or words, with the text of a link to open.
+MORE = {
+    "search": "/recall?q=ferry timetable",
+    "fact": "/memory/facts/2",
+}
+
+
+async def draw(folder: Path, home: Path) -> None:
+    """Write a picture of each page in each form."""
+    async with open_page(home, options="people = true") as page:
+        await fill_year(page.harness)
+        listed = await page.browser.open("/conversations")
+        first = listed.body.partition('class="title" href="')[2].partition('"')[0]
+        paths = {(path.strip("/").replace("/", "-") or "recall"): path for path in list_paths()}
+        paths |= MORE | {"conversation": first}
+        for form, options in FORMS.items():
+            async with open_chromium(**options) as context:
+                tab = await context.new_page()
+                await log_in(tab, page)
+                for name, path in paths.items():
+                    await tab.goto(page.server.address + path)
+                    await tab.screenshot(path=folder / f"{name}-{form}.png")
+        sys.stdout.write(f"{len(paths) * len(FORMS)} pictures are in {folder}\n")
+
+
+def main() -> None:
+    folder = Path(sys.argv[1] if len(sys.argv) > 1 else "site/pages")
+    folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as home:
+        asyncio.run(draw(folder, Path(home)))
+
+
+if __name__ == "__main__":
+    main()

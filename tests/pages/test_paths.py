@@ -1,0 +1,111 @@
+"""The main paths of the page, as a person takes them in a browser."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from gateway.web.pages import PAGES
+from tests.fixtures.page_browser import OpenPage
+from tests.pages.conftest import log_in, open_chromium
+
+pytestmark = [pytest.mark.pages, pytest.mark.slow]
+
+
+def list_paths() -> list[str]:
+    """The addresses of all views that need no number and are whole documents."""
+    return [
+        view.path
+        for page in PAGES
+        for view in page.views
+        if "{" not in view.path and view.template and not view.path.endswith("/reading")
+    ]
+
+
+async def test_search_is_done_by_keyboard_alone(tab: Any) -> None:
+    await tab.goto(tab.url + "memory")
+    await tab.keyboard.press("/")
+    await tab.wait_for_selector("input[type=search]")
+    await tab.keyboard.press("/")
+    await tab.keyboard.type("ferry timetable")
+    await tab.keyboard.press("Enter")
+    await tab.wait_for_selector("mark")
+    await tab.keyboard.press("/")
+    await tab.keyboard.press("ArrowDown")
+    await tab.keyboard.press("ArrowDown")
+    await tab.keyboard.press("ArrowUp")
+    await tab.keyboard.press("Enter")
+    anchor = await tab.wait_for_selector(".message.anchor")
+    assert await anchor.is_visible()
+
+
+async def test_wrong_fact_is_corrected_and_taken_back_by_mouse(tab: Any) -> None:
+    await tab.click("nav >> text=Memory")
+    line = tab.locator("li", has_text="I live in Lisbon")
+    await line.locator("summary").click()
+    await line.locator("textarea").fill("I live in Porto")
+    await line.locator("button.main").click()
+    await tab.wait_for_selector("section.answer >> text=I live in Porto")
+    await tab.locator("li", has_text="I live in Porto").locator("a", has_text="Why?").click()
+    await tab.wait_for_selector("ins >> text=Porto")
+    await tab.click("summary >> text=Change")
+    await tab.click("text=Undo")
+    await tab.wait_for_selector("h1 >> text=I live in Lisbon")
+
+
+async def test_topic_is_forgotten_after_a_look_at_what_would_go(tab: Any) -> None:
+    await tab.click("nav >> text=Memory")
+    await tab.fill("#forget-words", "peanuts")
+    await tab.click("text=Show what would be erased")
+    await tab.wait_for_selector("section.answer >> text=peanuts")
+    await tab.click("section.answer button.danger")
+    await tab.wait_for_selector("section.answer >> text=Forgotten")
+    await tab.goto(tab.url.replace("/memory", "/recall?q=peanuts"))
+    assert await tab.locator("mark").count() == 0
+
+
+async def test_everything_can_be_read_without_scripts_and_reached_by_tab(year: OpenPage) -> None:
+    async with open_chromium(java_script_enabled=False) as context:
+        tab = await context.new_page()
+        await log_in(tab, year)
+        for path in list_paths():
+            await tab.goto(year.server.address + path)
+            assert await tab.locator("h1").is_visible(), path
+            # The first stop of the Tab key skips the navigation.
+            await tab.keyboard.press("Tab")
+            focused = tab.locator(":focus")
+            assert await focused.get_attribute("href") == "#content", path
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+async def test_axe_finds_no_serious_fault(year: OpenPage, scheme: str) -> None:
+    async with open_chromium(color_scheme=scheme) as context:
+        # The policy of the page forbids scripts of others, so axe is put into the browser itself.
+        from axe_playwright_python.base import AXE_FILE_PATH
+
+        await context.add_init_script(path=str(AXE_FILE_PATH))
+        tab = await context.new_page()
+        await log_in(tab, year)
+        conversations = await year.browser.open("/conversations")
+        first = conversations.body.partition('class="title" href="')[2].partition('"')[0]
+        for path in [*list_paths(), "/memory/facts/1", "/recall?q=ferry", first]:
+            await tab.goto(year.server.address + path)
+            found = await tab.evaluate("axe.run(document)")
+            serious = [
+                (fault["id"], [node["html"] for node in fault["nodes"]][:3])
+                for fault in found["violations"]
+                if fault["impact"] in ("serious", "critical")
+            ]
+            assert serious == [], path
+
+
+@pytest.mark.parametrize("width", [320, 390, 1400])
+async def test_no_page_is_wider_than_the_screen(year: OpenPage, width: int) -> None:
+    async with open_chromium(viewport={"width": width, "height": 800}) as context:
+        tab = await context.new_page()
+        await log_in(tab, year)
+        for path in [*list_paths(), "/memory/facts/1", "/recall?q=ferry"]:
+            await tab.goto(year.server.address + path)
+            wide = await tab.evaluate("document.documentElement.scrollWidth")
+            assert wide <= width, path
