@@ -18,6 +18,7 @@ from core.agent.quotes import (
     Quote,
     distinct_words,
     find_opening_name,
+    find_somebody,
     is_distinctive,
     plain_text,
     words_in,
@@ -30,6 +31,8 @@ from core.text.terms import names_in, query_terms
 from core.types import Json
 
 MAX_QUOTES = 5
+MAX_LOOSE = 2
+"""So many statements that share only the topic of the best answer are shown below it."""
 MAX_LINES = 24
 MAX_QUOTE_CHARS = 320
 MAX_DISTANCE = 2
@@ -42,6 +45,8 @@ MAX_FOLLOW_UP_CHARS = 300
 MIN_COMPOUND_CHARS = 9
 """A shorter German word isn't taken for a compound."""
 MAX_FOLLOW_UP_WORDS = 60
+MAX_LENGTH_DIFFERENCE = 2
+"""A number with so many digits more or less may be a new value of the same thing."""
 MAX_SUBJECT_CHARS = 4
 """The subject of a text without spaces has at most so many characters."""
 MAX_CLOCK_DISTANCE = timedelta(minutes=1)
@@ -98,10 +103,37 @@ def rank_quotes(question: AskedQuestion, quotes: Iterable[Quote]) -> list[Quote]
     answers = _find_answers(question, [quote for quote in quotes if quote.is_askers])
     rest = [quote for quote in quotes if quote not in answers and quote.rank is not None]
     if answers:
-        rest = [quote for quote in rest if quote.relevance]
+        is_answered = answers[0].coverage == 1
+        least = MIN_RELEVANCE if is_answered else 0
+        rest = [quote for quote in rest if quote.relevance > 0 and quote.relevance >= least]
+        answers = _drop_loose(question, answers)
     rest.sort(key=lambda quote: quote.rank or 0)
     room = max(0, MAX_QUOTES - len(answers))
     return [*answers, *_group_touching(rest[:room]), *rest[room:]]
+
+
+def _distance_from_asker(question: AskedQuestion, quote: Quote) -> int:
+    """Return 0 for the asker's own state in a question about it, 2 for that of somebody else."""
+    if "speaker" not in question.reading.kinds or "speaker" in quote.reading.kinds:
+        return 0
+    name = find_somebody(quote.text)
+    return 2 if name and not words_in(question.text).contain(name) else 1
+
+
+def _drop_loose(question: AskedQuestion, answers: Sequence[Quote]) -> list[Quote]:
+    """Return the answers without most of those that share only the topic with the best one."""
+    best = answers[0]
+    named_count = question.count_named(best)
+    result: list[Quote] = []
+    loose_count = 0
+    for quote in answers:
+        is_loose = not quote.is_over and question.count_named(quote) < named_count
+        if is_loose and not _share_distinctive_word(best, quote):
+            loose_count += 1
+            if loose_count > MAX_LOOSE:
+                continue
+        result.append(quote)
+    return result
 
 
 def _group_touching(quotes: Sequence[Quote]) -> list[Quote]:
@@ -147,7 +179,7 @@ def _find_answers(question: AskedQuestion, own: list[Quote]) -> list[Quote]:
         if quote.replaced_by is not None and quote.replaced_by not in answers:
             answers.append(quote.replaced_by)
 
-    def order(quote: Quote) -> tuple[bool, bool, int, bool, int, float]:
+    def order(quote: Quote) -> tuple[bool, bool, int, bool, int, int, int, float]:
         """Sort by what holds, then by relevance, and the latest first. Others' come last."""
         penalty = penalties[id(quote)]
         relevance = round(2 * quote.relevance)
@@ -160,6 +192,8 @@ def _find_answers(question: AskedQuestion, own: list[Quote]) -> list[Quote]:
             penalty,
             quote.is_outranked,
             -relevance,
+            -question.count_named(quote),
+            _distance_from_asker(question, quote),
             -quote.at.timestamp(),
         )
 
@@ -240,6 +274,8 @@ def _replace_earlier(
             continue
         if not quote.reading.replaces and not _has_new_value(quote, other):
             continue
+        if _is_about_another_person(quote, other) or _is_less_specific(question, quote, other):
+            continue
         if not (is_correction and is_close) and not _share_subject(question, quote, other):
             continue
         quote.relevance = max(quote.relevance, other.relevance)
@@ -269,9 +305,7 @@ def _count_signs(
     """
     if not newer.reading.holds or "addition" in newer.reading.kinds:
         return 0.0
-    if _differ_in_narrow_topic(question, newer, older):
-        return 0.0
-    if _leaves_out_subject(question, newer, older) or _adds_subject(question, newer, older):
+    if _are_about_different_things(question, newer, older):
         return 0.0
     shared_count = len(_list_shared_words(question, newer, older, own))
     has_common_topic = bool(newer.reading.topics & older.reading.topics & question.topics)
@@ -289,6 +323,17 @@ def _count_signs(
     if "speaker" in newer.reading.kinds:
         signs += 1
     return signs + _weigh_new_value(newer, older)
+
+
+def _are_about_different_things(question: AskedQuestion, newer: Quote, older: Quote) -> bool:
+    """Whether a newer statement can't follow an older one, because its subject is another."""
+    return (
+        _differ_in_narrow_topic(question, newer, older)
+        or _leaves_out_subject(question, newer, older)
+        or _adds_subject(question, newer, older)
+        or _is_about_another_person(newer, older)
+        or _is_less_specific(question, newer, older)
+    )
 
 
 def _list_shared_words(
@@ -329,7 +374,18 @@ def _has_new_value(newer: Quote, older: Quote) -> bool:
     old_values = find_values(older.text)
     new_values = find_values(newer.text)
     return any(
-        not values <= old_values[form] for form, values in new_values.items() if form in old_values
+        not values <= old_values[form] and _are_alike(values, old_values[form])
+        for form, values in new_values.items()
+        if form in old_values
+    )
+
+
+def _are_alike(values: Collection[str], others: Collection[str]) -> bool:
+    """Whether a value is about as long as one of the others: a code isn't a new hour."""
+    return any(
+        abs(len(value) - len(other)) <= MAX_LENGTH_DIFFERENCE
+        for value in values
+        for other in others
     )
 
 
@@ -381,6 +437,29 @@ def _leaves_out_subject(question: AskedQuestion, newer: Quote, older: Quote) -> 
     if not any(map(question.is_name, missing)):
         return False
     return _names_somebody(newer, older) or not _share_distinctive_word(newer, older)
+
+
+def _is_about_another_person(newer: Quote, older: Quote) -> bool:
+    """Whether a newer statement begins with somebody whom the older one doesn't name."""
+    name = find_somebody(newer.text)
+    return bool(name) and not words_in(older.text).contain(name)
+
+
+def _is_less_specific(question: AskedQuestion, newer: Quote, older: Quote) -> bool:
+    """Whether only the older statement has a word of the question's topic: "dentist", not "boss".
+
+    A newer statement that tells of a change, or that shares another word with the older one, needs
+    no such word.
+    """
+    if not newer.reading.kinds.isdisjoint(("change", "correction")):
+        return False
+    newer_words, older_words = words_in(newer.text), words_in(older.text)
+    missing = [
+        word
+        for word in question.topic_words
+        if older_words.contain(word) and not newer_words.contain(word)
+    ]
+    return bool(missing) and not _share_distinctive_word(newer, older)
 
 
 def _share_distinctive_word(newer: Quote, older: Quote) -> bool:

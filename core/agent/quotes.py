@@ -15,6 +15,8 @@ from functools import cache, lru_cache
 from core.dates.mentions import month_number
 from core.facts.changes import (
     Reading,
+    begins_with_action,
+    find_actor,
     find_values,
     languages_of,
     read_changes,
@@ -45,6 +47,8 @@ _SUBJECT_LANGUAGES = (("english",), ("german",), ("french",))
 _INNER_NAME = re.compile(r"(?<=[\w,] )[A-Z][a-z]{2,}(?!\w)")
 _INNER_NOUN = re.compile(r"(?<=[\w,] )[A-ZÄÖÜ]\w+")
 _POSSESSIVE_NAME = re.compile(r"\w+['’]s ")
+_ARTICLE = re.compile(r"[oOaA] (?=[A-ZÁÂÉÊÍÓÔÚ])")
+"""The Portuguese article before a name."""
 _OPENING_WORD = re.compile(r"[^\W\d_]+")
 _GERMAN_SUBJECT = re.compile(r"([A-ZÄÖÜ]\w+) (?:hat|ist|war|\w{2,}t)(?!\w)")
 """A name and a verb: "Jonas fährt". Most nouns have an article or other words around them."""
@@ -189,6 +193,14 @@ class AskedQuestion:
         )
         return covered_weight / total
 
+    def count_named(self, quote: Quote) -> int:
+        """Return how many of the question's topic words a statement contains itself.
+
+        "My boss is Ingrid" has the topic of "who is my dentist?", but not its word.
+        """
+        words = words_in(quote.text)
+        return sum(map(words.contain, self.topic_words))
+
     def _find_topics(self, quote: Quote) -> Collection[str]:
         """Return the topics of a statement.
 
@@ -276,6 +288,20 @@ class AskedQuestion:
         # "my cousin" is in "when is my cousin's birthday?", but "my" alone isn't.
         person_words = distinct_words(person) if is_unspaced(person) else words_of(person)[-1:]
         return not any(map(words_in(self.text).contain, person_words))
+
+
+def find_somebody(text: str) -> str:
+    """Return the name of somebody who does something at the beginning of a message, or "".
+
+    The name is in plain form: "jake" for "Jake moved in next door". "Bristol is home now" begins
+    with a name, too, but is about the writer.
+    """
+    article = _ARTICLE.match(text) if "portuguese" in languages_of(text) else None
+    begin = article.end() if article is not None else 0
+    name = find_opening_name(text[begin:])
+    if name is not None and begins_with_action(text[begin + len(name) :]):
+        return plain_text(name)
+    return find_actor(text)
 
 
 def find_opening_name(text: str) -> str | None:

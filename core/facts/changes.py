@@ -162,6 +162,31 @@ def _is_subject(match: re.Match[str], language: str) -> bool:
     return _change_pattern(language, "predicate").match(after) is not None
 
 
+def begins_with_action(text: str) -> bool:
+    """Whether a text begins with a verb of somebody else that isn't "is": " moved to Leeds"."""
+    copulas: str = language_data("changes", "core.facts")["common"]["copulas"]
+    plain = f" {_plain(text).lstrip()}"
+    for language in languages_of(text):
+        match = _change_pattern(language, "predicate").match(plain)
+        if match is not None and match[0].split()[-1] not in copulas.split():
+            return True
+    return False
+
+
+def find_actor(text: str) -> str:
+    """Return somebody else with whose name a text begins, in a language that marks subjects.
+
+    Returns "" if it begins with something else, such as a word of a topic.
+    """
+    plain = _plain(text)
+    for language in languages_of(text):
+        patterns: Mapping[str, str] = language_data("changes", "core.facts")["actors"]
+        match = re.match(patterns[language], plain) if language in patterns else None
+        if match is not None and not topics_of(match[1]):
+            return match[1]
+    return ""
+
+
 @lru_cache(maxsize=500)
 def topics_of(text: str) -> frozenset[str]:
     """Return the topics that a text mentions, such as "home"."""

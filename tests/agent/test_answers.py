@@ -226,3 +226,75 @@ def test_a_long_message_is_cut_around_its_best_sentence() -> None:
     (line,) = ask("what colour is the boat?", f"{filler}The boat is green. {filler}")
     assert "The boat is green." in line
     assert len(line) < 420
+
+
+LIFE = (
+    "I live in Truro with my partner Jo",
+    "my sister Ana lives in Porto",
+    "I work as a nurse at the hospice",
+    "Jo works at the town library",
+    "my locker code at the gym is 4471",
+    "my dentist is Dr Patel on Mill Road",
+    "I play badminton on Thursdays at 7",
+    "Jake moved in next door",
+    "my boss is called Ingrid",
+    "we pay 950 rent",
+)
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("where does Ana live?", "Porto"),
+        ("where do I work?", "nurse"),
+        ("who is my dentist?", "Patel"),
+        ("who is my boss?", "Ingrid"),
+        ("what's my gym locker code?", "4471"),
+        ("when do I play badminton?", "Thursdays"),
+        ("how much is the rent?", "950"),
+        ("where does Jake live?", "Jake"),
+    ],
+)
+def test_answer_stands_before_statements_that_share_only_its_topic(
+    question: str, answer: str
+) -> None:
+    lines = ask(question, *LIFE)
+
+    assert answer in lines[0]
+    assert not [line for line in lines if "no longer so" in line]
+
+
+def test_lines_about_something_else_are_left_out_below_a_full_answer() -> None:
+    lines = ask("where does Ana live?", *LIFE)
+
+    assert not [line for line in lines if "Truro" in line or "rent" in line]
+
+
+def test_at_most_two_statements_of_the_same_topic_stand_below_the_answer() -> None:
+    lines = ask("who is my boss?", *LIFE)
+
+    assert len([line for line in lines if line.startswith("- ")]) <= 3
+
+
+@pytest.mark.parametrize(
+    ("question", "own", "somebody_elses"),
+    [
+        ("where do I live?", "I live in Truro", "Jake moved to Bath"),
+        ("Wo wohne ich?", "Ich wohne in Jena", "Jonas ist nach Gera gezogen"),
+        ("Où est-ce que j'habite ?", "J'habite à Metz", "Marc a déménagé à Nancy"),
+        ("¿Dónde vivo?", "Vivo en Gijón", "Marcos se mudó a Lugo"),
+        ("Onde moro?", "Moro em Braga", "o Marcos mudou-se para Viseu"),
+        ("Где я живу?", "Я живу в Туле", "Марк переехал в Рязань"),
+        ("我住在哪里？", "我住在苏州", "小杰搬到杭州了"),
+        ("私はどこに住んでいますか？", "札幌に住んでいます", "健太が小樽に引っ越した"),
+        ("나 어디 살아?", "나는 대전에 살아", "준이가 세종으로 이사했어"),
+        ("Nerede oturuyorum?", "Bursa'da oturuyorum", "Kerem Konya'ya taşındı"),
+    ],
+)
+def test_move_of_somebody_by_name_ends_nothing_of_the_askers(
+    question: str, own: str, somebody_elses: str
+) -> None:
+    lines = ask(question, own, somebody_elses)
+
+    assert own in lines[0]
+    assert "no longer so" not in lines[0]
