@@ -321,16 +321,16 @@ class Services:
     ) -> AsyncIterator[Services]:
         """Open state.db in the home, and store the owner that the settings name.
 
-        If `makes_backup`, a backup is made before a migration of state.db.
+        If `makes_backup`, a backup is made before an upgrade of state.db.
 
         If a backup was restored, the erasures that were made after the backup are repeated. Raises
         StoreError if state.db can't be used.
         """
         if makes_backup and needs_migration(settings.home / STATE_FILE):
             # Imported here because this is rare.
-            from gateway.upkeep.backups import back_up_before_migration
+            from gateway.upkeep.upgrading import upgrade_home
 
-            await back_up_before_migration(settings, WallClock())
+            await upgrade_home(settings, WallClock())
         async with Database.open(settings.home / STATE_FILE, lock_wait) as database:
             services = cls(settings, database, on_change, notifies_owner=notifies_owner)
             await services.store_owner(settings)
