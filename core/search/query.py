@@ -468,6 +468,26 @@ def split_page(text: str) -> tuple[int, str]:
     return page, rest.strip()
 
 
+def split_filters(text: str) -> tuple[str, list[str]]:
+    """Return a typed query without its filters, and the filters as they were typed.
+
+    The filter ``page:`` is left out.
+    """
+    head = text[:MAX_FILTER_TEXT_CHARS].translate(_ASCII_PUNCTUATION)
+    words: list[str] = []
+    filters: list[str] = []
+    position = 0
+    for match in _FILTER.finditer(head):
+        if match["key"] is None:
+            continue
+        words.append(text[position : match.start()])
+        position = match.end()
+        if match["key"].lower() != "page":
+            filters.append(text[match.start() : match.end()])
+    words.append(text[position:])
+    return " ".join("".join(words).split()), filters
+
+
 def filter_by_speaker(query: SearchQuery, name: str) -> SearchQuery:
     """Return a query that finds only messages of one speaker.
 

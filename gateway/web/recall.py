@@ -1,14 +1,48 @@
-"""The page "Recall": search the history in the query language of /recall."""
+"""The page "Recall": search the history in the query language of /recall, with filters as chips."""
 
 from __future__ import annotations
 
-from core.search.query import text_for_next_page
-from core.store.query import ResultLimits, SearchQuery
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from urllib.parse import quote
+
+from core.search.query import extract_filters, split_filters, text_for_next_page
+from core.store.query import ResultLimits, SearchQuery, SearchResults
 from gateway.web.views import Page, PageRequest, Values, View
 
 MAX_SESSIONS = 10
 MAX_QUERY_CHARS = 1_000
 MAX_RESULT_CHARS = 20_000
+MAX_NAMES = 4
+# The periods of chips, in days, and the keys of their texts.
+PERIODS = ((7, "CHIP_WEEK"), (30, "CHIP_MONTH"), (365, "CHIP_YEAR"))
+FILE_CHIPS = (
+    ("has:photo", "CHIP_PHOTO"),
+    ("has:voice", "CHIP_VOICE"),
+    ("has:file", "CHIP_FILE"),
+    ("has:video", "CHIP_VIDEO"),
+)
+# The keys of filters that the help explains, with an example of each.
+HELP = (
+    ("from:", "from:ana", "HELP_FROM"),
+    ("has:", "has:photo", "HELP_HAS"),
+    ("since:", "since:may", "HELP_SINCE"),
+    ("before:", "before:2026-05-01", "HELP_BEFORE"),
+    ("on:", "on:telegram", "HELP_ON"),
+    ("title:", "title:trip", "HELP_TITLE"),
+    ("in:", "in:12", "HELP_IN"),
+    ('"', '"the gate code"', "HELP_PHRASE"),
+    ("-", "-work", "HELP_WITHOUT"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Chip:
+    """A filter that one click adds or removes."""
+
+    label: str
+    link: str
 
 
 async def load_recall(request: PageRequest) -> Values:
@@ -22,10 +56,78 @@ async def load_recall(request: PageRequest) -> Values:
     )
     results = await request.services.recall.recall(query)
     next_query = text_for_next_page(text) if results.has_more else ""
-    return {"query": text, "results": results, "next_query": next_query}
+    words, filters = split_filters(text)
+    return {
+        "query": text,
+        "results": results,
+        "next_query": next_query,
+        "notes": [request.texts.word(note) for note in results.notes],
+        "active": [_make_removing_chip(words, filters, each) for each in filters],
+        "chips": _list_chips(request, words, filters, results),
+        "help": HELP,
+    }
+
+
+def _make_removing_chip(words: str, filters: Sequence[str], removed: str) -> Chip:
+    others = [each for each in filters if each != removed]
+    return Chip(removed, _link(words, others))
+
+
+def _list_chips(
+    request: PageRequest, words: str, filters: Sequence[str], results: SearchResults
+) -> list[Chip]:
+    """Return chips for people, times, chats and files. Those of a filter in use are left out."""
+    texts = request.words
+    today = request.services.clock.now().astimezone(request.zone).date()
+    added = [("from:me", texts["CHIP_ME"]), ("from:you", texts["CHIP_ASSISTANT"])]
+    names = [hit.sender for result in results.sessions for hit in result.matches if hit.sender]
+    added += [(f'from:"{name}"', name) for name in dict.fromkeys(names) if '"' not in name][
+        :MAX_NAMES
+    ]
+    for days, key in PERIODS:
+        added.append((f"since:{today - timedelta(days=days)}", texts[key]))
+    platforms = sorted({result.session.address.platform for result in results.sessions})
+    added += [(f"platform:{platform}", platform.title()) for platform in platforms]
+    added += [(text, texts[key]) for text, key in FILE_CHIPS]
+    keys = {each.partition(":")[0].lower() for each in filters}
+    return [
+        Chip(label, _link(words, [*filters, text]))
+        for text, label in added
+        if text.partition(":")[0] not in keys
+    ]
+
+
+def _link(words: str, filters: Sequence[str]) -> str:
+    return f"/recall?q={quote(' '.join([*filters, words]).strip())}"
+
+
+async def load_reading(request: PageRequest) -> Values:
+    """Say how a query is understood while it's typed, and which filters its last word may become.
+
+    Nothing is searched.
+    """
+    text = request.parameter("q")[:MAX_QUERY_CHARS]
+    query = SearchQuery(text=text, scopes=request.scopes)
+    outcome = extract_filters(query, request.services.clock.now(), request.zone)
+    words = text.split()
+    last = words[-1].lower() if words and not text.endswith(" ") else ""
+    suggested = [entry for entry in HELP if last and entry[0].startswith(last.partition(":")[0])]
+    filters = outcome.query.filters
+    return {
+        "words": outcome.query.text.strip(),
+        "after": filters.after,
+        "before": filters.before,
+        "notes": [request.texts.word(note) for note in outcome.notes],
+        "zone": request.zone,
+        "suggested": [entry for entry in suggested if last not in ("-", '"')][:3],
+    }
 
 
 PAGE = Page(
     "recall",
-    views=(View("/recall", "recall.html", load_recall),),
+    views=(
+        View("/", "recall.html", load_recall),
+        View("/recall", "recall.html", load_recall),
+        View("/recall/reading", "recall_reading.html", load_reading),
+    ),
 )

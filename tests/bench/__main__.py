@@ -3,7 +3,7 @@ the same run.
 
 ``python -m tests.bench [--only NAME] [--sessions N] [--turns N] [--conversations N] [--peer
 PYTHON]``, NAME one of shape, cache, long, facts, guard, evidence, recall, screen, hurry, owner,
-questions, changes, reminders, jobs, speed, gateway, media; or grow, cold, peers and services, which run only when they are named:
+questions, changes, reminders, jobs, speed, gateway, media, page; or grow, cold, peers and services, which run only when they are named:
 they take minutes; gateway, grow and cold measure another checkout in the same run if --before names its folder; services needs the engines that ``tests/services/setup.sh`` makes, and names
 those that are not there. Guard, evidence, recall, hurry,
 owner, questions, reminders and speed need the project's shared benchmark folder beside the checkout (or where
@@ -34,6 +34,7 @@ from tests.bench import (
     knowing,
     long,
     media,
+    page,
     peers,
     recall,
     reminders,
@@ -63,6 +64,7 @@ BENCHES = [
     "speed",
     "gateway",
     "media",
+    "page",
 ]
 NAMED_ONLY = ["grow", "cold", "peers", "services"]
 
@@ -142,6 +144,11 @@ def main() -> int:
         sys.stdout.write("## Files: from the update to the model, recall, and room\n\n")
         with tempfile.TemporaryDirectory() as folder:
             sys.stdout.write(asyncio.run(media.measure(Path(folder))) + "\n\n")
+        sys.stdout.flush()
+    if "page" in which:
+        sys.stdout.write("## The local page: first byte, size, and the chats meanwhile\n\n")
+        with tempfile.TemporaryDirectory() as folder:
+            sys.stdout.write(asyncio.run(page.measure(Path(folder))) + "\n\n")
         sys.stdout.flush()
     if "facts" in which:
         sys.stdout.write("## Facts: what each part of the blend adds, and what 100,000 cost\n\n")

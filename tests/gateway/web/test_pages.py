@@ -219,3 +219,28 @@ async def test_chat_without_a_running_gateway_says_what_to_do(home: Path) -> Non
         form = (await page.browser.open("/chat")).form("/chat/send")
         answer = await page.browser.send(form, text="hello")
         assert "mneme run" in answer.text
+
+
+async def test_chips_add_and_remove_filters(home: Path) -> None:
+    async with open_page(home) as page:
+        await page.harness.say("The ferry leaves at nine")
+        found = await page.browser.open("/recall?q=ferry")
+        added = re.search(r'class="chip" href="([^"]+)"><bdi>From me', found.body)
+        assert added is not None
+        narrow = await page.browser.open(added[1])
+        assert 'value="from:me ferry"' in narrow.body
+        assert "<mark>ferry</mark>" in narrow.body
+        removed = re.search(r'class="chip on" href="([^"]+)"', narrow.body)
+        assert removed is not None
+        assert 'value="ferry"' in (await page.browser.open(removed[1])).body
+
+
+async def test_query_is_explained_while_it_is_typed(home: Path) -> None:
+    async with open_page(home) as page:
+        reading = await page.browser.open("/recall/reading?q=ferry since:2026-05-01 fr")
+        assert "Searches for: ferry fr" in reading.text
+        assert "since 1 May 2026" in reading.text
+        assert "from:ana" in reading.text
+        wrong = await page.browser.open("/recall/reading?q=ferry since:banana")
+        assert "banana" in wrong.text
+        assert "problem" in wrong.body
