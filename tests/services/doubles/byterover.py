@@ -2,7 +2,10 @@
 folder it is started in.
 
 The program stands in for the real one, which asks a server that it leaves behind: so it fails as
-that answers."""
+that answers.
+
+It follows https://docs.byterover.dev.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Graphiti with a graph in a folder of the home, which is real, and its server for models."""
+"""Graphiti with a graph in a folder of the home, which is real, and its server for models.
+
+It follows https://help.getzep.com/graphiti.
+"""
 
 from __future__ import annotations
 

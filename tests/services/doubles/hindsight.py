@@ -1,5 +1,8 @@
 """Hindsight: banks of documents, each with facts; what is retained asynchronously becomes facts
-some time later."""
+some time later.
+
+It follows https://hindsight.vectorize.io.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,8 @@
 """Honcho: workspaces of peers and sessions, with messages that are for good and conclusions that
-come of them later."""
+come of them later.
+
+It follows https://docs.honcho.dev.
+"""
 
 from __future__ import annotations
 

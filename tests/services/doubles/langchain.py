@@ -1,4 +1,7 @@
-"""LangGraph's store in a file of the home, which is real, and its server for embeddings."""
+"""LangGraph's store in a file of the home, which is real, and its server for embeddings.
+
+It follows https://docs.langchain.com/oss/python/langgraph/persistence.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Letta: archives with passages, which are searched, and core blocks."""
+"""Letta: archives with passages, which are searched, and core blocks.
+
+It follows https://docs.letta.com/api-reference.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,8 @@
 """mem0: its platform, which makes memories some time after it was told, and a server of one's
-own."""
+own.
+
+It follows https://docs.mem0.ai/api-reference.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,8 @@
 """RetainDB: memories by project and user. Its documents nest a memory in a result; Local gives both
-shapes."""
+shapes.
+
+No page describes its answers, so it follows the public source of RetainDB Local 0.2.2.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,8 @@
 """Supermemory in both dialects: documents by namespace, found as they stand at once and as memories
-some time later."""
+some time later.
+
+It follows https://supermemory.ai/docs.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Zep's cloud, version 4: users with a graph each, episodes, and the facts made of them."""
+"""Zep's cloud, version 4: users with a graph each, episodes, and the facts made of them.
+
+It follows https://help.getzep.com.
+"""
 
 from __future__ import annotations
 
