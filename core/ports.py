@@ -229,6 +229,17 @@ class FileSource(Protocol):
         """
 
 
+@runtime_checkable
+class AdminSource(Protocol):
+    """Knows who manages a group or server. An Adapter may implement this too."""
+
+    async def is_admin(self, inbound: Inbound) -> bool:
+        """Return whether the sender of a group's event manages the group or server.
+
+        Raises DeliveryError if the platform can't be asked.
+        """
+
+
 class Model(Protocol):
     """Completes a conversation."""
 

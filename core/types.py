@@ -84,10 +84,7 @@ Each span is (session id, first message id, last message id), both ends inclusiv
 """
 
 MEMORY_TAG = "<memory-context>"
-"""The opening tag of a block that memory adds to a sent message.
-
-The tag is neutralized wherever other text contains it.
-"""
+"""Opens a block that memory adds to a sent message. It's neutralized in all other text."""
 
 EndReason = Literal[
     "new",
@@ -192,6 +189,8 @@ class Sender:
     # The sender is an anonymous admin, a channel, a webhook or a bot. Such a sender never matches a
     # person or an access list.
     is_anonymous: bool = False
+    # The ids of the sender's roles in the server, on platforms that have them.
+    roles: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -276,6 +275,10 @@ class Inbound:
     is_direct: bool
     # False for a group message that doesn't mention the bot, reply to it or give a command.
     is_addressed: bool = True
+    # The text mentions the bot.
+    is_mention: bool = False
+    # The id of the server that a channel belongs to, on platforms that have servers.
+    server_id: str = ""
     command: Command | None = None
     reply_to: str | None = None
     # As reported by the platform.
@@ -609,13 +612,11 @@ class Tool:
 
 @dataclass(slots=True, kw_only=True)
 class TurnBudget:
-    """Limits the model calls and tokens that all tools and tasks of one turn may use together.
-
-    `calls` counts the model calls that the tools make, and the calls of tools that cost money.
-    """
+    """Limits the model calls and tokens that all tools and tasks of one turn may use together."""
 
     max_calls: int
     max_tokens: int
+    # The model calls that the tools make, and the calls of tools that cost money.
     calls: int = 0
     tokens: int = 0
 
@@ -640,8 +641,7 @@ class BillingScope:
     budget: TurnBudget | None = field(default=None, compare=False)
 
 
-UNBILLED = BillingScope()
-"""Calls for this scope aren't logged."""
+UNBILLED = BillingScope()  # Calls for this scope aren't logged.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,6 +22,7 @@ from core.ports import Clock
 from core.store.jobs import Job
 from core.store.ownership.people import AccountAccess, EpochGuard, Pairing, View
 from core.store.ownership.removal import REMOVAL_REASON
+from core.store.preferences import ChatSettings, server_key
 from core.types import Account, Address, BillingScope, Command, Inbound, Scope
 from gateway.services import Services
 from gateway.texts.catalog import load_texts
@@ -47,6 +48,7 @@ class Verdict(Enum):
     SERVED = "served"
     OVERHEARD = "overheard"  # group talk that isn't meant for Mneme: stored, not answered
     STRANGER = "stranger"  # in a direct chat: may ask to be approved
+    OUTSIDER = "outsider"  # in a group that isn't listed: told once that it isn't answered
     IGNORED = "ignored"
 
     @property
@@ -72,6 +74,7 @@ class Access:
         settings = services.settings
         self.people = services.people
         self._languages = services.languages
+        self.chat_rules = services.chat_rules
         self._clock = services.clock
         self._owner_notices = services.owner_notices
         self._epoch_guard = epoch_guard
@@ -89,10 +92,24 @@ class Access:
         if not self._languages.is_loaded:
             await self._languages.load()
         codes = self._languages.codes
-        language = codes.get(judgement.scope.key) or codes.get(inbound.account.key) or "en"
+        language = codes.get(judgement.scope.key) or codes.get(server_key(inbound))
+        language = language or codes.get(inbound.account.key) or "en"
         if inbound.language and inbound.account.key not in codes:
             language = await self._languages.choose(inbound, judgement.scope)
         return replace(inbound, language=language)
+
+    async def apply_chat_rules(self, inbound: Inbound) -> Inbound:
+        """Return an event with `is_addressed` as the settings of its group say.
+
+        A prefix is removed from the text. Call this once, before `judge`.
+        """
+        if inbound.is_direct or inbound.kind not in ("message", "edit"):
+            return inbound
+        await self.chat_rules.load()
+        settings = self.chat_rules.find(inbound)
+        if settings == ChatSettings() or inbound.command is not None:
+            return inbound
+        return _apply_listening(inbound, settings)
 
     async def judge(self, inbound: Inbound) -> Judgement:
         """Decide whether an event is served, only stored, ignored, or comes from a stranger."""
@@ -123,10 +140,17 @@ class Access:
                 return Verdict.SERVED
             return Verdict.IGNORED if access.is_blocked else Verdict.STRANGER
         if not is_served:
+            is_asking = inbound.kind == "message" and inbound.is_addressed
+            is_private = access.scopes != {access.scope}
+            is_outsider = is_asking and not (is_private or access.is_removed or access.is_blocked)
+            return Verdict.OUTSIDER if is_outsider else Verdict.IGNORED
+        settings = self.chat_rules.find(inbound)
+        has_role = not settings.roles or not set(settings.roles).isdisjoint(inbound.sender.roles)
+        if not (has_role or access.has_access(account, self._listed_people)):
             return Verdict.IGNORED
         if inbound.is_addressed or inbound.kind == "edit":
             return Verdict.SERVED
-        return Verdict.OVERHEARD if self._stores_unaddressed else Verdict.IGNORED
+        return Verdict.OVERHEARD if self._stores_all(settings) else Verdict.IGNORED
 
     def _is_served(self, account: Account, access: AccountAccess, chat: Scope) -> bool:
         """Whether an account is served in a chat. A removed account is served nowhere.
@@ -181,6 +205,33 @@ class Access:
         await self.people.record_name(account, name)
         self._recorded_names[account] = name
 
+    async def write_introduction(self, inbound: Inbound, judgement: Judgement) -> str:
+        """Return what is said at the first message in a group or a server, or "" later.
+
+        A group that is the owner's alone needs none. The text says what is stored and who reads it.
+        """
+        if inbound.address.platform == CRON:
+            return ""
+        rules = self.chat_rules
+        await rules.load()
+        key, server = replace(inbound.address, thread_id=None).key, server_key(inbound)
+        if server and rules.get(key).server != server:
+            await rules.save(key, server=server)
+        place = server or key
+        if rules.get(place).introduced_at is not None:
+            return ""
+        await rules.save(place, introduced_at=self._clock.now())
+        view = await self.load_view(judgement.scope, inbound.account)
+        if view.scopes != {judgement.scope}:
+            return ""
+        texts = load_texts(inbound.language)
+        stores_all = self._stores_all(rules.find(inbound))
+        return texts.INTRODUCTION_ALL if stores_all else texts.INTRODUCTION
+
+    def _stores_all(self, settings: ChatSettings) -> bool:
+        """Whether a group's talk that isn't addressed is stored."""
+        return settings.stores == "all" if settings.stores else self._stores_unaddressed
+
     async def report_missed(self, address: Address) -> None:
         """Tell the owner that messages at an address weren't read."""
         await self._owner_notices.notify_missed(address)
@@ -203,6 +254,27 @@ class Access:
         notice_key = f"pairing:{pairing.account.key}:{pairing.expires_at.isoformat()}"
         await self._owner_notices.notify(notice_key, text)
         return pairing
+
+
+def _apply_listening(inbound: Inbound, settings: ChatSettings) -> Inbound:
+    """Return a message with `is_addressed` as these settings say, and without their prefix."""
+    text = inbound.text
+    prefix = settings.prefix or ""
+    if prefix and text.casefold().startswith(prefix.casefold()):
+        rest = text[len(prefix) :]
+        # "mne" isn't the prefix of "mnemonic".
+        if not (prefix[-1].isalnum() and rest[:1].isalnum()):
+            return replace(inbound, text=rest.lstrip(" \t\n,:;") or text, is_addressed=True)
+    if settings.listens is None:
+        return inbound
+    words = settings.listens.split()
+    if "always" in words:
+        # A command that isn't ours is for another bot.
+        return replace(inbound, is_addressed=not text.startswith("/"))
+    quote = inbound.quote
+    is_reply = quote is not None and quote.is_ours and quote.kind != "forward"
+    is_wanted = ("mention" in words and inbound.is_mention) or ("reply" in words and is_reply)
+    return replace(inbound, is_addressed=inbound.is_addressed and is_wanted)
 
 
 class TokenBuckets:

@@ -66,12 +66,15 @@ class Admission:
         answered at once, so these also return None.
         """
         access_version = self._turns.access_version
+        inbound = await self._access.apply_chat_rules(inbound)
         judgement = await self._access.judge(inbound)
         is_stranger = judgement.verdict is Verdict.STRANGER
         if inbound.kind == "delete" or (is_stranger and inbound.kind == "edit"):
             await self._access.people.amend_waiting(inbound)
         if is_stranger:
             await self._answer_stranger(inbound, reply, judgement.scope)
+        if judgement.verdict is Verdict.OUTSIDER:
+            await self._answer_outsider(inbound, reply)
         if not judgement.verdict.is_accepted:
             return None
         if inbound.kind in ("edit", "delete", "reaction"):
@@ -99,6 +102,8 @@ class Admission:
         if event is None:
             return None
         self._outage_addresses.clear()
+        if judgement.scope.is_group:
+            await self._introduce(inbound, judgement)
         self._turns.enqueue(event)
         if self._turns.access_version != access_version:
             # The sender may have lost access since `judge`.
@@ -201,6 +206,34 @@ class Admission:
                 answer = Answer(text=texts.STRANGER.format(code=pairing.code))
                 await self._delivery.send_unstored(inbound, reply, answer)
 
+    async def _answer_outsider(self, inbound: Inbound, reply: Reply) -> None:
+        """Say that strangers aren't answered in this group, once per group."""
+        rules = self._access.chat_rules
+        await rules.load()
+        key = replace(inbound.address, thread_id=None).key
+        if rules.get(key).refused_at is not None:
+            return
+        await rules.save(key, refused_at=self._clock.now())
+        texts = load_texts(inbound.language)
+        answer = Answer(text=texts.STRANGER_IN_GROUP, is_private=inbound.is_interaction)
+        await self._delivery.send_unstored(inbound, reply, answer)
+
+    async def _introduce(self, inbound: Inbound, judgement: Judgement) -> None:
+        """Say what is stored and who reads it, at the first message in a group or a server."""
+        text = await self._access.write_introduction(inbound, judgement)
+        if not text:
+            return
+        now = self._clock.now()
+        notice = OutboxItem(
+            key=f"introduction:{inbound.address.key}:{now.isoformat()}",
+            kind="notice",
+            address=inbound.address,
+            answer=Answer(text=text),
+            next_at=now,
+        )
+        await self._delivery.outbox.put(notice)
+        self._delivery.wake()
+
     async def _link_stranger(
         self, command: Command, inbound: Inbound, reply: Reply, scope: Scope
     ) -> None:
@@ -223,6 +256,7 @@ class Admission:
     async def migrate_group(self, platform: str, old_chat_id: str, new_chat_id: str) -> None:
         """Record that a group has a new chat id: see `core.ports.InboundSink`."""
         await self._access.people.migrate_group(platform, old_chat_id, new_chat_id)
+        await self._access.chat_rules.migrate_group(platform, old_chat_id, new_chat_id)
 
     async def autocomplete(
         self, inbound: Inbound, typed: str, source: str = ""

@@ -56,6 +56,8 @@ from core.types import Tool, ToolContext
 from gateway.access_and_rates import Access, RateLimiter
 from gateway.admission import Admission
 from gateway.briefs import BriefWriter
+from gateway.chats.admins import ChatAdmins
+from gateway.chats.setup import SetupCommands
 from gateway.chats.undelivered import UndeliveredNotices
 from gateway.commands.accounts import AccountCommands
 from gateway.commands.agenda import AgendaCommands
@@ -243,6 +245,7 @@ async def build_message_path(
         media=intake,
         add_receipts=ReceiptWriter(services, isinstance(model, OfflineModel)).add,
     )
+    admins = ChatAdmins(platforms)
     is_expanded = settings.recall.expand or settings.recall.rerank
     groups: list[CommandGroup] = [
         SessionCommands(services, agent.sessions, agent.compressor),
@@ -253,10 +256,11 @@ async def build_message_path(
         FactCommands(services),
         MemoryCommands(services, tool_runner),
         InstructionCommands(services, context_files),
-        ForgetCommands(services),
+        ForgetCommands(services, admins),
         reminders,
         TimeCommands(services),
-        LanguageCommands(services),
+        LanguageCommands(services, admins),
+        SetupCommands(services, admins),
         AgendaCommands(services),
         AccountCommands(services),
         StatusCommands(services, memory),

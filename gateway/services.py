@@ -48,7 +48,7 @@ from core.store.notes import FACT, SKILL, Notes, PendingNote
 from core.store.ownership.links import Links
 from core.store.ownership.people import TERMINAL, People
 from core.store.ownership.removal import Removals
-from core.store.preferences import Preference, Preferences
+from core.store.preferences import ChatRules, Preference, Preferences
 from core.store.rows import get_meta, parse_account, set_meta
 from core.store.sessions import Conversations
 from core.store.sqlite.copying import needs_migration
@@ -113,6 +113,7 @@ class Services:
         self.outbox = Outbox(database, clock, job_messages.store_delivery)
         self.preferences = Preferences(database)
         self.languages = Languages(self.preferences)
+        self.chat_rules = ChatRules(database)
         self.owner_notices = OwnerNotices(
             self.find_private_chat,
             self.actions,

@@ -23,7 +23,7 @@ from adapters.discord.client import (
     set_server_urls,
 )
 from adapters.discord.commands import command_payloads
-from adapters.discord.errors import CALL_ERRORS, describe_error
+from adapters.discord.errors import CALL_ERRORS, describe_error, translate_errors
 from adapters.discord.events import DiscordEvents
 from adapters.discord.normalize import PLATFORM
 from adapters.poll_lock import PollLock
@@ -31,7 +31,7 @@ from core.errors import PAYLOAD_ERRORS, AccessRefused, DeliveryError, FileError,
 from core.menus.command_specs import CommandSpec
 from core.ports import Clock, InboundSink, Reply
 from core.text.normalize import language_data
-from core.types import Address, Attachment
+from core.types import Address, Attachment, Inbound
 
 if TYPE_CHECKING:
     from core.store.mailbox import Inbox
@@ -146,6 +146,17 @@ class Discord:
         except DeliveryError as error:
             raise FileError(str(error)) from error
         return await fetch_file(client, attachment, address, message_id, limit_bytes)
+
+    async def is_admin(self, inbound: Inbound) -> bool:
+        """Return whether the sender may manage the server: see `core.ports.AdminSource`."""
+        if not inbound.server_id:
+            return False
+        client = await self._get_client()
+        with translate_errors():
+            guild_id = int(inbound.server_id)
+            guild = client.get_guild(guild_id) or await client.fetch_guild(guild_id)
+            member = await guild.fetch_member(int(inbound.sender.id))
+        return member.guild_permissions.manage_guild
 
     async def close(self) -> None:
         """Cancel answers in progress and close all connections."""

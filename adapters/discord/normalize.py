@@ -343,7 +343,11 @@ def _make_address(channel_id: int, thread_id: int | None = None) -> Address:
 
 def _make_inbound(channel: DiscordChannel, **fields: Any) -> Inbound:
     return Inbound(
-        address=channel.address, scope=channel.scope, is_direct=channel.is_direct, **fields
+        address=channel.address,
+        scope=channel.scope,
+        is_direct=channel.is_direct,
+        server_id="" if channel.guild_id is None else str(channel.guild_id),
+        **fields,
     )
 
 
@@ -363,6 +367,8 @@ def _convert_message(
         message_id=str(message.id),
         sent_at=message.created_at,
         is_addressed=channel.is_direct or _is_addressed(message, bot),
+        # A reply that notifies the bot mentions it, too, but not in the text.
+        is_mention=re.search(rf"<@!?{bot.id}>", message.content) is not None,
         reply_to=reply_to,
         quote=_quote_of(message, bot),
         attachments=_attachments_of(message) or _list_replied_files(message, channel, bot),
@@ -380,7 +386,13 @@ def _sender_of(message: discord.Message) -> Sender:
 
 
 def _sender_of_user(user: discord.User | discord.Member) -> Sender:
-    return Sender(id=str(user.id), name=user.display_name, is_anonymous=user.bot or user.system)
+    roles = user.roles if isinstance(user, discord.Member) else ()
+    return Sender(
+        id=str(user.id),
+        name=user.display_name,
+        is_anonymous=user.bot or user.system,
+        roles=tuple(str(role.id) for role in roles),
+    )
 
 
 def _is_addressed(message: discord.Message, bot: discord.ClientUser) -> bool:

@@ -47,6 +47,8 @@ if TYPE_CHECKING:
 
 API_URL = "https://api.telegram.org"
 UPDATE_KINDS = ("message", "edited_message", "callback_query", "message_reaction", "poll")
+# The states of a chat member who manages the chat.
+ADMIN_STATES = ("creator", "administrator")
 # The outcome of this many of the latest polls is recognized.
 MAX_POLLS = 200
 # How long the answer to a poll may take after the time that Telegram holds the poll open.
@@ -263,6 +265,16 @@ class Telegram:
         from adapters.telegram.files import fetch_file
 
         return await fetch_file(self._bot, self._request, attachment, limit_bytes)
+
+    async def is_admin(self, inbound: Inbound) -> bool:
+        """Return whether the sender is an admin of the group: see `core.ports.AdminSource`."""
+        try:
+            member = await self._bot.get_chat_member(
+                int(inbound.address.chat_id), int(inbound.sender.id)
+            )
+        except TelegramError as error:
+            raise DeliveryError(describe_error(error)) from error
+        return member.status in ADMIN_STATES
 
     async def close(self) -> None:
         """Cancel answers in progress and close all connections."""

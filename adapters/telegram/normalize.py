@@ -122,6 +122,7 @@ def _convert_message(message: Message, me: User, *, is_edit: bool) -> Inbound | 
         sent_at=message.edit_date or message.date,
         is_direct=is_direct,
         is_addressed=is_addressed,
+        is_mention=any(_is_mention(text, entity, me) for entity in entities),
         command=None if is_edit else command,
         reply_to=str(target.message_id) if target else None,
         quote=_quote_of(message, target, me),

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, time, timedelta
+from typing import Any, Literal
 from zoneinfo import ZoneInfo
 
 from core.dates.schedule import load_zone, resolve_wall_time
@@ -17,7 +18,7 @@ from core.store.rows import Connection
 from core.store.sqlite.database import Database
 from core.store.sqlite.schema import in_list
 from core.store.visibility import encode_list
-from core.types import Account
+from core.types import Account, Inbound
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,3 +138,128 @@ def _load(connection: Connection, accounts: Sequence[Account]) -> Preference:
                 preference, quiet_from=row["quiet_from"], quiet_until=row["quiet_until"]
             )
     return preference
+
+
+# --- Groups ---
+
+Listening = Literal["mention", "reply", "always", "commands"]
+LISTENING: tuple[Listening, ...] = ("mention", "reply", "always", "commands")
+"""What the assistant takes as addressed to it in a group, besides commands and a prefix."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChatSettings:
+    """The settings of a group, a topic or a server, as its admins chose them.
+
+    A setting that is None has the value of the larger place, or its default.
+    """
+
+    # Words of `LISTENING`. The default is "mention reply".
+    listens: str | None = None
+    # A message that begins with this text is for the assistant. "": none.
+    prefix: str | None = None
+    # "all" if talk that isn't addressed is stored, too, else "addressed".
+    stores: str | None = None
+    # The roles whose members are answered. Empty: every member is.
+    roles: tuple[str, ...] = ()
+    retention_days: int | None = None
+    # The key of the server that a channel belongs to.
+    server: str | None = None
+    # When the assistant said what it stores, and when it told a stranger that it doesn't answer.
+    introduced_at: datetime | None = None
+    refused_at: datetime | None = None
+
+    def fill_gaps(self, larger: ChatSettings) -> ChatSettings:
+        """Return these settings, with those of a larger place where they are None."""
+        return replace(
+            self,
+            listens=self.listens or larger.listens,
+            prefix=larger.prefix if self.prefix is None else self.prefix,
+            stores=self.stores or larger.stores,
+            roles=self.roles or larger.roles,
+        )
+
+
+def server_key(inbound: Inbound) -> str:
+    """Return the key of the server of a channel, or "" without one."""
+    server_id = inbound.server_id
+    return f"{inbound.address.platform}:server:{server_id}" if server_id else ""
+
+
+def chat_keys(inbound: Inbound) -> list[str]:
+    """Return the keys of the places of an event: the topic or thread, the chat, the server."""
+    address = inbound.address
+    keys = [address.key, replace(address, thread_id=None).key, server_key(inbound)]
+    return list(dict.fromkeys(key for key in keys if key))
+
+
+_SAVE_CHAT = """
+INSERT INTO chat_settings (
+    key, listens, prefix, stores, roles, retention_days, server, introduced_at, refused_at
+) VALUES (
+    :key, :listens, :prefix, :stores, :roles, :retention_days, :server, :introduced_at, :refused_at
+) ON CONFLICT (key) DO UPDATE SET listens = excluded.listens, prefix = excluded.prefix,
+    stores = excluded.stores, roles = excluded.roles, retention_days = excluded.retention_days,
+    server = excluded.server, introduced_at = excluded.introduced_at,
+    refused_at = excluded.refused_at
+"""
+
+
+class ChatRules:
+    """The settings of groups. They are few, so they are kept in memory."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._settings: dict[str, ChatSettings] = {}
+        self._is_loaded = False
+
+    async def load(self) -> None:
+        """Load the settings, once."""
+        if self._is_loaded:
+            return
+        for row in await self._database.fetch_all("SELECT * FROM chat_settings"):
+            self._settings[row["key"]] = ChatSettings(**rows.read_fields(row, ChatSettings))
+        self._is_loaded = True
+
+    def get(self, key: str) -> ChatSettings:
+        """Return what was set for one place itself."""
+        return self._settings.get(key, ChatSettings())
+
+    def find(self, inbound: Inbound) -> ChatSettings:
+        """Return the settings that hold for an event. Those of the smallest place come first."""
+        settings = ChatSettings()
+        if self._settings:
+            for key in chat_keys(inbound):
+                settings = settings.fill_gaps(self.get(key))
+        return settings
+
+    def find_retention(self, key: str) -> int | None:
+        """Return after how many days messages of a chat expire, as its admins set it."""
+        settings = self.get(key)
+        if settings.retention_days is None and settings.server:
+            return self.get(settings.server).retention_days
+        return settings.retention_days
+
+    def list_retention(self) -> dict[str, int]:
+        """Return the days of all places whose admins have set some, by their keys."""
+        return {
+            key: settings.retention_days
+            for key, settings in sorted(self._settings.items())
+            if settings.retention_days is not None
+        }
+
+    async def save(self, key: str, **changes: Any) -> None:
+        """Change some settings of one place."""
+        settings = replace(self.get(key), **changes)
+        values = {**rows.field_values(settings), "roles": rows.dump_json(list(settings.roles))}
+        await self._database.write(
+            lambda connection: connection.execute(_SAVE_CHAT, {**values, "key": key})
+        )
+        self._settings[key] = settings
+
+    async def migrate_group(self, platform: str, old_chat_id: str, new_chat_id: str) -> None:
+        """Give a group's settings to its new id."""
+        await self.load()
+        old, new = (f"{platform}:{chat_id}" for chat_id in (old_chat_id, new_chat_id))
+        if old in self._settings and new not in self._settings:
+            await self.save(new, **rows.field_values(self._settings[old]))

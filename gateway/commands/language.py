@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from core.errors import Refused
 from core.types import Answer, Command
+from gateway.chats.admins import ChatAdmins
 from gateway.commands.registry import CommandContext, load_specs, make_button
 from gateway.services import Services
 from gateway.texts.catalog import LANGUAGES, list_languages, load_texts, match_language
@@ -12,32 +13,33 @@ from gateway.texts.catalog import LANGUAGES, list_languages, load_texts, match_l
 class LanguageCommands:
     specs = load_specs("language")
 
-    def __init__(self, services: Services) -> None:
+    def __init__(self, services: Services, admins: ChatAdmins) -> None:
         self._services = services
+        self._admins = admins
 
     async def run(self, command: Command, context: CommandContext) -> Answer:
         """Show the languages with a button for each, or set one.
 
-        In a group, only the owner sets the language. Raises Refused if there is no such language.
+        In a group, the owner and its admins set the language. Raises Refused if there is no such
+        language.
         """
         texts = context.texts
         word = command.arguments.strip()
         if not word:
-            return self._show(context)
-        language = _find_language(word)
+            return await self._show(context)
+        language = find_language(word)
         if language is None:
             names = texts.join_list([LANGUAGES[code] for code in list_languages()])
             raise Refused(texts.LANGUAGE_UNKNOWN.format(languages=names))
-        if context.is_member:
-            raise Refused(texts.LANGUAGE_BY_OWNER)
+        await self._admins.require(context)
         await self._save(language, context)
         texts = load_texts(language)
         return Answer(text=texts.LANGUAGE_SET.format(language=LANGUAGES[language]))
 
-    def _show(self, context: CommandContext) -> Answer:
+    async def _show(self, context: CommandContext) -> Answer:
         texts = context.texts
         text = texts.LANGUAGE_SHOWN.format(language=LANGUAGES[texts.language])
-        if context.is_member:
+        if not await self._admins.may_manage(context):
             return Answer(text=text)
         buttons = [
             make_button(LANGUAGES[code], "language", code)
@@ -58,7 +60,7 @@ class LanguageCommands:
             await languages.save(key, language)
 
 
-def _find_language(word: str) -> str | None:
+def find_language(word: str) -> str | None:
     """Return the language that a person names: by its own name, its English name, or its code."""
     name = word.casefold()
     for code in list_languages():

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import tzinfo
 
 from core.errors import Refused
@@ -15,6 +16,7 @@ from core.store.erasure.statements import ErasureItem, ErasureList
 from core.store.visibility import epoch_number
 from core.text.normalize import shorten
 from core.types import Answer, Command
+from gateway.chats.admins import ChatAdmins
 from gateway.commands.registry import CommandContext, load_specs
 from gateway.services import STATE_FILE, Services
 from gateway.texts.catalog import Texts
@@ -28,15 +30,22 @@ _MAX_ITEM_CHARS = 160
 class ForgetCommands:
     specs = load_specs("forget")
 
-    def __init__(self, services: Services) -> None:
+    def __init__(self, services: Services, admins: ChatAdmins) -> None:
         self._services = services
+        self._admins = admins
         self._forgetting = services.forgetting
         self._zone = services.zone
 
     async def run(self, command: Command, context: CommandContext) -> Answer:
-        """Search and ask for confirmation. If the list is already confirmed, erase it."""
+        """Search and ask for confirmation. If the list is already confirmed, erase it.
+
+        In a group, its admins and the owner erase what anyone said there, and members what they
+        said themselves.
+        """
         texts = context.texts
         request = context.erasure_request
+        if context.is_member and await self._admins.may_manage(context):
+            request = replace(request, is_owner=True)
         if command.arguments.startswith(CONFIRMED_PREFIX):
             token = command.arguments.removeprefix(CONFIRMED_PREFIX).strip()
             try:

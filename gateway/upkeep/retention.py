@@ -61,6 +61,7 @@ class RetentionKeeper:
     async def _load_days(self) -> dict[Scope, int]:
         """Return after how many days messages expire, by scope, without scopes that keep them."""
         own_scopes = await self._services.people.load_visible_scopes(LOCAL_SCOPE)
+        await self._services.chat_rules.load()
         rows = await self._services.database.fetch_all("SELECT key FROM scopes ORDER BY id", {})
         days_by_scope = {}
         for row in rows:
@@ -71,7 +72,21 @@ class RetentionKeeper:
         return days_by_scope
 
     def _find_days(self, scope: Scope, *, is_own: bool) -> int:
-        """Return the days of the most specific setting; 0 if messages don't expire."""
+        """Return the days of the most specific setting; 0 if messages don't expire.
+
+        What the admins of a group have set can only shorten what the owner has set.
+        """
+        days = self._find_owners_days(scope, is_own=is_own)
+        if not scope.is_group or is_own:
+            return days
+        key = scope.key.removeprefix("room:").partition("#")[0]
+        admins_days = self._services.chat_rules.find_retention(key)
+        if admins_days is None:
+            return days
+        return min(days, admins_days) if days else admins_days
+
+    def _find_owners_days(self, scope: Scope, *, is_own: bool) -> int:
+        """Return the days that the settings of the owner say; 0 if messages don't expire."""
         # A group that was given up and listed again has a number: "room:telegram:-5#2".
         names = [scope.key, scope.key.partition("#")[0]]
         if is_own:
@@ -86,7 +101,13 @@ class RetentionKeeper:
 
         Nothing is erased as long as the owner can't be told.
         """
-        current = {"days": self._options.days, "scopes": dict(self._options.scopes)}
+        current: dict[str, object] = {
+            "days": self._options.days,
+            "scopes": dict(self._options.scopes),
+        }
+        chats = self._services.chat_rules.list_retention()
+        if chats:
+            current["chats"] = chats
         database = self._services.database
         stored = await database.read(lambda connection: get_meta(connection, ANNOUNCED_KEY))
         announced = json.loads(stored) if stored else {}

@@ -991,3 +991,19 @@ WHERE json_valid(after) AND json_type(after, '$$.said') IS NOT NULL;
 UPDATE fact_changes SET after =
     json_remove(json_set(after, '$$.precision', json_extract(after, '$$.grain')), '$$.grain')
 WHERE json_valid(after) AND json_type(after, '$$.grain') IS NOT NULL;
+
+-- ## 39. The settings of groups, topics and servers.
+
+CREATE TABLE chat_settings (
+    -- The key of an address, or "discord:server:5".
+    key TEXT PRIMARY KEY,
+    listens TEXT,
+    prefix TEXT,
+    stores TEXT,
+    roles TEXT NOT NULL DEFAULT '[]',
+    retention_days INTEGER,
+    server TEXT,
+    -- When the group was told what is kept, and its strangers that they aren't answered.
+    introduced_at REAL,
+    refused_at REAL
+) WITHOUT ROWID;

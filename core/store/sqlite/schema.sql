@@ -95,6 +95,21 @@ CREATE TABLE preferences (
     language TEXT
 );
 
+-- The settings of groups, topics and servers, as their admins chose them.
+CREATE TABLE chat_settings (
+    -- The key of an address, or "discord:server:5".
+    key TEXT PRIMARY KEY,
+    listens TEXT,
+    prefix TEXT,
+    stores TEXT,
+    roles TEXT NOT NULL DEFAULT '[]',
+    retention_days INTEGER,
+    server TEXT,
+    -- When the group was told what is kept, and its strangers that they aren't answered.
+    introduced_at REAL,
+    refused_at REAL
+) WITHOUT ROWID;
+
 -- Conversations: addresses, sessions, messages.
 
 CREATE TABLE addresses (

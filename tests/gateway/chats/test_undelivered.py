@@ -10,6 +10,7 @@ import pytest
 from core.errors import ChatRefused, DeliveryError
 from core.store.mailbox import OutboxItem
 from core.types import Address, Answer, Scope
+from gateway.texts.catalog import ENGLISH as texts
 from tests.fixtures.gateway_harness import GatewayHarness, KeptReply, open_gateway
 from tests.fixtures.scripted_model import ScriptedModel, says
 from tests.gateway.commands.test_links import link, notices, on_discord
@@ -58,7 +59,8 @@ async def test_answer_refused_in_a_group_is_told_in_the_direct_chat_without_its_
     async with open_gateway(home, model) as harness:
         await harness.say("hello", "7")
         await say_refused(harness, "@mneme when?", "7", KICKED, **GROUP)
-        [(address, notice)] = await notices(harness)
+        [(_, introduction), (address, notice)] = await notices(harness)
+        assert introduction.text == texts.INTRODUCTION
         assert address == Address(platform="telegram", chat_id="7")
         assert "`telegram:-5` on Telegram" in notice.text
         assert "Add me to it again." in notice.text

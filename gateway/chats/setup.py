@@ -1,0 +1,198 @@
+"""/setup: shows and sets where the assistant listens in a group or server, and what it stores.
+
+Everyone in the group may see the settings. Only its admins and the owner may change them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+
+from core.errors import Refused
+from core.store.preferences import LISTENING, ChatSettings, chat_keys
+from core.types import Answer, Command
+from gateway.chats.admins import ChatAdmins
+from gateway.commands.language import find_language
+from gateway.commands.registry import CommandContext, load_specs, make_button, parse_number
+from gateway.services import Services
+from gateway.texts.catalog import LANGUAGES, Texts
+
+MAX_PREFIX_CHARS = 20
+# Ten years.
+MAX_RETENTION_DAYS = 3650
+# The words that clear a setting.
+_OFF = frozenset({"off", "none", "no", "default", "0"})
+# The place that a change counts for: the topic, thread or channel, or the whole group or server.
+_WHOLE_PLACE = re.compile(r"(?:^|\s)for:\s*\"?(all|here)\"?(?=\s|$)", re.IGNORECASE)
+_ROLE = re.compile(r"<@&(\d{15,20})>|\b(\d{15,20})\b")
+_CONFIRMED = "--confirmed"
+
+Change = Callable[[str, str, CommandContext], Awaitable[Answer]]
+
+
+class SetupCommands:
+    specs = load_specs("setup")
+
+    def __init__(self, services: Services, admins: ChatAdmins) -> None:
+        self._services = services
+        self._rules = services.chat_rules
+        self._admins = admins
+        self._changes: dict[str, Change] = {
+            "listen": self._set_listening,
+            "prefix": self._set_prefix,
+            "store": self._set_storing,
+            "roles": self._set_roles,
+            "language": self._set_language,
+            "retention": self._set_retention,
+            "erase": self._erase,
+        }
+
+    async def run(self, command: Command, context: CommandContext) -> Answer:
+        """Show the settings of a group, or change one.
+
+        Raises Refused in a direct chat, for members who aren't admins, and for unknown values.
+        """
+        texts = context.texts
+        if not context.scope.is_group:
+            raise Refused(texts.SETUP_IN_GROUP)
+        await self._rules.load()
+        arguments, is_whole = _take_place(command.arguments)
+        name, _, value = arguments.partition(" ")
+        if not name:
+            return self._show(context)
+        change = self._changes.get(name.lower())
+        if change is None:
+            raise Refused(texts.SETUP_UNKNOWN.format(names=texts.join_list(list(self._changes))))
+        await self._admins.require(context)
+        keys = chat_keys(context.inbound)
+        return await change(keys[-1] if is_whole else keys[0], value.strip(), context)
+
+    def _show(self, context: CommandContext) -> Answer:
+        """Show the settings that hold here, with buttons for the usual changes."""
+        texts = context.texts
+        settings = self._rules.find(context.inbound)
+        days = self._rules.find_retention(chat_keys(context.inbound)[-1])
+        stores_all = settings.stores == "all" if settings.stores else self._stores_all
+        lines = [
+            texts.SETUP_SHOWN,
+            f"- {_describe_listening(texts, settings)}",
+            f"- {texts.table('SETUP_STORES')['all' if stores_all else 'addressed']}",
+        ]
+        if settings.roles:
+            lines.append(f"- {texts.SETUP_ROLES.format(roles=_mention_roles(settings.roles))}")
+        if days:
+            lines.append(f"- {texts.SETUP_RETENTION.format(days=texts.format_count(days, 'day'))}")
+        lines.append(f"- {texts.LANGUAGE_SHORT.format(language=LANGUAGES[texts.language])}")
+        labels = texts.table("SETUP_LISTENS")
+        buttons = [
+            make_button(labels[words], "setup", f"listen {words}")
+            for words in ("mention reply", "always", "commands")
+            if words != (settings.listens or "mention reply")
+        ]
+        return Answer(text="\n".join([*lines, "", texts.SETUP_HINT]), buttons=tuple(buttons))
+
+    @property
+    def _stores_all(self) -> bool:
+        return self._services.settings.room.listen
+
+    async def _set_listening(self, key: str, value: str, context: CommandContext) -> Answer:
+        """Set which messages are answered: mentions, replies, both, all, or only commands."""
+        words = value.lower().replace(",", " ").split()
+        if words and words[0] == "prefix":
+            return await self._set_prefix(key, value.split(maxsplit=1)[-1], context)
+        listens = " ".join(word for word in LISTENING if word in words)
+        is_known = set(words) <= set(LISTENING)
+        if words and _OFF.issuperset(words):
+            await self._rules.save(key, listens=None)
+        elif not listens or not is_known or (len(words) > 1 and words[0] not in LISTENING[:2]):
+            raise Refused(context.texts.SETUP_LISTENS_UNKNOWN)
+        else:
+            await self._rules.save(key, listens=listens)
+        return self._confirm(context)
+
+    async def _set_prefix(self, key: str, value: str, context: CommandContext) -> Answer:
+        """Set the text with which messages for the assistant may begin, or remove it."""
+        if not value or len(value) > MAX_PREFIX_CHARS or value.startswith("/"):
+            raise Refused(context.texts.SETUP_PREFIX_UNKNOWN.format(limit=MAX_PREFIX_CHARS))
+        await self._rules.save(key, prefix="" if value.lower() in _OFF else value)
+        return self._confirm(context)
+
+    async def _set_storing(self, key: str, value: str, context: CommandContext) -> Answer:
+        """Set whether talk that isn't addressed is stored."""
+        stores = value.lower()
+        if stores not in ("all", "addressed"):
+            raise Refused(context.texts.SETUP_STORES_UNKNOWN)
+        await self._rules.save(key, stores=stores)
+        return self._confirm(context)
+
+    async def _set_roles(self, key: str, value: str, context: CommandContext) -> Answer:
+        """Set the roles whose members are answered. Only Discord has roles."""
+        roles = tuple(match[1] or match[2] for match in _ROLE.finditer(value))
+        if not context.inbound.server_id or not (roles or value.lower() in _OFF):
+            raise Refused(context.texts.SETUP_ROLES_UNKNOWN)
+        await self._rules.save(key, roles=roles)
+        return self._confirm(context)
+
+    async def _set_language(self, key: str, value: str, context: CommandContext) -> Answer:
+        """Set the language of the group, or of a whole server."""
+        texts = context.texts
+        language = find_language(value) if value else None
+        if language is None:
+            raise Refused(
+                texts.LANGUAGE_UNKNOWN.format(languages=texts.join_list(list(LANGUAGES.values())))
+            )
+        is_server = ":server:" in key
+        await self._services.languages.save(key if is_server else context.scope.key, language)
+        inbound = replace(context.inbound, language=language)
+        return self._confirm(replace(context, inbound=inbound))
+
+    async def _set_retention(self, key: str, value: str, context: CommandContext) -> Answer:
+        """Set after how many days messages are erased. Topics share the setting of their group."""
+        days = 0 if value.lower() in _OFF else parse_number(value.split(" ")[0])
+        if days is None or days > MAX_RETENTION_DAYS:
+            raise Refused(context.texts.SETUP_RETENTION_UNKNOWN.format(limit=MAX_RETENTION_DAYS))
+        key = key if ":server:" in key else key.partition("/")[0]
+        await self._rules.save(key, retention_days=days or None)
+        return self._confirm(context)
+
+    async def _erase(self, key: str, value: str, context: CommandContext) -> Answer:
+        """Erase everything that was said in the group, after a confirmation."""
+        texts = context.texts
+        if value != _CONFIRMED:
+            command = Command(name="setup", arguments=f"erase {_CONFIRMED}")
+            return Answer(text=texts.SETUP_ERASE_ASKED, confirm_command=command)
+        scopes = frozenset({context.scope})
+        request = replace(context.erasure_request, is_owner=True, scopes=scopes)
+        now = self._services.clock.now()
+        count = 0
+        while erased := await self._services.forgetting.expire(request, now):
+            count += erased
+        text = texts.SETUP_ERASED.format(messages=texts.format_count(count, "message"))
+        return Answer(text=text, has_erased_data=True)
+
+    def _confirm(self, context: CommandContext) -> Answer:
+        """Say what is set now."""
+        shown = self._show(context)
+        return replace(shown, text=f"{context.texts.SETUP_CHANGED}\n\n{shown.text}", buttons=())
+
+
+def _take_place(arguments: str) -> tuple[str, bool]:
+    """Return the arguments without ``for:all`` or ``for:here``, and whether it was ``all``."""
+    match = _WHOLE_PLACE.search(arguments)
+    if match is None:
+        return arguments.strip(), False
+    rest = f"{arguments[: match.start()]} {arguments[match.end() :]}".strip()
+    return rest, match[1].lower() == "all"
+
+
+def _describe_listening(texts: Texts, settings: ChatSettings) -> str:
+    """Say which messages are answered."""
+    text = texts.table("SETUP_LISTENS")[settings.listens or "mention reply"]
+    if settings.prefix:
+        text += f" {texts.SETUP_PREFIX.format(prefix=texts.quote(settings.prefix))}"
+    return text
+
+
+def _mention_roles(roles: tuple[str, ...]) -> str:
+    return " ".join(f"<@&{role}>" for role in roles)

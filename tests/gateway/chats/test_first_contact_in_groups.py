@@ -1,0 +1,95 @@
+"""A group is told once what is kept and who reads it, and its strangers that they aren't answered."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from core.types import Address, Scope
+from gateway.texts.catalog import ENGLISH as texts
+from tests.fixtures.gateway_harness import open_gateway
+from tests.fixtures.scripted_model import ScriptedModel, says
+from tests.gateway.chats.test_setup import CHANNEL, GROUP, MEMBER, OVERHEARD, gateway, say
+from tests.gateway.commands.test_links import notices
+
+pytestmark = pytest.mark.slow
+
+UNLISTED: dict[str, Any] = {
+    "address": Address(platform="telegram", chat_id="-6"),
+    "scope": Scope.group("telegram", "-6"),
+    "is_direct": False,
+}
+
+
+async def test_group_is_told_once_what_is_kept_and_who_reads_it(home: Path) -> None:
+    async with gateway(home, "one", "two") as harness:
+        await say(harness, "hello", MEMBER)
+        [(address, introduction)] = await notices(harness)
+        assert address == GROUP["address"]
+        assert introduction.text == texts.INTRODUCTION
+        await say(harness, "hello again", MEMBER)
+        assert await notices(harness) == []
+    async with gateway(home, "three") as harness:
+        assert await say(harness, "hello", MEMBER, message_id="70") == "three"
+        assert await notices(harness) == []
+
+
+async def test_group_whose_talk_is_stored_is_told_so_before_it_addresses_the_bot(
+    home: Path,
+) -> None:
+    options = 'rooms = ["telegram:-5"]\n[room]\nlisten = true\n'
+    async with open_gateway(home, options=options) as harness:
+        await say(harness, "hello everyone", MEMBER, **OVERHEARD)
+        [(_, introduction)] = await notices(harness)
+        assert introduction.text == texts.INTRODUCTION_ALL
+
+
+async def test_server_is_told_once_for_all_of_its_channels(home: Path) -> None:
+    other = {
+        **CHANNEL,
+        "address": Address(platform="discord", chat_id="901"),
+        "scope": Scope.group("discord", "901"),
+    }
+    options = 'rooms = ["discord:900", "discord:901"]\n'
+    async with open_gateway(home, ScriptedModel(says("one"), says("two")), options) as harness:
+        assert await say(harness, "hello", MEMBER, **CHANNEL) == "one"
+        assert await say(harness, "hello", MEMBER, **other) == "two"
+        [(address, introduction)] = await notices(harness)
+        assert address == CHANNEL["address"]
+        assert introduction.text == texts.INTRODUCTION
+
+
+async def test_direct_chat_is_not_introduced(home: Path) -> None:
+    async with open_gateway(home) as harness:
+        await harness.say("hello", "7")
+        assert await notices(harness) == []
+
+
+async def test_strangers_of_an_unlisted_group_are_told_once(home: Path) -> None:
+    async with gateway(home) as harness:
+        reply = await harness.say("hello", "99", **UNLISTED)
+        assert reply.text == texts.STRANGER_IN_GROUP
+        assert (await harness.say("hello?", "99", **UNLISTED)).answer is None
+        assert (await harness.say("hello?", "98", **UNLISTED)).answer is None
+    async with gateway(home) as harness:
+        reply = await harness.say("hello", "98", message_id="70", **UNLISTED)
+        assert reply.answer is None
+
+
+async def test_strangers_who_do_not_address_the_bot_hear_nothing(home: Path) -> None:
+    async with gateway(home) as harness:
+        reply = await harness.say("hello all", "99", **{**UNLISTED, "is_addressed": False})
+        assert reply.answer is None
+
+
+async def test_nothing_a_stranger_says_in_a_group_is_stored(home: Path) -> None:
+    async with gateway(home) as harness:
+        await harness.say("my secret is quince", "99", **UNLISTED)
+        rows = await harness.services.database.fetch_all("SELECT * FROM inbox")
+        assert rows == []
+        names = await harness.services.database.fetch_all(
+            "SELECT * FROM accounts WHERE user_id = '99'"
+        )
+        assert names == []

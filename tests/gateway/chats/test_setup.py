@@ -1,0 +1,277 @@
+"""/setup: admins say where the assistant listens and what it stores; nobody else does."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from core.types import Account, Address, Quote, Scope, Sender
+from gateway.texts.catalog import ENGLISH as texts
+from gateway.upkeep.retention import RetentionKeeper
+from tests.fixtures.forgetting import left_of
+from tests.fixtures.gateway_harness import GatewayHarness, open_gateway
+from tests.fixtures.scripted_model import ScriptedModel, says
+
+pytestmark = pytest.mark.slow
+
+ADMIN = "8"
+MEMBER = "9"
+GROUP: dict[str, Any] = {
+    "address": Address(platform="telegram", chat_id="-5"),
+    "scope": Scope.group("telegram", "-5"),
+    "is_direct": False,
+}
+TOPIC = {**GROUP, "address": Address(platform="telegram", chat_id="-5", thread_id="7")}
+CHANNEL: dict[str, Any] = {
+    "address": Address(platform="discord", chat_id="900"),
+    "scope": Scope.group("discord", "900"),
+    "is_direct": False,
+    "server_id": "55",
+}
+OVERHEARD = {**GROUP, "is_addressed": False}
+MENTION = {**GROUP, "is_mention": True}
+REPLY = {**GROUP, "quote": Quote(kind="reply", text="hi", is_ours=True)}
+
+
+def gateway(home: Path, *answers: str) -> Any:
+    """A gateway with a listed group of an admin and a member."""
+    options = 'rooms = ["telegram:-5", "discord:900"]\n'
+    model = ScriptedModel(*[says(answer) for answer in answers])
+    return open_gateway(home, model, options)
+
+
+async def say(harness: GatewayHarness, text: str, who: str, **place: Any) -> str:
+    """Return the answer to a message in a group, or "" if there is none."""
+    harness.platforms["telegram"].admins = {ADMIN}
+    harness.platforms["discord"].admins = {ADMIN}
+    reply = await harness.say(text, who, **{**GROUP, **place})
+    return "" if reply.answer is None else reply.text
+
+
+@pytest.mark.parametrize(
+    ("listens", "answered"),
+    [
+        ("mention", ["mention"]),
+        ("reply", ["reply"]),
+        ("mention reply", ["mention", "reply"]),
+        ("reply, mention", ["mention", "reply"]),
+        ("always", ["mention", "reply", "overheard"]),
+        ("commands", []),
+        ("prefix mne", ["mention", "reply", "prefix"]),
+    ],
+)
+async def test_admin_sets_which_messages_are_answered(
+    home: Path, listens: str, answered: list[str]
+) -> None:
+    async with gateway(home, *["yes"] * 5) as harness:
+        assert texts.SETUP_CHANGED in await say(harness, f"/setup listen {listens}", ADMIN)
+        answers = {
+            "mention": await say(harness, "hello", MEMBER, **MENTION),
+            "reply": await say(harness, "hello", MEMBER, **REPLY),
+            "overheard": await say(harness, "hello", MEMBER, **OVERHEARD),
+            "prefix": await say(harness, "Mne, hello", MEMBER, **OVERHEARD),
+            "other word": await say(harness, "mnemonic", MEMBER, **OVERHEARD),
+            "other bot": await say(harness, "/weather@other", MEMBER, **OVERHEARD, command=None),
+        }
+        if listens == "always":
+            answered = [*answered, "prefix", "other word"]
+        assert [name for name, answer in answers.items() if answer] == answered
+        assert "commands" not in answers
+        assert await say(harness, "/facts", MEMBER)
+
+
+async def test_prefix_is_not_part_of_the_message(home: Path) -> None:
+    model = ScriptedModel(says("hello"))
+    async with open_gateway(home, model, 'rooms = ["telegram:-5"]\n') as harness:
+        await say(harness, "/setup prefix mne", ADMIN)
+        await say(harness, "Mne, when does it leave?", MEMBER, **OVERHEARD)
+        sent = str(model.requests[0].messages[-1])
+        assert "when does it leave?" in sent
+        assert "Mne," not in sent
+
+
+async def test_topic_has_its_own_rule_and_others_have_that_of_the_group(home: Path) -> None:
+    async with gateway(home, "one", "two") as harness:
+        await say(harness, "/setup listen always", ADMIN, **TOPIC)
+        other_topic = {**TOPIC, "address": replace(TOPIC["address"], thread_id="8")}
+        assert await say(harness, "hello", MEMBER, **TOPIC, is_addressed=False) == "one"
+        assert await say(harness, "hello", MEMBER, **other_topic, is_addressed=False) == ""
+        await say(harness, "/setup for:all listen always", ADMIN, **TOPIC)
+        assert await say(harness, "hello", MEMBER, **other_topic, is_addressed=False) == "two"
+
+
+async def test_server_has_a_rule_and_a_channel_its_own(home: Path) -> None:
+    async with gateway(home, "one") as harness:
+        await say(harness, '/setup for:"all" listen commands', ADMIN, **CHANNEL)
+        assert await say(harness, "hello", MEMBER, **CHANNEL, is_mention=True) == ""
+        await say(harness, "/setup listen mention", ADMIN, **CHANNEL)
+        assert await say(harness, "hello", MEMBER, **CHANNEL, is_mention=True) == "one"
+
+
+async def test_rules_hold_after_a_restart_and_in_a_group_with_a_new_id(home: Path) -> None:
+    async with gateway(home) as harness:
+        await say(harness, "/setup listen always", ADMIN)
+    async with gateway(home, "one", "two") as harness:
+        assert await say(harness, "hello", MEMBER, **OVERHEARD, message_id="70") == "one"
+        await harness.admission.migrate_group("telegram", "-5", "-1005")
+        moved = {
+            "address": Address(platform="telegram", chat_id="-1005"),
+            "scope": Scope.group("telegram", "-1005"),
+        }
+        assert await say(harness, "hello", MEMBER, **{**OVERHEARD, **moved}) == "two"
+
+
+async def test_talk_is_stored_only_while_an_admin_says_so(home: Path) -> None:
+    async with gateway(home) as harness:
+        await say(harness, "the ferry is blue", MEMBER, **OVERHEARD)
+        await say(harness, "/setup store all", ADMIN)
+        await say(harness, "the ferry is red", MEMBER, **OVERHEARD)
+        await say(harness, "/setup store addressed", ADMIN)
+        await say(harness, "the ferry is green", MEMBER, **OVERHEARD)
+        recalled = await say(harness, "/recall ferry", MEMBER)
+        assert ["blue" in recalled, "red" in recalled, "green" in recalled] == [False, True, False]
+
+
+async def test_only_members_with_a_role_are_answered(home: Path) -> None:
+    role = "123456789012345678"
+    async with gateway(home, "one", "two") as harness:
+        await say(harness, f"/setup roles <@&{role}>", ADMIN, **CHANNEL)
+        assert await say(harness, "hello", MEMBER, **CHANNEL) == ""
+        sender = Sender(id=MEMBER, name="Nine", roles=(role,))
+        assert await say(harness, "hello", MEMBER, **CHANNEL, sender=sender) == "one"
+        await say(
+            harness,
+            "/setup roles off",
+            "42",
+            **CHANNEL,
+            sender=Sender(id=ADMIN, name="A", roles=(role,)),
+        )
+        assert await say(harness, "hello", MEMBER, **CHANNEL) == "two"
+
+
+async def test_language_is_that_of_the_group_or_the_server(home: Path) -> None:
+    async with gateway(home) as harness:
+        answer = await say(harness, "/setup language Deutsch", ADMIN)
+        assert "Ich schreibe auf Deutsch." in answer
+        await say(harness, "/setup for:all language fr", ADMIN, **CHANNEL)
+        assert "J'écris" in await say(harness, "/setup", MEMBER, **CHANNEL)
+        assert "Español" in await say(harness, "/language es", ADMIN)
+
+
+async def test_messages_expire_as_the_admins_say_but_not_later_than_the_owner_says(
+    home: Path,
+) -> None:
+    async with gateway(home) as harness:
+        await say(harness, "the ferry is blue", MEMBER)
+        await say(harness, "/setup retention 30", ADMIN)
+        await say(harness, "/setup for:all retention 9", ADMIN, **CHANNEL)
+        keeper = RetentionKeeper(harness.services, harness.services.clock)
+        days = await keeper._load_days()
+        assert days == {GROUP["scope"]: 30, CHANNEL["scope"]: 9}
+        await say(harness, "/setup retention off", ADMIN)
+        assert GROUP["scope"] not in await keeper._load_days()
+    options = 'rooms = ["telegram:-5"]\n[retention]\ndays = 7\n'
+    async with open_gateway(home, ScriptedModel(), options) as harness:
+        await say(harness, "/setup retention 30", ADMIN)
+        keeper = RetentionKeeper(harness.services, harness.services.clock)
+        assert (await keeper._load_days())[GROUP["scope"]] == 7
+
+
+async def test_admin_erases_everything_that_was_said_in_the_group(home: Path) -> None:
+    async with gateway(home, "Zanzibar is lovely.", "Nice.") as harness:
+        await say(harness, "I moved to Zanzibar", MEMBER)
+        await harness.say("my own Zanzibar plans", "7")
+        assert "can't be undone" in await say(harness, "/setup erase", ADMIN)
+        assert "Erased: " in await say(harness, "yes", ADMIN)
+        assert "moved" not in await say(harness, "/recall Zanzibar", MEMBER)
+        while await harness.services.forgetting.maintain():
+            pass
+        assert left_of("moved to Zanzibar", harness.services.database.path) == []
+        assert "plans" in (await harness.say("/recall Zanzibar", "7")).text
+
+
+async def test_admin_forgets_what_others_said_and_a_member_only_their_own(home: Path) -> None:
+    async with gateway(home, "ok", "ok") as harness:
+        await say(harness, "the ferry is blue", MEMBER)
+        await say(harness, "the ferry is red", ADMIN)
+        shown = await say(harness, "/forget ferry", MEMBER)
+        assert "blue" in shown
+        assert "red" not in shown
+        shown = await say(harness, "/forget ferry", ADMIN)
+        assert "blue" in shown
+        assert "red" in shown
+
+
+SETTINGS = "listen, prefix, store, roles, language, retention and erase"
+CHANGES = (
+    "listen always",
+    "prefix !",
+    "store all",
+    "roles off",
+    "language de",
+    "retention 30",
+    "erase",
+    "erase --confirmed",
+)
+
+
+@pytest.mark.parametrize("change", CHANGES)
+async def test_member_changes_nothing(home: Path, change: str) -> None:
+    async with gateway(home) as harness:
+        assert await say(harness, f"/setup {change}", MEMBER, **CHANNEL) == texts.ADMINS_ONLY
+        assert texts.table("SETUP_LISTENS")["mention reply"] in await say(
+            harness, "/setup", MEMBER, **CHANNEL
+        )
+
+
+async def test_member_does_not_set_the_language(home: Path) -> None:
+    async with gateway(home) as harness:
+        assert await say(harness, "/language de", MEMBER) == texts.ADMINS_ONLY
+
+
+@pytest.mark.parametrize(
+    ("change", "refusal"),
+    [
+        ("listen loudly", texts.SETUP_LISTENS_UNKNOWN),
+        ("listen always mention", texts.SETUP_LISTENS_UNKNOWN),
+        ("listen", texts.SETUP_LISTENS_UNKNOWN),
+        ("prefix /x", texts.SETUP_PREFIX_UNKNOWN.format(limit=20)),
+        ("store some", texts.SETUP_STORES_UNKNOWN),
+        ("roles 5", texts.SETUP_ROLES_UNKNOWN),
+        ("roles <@&123456789012345678>", texts.SETUP_ROLES_UNKNOWN),
+        ("retention soon", texts.SETUP_RETENTION_UNKNOWN.format(limit=3650)),
+        ("volume 3", texts.SETUP_UNKNOWN.format(names=SETTINGS)),
+        ("retention 99999", texts.SETUP_RETENTION_UNKNOWN.format(limit=3650)),
+    ],
+)
+async def test_value_that_is_unknown_gets_one_sentence(
+    home: Path, change: str, refusal: str
+) -> None:
+    async with gateway(home) as harness:
+        assert await say(harness, f"/setup {change}", ADMIN) == refusal
+
+
+async def test_setup_is_for_groups(home: Path) -> None:
+    async with gateway(home) as harness:
+        assert (await harness.say("/setup")).text == texts.SETUP_IN_GROUP
+
+
+async def test_nothing_changes_while_the_platform_cannot_be_asked(home: Path) -> None:
+    async with gateway(home) as harness:
+        harness.platforms["telegram"].admins = None
+        reply = await harness.say("/setup listen always", ADMIN, **GROUP)
+        assert reply.text == texts.ADMIN_UNKNOWN.format(platform="Telegram")
+
+
+@pytest.mark.parametrize("command", ["/people", "/approve ABCDEFGH", "/memory add x", "/agenda"])
+async def test_admin_is_no_owner(home: Path, command: str) -> None:
+    async with gateway(home) as harness:
+        await say(harness, "/setup listen always", ADMIN)
+        member = await say(harness, command, MEMBER)
+        assert await say(harness, command, ADMIN) == member
+        account = Account(platform="telegram", user_id=ADMIN)
+        access = await harness.services.people.load_access(account, GROUP["scope"])
+        assert not access.is_owner
