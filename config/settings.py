@@ -178,6 +178,9 @@ class GroupOptions(_Section):
 class TurnOptions(_Section):
     answer_after_restart_s: Seconds
     working_reaction: bool
+    gather_s: Annotated[float, Field(ge=0, le=1.2)]
+    while_answering: Literal["join", "queue", "interrupt"]
+    error_replies: Literal["everywhere", "direct", "never"]
 
 
 class ProviderOptions(BaseModel):

@@ -79,7 +79,7 @@ from gateway.commands.status import StatusCommands, UsageCommands
 from gateway.commands.time_settings import TimeCommands
 from gateway.commands.undo import UndoCommands
 from gateway.delivery import Delivery, ReplyFactory, memory_reply
-from gateway.failures import Failures
+from gateway.failures import BatchSteps, Failures
 from gateway.media.thumbs import ThumbReader
 from gateway.media.voice import VoiceCommands
 from gateway.platforms import create_platforms
@@ -593,11 +593,16 @@ def _build_turns(
     """Build the classes that admit events and answer them."""
     limits, clock, model = services.settings.limits, services.clock, agent.model
     rates = RateLimiter(limits, clock, model.check_limits, is_free=model.is_free)
-    queues = ConversationQueues(rates.acquire_turn, services.inbox.is_incognito)
-    batches = BatchRunner(access, queues, delivery, adapters)
-    failures = Failures(
-        agent, commands, delivery, adapters, tasks, batches.begin, batches.retry_stale_reads
+    options = services.settings.turn
+    queues = ConversationQueues(
+        rates.acquire_turn,
+        services.inbox.is_incognito,
+        options.gather_s,
+        options.while_answering,
     )
+    batches = BatchRunner(access, queues, delivery, adapters)
+    steps = BatchSteps(begin=batches.begin, retry_stale_reads=batches.retry_stale_reads)
+    failures = Failures(agent, commands, delivery, adapters, tasks, steps, options.error_replies)
     runner = TurnRunner(agent, commands, delivery, queues, batches, failures, rates)
     turns = TurnDispatcher(runner, queues, batches, failures, agent.sessions, services.inbox, tasks)
     admission = Admission(access, commands, delivery, turns, failures, rates, clock)

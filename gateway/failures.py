@@ -9,7 +9,8 @@ import asyncio
 import contextlib
 import secrets
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Literal
 
 import structlog
 
@@ -39,8 +40,19 @@ StoringWork = Callable[[Turn], Awaitable[bool]]
 _log = structlog.get_logger("failures")
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchSteps:
+    """Methods of `gateway.turns.BatchRunner`."""
+
+    begin: Callable[[Batch], Awaitable[bool]]
+    retry_stale_reads: Callable[[Batch, StoringWork], Awaitable[bool | None]]
+
+
 class Failures:
-    """Reports failures to the senders, and sets aside events that can't be handled."""
+    """Reports failures to the senders, and sets aside events that can't be handled.
+
+    `error_replies` says where people are told that an answer failed; see `config/default.toml`.
+    """
 
     def __init__(
         self,
@@ -49,17 +61,17 @@ class Failures:
         delivery: Delivery,
         adapters: Mapping[str, Adapter],
         tasks: asyncio.TaskGroup,
-        begin: Callable[[Batch], Awaitable[bool]],
-        retry_stale_reads: Callable[[Batch, StoringWork], Awaitable[bool | None]],
+        steps: BatchSteps,
+        error_replies: Literal["everywhere", "direct", "never"] = "everywhere",
     ) -> None:
         self._agent = agent
         self._commands = commands
         self._delivery = delivery
         self._adapters = adapters
         self._tasks = tasks
-        # See the methods of `gateway.turns.BatchRunner`.
-        self._begin = begin
-        self._retry_stale_reads = retry_stale_reads
+        self._begin = steps.begin
+        self._retry_stale_reads = steps.retry_stale_reads
+        self._error_replies = error_replies
 
     async def apologize(self, batch: Batch, error: Exception) -> None:
         """Tell the senders of a batch that their turn failed, with an incident id for the log.
@@ -76,18 +88,29 @@ class Failures:
         is_scheduled = isinstance(self._adapters.get(address.platform), Scheduler)
         texts = load_texts(batch.last.inbound.language)
         text = texts.failure_notice(error, incident, is_kept=is_kept, is_scheduled=is_scheduled)
-        await self.answer_instead(batch, Answer(text=text))
+        is_told = is_scheduled or self._tells_failures(batch.last.inbound)
+        await self.answer_instead(batch, Answer(text=text), is_silent=not is_told)
 
-    async def answer_instead(self, batch: Batch, answer: Answer) -> None:
+    def _tells_failures(self, inbound: Inbound) -> bool:
+        """Whether the settings let people know here that an answer failed. Commands always do."""
+        if inbound.command is not None or inbound.is_interaction:
+            return True
+        if self._error_replies == "direct":
+            return inbound.is_direct
+        return self._error_replies == "everywhere"
+
+    async def answer_instead(
+        self, batch: Batch, answer: Answer, *, is_silent: bool = False
+    ) -> None:
         """Send `answer` without running a turn, and store it together with the messages.
 
-        Group talk that isn't addressed to Mneme is stored without the answer, and so is a scheduled
-        question whose failure was told before. If the store is unavailable, the answer is sent
-        without being stored.
+        With `is_silent`, the messages are stored without it. So is group talk that isn't addressed
+        to Mneme, and a scheduled question whose failure was told before. If the store is
+        unavailable, the answer is sent without being stored.
         """
         event = batch.last
         inbound = event.inbound
-        is_told = event.is_addressed
+        is_told = event.is_addressed and not is_silent
         scheduler = self._adapters.get(inbound.address.platform)
         if isinstance(scheduler, Scheduler):
             notice = await scheduler.record_failure(inbound.address, answer.text)

@@ -17,6 +17,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from itertools import chain, islice, takewhile
+from typing import Literal
 
 from core.media.intake import Reception
 from core.ports import Reply
@@ -30,6 +31,9 @@ BURST_WINDOW_S = 1.2
 MAX_BURST_MESSAGES = 10
 # A text of this length may be a part of a longer one: clients split texts over 4,096 characters.
 PART_CHARS = 3800
+
+
+MidTurnPolicy = Literal["join", "queue", "interrupt"]
 
 
 class EventKind(Enum):
@@ -212,18 +216,25 @@ class _Queue:
 class ConversationQueues:
     """The queues of all addresses.
 
-    `wait_s` returns how many seconds a sender must wait before their next turn. If it returns 0,
-    it has counted the turn. `is_isolated` returns whether messages at an address must not be
-    answered together with messages at another address.
+    `gather_s` and `while_answering` are settings; see `config/default.toml`. `wait_s` returns how
+    many seconds a sender must wait before their next turn. If it returns 0, it has counted the
+    turn. `is_isolated` returns whether messages at an address must not be answered together with
+    messages at another address.
     """
 
     def __init__(
         self,
         wait_s: Callable[[Inbound], float] = lambda _: 0.0,
         is_isolated: Callable[[Address], bool] = lambda _: False,
+        gather_s: float = 0.0,
+        while_answering: MidTurnPolicy = "join",
     ) -> None:
         self._wait_s = wait_s
         self._is_isolated = is_isolated
+        # How long a message waits for others that are answered with it.
+        self._gather_s = gather_s
+        # What happens to messages that arrive while an answer is being written.
+        self._while_answering = while_answering
         # By the key of the address.
         self._queues: dict[str, _Queue] = {}
         # Events over a rate limit, by scope, account and chat, oldest first.
@@ -327,6 +338,8 @@ class ConversationQueues:
     def _restart_turn_with(self, event: PendingEvent, queue: _Queue) -> None:
         """Restart the running turn with a new event, if the event belongs to the same burst.
 
+        If it doesn't, and the settings say so, the running turn is stopped.
+
         `stoppable_turn` sees the expired timeout, and `extend_batch` then adds the event.
         """
         if queue.timeout is None or queue.timeout.when() is not None:
@@ -340,9 +353,12 @@ class ConversationQueues:
             and last.can_merge_with(event)
         )
         has_room = len(queue.batch.events) < MAX_BURST_MESSAGES
-        if is_same_burst and has_room and queue.interrupt():
+        is_joining = self._while_answering != "queue" and is_same_burst and has_room
+        if is_joining and queue.interrupt():
             queue.is_restarting = True
             queue.timeout.reschedule(event.queued_at)
+        elif self._while_answering == "interrupt" and _may_interrupt(event, last):
+            self.stop(event.queue_address)
 
     @asynccontextmanager
     async def wait_for_turn(self, event: PendingEvent) -> AsyncIterator[Batch]:
@@ -364,7 +380,7 @@ class ConversationQueues:
                 # arrived earlier, but the tasks wake up only now.
                 await asyncio.sleep(0)
             async with queue.lock:
-                await _wait_for_burst(queue, event)
+                await _wait_for_burst(queue, event, self._gather_s)
                 queue.batch = Batch(_take_burst(queue, event))
                 try:
                     yield queue.batch
@@ -450,6 +466,12 @@ class ConversationQueues:
                 yield event.merged
 
 
+def _may_interrupt(event: PendingEvent, running: PendingEvent) -> bool:
+    """Whether a message may end the turn of another one: both are addressed, by one person."""
+    is_same_sender = event.inbound.sender.id == running.inbound.sender.id
+    return is_same_sender and event.is_addressed and event.can_merge_with(running)
+
+
 def _find_burst(queue: _Queue, event: PendingEvent) -> list[PendingEvent]:
     """Return a queued event with all events that are answered together with it.
 
@@ -460,15 +482,22 @@ def _find_burst(queue: _Queue, event: PendingEvent) -> list[PendingEvent]:
     return [event, *takewhile(event.can_merge_with, islice(queue.waiting, 1, None))]
 
 
-async def _wait_for_burst(queue: _Queue, event: PendingEvent) -> None:
-    """Wait until no more messages of the event's burst can arrive."""
-    while event.state is EventState.QUEUED:
+async def _wait_for_burst(queue: _Queue, event: PendingEvent, gather_s: float = 0.0) -> None:
+    """Wait until no more messages of the event's burst can arrive.
+
+    Any message waits `gather_s`, and one that may continue `BURST_WINDOW_S`.
+    """
+    while event.state is EventState.QUEUED and event.is_mergeable:
         burst = _find_burst(queue, event)
-        rest_s = burst[-1].queued_at + BURST_WINDOW_S - asyncio.get_running_loop().time()
         may_continue = any(other.may_continue for other in (*queue.batch.events, *burst))
+        window_s = gather_s if event.is_addressed else 0.0
+        if may_continue:
+            window_s = BURST_WINDOW_S
+        rest_s = burst[-1].queued_at + window_s - asyncio.get_running_loop().time()
         # If another event waits behind the burst, the burst is over.
         is_last = len(burst) == len(queue.waiting)
-        if not may_continue or not is_last or rest_s <= 0:
+        is_full = len(burst) >= MAX_BURST_MESSAGES and not may_continue
+        if not is_last or is_full or rest_s <= 0:
             return
         await asyncio.sleep(rest_s)
 
