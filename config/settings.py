@@ -235,6 +235,8 @@ class ChatOptions(_Section):
 
 class TelegramOptions(_Section):
     enabled: Enabled
+    webhook_url: Annotated[str, Field(pattern=r"^(https?://.+)?$")]
+    webhook_listen: Annotated[str, Field(pattern=r"^.+:\d{1,5}$")]
 
 
 class DiscordOptions(_Section):

@@ -37,6 +37,7 @@ def create_platforms(
                 inbox=services.inbox,
                 clock=clock,
                 marks_working=settings.turn.working_reaction,
+                webhook=settings.telegram,
             )
         )
     if "discord" in tokens:

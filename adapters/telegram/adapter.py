@@ -29,6 +29,7 @@ from adapters.telegram.messages import (
 )
 from adapters.telegram.normalize import PLATFORM, group_migration, normalize
 from config.open_files import bound_connections
+from config.settings import TelegramOptions
 from core.errors import (
     PAYLOAD_ERRORS,
     AccessRefused,
@@ -115,7 +116,10 @@ class Telegram:
         inbox: Inbox,
         clock: Clock,
         marks_working: bool = False,
+        webhook: TelegramOptions | None = None,
     ) -> None:
+        # Set if Telegram sends the updates here instead of being polled.
+        self._webhook = webhook if webhook is not None and webhook.webhook_url else None
         # Whether a message has a reaction while its answer is being prepared.
         self._marks_working = marks_working
         self._root = (api_url or API_URL).rstrip("/")
@@ -199,10 +203,14 @@ class Telegram:
             await self._try_call(partial(self._bot.set_my_commands, language_code=language), menu)
 
     async def listen(self, sink: InboundSink, commands: Sequence[CommandSpec]) -> None:
-        """Poll for updates until cancelled. Answers in progress continue until `close`.
+        """Receive updates until cancelled. Answers in progress continue until `close`.
 
-        Raises AccessRefused if the token is revoked.
+        Raises AccessRefused if the token is revoked, and ConfigError if the address of the webhook
+        can't be used.
         """
+        if self._webhook is not None:
+            await self._listen_by_webhook(self._webhook, sink, commands)
+            return
         is_menu_sent = False
         offset: int | None = None
         previous_ids: set[int] = set()
@@ -234,6 +242,39 @@ class Telegram:
             elif timeout_s and not new_ids:
                 elapsed_s = time.monotonic() - started_at
                 await asyncio.sleep(max(self.pause_s - elapsed_s, 0))
+
+    async def _listen_by_webhook(
+        self, webhook: TelegramOptions, sink: InboundSink, commands: Sequence[CommandSpec]
+    ) -> None:
+        """Let Telegram send the updates to a server here, and see to it that it still does."""
+        # Imported here because polling needs no server.
+        from adapters.telegram.webhook import WebhookServer
+
+        server = WebhookServer(partial(self._receive, sink=sink))
+        is_registered = False
+        async with server.listen(webhook.webhook_url, webhook.webhook_listen):
+            while True:
+                try:
+                    self._me = self._me or await _get_me(self._bot, self._root)
+                    info = await self._bot.get_webhook_info()
+                    if not is_registered or info.url != webhook.webhook_url:
+                        await self._bot.set_webhook(
+                            webhook.webhook_url,
+                            allowed_updates=UPDATE_KINDS,
+                            # More connections would lose the order of messages.
+                            max_connections=1,
+                            secret_token=server.secret,
+                        )
+                        if not is_registered:
+                            self._start_task(self._send_menus(commands))
+                        is_registered = True
+                except TelegramError as error:
+                    await self._recover(error)
+                    continue
+                self._failure = ""
+                self._failed_polls = 0
+                self._polled_at = time.monotonic()
+                await asyncio.sleep(self.poll_timeout_s)
 
     def reply(self, address: Address, reply_to: str | None = None) -> Reply:
         return StreamedReply(TelegramMessages(self._bot, address, reply_to, self._history))

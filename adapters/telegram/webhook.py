@@ -1,0 +1,87 @@
+"""Receives updates by a webhook: an HTTP server to which Telegram sends each update.
+
+A proxy with a certificate for the public address passes Telegram's requests on to this server. Each
+request has the secret token that was given to Telegram; requests without it are refused. A request
+is confirmed only after its update is stored, so Telegram repeats an update that couldn't be stored.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import secrets
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from http import HTTPStatus
+from urllib.parse import urlsplit
+
+import structlog
+from aiohttp import web
+
+from core.errors import ConfigError
+from core.text.normalize import language_data
+from core.types import Json
+
+SECRET_HEADER = "X-Telegram-Bot-Api-Secret-Token"
+# The ids of this many updates are remembered, so that a repeated one is only confirmed.
+MAX_KNOWN_UPDATES = 1000
+MAX_BODY_BYTES = 4_000_000
+
+_log = structlog.get_logger(__name__)
+
+# Admits updates, given by their ids, and returns the ids of those to send again.
+Receive = Callable[[Mapping[int, Json]], Awaitable[set[int]]]
+
+
+class WebhookServer:
+    """The server of one process. `secret` is new in each process."""
+
+    def __init__(self, receive: Receive) -> None:
+        self.secret = secrets.token_urlsafe(32)
+        self._receive = receive
+        self._known_ids: deque[int] = deque(maxlen=MAX_KNOWN_UPDATES)
+        # Updates are admitted one by one, in the order in which they arrive.
+        self._lock = asyncio.Lock()
+
+    @asynccontextmanager
+    async def listen(self, url: str, address: str) -> AsyncIterator[None]:
+        """Serve the path of `url` at an address such as ``127.0.0.1:8443``.
+
+        Raises ConfigError if the address can't be used.
+        """
+        app = web.Application(client_max_size=MAX_BODY_BYTES)
+        app.router.add_post(urlsplit(url).path or "/", self._handle)
+        runner = web.AppRunner(app, access_log=None)
+        await runner.setup()
+        host, _, port = address.rpartition(":")
+        try:
+            await web.TCPSite(runner, host.strip("[]"), int(port)).start()
+        except OSError as error:
+            await runner.cleanup()
+            refusal = language_data("refusals", "adapters")["webhook_address"]
+            reason = error.strerror or error
+            raise ConfigError(refusal.format(address=address, reason=reason)) from error
+        try:
+            yield
+        finally:
+            await runner.cleanup()
+
+    async def _handle(self, request: web.Request) -> web.Response:
+        """Admit one update, and confirm it if it is stored."""
+        token = request.headers.get(SECRET_HEADER, "")
+        if not hmac.compare_digest(token.encode(), self.secret.encode()):
+            _log.warning("telegram.webhook_refused", reason="the secret token is wrong")
+            return web.Response(status=HTTPStatus.FORBIDDEN)
+        try:
+            raw = await request.json()
+            update_id = int(raw["update_id"])
+        except (ValueError, LookupError, TypeError):
+            _log.warning("telegram.webhook_refused", reason="it isn't an update")
+            return web.Response(status=HTTPStatus.BAD_REQUEST)
+        async with self._lock:
+            if update_id not in self._known_ids:
+                if await self._receive({update_id: raw}):
+                    return web.Response(status=HTTPStatus.SERVICE_UNAVAILABLE)
+                self._known_ids.append(update_id)
+        return web.Response()
