@@ -77,7 +77,9 @@ class Admission:
             await self._answer_outsider(inbound, reply)
         if not judgement.verdict.is_accepted:
             return None
-        if inbound.kind in ("edit", "delete", "reaction"):
+        if inbound.kind == "edit":
+            return await self._apply_edit(inbound, reply, judgement)
+        if inbound.kind in ("delete", "reaction"):
             await self._apply(inbound, judgement)
             return None
 
@@ -111,7 +113,7 @@ class Admission:
         return event.entry.id
 
     async def _apply(self, inbound: Inbound, judgement: Judgement) -> None:
-        """Apply an edit or deletion, or record a thumb, at once. It needs no answer."""
+        """Apply a deletion, or record a thumb, at once. It needs no answer."""
         if inbound.kind != "reaction":
             await self._turns.amend(inbound)
             return
@@ -120,6 +122,36 @@ class Admission:
         inbound = await self._access.set_language(inbound, judgement)
         view = await self._access.load_view(judgement.scope, inbound.account)
         await self._commands.thumbs.record(inbound, view.scope, view.scopes, view.is_owner)
+
+    async def _apply_edit(self, inbound: Inbound, reply: Reply, judgement: Judgement) -> int | None:
+        """Apply an edit at once. A question that nothing followed is then answered again.
+
+        Returns the id of the inbox entry of the `/retry` that answers it, or None.
+        """
+        latest_text = await self._turns.load_latest_question(inbound)
+        await self._turns.amend(inbound)
+        is_new = latest_text is not None and latest_text != inbound.text
+        is_question = inbound.is_addressed and inbound.origin == "typed"
+        if not (is_new and is_question and inbound.text) or inbound.attachments:
+            return None
+        inbound = _clean_sender_name(await self._access.set_language(inbound, judgement))
+        retry = replace(
+            inbound,
+            kind="message",
+            text="/retry",
+            # Not the number of a message, and the same if the platform repeats the edit.
+            message_id=f"edited:{inbound.message_id}:{inbound.sent_at.timestamp():.0f}",
+            command=Command(name="retry"),
+            quote=None,
+        )
+        if not judgement.is_owner and not self._rates.acquire_command(retry, retry.command):
+            return None
+        resolved_inbound = await self._commands.resolve(retry, judgement.scope)
+        event = await self._store(resolved_inbound, reply, judgement)
+        if event is None:
+            return None
+        self._turns.enqueue(event)
+        return event.entry.id
 
     async def answer_unstored(self, inbound: Inbound, reply: Reply) -> bool:
         """Answer a command that only reads: see `core.ports.UnstoredAnswerer`."""

@@ -175,6 +175,21 @@ class TurnDispatcher:
             # The runner applies the change as soon as the message is stored.
             event.changes.append(inbound)
 
+    async def load_latest_question(self, inbound: Inbound) -> str | None:
+        """Return the stored text of an edited message if nothing but its answer followed it.
+
+        Returns None while it is being answered, for incognito messages, and if a tool may have
+        changed something for the answer, because a second answer might do that again.
+        """
+        if self._queues.find(inbound) is not None or self._inbox.is_incognito(inbound.address):
+            return None
+        conversations = self._sessions.conversations
+        question = await conversations.load_latest_question(inbound.address, inbound.message_id)
+        if question is None:
+            return None
+        text, tool_names = question
+        return text if self._runner.are_read_only(tool_names) else None
+
     async def recheck_access(self) -> None:
         """Withdraw the events of all senders who lost access, in this or in another process."""
         self.access_version += 1
@@ -379,6 +394,11 @@ class TurnRunner:
         text = self._commands.render_stored_text(command)
         await self._agent.store_command(turn, session, text, answer, actions, is_silent=is_silent)
         return answer
+
+    def are_read_only(self, tool_names: Sequence[str]) -> bool:
+        """Whether tools with these names change nothing."""
+        tools = self._agent.tool_runner.tools
+        return all(name in tools and tools[name].is_read_only for name in tool_names)
 
     async def _ask_model(self, batch: Batch, *, is_last_turn: bool = False) -> AnsweredTurn | None:
         """Have the model answer a batch, and send the answer as a reply to the newest event.

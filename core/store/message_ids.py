@@ -6,6 +6,8 @@ since then, or looks for a message of which it's unknown whether it was sent.
 
 from __future__ import annotations
 
+import json
+
 from core.store.rows import address_values, set_meta
 from core.store.sqlite.database import Database
 from core.types import Address, Scope
@@ -73,6 +75,40 @@ async def load_author(database: Database, address: Address, external_id: str) ->
     if not scope.is_group:
         return scope
     return Scope.account(address.platform, row["sender_id"]) if row["sender_id"] else None
+
+
+_SELECT_LATEST_QUESTION = """
+SELECT question.text, (
+    SELECT json_group_array(tool_name) FROM messages
+    WHERE session_id = question.session_id AND id > question.id AND role = 'tool'
+) AS tool_names FROM messages AS question
+JOIN addresses ON addresses.id = question.address_id
+JOIN sessions ON sessions.id = question.session_id
+WHERE platform = :platform AND chat_id = :chat_id AND thread_id = :thread_id
+    AND question.external_id = :external AND question.role = 'user' AND question.kind = 'chat'
+    AND sessions.ended_at IS NULL
+    AND NOT EXISTS (
+        SELECT 1 FROM messages WHERE session_id = question.session_id AND id > question.id
+            AND (role = 'user' OR kind IN ('command', 'notice', 'undone'))
+    )
+    AND EXISTS (
+        SELECT 1 FROM messages WHERE session_id = question.session_id AND id > question.id
+            AND role = 'assistant'
+    )
+"""
+"""Selects a question after which only its answer follows, with the tools of the answer."""
+
+
+async def load_latest_question(
+    database: Database, address: Address, external_id: str
+) -> tuple[str, list[str]] | None:
+    """Return the text of a message, and the names of the tools that were run for its answer.
+
+    Returns None unless it's the latest question of a conversation that goes on, and answered.
+    """
+    values = {**address_values(address), "external": external_id}
+    row = await database.fetch_one(_SELECT_LATEST_QUESTION, values)
+    return None if row is None else (row["text"], json.loads(row["tool_names"]))
 
 
 async def load_last_message_ids(database: Database, platform: str) -> dict[Address, str]:

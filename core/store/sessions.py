@@ -19,6 +19,7 @@ from core.store.actions import ButtonAction, insert_actions
 from core.store.incognito import IncognitoConversation, IncognitoRegistry
 from core.store.lineage import UndoRequest
 from core.store.mailbox import OutboxItem, close_entries, fill_outbox_item
+from core.store.message_ids import load_latest_question
 from core.store.messages import append_message, set_sent_blocks
 from core.store.rows import MESSAGE_COLUMNS, Connection, address_values, read_message
 from core.store.sqlite.compaction import request_checkpoint
@@ -438,6 +439,12 @@ class Conversations:
 
         message_id = await write_indexed_text(self._database, write)
         return message_id if incognito_message is None else incognito_message.id
+
+    async def load_latest_question(
+        self, address: Address, external_id: str
+    ) -> tuple[str, list[str]] | None:
+        """Return a message's text and the tools of its answer; see `message_ids`."""
+        return await load_latest_question(self._database, address, external_id)
 
     async def resolve_quote(self, inbound: Inbound, scopes: frozenset[Scope]) -> Quote | None:
         """Return the quote in an incoming message, shortened to the length that is stored.

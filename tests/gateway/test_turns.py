@@ -83,8 +83,9 @@ async def test_a_stranger_gets_a_code_and_is_told_what_is_kept(home: Path) -> No
         assert code not in stored.upper()
 
 
-async def test_a_stranger_in_a_room_is_not_even_answered(home: Path) -> None:
+async def test_a_stranger_in_a_room_is_told_once_and_not_answered(home: Path) -> None:
     async with open_gateway(home) as harness:
+        assert (await in_room(harness, "hello", "666")).text == texts.STRANGER_IN_GROUP
         assert (await in_room(harness, "hello", "666")).answer is None
         assert await count(harness, "pairings") == 0
 
@@ -93,9 +94,13 @@ async def test_members_of_a_listed_room_are_served_there_and_nowhere_else(home: 
     async with open_gateway(home, options='rooms = ["telegram:-100"]\n') as harness:
         assert (await in_room(harness, "hello", "666")).text == "ok"
         assert "I don't know you yet" in (await harness.say("hello", "666")).text
-        assert (
-            await in_room(harness, "hello", "666", scope=Scope.group("telegram", "-200"))
-        ).answer is None
+        elsewhere = {
+            "address": Address(platform="telegram", chat_id="-200"),
+            "scope": Scope.group("telegram", "-200"),
+        }
+        told = await in_room(harness, "hello", "666", **elsewhere)
+        assert told.text == texts.STRANGER_IN_GROUP
+        assert (await in_room(harness, "hello", "666", **elsewhere)).answer is None
 
 
 async def test_nobody_is_never_served(home: Path) -> None:

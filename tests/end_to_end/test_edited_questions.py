@@ -1,0 +1,99 @@
+"""A question that is edited before anything followed gets a new answer; others don't."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.fixtures.gateway_harness import GatewayHarness, KeptReply, open_gateway
+from tests.fixtures.scripted_model import ScriptedModel, calls, says
+from tests.gateway.chats.test_setup import GROUP
+
+pytestmark = pytest.mark.slow
+
+
+async def edit(
+    harness: GatewayHarness, message_id: str, text: str, who: str = "42", **changes: Any
+) -> str:
+    """Edit a message, and return the new answer, or "" if there is none."""
+    reply: KeptReply = await harness.say(
+        text, who, kind="edit", message_id=message_id, command=None, **changes
+    )
+    return "" if reply.answer is None else reply.text
+
+
+async def test_edited_question_gets_a_new_answer_in_place_of_the_old_one(home: Path) -> None:
+    model = ScriptedModel(says("At nine."), says("At ten."), says("You are welcome."))
+    async with open_gateway(home, model) as harness:
+        await harness.say("When does the boat to Capri leave?", message_id="100")
+        answer = await edit(harness, "100", "When does the boat to Ischia leave?")
+        assert answer == "At ten."
+        sent = str(model.requests[1].messages)
+        assert "Ischia" in sent
+        assert "Capri" not in sent
+        assert "At nine." not in sent
+        await harness.say("thank you")
+        sent = str(model.requests[2].messages)
+        assert "At ten." in sent
+        assert "At nine." not in sent
+
+
+async def test_edit_that_is_delivered_again_after_a_restart_is_answered_once(home: Path) -> None:
+    model = ScriptedModel(says("At nine."), says("At ten."))
+    async with open_gateway(home, model) as harness:
+        sent_at = harness.services.clock.now()
+        await harness.say("to Capri?", message_id="100")
+        assert await edit(harness, "100", "to Ischia?", sent_at=sent_at) == "At ten."
+    async with open_gateway(home, ScriptedModel()) as harness:
+        assert await edit(harness, "100", "to Ischia?", sent_at=sent_at) == ""
+
+
+async def test_question_that_something_followed_is_only_reworded(home: Path) -> None:
+    model = ScriptedModel(says("At nine."), says("You are welcome."))
+    async with open_gateway(home, model) as harness:
+        await harness.say("to Capri?", message_id="100")
+        await harness.say("thank you")
+        assert await edit(harness, "100", "to Ischia?") == ""
+        assert "Ischia" in (await harness.say("/recall Ischia")).text
+
+
+async def test_question_after_a_command_is_only_reworded(home: Path) -> None:
+    async with open_gateway(home, ScriptedModel(says("At nine."))) as harness:
+        await harness.say("to Capri?", message_id="100")
+        await harness.say("/title Boats")
+        assert await edit(harness, "100", "to Ischia?") == ""
+
+
+async def test_edit_without_another_text_asks_nothing(home: Path) -> None:
+    async with open_gateway(home, ScriptedModel(says("At nine."))) as harness:
+        await harness.say("to Capri?", message_id="100")
+        assert await edit(harness, "100", "to Capri?") == ""
+
+
+async def test_answer_that_changed_something_is_not_repeated(home: Path) -> None:
+    add = {"action": "add", "target": "memory", "content": "Ana likes boats"}
+    model = ScriptedModel(calls(("memory", add)), says("Noted."))
+    async with open_gateway(home, model) as harness:
+        await harness.say("Remember that Ana likes boats", message_id="100")
+        assert await edit(harness, "100", "Remember that Ana likes the boats") == ""
+
+
+async def test_member_of_a_group_edits_their_question_and_nobody_else_can(home: Path) -> None:
+    model = ScriptedModel(says("At nine."), says("At ten."))
+    options = 'rooms = ["telegram:-5"]\n'
+    async with open_gateway(home, model, options) as harness:
+        await harness.say("to Capri?", "9", message_id="100", **GROUP)
+        assert await edit(harness, "100", "to Ischia?", "9", **GROUP) == "At ten."
+
+
+async def test_stranger_who_edits_gets_nothing(home: Path) -> None:
+    async with open_gateway(home, ScriptedModel()) as harness:
+        assert await edit(harness, "100", "to Ischia?", "99") == ""
+
+
+async def test_edited_command_is_not_run(home: Path) -> None:
+    async with open_gateway(home, ScriptedModel()) as harness:
+        await harness.say("/title Boats", message_id="100")
+        assert await edit(harness, "100", "/title Ships") == ""
