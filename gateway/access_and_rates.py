@@ -92,10 +92,13 @@ class Access:
         if not self._languages.is_loaded:
             await self._languages.load()
         codes = self._languages.codes
-        language = codes.get(judgement.scope.key) or codes.get(server_key(inbound))
-        language = language or codes.get(inbound.account.key) or "en"
+        language = codes.get(judgement.scope.key, "")
+        if inbound.server_id and not language:
+            language = codes.get(server_key(inbound), "")
+        own_language = codes.get(inbound.account.key, "en")
         if inbound.language and inbound.account.key not in codes:
-            language = await self._languages.choose(inbound, judgement.scope)
+            own_language = await self._languages.choose(inbound, judgement.scope)
+        language = language or own_language
         return replace(inbound, language=language)
 
     async def apply_chat_rules(self, inbound: Inbound) -> Inbound:
@@ -144,6 +147,12 @@ class Access:
             is_private = access.scopes != {access.scope}
             is_outsider = is_asking and not (is_private or access.is_removed or access.is_blocked)
             return Verdict.OUTSIDER if is_outsider else Verdict.IGNORED
+        return self._find_group_verdict(inbound, account, access)
+
+    def _find_group_verdict(
+        self, inbound: Inbound, account: Account, access: AccountAccess
+    ) -> Verdict:
+        """Return the verdict on an event of an account that is served in this group."""
         settings = self.chat_rules.find(inbound)
         has_role = not settings.roles or not set(settings.roles).isdisjoint(inbound.sender.roles)
         if not (has_role or access.has_access(account, self._listed_people)):

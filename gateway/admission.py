@@ -68,20 +68,11 @@ class Admission:
         access_version = self._turns.access_version
         inbound = await self._access.apply_chat_rules(inbound)
         judgement = await self._access.judge(inbound)
-        is_stranger = judgement.verdict is Verdict.STRANGER
-        if inbound.kind == "delete" or (is_stranger and inbound.kind == "edit"):
-            await self._access.people.amend_waiting(inbound)
-        if is_stranger:
-            await self._answer_stranger(inbound, reply, judgement.scope)
-        if judgement.verdict is Verdict.OUTSIDER:
-            await self._answer_outsider(inbound, reply)
         if not judgement.verdict.is_accepted:
+            await self._answer_unserved(inbound, reply, judgement)
             return None
-        if inbound.kind == "edit":
-            return await self._apply_edit(inbound, reply, judgement)
-        if inbound.kind in ("delete", "reaction"):
-            await self._apply(inbound, judgement)
-            return None
+        if inbound.kind not in ("message", "action"):
+            return await self._apply(inbound, reply, judgement)
 
         named_inbound = inbound
         inbound = _clean_sender_name(await self._access.set_language(inbound, judgement))
@@ -112,16 +103,68 @@ class Admission:
             await self._turns.revoke_unserved([event])
         return event.entry.id
 
-    async def _apply(self, inbound: Inbound, judgement: Judgement) -> None:
-        """Apply a deletion, or record a thumb, at once. It needs no answer."""
-        if inbound.kind != "reaction":
-            await self._turns.amend(inbound)
-            return
-        if self._commands.thumbs is None:
-            return
-        inbound = await self._access.set_language(inbound, judgement)
-        view = await self._access.load_view(judgement.scope, inbound.account)
-        await self._commands.thumbs.record(inbound, view.scope, view.scopes, view.is_owner)
+    async def _answer_unserved(self, inbound: Inbound, reply: Reply, judgement: Judgement) -> None:
+        """Answer somebody who isn't served, as far as strangers get an answer."""
+        if judgement.verdict is Verdict.STRANGER:
+            if inbound.kind == "edit":
+                await self._access.people.amend_waiting(inbound)
+            await self._answer_stranger(inbound, reply, judgement.scope)
+        elif judgement.verdict is Verdict.OUTSIDER:
+            await self._answer_outsider(inbound, reply)
+
+    async def _apply(self, inbound: Inbound, reply: Reply, judgement: Judgement) -> int | None:
+        """Apply an edit, a deletion or a reaction at once.
+
+        Returns the id of an inbox entry if something is answered because of it.
+        """
+        if inbound.kind == "edit":
+            return await self._apply_edit(inbound, reply, judgement)
+        if inbound.kind == "reaction":
+            return await self._apply_reaction(inbound, reply, judgement)
+        await self._access.people.amend_waiting(inbound)
+        await self._turns.amend(inbound)
+        return None
+
+    async def _apply_reaction(
+        self, inbound: Inbound, reply: Reply, judgement: Judgement
+    ) -> int | None:
+        """Answer the question of a message with a thumb, or record the thumb on an answer.
+
+        A thumb up is a press on "Yes" of this message, and a thumb down cancels the question.
+        """
+        account = inbound.account
+        question = None
+        if inbound.text in ("up", "down"):
+            actions = self._commands.actions
+            question = await actions.find_question(inbound.address, inbound.message_id, account)
+        if question is not None and question.address is not None:
+            press = replace(
+                inbound,
+                kind="action",
+                address=question.address,
+                text=question.id if inbound.text == "up" else "",
+                message_id=f"{inbound.text}:{inbound.message_id}:{inbound.sent_at.timestamp()}",
+                reply_to=inbound.message_id,
+            )
+            if question.address != inbound.address:
+                # Telegram doesn't say in which topic somebody reacted.
+                reply = self._delivery.create_reply(question.address)
+            if inbound.text == "up":
+                return await self._admit(press, reply)
+            await self._cancel_question(press, reply, judgement)
+            return None
+        if self._commands.thumbs is not None:
+            inbound = await self._access.set_language(inbound, judgement)
+            view = await self._access.load_view(judgement.scope, account)
+            await self._commands.thumbs.record(inbound, view.scope, view.scopes, view.is_owner)
+        return None
+
+    async def _cancel_question(self, press: Inbound, reply: Reply, judgement: Judgement) -> None:
+        """Cancel the questions that wait for a person here, and say so."""
+        if await self._commands.take_confirmed_command(press) is None:
+            press = await self._access.set_language(press, judgement)
+            texts = load_texts(press.language)
+            await self._delivery.send_unstored(press, reply, Answer(text=texts.QUESTION_CANCELLED))
 
     async def _apply_edit(self, inbound: Inbound, reply: Reply, judgement: Judgement) -> int | None:
         """Apply an edit at once. A question that nothing followed is then answered again.

@@ -206,6 +206,10 @@ class Delivery:
         self._replies[platform] = create_reply
         return is_new
 
+    def create_reply(self, address: Address) -> Reply:
+        """Create a reply to no message. Raises LookupError if the platform isn't open."""
+        return self._replies[address.platform](address, None)
+
     @staticmethod
     def draft_outbox_item(inbound: Inbound) -> OutboxItem:
         """Return the outbox item for the answer to an event, without storing it.

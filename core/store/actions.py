@@ -16,7 +16,7 @@ from core.ports import Clock
 from core.store import rows
 from core.store.rows import Connection, Row
 from core.store.sqlite.database import Database
-from core.store.sqlite.schema import in_list
+from core.store.sqlite.schema import contains_item, in_list
 from core.store.visibility import encode_list
 from core.types import Account, Address, Command, ErasureEpoch, Scope
 
@@ -85,6 +85,19 @@ ORDER BY actions.taker IS NULL, actions.expires_at DESC
 
 The latest question comes first, after those that ``:taker`` has already taken.
 """
+_SELECT_QUESTION_OF_MESSAGE = f"""
+{_SELECT_ACTIONS} JOIN outbox ON outbox.key = COALESCE(
+    actions.parcel,
+    'turn:' || actions.address || ':message:' || substr(actions.origin, instr(origin, '#') + 1)
+)
+WHERE (actions.address = :chat OR substr(actions.address, 1, length(:chat) + 1) = :chat || '/')
+    AND actions.account = :account AND actions.expires_at > :now AND actions.taker IS NULL
+    AND {contains_item("outbox.posted", "message_id")}
+"""
+"""Selects the questions that a message on the platform shows, in a chat or one of its topics.
+
+The origin of a command's question contains the id of the message with the command.
+"""
 _SELECT_OPEN_QUESTIONS = f"""
 SELECT DISTINCT address, account FROM actions
 WHERE address IS NOT NULL AND expires_at > :now AND {in_list("command", "names")}
@@ -133,6 +146,19 @@ class Actions:
         """Return a button by its id, or None if it is unknown, expired or a question."""
         row = await self._database.fetch_one(_SELECT_BUTTON, {"id": action_id, "now": now})
         return None if row is None else _read_action(row)
+
+    async def find_question(
+        self, address: Address, message_id: str, account: Account
+    ) -> ButtonAction | None:
+        """Return the only open question for this account that a message on the platform shows."""
+        values = {
+            "chat": address.key,
+            "message_id": message_id,
+            "account": account,
+            "now": self._clock.now(),
+        }
+        questions = await self._database.fetch_all(_SELECT_QUESTION_OF_MESSAGE, values)
+        return _read_action(questions[0]) if len(questions) == 1 else None
 
     async def list_open_questions(self, names: Sequence[str]) -> set[tuple[Address, Account]]:
         """Return the address and account of each unexpired question with one of these commands.

@@ -48,6 +48,7 @@ async def test_neither_a_room_nor_a_planned_question_hears_a_notice(home: Path) 
     async with open_gateway(home, options='rooms = ["telegram:-5"]') as harness:
         await harness.say("hello")
         await harness.say("hello all", "42", **ROOM)
+        assert [address for address, _ in await notices(harness)] == ["telegram:-5"]
         planned: Any = {"address": Address(platform="cron", chat_id="7")}
         await harness.say("what is open?", **planned)
         assert (
@@ -69,6 +70,8 @@ async def test_that_a_job_was_paused_is_told_to_its_person_and_of_a_room_to_the_
         for who in ("42", "7"):
             await harness.say("hello", who)
         await harness.say("hello all", "7", **ROOM)
+        # The group is told what is kept there.
+        assert [address for address, _ in await notices(harness)] == ["telegram:-5"]
         places: list[Any] = [{"who": "7"}, {"who": "7", **ROOM}]
         for place in places:
             await harness.say("/remind tomorrow at 9 call Ana", **place)

@@ -47,6 +47,11 @@ def in_list(column: str, parameter: str) -> str:
     return f"{column} IN (SELECT value FROM json_each(:{parameter}))"
 
 
+def contains_item(column: str, parameter: str) -> str:
+    """Return the SQL condition that the list in `column` contains what is bound as `parameter`."""
+    return f"EXISTS (SELECT 1 FROM json_each({column}) WHERE value = :{parameter})"
+
+
 def overlaps(column: str, parameter: str) -> str:
     """Return the SQL condition that the lists in `column` and `parameter` share an item."""
     return f"EXISTS (SELECT 1 FROM json_each({column}) WHERE {in_list('value', parameter)})"

@@ -33,6 +33,7 @@ LEFT_OUT = {
     "scopes": "named in every row",
     "group_scopes": "where a group has moved",
     "owner_groups": "of the settings",
+    "chat_settings": "of groups, as /setup shows them, not of a person",
     "people": "which accounts are one: they are listed together",
     "addresses": "named in every row",
     "messages": "in the archive format, and what that leaves out as kinds of its own",

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from core.types import Scope, Scopes
+from gateway.texts.catalog import ENGLISH as texts
 from tests.fixtures.gateway_harness import GatewayHarness, KeptReply, open_gateway
 from tests.fixtures.scripted_model import ScriptedModel, says
 
@@ -97,3 +98,52 @@ async def test_thumb_is_erased_with_its_answer(home: Path) -> None:
         await harness.say("yes")
         rows = await harness.services.database.fetch_all("SELECT * FROM thumbs")
         assert rows == []
+
+
+async def react_to_question(
+    harness: GatewayHarness, question: KeptReply, thumb: str, who: str = "42"
+) -> str:
+    """Put a thumb on a question, and return the answer, or "" if there is none."""
+    assert question.receipt is not None
+    (message_id,) = question.receipt.message_ids
+    reply = await harness.say(thumb, who, kind="reaction", message_id=message_id)
+    return "" if reply.answer is None else reply.text
+
+
+async def test_thumb_up_on_a_question_is_its_yes(home: Path) -> None:
+    async with open_gateway(home) as harness:
+        await harness.say("the ferry is blue")
+        question = await harness.say("/forget ferry")
+        assert "Forgotten" in await react_to_question(harness, question, "up")
+        assert await react_to_question(harness, question, "up") == ""
+
+
+async def test_thumb_down_on_a_question_cancels_it(home: Path) -> None:
+    async with open_gateway(home) as harness:
+        await harness.say("the ferry is blue")
+        question = await harness.say("/forget ferry")
+        answer = await react_to_question(harness, question, "down")
+        assert answer == texts.QUESTION_CANCELLED
+        assert "Forgotten" not in (await harness.say("yes")).text
+        assert "blue" in (await harness.say("/recall ferry")).text
+
+
+async def test_thumb_on_an_earlier_message_answers_no_question(home: Path) -> None:
+    async with open_gateway(home) as harness:
+        other = await harness.say("the ferry is blue")
+        await harness.say("/forget ferry")
+        assert await react_to_question(harness, other, "up") == ""
+        assert "blue" in (await harness.say("/recall ferry")).text
+
+
+async def test_thumb_of_somebody_else_answers_no_question(home: Path) -> None:
+    async with open_gateway(home) as harness:
+        await harness.say("the ferry is blue")
+        question = await harness.say("/forget ferry")
+        assert question.receipt is not None
+        (message_id,) = question.receipt.message_ids
+        address = harness.inbound("x").address
+        reply = await harness.say(
+            "up", "7", kind="reaction", message_id=message_id, address=address
+        )
+        assert reply.answer is None
