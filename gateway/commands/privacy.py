@@ -30,9 +30,10 @@ _MAX_ITEM_CHARS = 160
 class ForgetCommands:
     specs = load_specs("forget")
 
-    def __init__(self, services: Services, admins: ChatAdmins) -> None:
+    def __init__(self, services: Services, admins: ChatAdmins | None = None) -> None:
         self._services = services
-        self._admins = admins
+        # A shell has none, because the owner uses it.
+        self._admins = admins or ChatAdmins({})
         self._forgetting = services.forgetting
         self._zone = services.zone
 
