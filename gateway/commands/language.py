@@ -13,9 +13,10 @@ from gateway.texts.catalog import LANGUAGES, list_languages, load_texts, match_l
 class LanguageCommands:
     specs = load_specs("language")
 
-    def __init__(self, services: Services, admins: ChatAdmins) -> None:
+    def __init__(self, services: Services, admins: ChatAdmins | None = None) -> None:
         self._services = services
-        self._admins = admins
+        # The page has none, because only the owner uses it.
+        self._admins = admins or ChatAdmins({})
 
     async def run(self, command: Command, context: CommandContext) -> Answer:
         """Show the languages with a button for each, or set one.
