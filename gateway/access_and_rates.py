@@ -131,7 +131,7 @@ class Access:
             if inbound.origin == "via_bot":
                 # A message that was sent through a bot is stored, but never answered.
                 verdict = Verdict.OVERHEARD
-        elif verdict is Verdict.STRANGER and is_scheduled:
+        elif is_scheduled and not verdict.is_accepted:
             verdict = Verdict.IGNORED
         return Judgement(verdict=verdict, scope=access.scope, is_owner=access.is_owner)
 
@@ -274,9 +274,9 @@ def _apply_listening(inbound: Inbound, settings: ChatSettings) -> Inbound:
         # "mne" isn't the prefix of "mnemonic".
         if not (prefix[-1].isalnum() and rest[:1].isalnum()):
             return replace(inbound, text=rest.lstrip(" \t\n,:;") or text, is_addressed=True)
-    if settings.listens is None:
+    words = (settings.listens or "mention reply").split()
+    if {"mention", "reply"} <= set(words):
         return inbound
-    words = settings.listens.split()
     if "always" in words:
         # A command that isn't ours is for another bot.
         return replace(inbound, is_addressed=not text.startswith("/"))

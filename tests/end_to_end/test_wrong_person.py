@@ -30,6 +30,7 @@ from core.store.ownership.removal import REMOVAL_REASON
 from core.store.query import SearchQuery
 from core.store.usage_and_limits import Budget
 from core.types import LOCAL_SCOPE, Account, Address, Answer, Tool
+from gateway.texts.catalog import ENGLISH as texts
 from tests.fixtures.command_line import good
 from tests.fixtures.embedding_service import EmbeddingDouble
 from tests.fixtures.exports import telegram_account, telegram_chat, telegram_message, write
@@ -382,6 +383,8 @@ async def test_who_was_heard_in_a_listed_room_is_a_stranger_elsewhere(
         ).answer is None
         assert "works only in a direct chat" in (await made.hear("/link", in_room)).text
         made.harness.access._listed_groups = frozenset()
+        told = await made.hear("hello", in_room, says("Hi."))
+        assert told.text == texts.STRANGER_IN_GROUP
         assert (await made.hear("hello", in_room, says("Hi."))).answer is None
 
 
