@@ -87,7 +87,7 @@ The latest question comes first, after those that ``:taker`` has already taken.
 """
 _SELECT_QUESTION_OF_MESSAGE = f"""
 {_SELECT_ACTIONS} JOIN outbox ON outbox.key = COALESCE(
-    actions.parcel,
+    actions.outbox_key,
     'turn:' || actions.address || ':message:' || substr(actions.origin, instr(origin, '#') + 1)
 )
 WHERE (actions.address = :chat OR substr(actions.address, 1, length(:chat) + 1) = :chat || '/')
