@@ -14,7 +14,7 @@ from core.errors import StoreDamagedError, StoreError
 from core.store.sqlite import upgrade
 from core.store.sqlite.database import Database
 from core.store.sqlite.opening import COPY_SUFFIX
-from core.store.sqlite.schema import SCHEMA_VERSION, list_upgrades
+from core.store.sqlite.schema import RENAMES_VERSION, SCHEMA_VERSION, list_upgrades
 from core.store.sqlite.upgrade import UpgradeProgress, UpgradeStage, upgrade_file
 from tests.fixtures.new_database import place, write_earlier
 
@@ -65,7 +65,7 @@ def test_upgraded_file_of_each_earlier_version_has_the_schema_of_a_new_one(
 
 def test_history_of_facts_gets_the_new_names_of_its_columns(tmp_path: Path) -> None:
     path = tmp_path / "state.db"
-    write_earlier(path, SCHEMA_VERSION - 1, FACT_CHANGE)
+    write_earlier(path, RENAMES_VERSION - 1, FACT_CHANGE)
     upgrade_file(path)
     with contextlib.closing(sqlite3.connect(path)) as connection:
         (row,) = connection.execute("SELECT before, after FROM fact_changes")
