@@ -267,23 +267,30 @@ class Access:
 
 def _apply_listening(inbound: Inbound, settings: ChatSettings) -> Inbound:
     """Return a message with `is_addressed` as these settings say, and without their prefix."""
-    text = inbound.text
-    prefix = settings.prefix or ""
-    if prefix and text.casefold().startswith(prefix.casefold()):
-        rest = text[len(prefix) :]
-        # "mne" isn't the prefix of "mnemonic".
-        if not (prefix[-1].isalnum() and rest[:1].isalnum()):
-            return replace(inbound, text=rest.lstrip(" \t\n,:;") or text, is_addressed=True)
-    words = (settings.listens or "mention reply").split()
-    if {"mention", "reply"} <= set(words):
+    rest = _remove_prefix(inbound.text, settings.prefix or "")
+    if rest is not None:
+        return replace(inbound, text=rest or inbound.text, is_addressed=True)
+    words = set((settings.listens or "mention reply").split())
+    if {"mention", "reply"} <= words:
         return inbound
     if "always" in words:
         # A command that isn't ours is for another bot.
-        return replace(inbound, is_addressed=not text.startswith("/"))
+        return replace(inbound, is_addressed=not inbound.text.startswith("/"))
     quote = inbound.quote
     is_reply = quote is not None and quote.is_ours and quote.kind != "forward"
     is_wanted = ("mention" in words and inbound.is_mention) or ("reply" in words and is_reply)
     return replace(inbound, is_addressed=inbound.is_addressed and is_wanted)
+
+
+def _remove_prefix(text: str, prefix: str) -> str | None:
+    """Return the text behind the prefix, or None if it doesn't begin with it."""
+    if not prefix or not text.casefold().startswith(prefix.casefold()):
+        return None
+    rest = text[len(prefix) :]
+    if prefix[-1].isalnum() and rest[:1].isalnum():
+        # "mne" isn't the prefix of "mnemonic".
+        return None
+    return rest.lstrip(" \t\n,:;")
 
 
 class TokenBuckets:
