@@ -29,7 +29,7 @@ _TYPES_BY_KIND = {"text": STRING_TYPE, "number": INTEGER_TYPE, "file": FILE_TYPE
 AVAILABILITY = {"contexts": [0, 1, 2], "integration_types": [0, 1]}
 QUOTATION_MARKS = frozenset('"\u201c\u201d\u201e\u2033')
 # Discord's names of languages that have other codes here.
-LOCALES: Mapping[str, str] = {"es": "es-ES", "zh": "zh-CN"}
+LOCALES: Mapping[str, Sequence[str]] = {"es": ("es-ES", "es-419"), "zh": ("zh-CN",)}
 MAX_MENU_WORDS_CHARS = 200
 _NO_WORD = re.compile(r"[^\w\s'’]+")
 
@@ -42,6 +42,7 @@ def command_payloads(spec: CommandSpec) -> list[Payload]:
         "description": spec.description,
         "options": [_describe_action(action) for action in spec.actions]
         or _describe_options(spec.options),
+        **_localize("name", spec.name_translations),
         **_localize("description", spec.translations),
         **AVAILABILITY,
     }
@@ -92,15 +93,19 @@ def _localize(key: str, translations: Mapping[str, str]) -> Payload:
         return {}
     return {
         f"{key}_localizations": {
-            LOCALES.get(code, code): text for code, text in translations.items()
+            locale: text
+            for code, text in translations.items()
+            for locale in LOCALES.get(code, (code,))
         }
     }
 
 
 def translate(text: str, translations: Mapping[str, str], locale: str) -> str:
     """Return a text in the language of a person, or the given English text."""
-    by_locale = {LOCALES.get(code, code): translation for code, translation in translations.items()}
-    return by_locale.get(locale, text)
+    for code, translation in translations.items():
+        if locale in LOCALES.get(code, (code,)):
+            return translation
+    return text
 
 
 def join_options(options: object, spec: CommandSpec | None) -> str:

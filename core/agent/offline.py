@@ -282,7 +282,9 @@ class _Answerer:
         if last.is_error:
             return _say(self.texts["failed"].format(reason=last.text))
         if last.tool_name != "session_search":
-            return _say(last.text.strip() or self.texts["done"])
+            # The result is worded in English. In another language, the receipt says what was done.
+            result = last.text.strip() if self.texts == ENGLISH_TEXTS else ""
+            return _say(result or self.texts["done"])
 
         # Imported here because only questions need it.
         from core.agent.answers import (

@@ -82,6 +82,8 @@ class CommandSpec:
     changes: str | None = None
     # The description in other languages, by codes such as "de" and "pt-BR".
     translations: Mapping[str, str] = field(default_factory=dict)
+    # The name in other languages, as far as the command has one there.
+    name_translations: Mapping[str, str] = field(default_factory=dict)
     # The same for `menu`.
     menu_translations: Mapping[str, str] = field(default_factory=dict)
 

@@ -214,8 +214,9 @@ UPDATE messages SET kind = 'command', text = '', blocks = NULL, sent = NULL, too
 WHERE id = :id
 """
 # Deletes the title that was derived from the message :id, in the first session of a conversation
-# and in the sessions that continue it, e.g. "Lisbon", "Lisbon #2" and "Lisbon (branch)". Keeps the
-# title if :id isn't the first user message, or if the title was set with /title.
+# and in the sessions that continue it, e.g. "Lisbon", "Lisbon #2" and "Lisbon (branch)", which is
+# worded in the language of the person. Keeps the title if :id isn't the first user message, or if
+# the title was set with /title.
 _DELETE_DERIVED_TITLE = """
 UPDATE sessions SET title = NULL
 FROM sessions AS first
@@ -224,7 +225,7 @@ WHERE first.id = :session_id AND first.parent_id IS NULL AND first.external_id I
         SELECT id FROM sessions AS part WHERE COALESCE(part.root_id, part.id) = first.id
     ))
     AND (sessions.title = first.title OR instr(sessions.title, first.title || ' #') = 1
-        OR instr(sessions.title, first.title || ' (branch)') = 1)
+        OR instr(sessions.title, first.title || ' (') = 1)
     AND NOT EXISTS (
         SELECT 1 FROM messages
         WHERE session_id = :session_id AND id < :id AND role = 'user' AND kind = 'chat'

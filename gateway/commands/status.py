@@ -60,7 +60,7 @@ class StatusCommands:
         """Return the status as lines of Markdown, each of the form ``**subject**: state``."""
         services = self._services
         words = texts.table("STATUS")
-        lines = await self._platform_lines()
+        lines = await self._platform_lines(texts)
         lines.append(words["model"].format(state=self._describe_model(texts)))
         if self._memory is not None:
             lines += await self._memory_lines(texts, self._memory)
@@ -78,7 +78,7 @@ class StatusCommands:
             lines.append(words["waiting"].format(count=len(pending)))
         return lines
 
-    async def _platform_lines(self) -> list[str]:
+    async def _platform_lines(self, texts: Texts) -> list[str]:
         """Return a line for each platform. `_memory_lines` describes the memory services."""
         hidden_names = {"cron"}
         if self._memory is not None:
@@ -88,7 +88,9 @@ class StatusCommands:
         else:
             states = await self._services.load_platform_states()
         return [
-            f"**{name}**: {state}" for name, state in states.items() if name not in hidden_names
+            f"**{name}**: {texts.word_state(state)}"
+            for name, state in states.items()
+            if name not in hidden_names
         ]
 
     def _describe_model(self, texts: Texts) -> str:
@@ -105,7 +107,11 @@ class StatusCommands:
 
     async def _memory_lines(self, texts: Texts, memory: MemoryManager) -> list[str]:
         """Return lines with the state of the memories, their warnings, and unsynced messages."""
-        states = [f"{escape(name)} {escape(state)}" for name, state in memory.states.items()]
+        own_names = texts.table("STATES")
+        states = [
+            f"{escape(own_names.get(name, name))} {escape(texts.word_state(state))}"
+            for name, state in memory.states.items()
+        ]
         lines = [", ".join(states)]
         lines += [escape(warning) for warning in memory.warnings]
         for name in memory.externals:

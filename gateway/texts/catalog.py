@@ -7,6 +7,7 @@ loaded, so that a cold start stays fast. No text assumes a gender.
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from datetime import date, datetime, timedelta, tzinfo
@@ -152,6 +153,17 @@ class Texts:
         from babel import Locale
 
         return Locale.parse(self.locale).plural_form(number)
+
+    # --- States ---
+
+    def word_state(self, state: str) -> str:
+        """Return in this language a state of a platform or memory that a process stored."""
+        for key, english in load_texts(ENGLISH_CODE).table("STATES").items():
+            pattern = re.escape(english).replace(r"\{reason\}", "(?P<reason>.*)")
+            match = re.fullmatch(pattern.replace(r"\{count\}", r"(?P<count>\d+)"), state, re.DOTALL)
+            if match is not None:
+                return self.table("STATES")[key].format(**match.groupdict())
+        return state
 
     # --- Usage ---
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -48,57 +48,74 @@ def _translate_spec(spec: CommandSpec, words: Mapping[str, Mapping[str, Any]]) -
     return replace(
         spec,
         translations=translate("description"),
+        name_translations=_list_names(spec.name, words),
         menu_translations=translate("menu") if spec.menu else {},
         options=translate_options(spec.options),
         actions=tuple(actions),
     )
 
 
+def _list_names(command: str, languages: Iterable[str]) -> dict[str, str]:
+    """Return the names of a command by language, as far as the language has one."""
+    names = {}
+    for language in languages:
+        words = load_texts(language).table("aliases").get(command, "").split()
+        if words:
+            names[language] = words[0]
+    return names
+
+
 def list_commands(texts: Texts, specs: Sequence[CommandSpec]) -> str:
     """List commands as Markdown, one line each."""
     words = texts.tables("commands")
-    lines = [f"- `{_render_usage(spec)}`: {words[spec.name]['description']}" for spec in specs]
+    lines = [
+        f"- `{_render_usage(texts, spec)}`: {words[spec.name]['description']}" for spec in specs
+    ]
     return "\n".join(lines)
 
 
 def describe_command(texts: Texts, spec: CommandSpec) -> str:
     """Explain a command with its actions and options as Markdown."""
     words = texts.tables("commands")[spec.name]
-    lines = [f"`{_render_usage(spec)}`: {words['description']}."]
+    lines = [f"`{_render_usage(texts, spec)}`: {words['description']}."]
     for action in spec.actions:
-        usage = " ".join([action.name, *_render_arguments(action.options)])
+        usage = " ".join([action.name, *_render_arguments(texts, action.options)])
         lines.append(f"- `{usage}`: {words['actions'][action.name]}")
     described: set[str] = set()
     options = [*spec.options, *(option for action in spec.actions for option in action.options)]
     for option in options:
         if option.name not in described:
             described.add(option.name)
-            lines.append(_render_option(option, words["options"][option.name]))
+            lines.append(_render_option(texts, option, words["options"][option.name]))
     return "\n".join(lines)
 
 
-def _render_usage(spec: CommandSpec) -> str:
+def _render_usage(texts: Texts, spec: CommandSpec) -> str:
     """Render the usage of a command, such as ``/help [command]``.
 
     Options with a prefix are left out, because they may be typed anywhere.
     """
     words = [f"/{spec.name}"]
     if spec.actions:
-        words.append("[action]")
-    return " ".join([*words, *_render_arguments(spec.options)])
+        words.append(f"[{texts.table('OPTION_NAMES')['action']}]")
+    return " ".join([*words, *_render_arguments(texts, spec.options)])
 
 
-def _render_arguments(options: Sequence[Option]) -> list[str]:
+def _render_arguments(texts: Texts, options: Sequence[Option]) -> list[str]:
+    names = texts.table("OPTION_NAMES")
     words = []
     for option in options:
         if not option.prefix and option.kind != "file":
-            words.append(f"<{option.name}>" if option.is_required else f"[{option.name}]")
+            name = names[option.name]
+            words.append(f"<{name}>" if option.is_required else f"[{name}]")
     return words
 
 
-def _render_option(option: Option, description: str) -> str:
+def _render_option(texts: Texts, option: Option, description: str) -> str:
     """Render one line of a command's help, such as ``- *title*: the title``."""
-    name = f"`{option.prefix}`" if option.prefix else f"*{option.name}*"
+    name = f"`{option.prefix}`"
+    if not option.prefix:
+        name = f"*{texts.table('OPTION_NAMES')[option.name]}*"
     if not option.prefix.endswith(":"):
         name += ":"
     choices = ""

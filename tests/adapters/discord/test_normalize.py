@@ -109,11 +109,17 @@ def test_values_with_a_prefix_are_typed_before_the_words() -> None:
 
 
 def test_a_command_is_described_in_other_languages() -> None:
-    spec = replace(SPEC, translations={"de": "Stellt eine Erinnerung", "es": "Crea un aviso"})
+    spec = replace(
+        SPEC,
+        translations={"de": "Stellt eine Erinnerung", "es": "Crea un aviso"},
+        name_translations={"de": "erinnere"},
+    )
     (command,) = command_payloads(spec)
+    assert command["name_localizations"] == {"de": "erinnere"}
     assert command["description_localizations"] == {
         "de": "Stellt eine Erinnerung",
         "es-ES": "Crea un aviso",
+        "es-419": "Crea un aviso",
     }
 
 

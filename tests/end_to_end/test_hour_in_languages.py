@@ -1,0 +1,348 @@
+"""An hour with Mneme in German, Japanese and Turkish on Telegram, and in French on Discord.
+
+The real process answers through its real clients. The test walks every text and button that was
+shown: it finds no English word, no placeholder and nothing that the platforms refuse.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gateway.texts.catalog import Texts, load_texts
+from tests.fixtures.english_words import find_english
+from tests.fixtures.live_system import PERSON, LiveSystem
+
+STRANGER = 99
+# Lines that people type in every language: commands with their English names and arguments.
+COMMON = (
+    "/start",
+    "/help",
+    "/help all",
+    "/help remind",
+    "/help recall",
+    "/cron",
+    "/cron pause 1",
+    "/cron",
+    "/cron resume 1",
+    "/cron skip 2",
+    "/cron end 2",
+    "/cron target 1",
+    "/cron urgent 1",
+    "/cron remove 99",
+    "/cron pause",
+    "/cron xyz",
+    "/cron brief 7:30",
+    "/snooze",
+    "/snooze 99 10 minutes",
+    "/remind",
+    "/remind 2020-01-01 09:00 x",
+    "/memory",
+    "/memory history",
+    "/memory pending",
+    "/memory undo 999",
+    "/memory approve 7",
+    "/memory xyz",
+    "/facts",
+    "/memory why f1",
+    "/memory pin f1",
+    "/memory right f1",
+    "/memory wrong f1",
+    "/memory unpin f1",
+    "/memory why f99",
+    "/recall xyzzy",
+    "/recall page:9",
+    "/recall role:banana xyzzy",
+    "/recall around:99999",
+    "/recall in:999",
+    "/recall",
+    "/sessions",
+    "/sessions 999",
+    "/sessions xyzzy",
+    "/title",
+    "/branch",
+    "/undo back",
+    "/undo x",
+    "/retry",
+    "/compress",
+    "/stop",
+    "/status",
+    "/usage",
+    "/usage months",
+    "/usage 999",
+    "/usage more",
+    "/whoami",
+    "/people",
+    "/people remove",
+    "/approve",
+    "/approve ABCD2345",
+    "/link",
+    "/link ABCD2345",
+    "/unlink",
+    "/export",
+    "/files",
+    "/files send 9",
+    "/voice",
+    "/voice on",
+    "/skills",
+    "/skill",
+    "/skills show xyz",
+    "/model",
+    "/agenda",
+    "/instructions",
+    "/why",
+    "/why 99",
+    "/timezone",
+    "/timezone Paris",
+    "/timezone xyzzy",
+    "/quiet",
+    "/quiet 22:00-7:00",
+    "/quiet off",
+    "/language",
+    "/language xyzzy",
+    "/incognito on",
+    "/memory add x",
+    "/incognito off",
+    "/xyzzy",
+)
+
+
+# Commands on Discord that need no option.
+NAMES_ALONE = (
+    *("facts", "link", "model", "sessions", "status", "stop", "timezone", "undo", "unlink"),
+    *("usage", "whoami", "why", "language", "quiet", "compress"),
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Script:
+    """What a person types in their language. The lines stand in `tests/fixtures/hours.toml`."""
+
+    hello: str
+    fact: str
+    question: str
+    reminder: str
+    recurring: str
+    note: str
+    remember: str
+    word: str
+    yes: str
+    others: tuple[str, ...]
+
+    def list_lines(self) -> Iterator[str]:
+        """Yield the lines of the hour in order, after the first greeting."""
+        yield self.reminder
+        yield self.recurring
+        yield f"/remind {self.reminder}"
+        yield self.fact
+        yield self.question
+        yield f"/memory add user: {self.note}"
+        yield f"/memory why {self.note}"
+        yield f"/remember {self.remember}"
+        yield f"/memory replace {self.note} => {self.fact}"
+        yield f"/recall {self.word}"
+        yield f"/memory facts {self.word}"
+        yield f"/instructions set {self.note}"
+        yield from self.others
+        yield f"/title {self.word}"
+        yield from COMMON
+        yield "/memory undo"
+        yield f"/forget {self.word}"
+        yield self.yes
+        yield "/forget xyzzy"
+        yield "/new"
+        yield self.hello
+        yield "/undo"
+        yield self.question
+
+    def list_words(self) -> list[str]:
+        """Return the lines in the person's own words, which Mneme may quote."""
+        own = (self.hello, self.fact, self.question, self.reminder, self.recurring, self.note)
+        return [*own, self.remember, self.word, *self.others, "Kim Mika", "role:banana xyzzy"]
+
+
+def load_script(language: str) -> Script:
+    path = Path(__file__).parents[1] / "fixtures" / "hours.toml"
+    lines = tomllib.loads(path.read_text(encoding="utf-8"))[language]
+    return Script(**{**lines, "others": tuple(lines["others"])})
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("language", ["de", "ja", "tr"])
+async def test_hour_on_telegram_shows_no_english(home: Path, language: str) -> None:
+    script, texts = load_script(language), load_texts(language)
+    async with LiveSystem.open(home, is_loop_watched=False) as live:
+        telegram = live.telegram
+        telegram.person(PERSON, "Kim", language_code=language)
+        telegram.person(STRANGER, "Mika", language_code=language)
+        await live.start(ANTHROPIC_API_KEY="", ANTHROPIC_BASE_URL="")
+
+        async def say(line: str, who: int = PERSON) -> None:
+            count = len(telegram.messages(who))
+            telegram.user_says(who, line)
+            await live.until(lambda: len(telegram.messages(who)) > count)
+
+        await say(script.hello)
+        await say(script.hello, STRANGER)
+        code = re.findall(r"\b[A-Z0-9]{8}\b", telegram.texts(STRANGER)[0])[0]
+        await say(f"/approve {code}")
+        await live.until(lambda: len(telegram.messages(STRANGER)) > 1)
+        await say("/people")
+        await say("/people remove telegram:99")
+        await press_all(live, lambda: telegram.messages(PERSON))
+        for line in script.list_lines():
+            await say(line)
+        await see_reminder(live, texts)
+        assert await live.stop() == 0
+        assert telegram.violations == []
+        shown = [
+            text
+            for method in ("sendMessage", "editMessageText", "sendDocument")
+            for values in telegram.called(method)
+            for text in list_shown(values)
+        ]
+        check_shown(shown, language, script.list_words())
+
+
+@pytest.mark.slow
+async def test_hour_on_discord_shows_no_english(home: Path) -> None:
+    script, texts = load_script("fr"), load_texts("fr")
+    async with LiveSystem.open(home, is_loop_watched=False) as live:
+        discord, person, channel = live.discord, live.discord_person, live.channel
+        discord.world.locales[person] = "fr"
+        await live.start(ANTHROPIC_API_KEY="", ANTHROPIC_BASE_URL="")
+        shown: list[str] = []
+
+        async def call(name: str, **options: Any) -> None:
+            number = await discord.slash(channel, person, name, **options)
+            await live.until(lambda: bool(discord.answers(number)))
+            await live.until(lambda: bool(discord.answers(number)[0]["content"]))
+            for post in discord.answers(number):
+                shown.extend(list_posted(post))
+
+        async def say(text: str) -> None:
+            count = len(discord.said(channel))
+            await discord.user_says(channel, text, person)
+            await live.until(lambda: len(discord.said(channel)) > count)
+
+        await call("help")
+        await say(script.hello)
+        for line in (script.reminder, script.recurring, script.fact, script.question):
+            await say(line)
+        for line in script.others:
+            await say(line)
+        for name in NAMES_ALONE:
+            await call(name)
+        await call("help", command="all")
+        await call("remind", when="demain à 9h", text=script.word)
+        await call("recall", query=script.word)
+        await call("recall", query="xyzzy")
+        await call("sessions", which="999")
+        await call("snooze", number="99")
+        await call("title", text=script.word)
+        await call("remember", what=script.remember)
+        await call("timezone", city="xyzzy")
+        await call("quiet", hours="22:00-7:00")
+        await call("forget", what=script.word)
+        await say(script.yes)
+        await call("new")
+        shown += [text for post in discord.messages(channel) for text in list_posted(post)]
+        assert texts.ERASED in "".join(shown)
+        assert await live.stop() == 0
+        assert discord.violations == []
+        check_shown(shown, "fr", script.list_words())
+        menus = [text for command in discord.commands for text in list_localized(command, "fr")]
+        assert len(menus) > 50
+        assert all(
+            "es-419" in command["description_localizations"]
+            for command in discord.commands
+            if command["type"] == 1
+        )
+
+
+def list_posted(post: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the text and the labels of the buttons of a message on Discord."""
+    yield str(post["content"])
+    for row in post.get("components") or ():
+        yield from (str(item.get("label", "")) for item in row.get("components", ()))
+
+
+def list_localized(command: Mapping[str, Any], locale: str) -> Iterator[str]:
+    """Yield the descriptions of a command and its options in a language."""
+    yield command.get("description_localizations", {}).get(locale, "")
+    for option in command.get("options") or ():
+        yield from list_localized(option, locale)
+
+
+async def press_all(live: LiveSystem, read: Callable[[], list[dict[str, Any]]]) -> None:
+    """Press the buttons of the first answer, one after the other."""
+    first = next(message for message in read() if message.get("reply_markup"))
+    labels = [
+        button["text"]
+        for row in first["reply_markup"]["inline_keyboard"]
+        for button in row
+        if "callback_data" in button
+    ]
+    for label in labels:
+        count = len(read())
+        live.telegram.user_presses(PERSON, first["message_id"], label)
+        await live.until(partial(has_more, read, count))
+
+
+async def see_reminder(live: LiveSystem, texts: Texts) -> None:
+    """Let a reminder come, and press its buttons."""
+    telegram = live.telegram
+
+    def find_reminder() -> dict[str, Any]:
+        for message in reversed(telegram.messages(PERSON)):
+            if "⏰" in message.get("text", "") and message.get("reply_markup"):
+                return message
+        return {}
+
+    telegram.user_says(PERSON, "/remind in 1 second x")
+    await live.until(lambda: bool(find_reminder()))
+    for label in (texts.BUTTON_TEN_MINUTES, texts.BUTTON_EDIT, texts.BUTTON_DONE):
+        count = len(telegram.messages(PERSON))
+        telegram.user_presses(PERSON, find_reminder()["message_id"], label)
+        await live.until(partial(has_more, partial(telegram.messages, PERSON), count))
+
+
+def has_more(read: Callable[[], Sequence[object]], count: int) -> bool:
+    return len(read()) > count
+
+
+def list_shown(values: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the text and the labels of the buttons of a message to Telegram, without its code."""
+    text = str(values.get("text") or values.get("caption") or "")
+    units = text.encode("utf-16-le")
+    for entity in load(values.get("entities") or values.get("caption_entities") or []):
+        if entity["type"] in ("code", "pre"):
+            start, end = 2 * entity["offset"], 2 * (entity["offset"] + entity["length"])
+            units = units[:start] + " ".encode("utf-16-le") * entity["length"] + units[end:]
+    yield units.decode("utf-16-le")
+    for row in load(values.get("reply_markup") or {}).get("inline_keyboard", ()):
+        yield from (str(button["text"]) for button in row)
+
+
+def load(value: Any) -> Any:
+    return json.loads(value) if isinstance(value, str) else value
+
+
+def check_shown(shown: Sequence[str], language: str, typed: Sequence[str]) -> None:
+    """Fail with every text that has an English word or a placeholder."""
+    english = {}
+    for text in dict.fromkeys(shown):
+        words = find_english(text, language, typed)
+        if words:
+            english[text] = words
+    assert len(shown) > 50
+    assert not [text for text in shown if re.search(r"\{\w+\}", text)]
+    assert english == {}, "\n\n".join(f"{words}: {text}" for text, words in english.items())
