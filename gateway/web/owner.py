@@ -299,7 +299,7 @@ async def load_people(request: PageRequest) -> Values:
 def _describe_access(request: PageRequest, account: KnownAccount) -> str:
     """Say why an account has access or has lost it, and since when."""
     day = request.texts.format_day(account.at, request.zone) if account.at else None
-    return request.texts.table("PEOPLE_WHY")[account.why].format(day=day)
+    return request.texts.table("PEOPLE_WHY")[account.why].format(day=day).replace("`", "")
 
 
 async def _load_person(

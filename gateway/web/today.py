@@ -26,6 +26,9 @@ from gateway.web.views import Action, Page, PageRequest, Values, View, read_fiel
 MAX_PENDING = 30
 MAX_JOBS = 5
 MAX_CHANGES = 8
+MAX_FACTS = 6
+# Pinned facts come first in the list of all facts, so more are read than are shown.
+FACTS_READ = 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +49,8 @@ async def load_today(request: PageRequest) -> Values:
     jobs = await services.jobs.list_visible(request.scopes)
     open_jobs = [job for job in jobs if job.next_at is not None and not job.paused_at]
     changes = await services.notebook.history(request.scopes, MAX_CHANGES)
+    facts = await services.facts.list_page(request.scopes, 0, FACTS_READ)
+    facts.sort(key=lambda fact: fact.last_said_at, reverse=True)
     health: Sequence[str] = ()
     problems: Sequence[str] = ()
     running = 0
@@ -63,6 +68,7 @@ async def load_today(request: PageRequest) -> Values:
             for job in open_jobs[:MAX_JOBS]
         ],
         "changes": [(change, _diff(change.before, change.after)) for change in changes],
+        "facts": facts[:MAX_FACTS],
         "running": running,
         "health": health,
         "problems": problems,

@@ -87,7 +87,9 @@ async def test_next_reminders_and_latest_changes_stand_on_the_page(home: Path) -
     async with open_page(home) as page:
         await page.harness.say("/remind every day at 8 take the <b>pill</b>")
         await page.harness.say("/memory add The gate code is on the fridge")
+        await page.harness.say("/remember I live in <i>Lisbon</i>")
         today = await page.browser.open("/")
+        assert "I live in &lt;i&gt;Lisbon&lt;/i&gt;" in today.body
         assert "take the &lt;b&gt;pill&lt;/b&gt;" in today.body
         assert "every day at 08:00" in today.text
         await page.browser.send(today.form("/do/change-undo"))
