@@ -82,7 +82,9 @@ def asked(request: Request) -> str:
     )
 
 
-async def test_it_goes_on_with_the_first_exchange_a_summary_and_the_last_turns(home: Path) -> None:
+async def test_compressed_conversation_goes_on_with_first_exchange_summary_and_last_turns(
+    home: Path,
+) -> None:
     model, helper = quiet(), helping(GOOD)
     async with open_gateway(home, model, SMALL, titles=helper) as harness:
         await grown(harness, 7)
@@ -409,7 +411,7 @@ async def test_of_two_processes_one_condenses_it_and_nothing_is_half_done(home: 
         (0.9, 15_100, 100, False),
     ],
 )
-async def test_it_comes_before_the_request_that_would_be_more_than_the_threshold(
+async def test_compression_comes_before_the_request_that_would_exceed_the_threshold(
     home: Path, threshold: float, taken: int, coming: int, is_condensed: bool
 ) -> None:
     """By what the server has counted last, and an estimate of what is new."""

@@ -109,7 +109,7 @@ async def test_a_task_is_worked_on_in_a_session_of_its_own_and_its_result_is_dat
         assert await harness.services.recall.verify() == []
 
 
-async def test_it_can_neither_note_nor_plan_nor_delegate(home: Path) -> None:
+async def test_delegated_task_can_neither_note_nor_plan_nor_delegate(home: Path) -> None:
     note = {"target": "memory", "action": "add", "content": "Likes rum"}
     remind = {"action": "add", "moment": "2030-01-01T09:00", "task": "rum"}
     helper = Helper(
@@ -144,7 +144,7 @@ async def test_what_cannot_be_delegated_is_said_to_the_model(
         assert await delegated(harness) == []
 
 
-async def test_it_has_the_tools_that_it_was_given(home: Path) -> None:
+async def test_delegated_task_has_only_the_tools_that_it_was_given(home: Path) -> None:
     helper = Helper(says("Done."))
     async with house(home, helper, calls(("delegate", {"task": "think", "tools": []}))) as (
         harness,
@@ -259,7 +259,7 @@ async def test_without_a_model_or_where_it_is_turned_off_there_is_none(
         assert "delegate" not in names(model)
 
 
-async def test_incognito_has_none(home: Path) -> None:
+async def test_incognito_conversation_cannot_delegate(home: Path) -> None:
     async with house(home, Helper(), says("ok"), calls(("delegate", TASK))) as (harness, model):
         await harness.say("hello")
         assert "delegate" in names(model)
@@ -270,7 +270,7 @@ async def test_incognito_has_none(home: Path) -> None:
         assert await delegated(harness) == []
 
 
-async def test_it_is_paid_for_by_whoever_asked_and_ends_at_the_limit_of_the_day(home: Path) -> None:
+async def test_delegated_task_is_paid_by_its_asker_and_ends_at_the_daily_limit(home: Path) -> None:
     search = calls(("session_search", {"query": "ferry"}))
     helper = Helper(search, search, search)
     limited = "[limits]\nturns_per_minute = 1000\n[limits.day]\noutput_tokens = 14\n"
@@ -288,7 +288,7 @@ async def test_it_is_paid_for_by_whoever_asked_and_ends_at_the_limit_of_the_day(
         assert "for delegated tasks" in (await harness.say("/usage", "7")).text
 
 
-async def test_it_is_in_no_list_and_is_found_where_it_is_asked_for(home: Path) -> None:
+async def test_delegated_session_is_in_no_list_and_is_read_by_its_number(home: Path) -> None:
     helper = Helper(says("The marmalade ferry sails."))
     async with house(home, helper, calls(("delegate", TASK)), says("It sails.")) as (harness, _):
         await harness.say("which one?")

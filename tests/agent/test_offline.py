@@ -500,7 +500,7 @@ async def test_the_time_line_of_the_envelope_is_known_as_such(zone: str, who: st
     assert (await called(message))[1]["query"] == "Where is Ana?"
 
 
-async def test_through_the_house(home: Path) -> None:
+async def test_gateway_without_a_model_saves_finds_notes_and_reminds(home: Path) -> None:
     async with open_gateway(home, OfflineModel(ZONE)) as harness:
         assert (await harness.say("My sister Ana lives in Porto.")).text.startswith(
             "I've saved that."

@@ -18,7 +18,7 @@ class Options:
     is_brief: bool = False
 
 
-def test_it_asks_in_words_and_knows_what_it_needs() -> None:
+def test_option_form_asks_in_words_and_knows_the_required_options() -> None:
     form = OptionForm(Options)
     assert form.question("url") == "url: where it listens, a text"
     assert form.question("is_brief") == "is_brief: true or false"
@@ -27,7 +27,7 @@ def test_it_asks_in_words_and_knows_what_it_needs() -> None:
     assert OptionForm(None).build_options({}, {}) is None
 
 
-def test_it_reads_what_a_person_writes() -> None:
+def test_option_form_reads_numbers_and_yes_as_people_write_them() -> None:
     form = OptionForm(Options)
     read = {
         name: form.parse_value(name, text)
@@ -48,7 +48,9 @@ def test_it_reads_what_a_person_writes() -> None:
         ("key", "sk-abc"),
     ],
 )
-def test_it_says_what_to_write_instead(name: str, written: str) -> None:
+def test_option_form_refuses_a_wrong_value_and_says_what_it_should_be(
+    name: str, written: str
+) -> None:
     with pytest.raises(ValueError, match=f"^{name} should be "):
         OptionForm(Options).parse_value(name, written)
 

@@ -146,7 +146,7 @@ def test_secrets_are_in_no_repr_and_in_no_dump(home: Path) -> None:
         assert "hush" not in shown
 
 
-def test_settings_are_frozen(home: Path) -> None:
+def test_loaded_settings_cannot_be_changed_in_place(home: Path) -> None:
     settings = load(home)
     for value, field in ((settings.model, "tries"), (settings, "home")):
         with pytest.raises(ValidationError):

@@ -276,7 +276,9 @@ def _said(text: str) -> list[str]:
         ("esta mañana", ["2026-11-23"]),
     ],
 )
-def test_periods(text: str, expected: list[str]) -> None:
+def test_period_named_in_a_sentence_is_read_in_each_language(
+    text: str, expected: list[str]
+) -> None:
     assert _said(text) == expected
 
 

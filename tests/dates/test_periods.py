@@ -114,7 +114,7 @@ def _said(text: str, now: datetime = NOW) -> str | None:
         ("上个月", "2026-10-01/2026-11-01"),
     ],
 )
-def test_what_people_write(text: str, expected: str) -> None:
+def test_period_is_read_as_people_write_it(text: str, expected: str) -> None:
     assert _said(text) == expected
 
 
@@ -163,7 +163,7 @@ TYPED = st.one_of(st.text(max_size=30), st.lists(st.sampled_from(_PARTS), max_si
 
 
 @given(TYPED, st.integers(3, 3_652_000))
-def test_nothing_typed_raises(text: str, day: int) -> None:
+def test_typed_text_is_read_as_a_period_or_as_none_and_never_raises(text: str, day: int) -> None:
     now = datetime.combine(date.fromordinal(day), time(), UTC)
     for zone in (ZONE, ZoneInfo("America/New_York")):
         found = read_period(text, now, zone)

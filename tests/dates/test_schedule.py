@@ -136,7 +136,9 @@ LINES += ["* 2 * * *", "10 */2 * * *", "45 1 * * *", "0 0 * * *"]
     ("zone", "day"), CHANGES, ids=[f"{zone} {day:%B}" for zone, day in CHANGES]
 )
 @pytest.mark.parametrize("cron", LINES)
-def test_clock_changes(cron: str, zone: str, day: datetime) -> None:
+def test_cron_line_follows_the_clocks_of_its_zone_through_their_changes(
+    cron: str, zone: str, day: datetime
+) -> None:
     """Against a reference that looks at every minute: a gap comes later, what is shown twice comes
     once."""
     first, last = day - timedelta(hours=8), day + timedelta(hours=20)
@@ -241,5 +243,5 @@ def test_of_several_missed_ones_the_latest_counts(
         (8 * 86400, "1 week 1 day"),
     ],
 )
-def test_spelled(seconds: int, words: str) -> None:
+def test_duration_is_spelled_out_in_its_two_largest_units(seconds: int, words: str) -> None:
     assert format_duration(seconds) == words

@@ -160,7 +160,7 @@ async def test_what_retry_does_with_tools_is_done_once(home: Path) -> None:
         assert many > 3
 
 
-async def test_branch_opens_one(home: Path) -> None:
+async def test_branch_killed_at_any_write_opens_one_session(home: Path) -> None:
     async with running(home) as live:
         async for many in kills(live, "/branch", "first {}"):
             sessions = live.query(

@@ -71,7 +71,7 @@ def exported(reply: KeptReply) -> str:
 
 
 @pytest.mark.parametrize("way", WAYS)
-async def test_it_is_found_and_erased_however_it_is_encoded(home: Path, way: str) -> None:
+async def test_encoded_word_is_found_and_erased_by_forget(home: Path, way: str) -> None:
     async with open_gateway(home, ScriptedModel(says("Fine."), says("Good."))) as harness:
         await harness.say(f"Look: {WAYS[way]}")
         await harness.say("The weather is fine in Bern")

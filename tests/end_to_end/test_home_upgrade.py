@@ -189,7 +189,7 @@ def assert_rows_kept(home: Path, expected: dict[str, Any], without: str = "") ->
     assert sorted(sorted(keys.split()) for (keys,) in people) == sorted(expected["people"])
 
 
-def test_every_row_is_kept(upgraded: Path, expected: dict[str, Any]) -> None:
+def test_upgraded_home_keeps_every_row(upgraded: Path, expected: dict[str, Any]) -> None:
     assert_rows_kept(upgraded, expected)
     assert rows(upgraded, "PRAGMA quick_check") == [("ok",)]
     assert rows(upgraded, "PRAGMA foreign_key_check") == []
@@ -203,7 +203,7 @@ def test_a_home_whose_log_was_written_back_is_the_same(
     assert_rows_kept(home, expected)
 
 
-def test_what_is_under_way_is_kept(upgraded: Path) -> None:
+def test_upgraded_home_keeps_waiting_messages_deliveries_and_erasures(upgraded: Path) -> None:
     waiting = rows(upgraded, "SELECT json_extract(inbound, '$.text') FROM inbox ORDER BY id")
     assert [text for (text,) in waiting] == EXPECTED["inbox"]
     updates = rows(
@@ -254,7 +254,7 @@ def test_recall_finds_what_it_found_in_every_script(upgraded: Path) -> None:
 
 
 @pytest.mark.parametrize("scope", ["owner", *EXPECTED["scopes"]])
-def test_everybody_sees_what_they_saw(upgraded: Path, scope: str) -> None:
+def test_upgraded_home_shows_each_scope_what_it_saw_before(upgraded: Path, scope: str) -> None:
     texts = message_texts(upgraded)
     seen = found(upgraded, list(EXPECTED["visible"]), scope)
     # For a word that nobody said there, what is near it is looked for ("bon sai" for bonsai).
@@ -306,7 +306,7 @@ def test_notes_keep_their_text_and_their_history(upgraded: Path) -> None:
     assert "Mallory" in pending
 
 
-def test_facts_are_kept(upgraded: Path) -> None:
+def test_upgraded_home_keeps_the_facts_of_each_scope(upgraded: Path) -> None:
     for scope, facts in EXPECTED["facts"].items():
         lines = good(upgraded, "facts", "--limit", "1000", "--scope", scope, "--json").splitlines()
         known = {fact["id"]: fact for fact in map(json.loads, lines)}

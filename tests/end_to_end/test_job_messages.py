@@ -260,7 +260,7 @@ async def test_each_run_of_a_job_is_told_also_where_they_follow_within_a_minute(
 
 
 @pytest.mark.parametrize("is_told", [False, True])
-async def test_it_is_told_once_also_where_the_conversation_is_condensed_or_branches_off(
+async def test_delivered_job_is_told_once_also_after_compression_or_branch(
     home: Path, is_told: bool
 ) -> None:
     model = ScriptedModel()
@@ -364,7 +364,7 @@ async def test_what_says_why_there_is_no_answer_is_no_message(home: Path) -> Non
         assert await rows_of(harness) == []
 
 
-async def test_it_goes_where_it_is_delivered_also_where_nobody_has_begun_a_conversation(
+async def test_delivered_job_is_a_message_of_the_topic_in_which_it_arrives(
     home: Path,
 ) -> None:
     model = ScriptedModel()
@@ -397,7 +397,7 @@ async def test_nothing_is_kept_where_the_conversation_is_incognito(home: Path) -
         assert OPENING not in "".join(lines(model.requests[-1]))
 
 
-async def test_it_is_kept_once_however_often_a_delivery_ends(home: Path) -> None:
+async def test_delivered_job_is_stored_once_however_often_its_delivery_ends(home: Path) -> None:
     async with open_gateway(home) as harness:
         await harness.say("hello")
         await planned(harness, "water the orchids")
@@ -479,7 +479,7 @@ async def test_in_a_room_who_planned_it_forgets_what_it_delivered(
         assert "when is the zeppelin" not in "".join(lines(model.requests[-1]))
 
 
-async def test_it_is_forgotten_with_all_that_repeats_it_and_exported(home: Path) -> None:
+async def test_delivered_job_is_exported_and_forgotten_with_what_repeats_it(home: Path) -> None:
     model = ScriptedModel()
     async with open_gateway(home, model) as harness:
         await harness.say("hello")

@@ -23,7 +23,9 @@ def conversation(live: LiveSystem, first: str) -> list[dict[str, Any]]:
     return [body for body in asked if body["messages"][0]["content"][1]["text"] == first]
 
 
-async def test_it_goes_on_in_the_conversation_with_its_context(home: Path) -> None:
+async def test_reply_to_a_delivered_job_goes_on_in_the_conversation_with_its_context(
+    home: Path,
+) -> None:
     async with LiveSystem.open(home) as live:
         await live.start()
         telegram, discord = live.telegram, live.discord

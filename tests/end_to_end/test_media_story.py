@@ -123,7 +123,7 @@ async def test_story_on_telegram_with_a_restart_and_an_unchanged_prefix(home: Pa
         assert sum('"type": "image"' in line for line in prefix(bodies[-1])) == 1
 
 
-async def test_story_on_discord(home: Path) -> None:
+async def test_story_of_photo_and_voice_note_works_on_discord(home: Path) -> None:
     async with (
         DiscordApi() as api,
         MessagesApi(brain, key=KEY) as model,

@@ -67,7 +67,7 @@ async def running(
             await task
 
 
-async def test_on_telegram(home: Path) -> None:
+async def test_model_command_chooses_by_button_and_refuses_guests_on_telegram(home: Path) -> None:
     async with BotApi() as api, ChatApi(brain := Brain(), is_local=True) as model:
         api.person(OWNER, "Ana", "ana")
         api.person(GUEST, "Bo", "bo")
@@ -113,7 +113,7 @@ async def test_on_telegram(home: Path) -> None:
         assert api.violations == []
 
 
-async def test_on_discord(home: Path) -> None:
+async def test_model_command_suggests_names_and_chooses_on_discord(home: Path) -> None:
     async with DiscordApi() as api, ChatApi(brain := Brain(), is_local=True) as model:
         ana = api.user("Ana")
         channel = api.dm(ana)

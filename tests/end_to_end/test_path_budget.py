@@ -32,7 +32,9 @@ def assert_within(
     assert len(count.reads) <= reads, str(count)
 
 
-async def test_with_a_model(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_plain_message_with_a_model_stays_within_its_budget(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async with BotApi() as api, MessagesApi(brain, key=KEY) as model:
         variables = {"ANTHROPIC_API_KEY": KEY, "ANTHROPIC_BASE_URL": model.url}
         async with metered(home, api, monkeypatch, variables) as meter:
@@ -44,7 +46,9 @@ async def test_with_a_model(home: Path, monkeypatch: pytest.MonkeyPatch) -> None
         assert model.refusals == []
 
 
-async def test_without_a_model(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_plain_message_without_a_model_stays_within_its_budget(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async with BotApi() as api, metered(home, api, monkeypatch, {}) as meter:
         counts = [await meter.say(text) for text in SAID]
         assert_within(counts[-1], files=49, writes=5, later_writes=0, reads=7)

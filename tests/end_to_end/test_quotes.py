@@ -74,7 +74,7 @@ async def test_an_answer_carries_what_stands_here_and_not_what_the_platform_says
         )
 
 
-async def test_it_is_sent_in_the_same_bytes_after_a_restart_and_after_an_edit(home: Path) -> None:
+async def test_quote_is_sent_in_the_same_bytes_after_a_restart_and_an_edit(home: Path) -> None:
     model = ScriptedModel()
     async with open_gateway(home, model) as harness:
         await harness.say("that one", message_id="5", reply_to="77", quote=BEN)
@@ -91,7 +91,7 @@ async def test_it_is_sent_in_the_same_bytes_after_a_restart_and_after_an_edit(ho
         assert "> the zeppelin leaves at nine]" in frame
 
 
-async def test_it_is_there_when_the_process_that_took_it_in_has_died(home: Path) -> None:
+async def test_quote_is_kept_when_the_process_that_received_it_dies(home: Path) -> None:
     model = ScriptedModel()
     async with open_gateway(home, model) as harness:
         assert await harness.admission.admit(
@@ -337,7 +337,7 @@ async def test_of_the_words_of_others_nothing_lasts_without_a_yes(
         )
 
 
-async def test_recall_shows_it(home: Path) -> None:
+async def test_recall_shows_the_quote_below_the_message(home: Path) -> None:
     async with open_gateway(home, ScriptedModel()) as harness:
         await harness.say("we take that gondola", quote=BEN)
         await harness.say("/new")
@@ -373,7 +373,9 @@ async def test_recall_shows_what_is_passed_on_also_where_nobody_says_whose_it_is
         assert {line for line in card if "↩" in line} == {"> ↩ forwarded from Ben", "> ↩ forwarded"}
 
 
-async def test_it_is_exported_and_forgotten(home: Path, capfd: pytest.CaptureFixture[str]) -> None:
+async def test_quote_is_exported_and_forgotten_with_its_message(
+    home: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     async with open_gateway(home, ScriptedModel()) as harness:
         await harness.say("we take that", quote=BEN)
         export = (await harness.say("/export")).answer

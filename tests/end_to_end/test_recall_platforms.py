@@ -42,7 +42,7 @@ def links(message: dict[str, Any]) -> list[str]:
     ]
 
 
-async def test_on_telegram(home: Path) -> None:
+async def test_results_of_recall_have_links_and_buttons_that_work_on_telegram(home: Path) -> None:
     def create_telegram(services: Services) -> Telegram:
         adapter = Telegram(
             token=api.token, api_url=api.url, inbox=services.inbox, clock=services.clock
@@ -90,7 +90,7 @@ async def test_on_telegram(home: Path) -> None:
         assert api.violations == []
 
 
-async def test_on_discord(home: Path) -> None:
+async def test_results_of_recall_have_links_and_buttons_that_work_on_discord(home: Path) -> None:
     async with checked(DiscordApi()) as api:
         ana, bo = api.user("Ana"), api.user("Bo")
         channel = await api.channel("general")

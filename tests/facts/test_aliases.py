@@ -119,7 +119,7 @@ async def test_a_question_finds_what_says_the_other_name(home: Path) -> None:
 
 
 @pytest.mark.slow
-async def test_it_goes_with_the_message_that_said_so(home: Path) -> None:
+async def test_alias_is_forgotten_with_the_message_that_said_it(home: Path) -> None:
     async with open_gateway(home, ScriptedModel()) as harness:
         await harness.say("Ana is my sister")
         await tell(harness, "Ana has a boat in Faro")

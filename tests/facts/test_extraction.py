@@ -165,7 +165,7 @@ async def test_a_birthday_is_compared_as_a_day(database: Database) -> None:
     assert claim.value == "3.5"
 
 
-async def test_about_somebody_else(database: Database) -> None:
+async def test_fact_about_somebody_else_gets_their_name_as_its_subject(database: Database) -> None:
     told = {**MOVED, "content": "Ana moved to Porto", "about": "Ana"}
     ((_, claim),) = await read(database, [told], "Ana moved to Porto, did I tell you")
     assert (claim.attribute, claim.entities) == ("ana|home", ("Porto", "Ana"))

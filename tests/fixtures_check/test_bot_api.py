@@ -169,7 +169,9 @@ async def test_entities_must_lie_in_the_text(client: Client, offset: int, length
     )
 
 
-async def test_edits(api: BotApi, client: Client) -> None:
+async def test_double_refuses_edits_that_change_nothing_or_belong_to_others(
+    api: BotApi, client: Client
+) -> None:
     message = await client.result("sendMessage", chat_id=42, text="one")
     where = {"chat_id": 42, "message_id": message["message_id"]}
     assert "message is not modified" in await client.refusal("editMessageText", text="one", **where)
@@ -187,7 +189,9 @@ async def test_edits(api: BotApi, client: Client) -> None:
     assert "message to delete not found" in await client.refusal("deleteMessage", **where)
 
 
-async def test_buttons(api: BotApi, client: Client) -> None:
+async def test_double_refuses_too_long_data_of_buttons_and_delivers_presses(
+    api: BotApi, client: Client
+) -> None:
     def keyboard(data: str) -> dict[str, Any]:
         return {"inline_keyboard": [[{"text": "More", "callback_data": data}]]}
 
@@ -233,7 +237,7 @@ async def test_places_that_cannot_be_written_to(api: BotApi, client: Client) -> 
     assert api.violations == []
 
 
-async def test_documents(api: BotApi, client: Client) -> None:
+async def test_double_stores_the_documents_that_are_sent(api: BotApi, client: Client) -> None:
     form = aiohttp.FormData({"chat_id": "42"})
     form.add_field("document", b"a,b\n", filename="jobs.csv", content_type="text/csv")
     async with client.http.post(f"{api.url}/bot{api.token}/sendDocument", data=form) as response:
@@ -243,7 +247,9 @@ async def test_documents(api: BotApi, client: Client) -> None:
     assert api.violations == []
 
 
-async def test_commands_are_checked(api: BotApi, client: Client) -> None:
+async def test_double_refuses_commands_with_wrong_names_or_descriptions(
+    api: BotApi, client: Client
+) -> None:
     await client.result(
         "setMyCommands", commands=[{"command": "help", "description": "What I can do"}]
     )

@@ -222,7 +222,7 @@ async def post(
         return response.status, await response.json()
 
 
-async def test_headers_are_checked(http: aiohttp.ClientSession) -> None:
+async def test_double_refuses_requests_without_key_or_version(http: aiohttp.ClientSession) -> None:
     good = {"x-api-key": "k", "anthropic-version": "2023-06-01"}
     async with MessagesApi(key="k") as api:
         assert (await post(http, api, body(), good))[0] == 200

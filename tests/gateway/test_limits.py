@@ -172,7 +172,9 @@ async def test_the_owner_is_exempt_unless_the_settings_say_otherwise(
         assert (await said(harness, "Hello", "42")).startswith("Today's limit for you")
 
 
-async def test_tokens_and_money(home: Path, clock: SteadyClock) -> None:
+async def test_daily_limit_of_tokens_and_money_refuses_the_next_message(
+    home: Path, clock: SteadyClock
+) -> None:
     for limit, most in (
         ("input_tokens", "of 3 input tokens"),
         ("output_tokens", "of 3 output tokens"),

@@ -122,7 +122,7 @@ async def test_an_interval_goes_on_from_its_anchor(life: SchedulerHarness) -> No
     assert row.next_at == NOON + timedelta(minutes=30)
 
 
-async def test_again_and_again(life: SchedulerHarness) -> None:
+async def test_repeated_job_is_delivered_at_each_due_time(life: SchedulerHarness) -> None:
     every = Schedule(zone=ZONE, every_s=60, start_at=NOON - timedelta(seconds=60))
     job = await life.add(schedule=every, due_at=NOON)
     async with life.listening(life.made(life.jobs, FastScheduler)):
@@ -381,7 +381,7 @@ async def test_before_and_after_its_life_it_does_nothing(life: SchedulerHarness)
     assert "scheduled" in life.cron.hint
 
 
-async def test_many_at_once(life: SchedulerHarness) -> None:
+async def test_sixty_jobs_due_at_once_are_each_delivered_once(life: SchedulerHarness) -> None:
     jobs: Sequence[Job] = [await life.add(text=f"number {number}") for number in range(60)]
     async with life.listening():
         parcels = await life.woken(60)

@@ -61,7 +61,9 @@ def squeezed(text: str) -> str:
         ("> quoted\n> > deeper", [("blockquote", "quoted\n> deeper")]),
     ],
 )
-def test_entities(markdown: str, expected: list[tuple[str, str]]) -> None:
+def test_markdown_becomes_text_with_entities(
+    markdown: str, expected: list[tuple[str, str]]
+) -> None:
     assert spans(markdown) == expected
 
 
@@ -164,11 +166,11 @@ def test_dashes_under_a_paragraph_are_a_ruled_line() -> None:
         ("C:\\path", "C:\\path"),
     ],
 )
-def test_discord_marks(markdown: str, expected: str) -> None:
+def test_markdown_becomes_the_marks_of_discord(markdown: str, expected: str) -> None:
     assert to_discord(markdown) == expected
 
 
-def test_nobody_is_mentioned() -> None:
+def test_mention_of_everyone_notifies_nobody_on_discord() -> None:
     shown = to_discord("@everyone and @here")
     assert "@everyone" not in shown
     assert "@here" not in shown

@@ -15,7 +15,7 @@ def opened(clock: SteadyClock, reasons: list[str]) -> CircuitBreaker:
     return breaker
 
 
-def test_it_stays_closed_while_some_calls_succeed(clock: SteadyClock) -> None:
+def test_breaker_stays_closed_while_some_calls_succeed(clock: SteadyClock) -> None:
     reasons: list[str] = []
     breaker = CircuitBreaker(clock, reasons.append)
     for _ in range(10):
@@ -28,7 +28,7 @@ def test_it_stays_closed_while_some_calls_succeed(clock: SteadyClock) -> None:
     assert reasons == []
 
 
-def test_it_opens_and_closes_with_a_call_when_its_rest_is_over(clock: SteadyClock) -> None:
+def test_breaker_opens_and_is_closed_by_a_call_after_its_rest(clock: SteadyClock) -> None:
     reasons: list[str] = []
     breaker = opened(clock, reasons)
     assert breaker.is_open

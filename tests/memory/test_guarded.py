@@ -81,7 +81,7 @@ async def test_whatever_it_gives_the_turn_goes_on(home: Path, gift: Any) -> None
         assert isinstance(await one.memory.on_pre_compress(context.session, rows), str)
 
 
-async def test_it_cannot_end_the_process(home: Path) -> None:
+async def test_provider_that_raises_system_exit_cannot_end_the_process(home: Path) -> None:
     oddity = Oddity([])
     oddity.is_leaving = True
     async with harness(home, [oddity]) as one:

@@ -74,7 +74,7 @@ def test_what_is_on_this_machine_is_asked_without_a_proxy(host: str, is_near: bo
     assert JsonService("mem", f"http://{host}:1/x").is_loopback == is_near
 
 
-async def test_it_sends_json_with_the_key_below_the_address() -> None:
+async def test_service_call_sends_json_with_the_key_to_a_path_below_the_address() -> None:
     async with served(lambda request: {"ok": request.path_qs}) as (service, asked):
         answer = await service.call(
             "POST", "/v1/add", {"text": "tea \ud800 ☕"}, params={"page": 2}

@@ -53,7 +53,7 @@ async def test_what_is_said_is_recalled_and_for_nobody_else(
         assert one.ends == ["done"]
 
 
-async def test_smalltalk_asks_nobody(home: Path, service: MemoryService) -> None:
+async def test_small_talk_asks_no_memory_service(home: Path, service: MemoryService) -> None:
     async with life(home, service) as one:
         assert await one.recalled("ok, thanks! 👍") == []
         assert service.asked == []

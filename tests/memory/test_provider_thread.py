@@ -12,7 +12,7 @@ from core.memory.http import JsonService
 from core.memory.manager import ProviderThread
 
 
-async def test_it_gives_what_came_of_it_and_raises_what_was_raised() -> None:
+async def test_provider_thread_returns_results_and_raises_errors_of_its_work() -> None:
     room = ProviderThread("guest")
 
     async def told() -> str:

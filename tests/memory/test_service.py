@@ -77,7 +77,7 @@ def row(role: Any, text: str, **more: Any) -> Message:
 DIRECT, ROOM = Scope.account("telegram", "1"), Scope.group("telegram", "-5")
 
 
-def test_it_is_told_what_was_typed_and_answered() -> None:
+def test_service_gets_what_was_typed_and_answered_and_nothing_foreign() -> None:
     turn = [
         row("user", "I moved to Porto.\n\nDear all, this is pasted."),
         row("user", "forwarded words", origin="forwarded"),

@@ -116,7 +116,7 @@ async def test_what_was_erased_goes_there_and_what_was_told_with_it_stays(
         assert "my dog is Rex" in str(service.held)
 
 
-async def test_it_is_asked_while_nobody_runs_and_after_failures(
+async def test_erasure_reaches_a_service_later_if_nobody_runs_or_it_fails(
     home: Path, service: MemoryService
 ) -> None:
     async with life(home, service) as one, one.working():

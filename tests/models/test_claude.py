@@ -98,7 +98,7 @@ async def calling(
             await caller.claude.close()
 
 
-async def test_a_plain_answer() -> None:
+async def test_plain_answer_has_text_blocks_stop_reason_and_usage() -> None:
     async with calling(["Good day. "]) as (api, caller):
         completion = await caller.ask("Hello")
     assert completion.blocks == (text("Good day."),)

@@ -55,7 +55,7 @@ async def test_every_error_has_its_sentence(
     assert len(caller.waits) == (4 if is_retryable else 0)
 
 
-async def test_it_is_said_why_and_when_it_is_tried_again() -> None:
+async def test_failed_call_says_why_and_when_it_is_tried_again() -> None:
     replies: list[Reply] = [
         ModelReply.fail(529, retry_after="4"),
         ModelReply.fail(429, retry_after_ms="1500"),

@@ -95,7 +95,9 @@ async def test_several_changes_are_judged_by_the_final_size(tool: Talk, notebook
     ]
 
 
-async def test_all_or_none(tool: Talk, notebook: Notebook) -> None:
+async def test_several_changes_to_notes_are_all_made_or_none(
+    tool: Talk, notebook: Notebook
+) -> None:
     await run(tool, {"action": "add", "content": "likes tea"})
     for wrong, reason in (
         (("remove", "coffee", ""), "Operation 2: No note contains “coffee”"),

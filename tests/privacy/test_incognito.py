@@ -286,7 +286,7 @@ async def test_an_edit_and_a_deletion_reach_it(home: Path) -> None:
         assert on_disk(home, "emu") == []
 
 
-async def test_it_goes_on_in_a_child_when_it_grows_too_long(home: Path) -> None:
+async def test_incognito_conversation_that_grows_too_long_goes_on_in_a_child(home: Path) -> None:
     model = ScriptedModel(says("ok"), says("ok"), says("ok", usage=Usage(input=7000, output=5)))
     async with open_gateway(home, model, options="[model]\nwindow_tokens = 8000\n") as harness:
         await harness.say("/incognito")
@@ -329,7 +329,7 @@ async def test_what_was_said_there_is_nobodys_elsewhere(home: Path) -> None:
         assert "quetzal" not in (await harness.say("/sessions", sender=sender, **elsewhere)).text
 
 
-async def test_it_goes_on_where_a_group_has_moved_to(home: Path) -> None:
+async def test_incognito_conversation_goes_on_where_its_group_has_moved(home: Path) -> None:
     there = ROOM | {
         "address": Address(platform="telegram", chat_id="-200"),
         "scope": Scope.group("telegram", "-200"),

@@ -155,7 +155,7 @@ async def test_a_doubt_can_be_asked_back(appointments: Appointments, changes: _C
         ("tomorrow at 9 " + "x" * 2001, "A reminder can have 2,000 characters; this one has 2,001"),
     ],
 )
-async def test_refused(
+async def test_line_without_a_usable_time_is_refused_with_a_sentence(
     appointments: Appointments, changes: _Calls, line: str, sentence: str
 ) -> None:
     with pytest.raises(Refused, match=sentence):
@@ -239,7 +239,7 @@ async def test_questions_of_others_are_an_hour_apart(
     await _added(appointments, reading, account=None)
 
 
-async def test_paused_resumed_removed(
+async def test_job_can_be_paused_resumed_and_removed(
     appointments: Appointments, changes: _Calls, clock: SteadyClock
 ) -> None:
     job = await _added(appointments, "every day at 9 water")
@@ -270,7 +270,9 @@ async def test_a_moment_that_passed_while_paused(
         await appointments.change("resume", job.id, MINE)
 
 
-async def test_run_now(appointments: Appointments, changes: _Calls, clock: SteadyClock) -> None:
+async def test_job_that_is_run_is_due_now_unless_it_is_paused(
+    appointments: Appointments, changes: _Calls, clock: SteadyClock
+) -> None:
     job = await _added(appointments, "every day at 9 water")
     assert (await _changed(appointments, "run", job)).next_at == clock.now()
     assert changes.count == 2

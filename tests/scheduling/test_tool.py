@@ -133,7 +133,9 @@ async def test_set_list_pause_resume_remove(
     assert await tool.run({"action": "list"}, context) == "There are no reminders here."
 
 
-async def test_a_prompt(tool: Tool, appointments: Appointments, context: ToolContext) -> None:
+async def test_tool_adds_a_repeated_question_with_its_recurrence(
+    tool: Tool, appointments: Appointments, context: ToolContext
+) -> None:
     await tool.run(
         {
             "action": "add",
@@ -259,7 +261,9 @@ async def _say(text: str, context: ToolContext, conversations: Conversations) ->
     return context
 
 
-async def test_a_whole_line(tool: Tool, appointments: Appointments, context: ToolContext) -> None:
+async def test_tool_reads_a_whole_line_and_asks_about_a_doubtful_time(
+    tool: Tool, appointments: Appointments, context: ToolContext
+) -> None:
     """As the offline answer passes it on: what leaves a doubt is asked about."""
     said = await tool.run({"action": "add", "task": "to call Bob tomorrow at 9"}, context)
     assert (
@@ -309,7 +313,7 @@ async def test_a_turn_done_again_makes_no_second_one(
         ({"action": "remove", "job_id": 7}, "There is no reminder 7 here."),
     ],
 )
-async def test_refused(
+async def test_tool_refuses_wrong_arguments_with_a_sentence(
     tool: Tool, context: ToolContext, arguments: dict[str, object], sentence: str
 ) -> None:
     with pytest.raises((Refused, ToolError)) as refusal:

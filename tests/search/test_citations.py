@@ -63,7 +63,7 @@ def test_answer_cites_at_most_five_messages() -> None:
 
 
 @pytest.mark.parametrize("code", ["x[m412]", "[message]", "rows[0]", "[message x]", "[ ]"])
-def test_other_brackets_stay(code: str) -> None:
+def test_brackets_that_are_no_citations_stay_as_they_are(code: str) -> None:
     assert number_citations(code, [search_result(412)]) == (code, [])
     assert hide_citations(code) == code
 

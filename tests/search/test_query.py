@@ -104,7 +104,7 @@ def test_words_are_all_required() -> None:
     assert fts_expression(plan_typed("ferry to Porto")) == '("ferry" AND "to" AND "Porto")'
 
 
-def test_operators() -> None:
+def test_operators_of_a_query_become_an_expression_of_fts() -> None:
     assert (
         fts_expression(plan_typed("ferry OR boat -car")) == '("ferry") OR (("boat") NOT (("car")))'
     )
@@ -253,7 +253,9 @@ def _read(text: str, **changes: Any) -> FilteredQuery:
         ("ferry", "ferry", {}),
     ],
 )  # fmt: skip
-def test_filters_and_words(text: str, words: str, fields: dict[str, Any]) -> None:
+def test_query_is_divided_into_filters_and_words(
+    text: str, words: str, fields: dict[str, Any]
+) -> None:
     found = _read(text)
     assert found.notes == ()
     assert " ".join(found.query.text.split()) == words
@@ -342,7 +344,7 @@ NARROWED = st.one_of(
 
 
 @given(NARROWED)
-def test_nothing_typed_raises(text: str) -> None:
+def test_typed_query_is_read_with_short_notes_and_never_raises(text: str) -> None:
     found = _read(text)
     assert len(found.notes) <= 3
     assert all(

@@ -128,7 +128,7 @@ def test_unwanted_messages_lend_their_words_but_are_no_answer() -> None:
     assert messages == [101]
 
 
-def test_nothing_to_rank() -> None:
+def test_ranking_of_no_candidates_is_empty() -> None:
     assert rank({}, {}) == ({}, [])
     assert _order("ferry", _lines(1, "boat")) == ([], [])
 

@@ -139,7 +139,9 @@ async def test_a_lineage_is_one_result(stored: StoredHistory, recall: Recall) ->
     assert _messages(findings) == [second, first, third]
 
 
-async def test_windows_are_clamped(stored: StoredHistory, recall: Recall) -> None:
+async def test_window_around_a_message_is_clamped_to_its_limits(
+    stored: StoredHistory, recall: Recall
+) -> None:
     session, *ids = await stored.session([f"line {n}" for n in range(5)])
     for window, expected in ((-3, 1), (0, 1), (1, 3), (10**9, 5)):
         findings = await recall.recall(
@@ -148,7 +150,9 @@ async def test_windows_are_clamped(stored: StoredHistory, recall: Recall) -> Non
         assert len(findings.sessions[0].window) == expected
 
 
-async def test_scroll(stored: StoredHistory, recall: Recall) -> None:
+async def test_scroll_shows_a_window_and_counts_the_messages_around_it(
+    stored: StoredHistory, recall: Recall
+) -> None:
     session, *ids = await stored.session([f"line {n}" for n in range(20)])
     findings = await recall.recall(with_fields(MINE, session_id=session, around=ids[8], window=2))
     (found,) = findings.sessions
@@ -512,7 +516,7 @@ TYPED = st.one_of(
 )
 
 
-async def test_nothing_typed_raises(tmp_path: Path, clock: SteadyClock) -> None:
+async def test_recall_of_any_typed_text_never_raises(tmp_path: Path, clock: SteadyClock) -> None:
     asked: list[SearchQuery] = []
 
     @settings(suppress_health_check=list(HealthCheck))

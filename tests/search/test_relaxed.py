@@ -164,7 +164,9 @@ async def test_a_time_alone_lists_the_conversations_of_that_time(
     ]
 
 
-async def test_me_and_you(stored: StoredHistory, recall: Recall) -> None:
+async def test_me_and_you_in_a_query_filter_by_sender(
+    stored: StoredHistory, recall: Recall
+) -> None:
     _, a, b = await stored.session(["my ferry", "your ferry"])
     _, c, d = await stored.session(
         ["room ferry", "answer in the room, ferry"], scope=ROOM, platform="discord", sender="9"

@@ -55,7 +55,7 @@ def test_the_schema_is_a_schema_and_the_result_is_never_indexed(tool: Tool) -> N
     }  # fmt: skip
 
 
-async def test_it_finds_reads_scrolls_and_browses(
+async def test_search_tool_finds_reads_scrolls_and_browses_sessions(
     stored: StoredHistory, tool: Tool, context: ToolContext
 ) -> None:
     session, first, second = await stored.session(["the ferry at noon", "noted"], title="Travel")
@@ -72,7 +72,9 @@ async def test_it_finds_reads_scrolls_and_browses(
     assert browsed["sessions"][0]["title"] == "Travel"
 
 
-async def test_roles(stored: StoredHistory, tool: Tool, context: ToolContext) -> None:
+async def test_role_filter_of_the_search_tool_limits_matches_to_roles(
+    stored: StoredHistory, tool: Tool, context: ToolContext
+) -> None:
     _, _mine, yours = await stored.session(["ferry asked", "ferry answered"])
     found = json.loads(
         await tool.run({"query": "ferry", "role_filter": ["assistant"], "limit": None}, context)
@@ -119,7 +121,7 @@ async def test_the_model_states_its_budget(
     assert sizes[0] < 6_000 < sizes[1] < sizes[2] < 120_000
 
 
-async def test_filters_as_parameters(
+async def test_parameters_of_the_search_tool_filter_its_matches(
     stored: StoredHistory, tool: Tool, context: ToolContext
 ) -> None:
     _, a, b = await stored.session(

@@ -72,7 +72,7 @@ class TestContract(ServiceContract):
     nothing of a schedule."""
 
 
-async def test_it_says_what_it_is_and_nothing_of_its_key(
+async def test_state_of_a_service_names_it_and_never_shows_its_key(
     subject: ServiceSubject, home: Path
 ) -> None:
     async with harness(home, [subject.made(home)]) as one:
@@ -83,7 +83,7 @@ async def test_it_says_what_it_is_and_nothing_of_its_key(
         assert KEY not in state
 
 
-async def test_it_is_told_what_was_typed_and_under_no_name_of_ours(
+async def test_service_gets_what_was_typed_under_no_name_of_an_account(
     subject: ServiceSubject, home: Path
 ) -> None:
     async with harness(home, [subject.made(home)]) as one, one.working():

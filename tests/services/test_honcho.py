@@ -117,7 +117,9 @@ async def test_a_conversation_of_which_nothing_is_left_goes_on_under_another_nam
         assert before not in honcho.sessions
 
 
-async def test_it_counts_as_gone_when_it_is(honcho: HonchoDouble, home: Path) -> None:
+async def test_erasure_counts_as_done_when_honcho_has_deleted_its_conclusions(
+    honcho: HonchoDouble, home: Path
+) -> None:
     honcho.is_late = True
     async with harness(home, [HONCHO.made(home, honcho)]) as one, one.working():
         await one.turn(SAID)
@@ -187,7 +189,9 @@ async def test_a_tool_concludes_and_takes_out_what_is_ones_own(
         assert honcho.texts() == []
 
 
-async def test_it_reasons_and_describes_for_whoever_asks(honcho: HonchoDouble, home: Path) -> None:
+async def test_honcho_reasons_and_describes_the_person_who_asks(
+    honcho: HonchoDouble, home: Path
+) -> None:
     async with harness(home, [HONCHO.made(home, honcho, reflect=True)]) as one, one.working():
         await one.turn(SAID)
         await one.carried(1)

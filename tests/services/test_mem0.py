@@ -97,7 +97,7 @@ async def test_all_pages_are_looked_through(home: Path, monkeypatch: pytest.Monk
 
 
 @pytest.mark.skipif(find_spec("mem0") is not None, reason="its library is here")
-def test_it_is_told_where_its_library_is_missing(home: Path) -> None:
+def test_mem0_without_its_library_is_refused_with_the_command_to_install_it(home: Path) -> None:
     with pytest.raises(ConfigError, match=r"pip install \"mneme-gateway\[mem0\]\""):
         Plugins(home).create_provider(
             "mem0", {"deployment": "embedded", "llm_url": "http://127.0.0.1:9"}, {}

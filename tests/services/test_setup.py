@@ -46,7 +46,9 @@ async def set_up(home: Path, service: Service, double: Double, **changed: str) -
     return done.stdout + done.stderr
 
 
-async def test_it_is_set_up_tried_and_looked_at(served: tuple[Service, Double], home: Path) -> None:
+async def test_service_is_set_up_tried_and_shown_without_its_key(
+    served: tuple[Service, Double], home: Path
+) -> None:
     service, double = served
     said = await set_up(home, service, double)
     assert f"Found {service.name}" in said

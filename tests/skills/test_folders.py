@@ -177,7 +177,7 @@ def written(folder: Path, content: str | bytes) -> Path:
     return folder
 
 
-def test_there_are_fifty() -> None:
+def test_samples_of_skill_folders_are_thirty_good_and_twenty_bad() -> None:
     assert (len(GOOD), len(BAD)) == (30, 20)
 
 

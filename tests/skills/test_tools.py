@@ -61,7 +61,7 @@ async def test_the_index_stands_in_the_prompt_as_it_was_when_the_conversation_be
     assert "# Skills" not in prompts[3]
 
 
-async def test_it_is_listed_read_and_counted(home: Path) -> None:
+async def test_skill_is_listed_in_the_prompt_read_by_tool_and_counted(home: Path) -> None:
     folder = home / "skills" / "sort-mail"
     (folder / "scripts").mkdir(parents=True)
     (folder / "SKILL.md").write_text(

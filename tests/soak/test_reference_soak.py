@@ -37,7 +37,7 @@ LONG = settings(
 
 @LONG
 @given(TYPED)
-async def test_what_is_typed(tale: Tale) -> None:
+async def test_recall_of_typed_queries_agrees_with_the_slow_reference(tale: Tale) -> None:
     await compare(tale, judge_typed)
 
 
@@ -50,7 +50,7 @@ async def test_what_is_found_very_often(monkeypatch: pytest.MonkeyPatch, tale: T
 
 @LONG
 @given(QUESTIONS)
-async def test_questions(tale: Tale) -> None:
+async def test_recall_of_questions_agrees_with_the_slow_reference(tale: Tale) -> None:
     await compare(tale, judge_question)
 
 
@@ -63,18 +63,22 @@ async def test_questions_before_the_chunks(monkeypatch: pytest.MonkeyPatch, tale
 
 @LONG
 @given(WORDLESS)
-async def test_without_words(tale: Tale) -> None:
+async def test_recall_without_words_agrees_with_the_slow_reference(tale: Tale) -> None:
     await compare(tale, judge_wordless)
 
 
 @LONG
 @given(MIXED, st.sampled_from(DAMAGES))
-async def test_damage(tale: Tale, damage: str) -> None:
+async def test_recall_with_damaged_indexes_agrees_with_the_slow_reference(
+    tale: Tale, damage: str
+) -> None:
     await compare_damaged(tale, damage)
 
 
 @LONG
 @given(MIXED)
-async def test_scans(monkeypatch: pytest.MonkeyPatch, tale: Tale) -> None:
+async def test_recall_by_scans_agrees_with_the_slow_reference(
+    monkeypatch: pytest.MonkeyPatch, tale: Tale
+) -> None:
     monkeypatch.setattr(recall, "STEPS_BEFORE_SEARCH", 0)
     await compare_damaged(tale, STALE)

@@ -284,7 +284,9 @@ async def test_a_failed_delivery_waits_and_counts(outbox: Outbox) -> None:
     assert (found.key, found.attempts, found.answer) == ("a1", 1, ANSWER)
 
 
-async def test_nothing_leaves_twice(outbox: Outbox, database: Database) -> None:
+async def test_outbox_item_that_is_done_never_leaves_again(
+    outbox: Outbox, database: Database
+) -> None:
     await filled(outbox, "a")
     await outbox.mark_done("a")
     again = await hold(outbox, outbox_item("a"))
@@ -366,7 +368,7 @@ async def test_delivered_keys_are_let_go_after_a_month(outbox: Outbox, clock: St
     assert await outbox.count_items() == OutboxCounts(held=1, due=0, dead=1)
 
 
-async def test_an_empty_outbox(outbox: Outbox) -> None:
+async def test_changes_of_an_empty_outbox_do_nothing(outbox: Outbox) -> None:
     assert await outbox.count_items() == OutboxCounts(held=0, due=0, dead=0)
     assert await outbox.find_next_due() is None
     for change in (

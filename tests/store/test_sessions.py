@@ -137,7 +137,9 @@ async def test_reopening_continues_with_the_stored_prompt_and_ends_the_other(
         await conversations.reopen(99, LATER)
 
 
-async def test_titles_and_prompts(conversations: Conversations) -> None:
+async def test_first_prompt_of_a_session_stays_and_its_title_changes(
+    conversations: Conversations,
+) -> None:
     made = await opened(conversations)
     await conversations.retitle(made.id, "Ferry")
     assert (await conversations.store_prompt(made.id, "first")).prompt.text == "first"

@@ -292,7 +292,7 @@ def test_nothing_spent_costs_nothing_that_could_be_said() -> None:
         (1234.5, "$1,234.50"),
     ],
 )
-def test_amounts_for_eyes(cost: float, shown: str) -> None:
+def test_amount_of_money_is_rounded_for_reading(cost: float, shown: str) -> None:
     assert Spending(sums=[], prices=PRICES).format_amount(cost) == shown
 
 

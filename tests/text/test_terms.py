@@ -91,7 +91,7 @@ def test_a_day_in_words() -> None:
     assert date_terms(date(2023, 5, 8)) == tuple(terms_of("monday 8 may 2023"))
 
 
-def test_when_is_asked() -> None:
+def test_question_about_a_time_is_recognised_in_each_script() -> None:
     assert asks_when("When did she go?")
     assert asks_when("On what date was it, and how long?")
     assert not asks_when("What did she do whenever?")
@@ -309,7 +309,7 @@ why?|Rex?|东京?|how?|when|Will?|May|港口|東京は？|好吃吗|谢谢餐厅
 
 
 @pytest.mark.parametrize("text", [*SMALL.strip().replace("\n", "|").split("|"), "", "  "])
-def test_it_asks_nobody(text: str) -> None:
+def test_small_talk_is_recognised_in_each_language(text: str) -> None:
     assert is_smalltalk(text)
 
 

@@ -132,7 +132,9 @@ def test_every_slip_that_the_benchmark_makes_is_undone() -> None:
         ("", "", False),
     ],
 )
-def test_kin(one: str, other: str, expected: bool) -> None:
+def test_two_words_are_related_if_they_are_forms_of_one(
+    one: str, other: str, expected: bool
+) -> None:
     assert are_related(one, other) is are_related(other, one) is expected
 
 

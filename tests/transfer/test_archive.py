@@ -416,7 +416,7 @@ async def test_an_answer_that_quotes_history_goes_out_and_comes_back_without_bei
     assert (await take(database, back)).known_count == 2
 
 
-async def test_progress_is_heard(database: Database) -> None:
+async def test_import_reports_its_progress_every_thousand_lines(database: Database) -> None:
     heard: list[int] = []
     await Archive(database).import_records(
         read_lines([line(str(number)) for number in range(2500)]), heard.append

@@ -64,7 +64,7 @@ def test_without_a_current_node_the_last_leaf_counts() -> None:
         assert [line.text for line in taken] == ["Q", "later"]
 
 
-def test_a_circle_ends() -> None:
+def test_import_of_a_conversation_in_a_circle_ends() -> None:
     nodes = [chatgpt_node("a", "b", text="A"), chatgpt_node("b", "a", text="B")]
     taken, _ = chatgpt([chatgpt_conversation(nodes, "a")])
     assert [line.text for line in taken] == ["B", "A"]

@@ -181,7 +181,7 @@ async def take(database: Database, path: Path, scope: Scope | None = None) -> di
 
 
 @pytest.mark.parametrize("made", [telegram, account, chatgpt, claude, hermes, discord_package])
-async def test_twice_is_once(
+async def test_import_of_the_same_source_twice_adds_nothing(
     made: Callable[[Path], Path], tmp_path: Path, database: Database
 ) -> None:
     path = made(tmp_path / "export")

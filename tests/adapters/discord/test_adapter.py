@@ -219,7 +219,9 @@ async def test_poll_becomes_words_with_its_outcome(
     assert router.seen[-1].message_id == message
 
 
-async def test_attachments_are_listed(api: DiscordApi, router: FakeRouter, inbox: Inbox) -> None:
+async def test_attachment_of_a_message_is_listed_with_its_address_and_size(
+    api: DiscordApi, router: FakeRouter, inbox: Inbox
+) -> None:
     ana = api.user("Ana")
     url = "http://127.0.0.1/cat.png"
     picture = {

@@ -65,7 +65,7 @@ def test_pace_is_slower_in_groups() -> None:
     assert paces == [1.0, 3.0]
 
 
-async def test_formatting_becomes_entities(api: BotApi, bot: Bot) -> None:
+async def test_formatting_of_an_answer_is_sent_as_entities(api: BotApi, bot: Bot) -> None:
     await canvas(bot, 42).post(
         render("🦉 **bold** and [link](https://example.org)\n\n```python\nx = 1\n```"), None, "n"
     )
@@ -150,7 +150,7 @@ async def test_an_answered_message_that_is_gone_does_no_harm(
     assert api.texts(GROUP) == ["still here"]
 
 
-async def test_topics(api: BotApi, bot: Bot) -> None:
+async def test_answer_in_a_topic_is_typed_and_posted_in_the_topic(api: BotApi, bot: Bot) -> None:
     topic = api.topic(FORUM)
     drawn = canvas(bot, FORUM, topic)
     await drawn.show_typing()
@@ -342,7 +342,7 @@ async def test_thirty_calls_a_second_and_what_is_only_for_show_gives_way(
     assert not api.called("sendChatAction")
 
 
-async def test_buttons(api: BotApi, bot: Bot) -> None:
+async def test_buttons_of_an_answer_become_an_inline_keyboard(api: BotApi, bot: Bot) -> None:
     def button(label: str) -> Button:
         return Button(label=label, command=Command(name="help"), id=f"id-{label}")
 

@@ -117,7 +117,9 @@ async def test_reply_to_the_bot_addresses_it(chats: BotChats) -> None:
         ("@mneme_bot /help", Command(name="help")),
     ],
 )
-async def test_commands(chats: BotChats, said: str, command: Command) -> None:
+async def test_command_is_recognised_in_a_chat_and_in_a_group(
+    chats: BotChats, said: str, command: Command
+) -> None:
     for chat in (42, GROUP):
         inbound = heard(chats, chats.user_says(chat, said))
         assert inbound.command == command
@@ -196,7 +198,7 @@ async def test_topics_in_a_direct_chat_are_the_persons(chats: BotChats) -> None:
     assert inbound.scope == Scope.account("telegram", "42")
 
 
-async def test_nobodies(chats: BotChats) -> None:
+async def test_anonymous_admin_channel_or_bot_is_an_anonymous_sender(chats: BotChats) -> None:
     channel = {"id": -100999, "type": "channel", "title": "News"}
     telegram = {"id": 777000, "is_bot": False, "first_name": "Telegram"}
     bot = {"id": 7, "is_bot": True, "first_name": "Other"}
@@ -239,7 +241,9 @@ async def test_edits_carry_the_new_text_and_their_own_time(chats: BotChats) -> N
     assert inbound.sent_at == datetime.fromtimestamp(chats.history[42][1]["edit_date"], UTC)
 
 
-async def test_presses(chats: BotChats) -> None:
+async def test_press_of_a_button_becomes_an_action_at_the_place_of_its_message(
+    chats: BotChats,
+) -> None:
     topic = chats.topic(FORUM)
     keyboard = {"inline_keyboard": [[{"text": "More", "callback_data": "a1b2"}]]}
     ours = chats.enter(FORUM, chats.bot, thread_id=topic, text="Found", reply_markup=keyboard)
@@ -270,7 +274,9 @@ async def test_press_under_a_message_too_old_to_be_shown(chats: BotChats) -> Non
     assert read(chats, chats.push(callback_query=query | {"inline_message_id": "x"})) is None
 
 
-async def test_attachments_with_captions(chats: BotChats) -> None:
+async def test_attachment_gets_its_kind_and_name_and_its_caption_is_the_text(
+    chats: BotChats,
+) -> None:
     sizes = [
         {"file_id": f"p{n}", "file_unique_id": f"u{n}", "width": n, "height": n, "file_size": n}
         for n in (90, 800)

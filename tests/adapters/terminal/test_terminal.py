@@ -211,7 +211,7 @@ async def test_a_regular_file_and_dev_null_can_stand_at_both_ends(
             assert (tmp_path / "out").read_text() == expected
 
 
-async def test_it_stops_when_nobody_reads_the_answers(home: Path) -> None:
+async def test_terminal_stops_when_nobody_reads_its_answers(home: Path) -> None:
     (in_read, in_write), (out_read, out_write) = os.pipe(), os.pipe()
     os.close(out_read)
     os.write(in_write, b"one\ntwo\n")

@@ -113,7 +113,7 @@ def served(home: Path) -> Iterator[Served]:
         one("stop")
 
 
-def test_it_is_started_looked_at_and_stopped(served: Served) -> None:
+def test_engine_of_hindsight_is_started_shown_and_stopped(served: Served) -> None:
     assert served.said == "hindsight isn't running."
     done = served.start()
     assert done.returncode == 0, done.stderr

@@ -112,7 +112,7 @@ def test_without_a_model_what_is_found_is_shown_as_it_stands(home: Path) -> None
     assert zeppelin["note"] == "I looked for “zeppelin”.", "there is nothing to summarise"
 
 
-def test_pages(home: Path) -> None:
+def test_page_filter_shows_the_next_sessions_and_refuses_page_0(home: Path) -> None:
     imported(home, LINES)
     pages = [
         json.loads(good(home, "recall", "ferry", f"page:{page}", "--limit", "1", "--json"))

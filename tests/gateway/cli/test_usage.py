@@ -17,7 +17,7 @@ pytestmark = pytest.mark.slow
 PRICED = "[usage.prices]\nscripted = { input = 2.0, output = 10.0, cache_write = 2.5, cache_read = 0.1 }\n"
 
 
-async def test_what_was_spent(home: Path) -> None:
+async def test_usage_command_lists_what_model_calls_have_cost(home: Path) -> None:
     used = (Usage(cache_write=100_000), Usage(cache_read=100_000, output=100))
     async with open_gateway(
         home, ScriptedModel(*(says("ok", usage=one) for one in used)), PRICED

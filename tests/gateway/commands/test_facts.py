@@ -139,7 +139,7 @@ async def test_forgetting_a_fact_is_asked_and_takes_the_message_along(home: Path
         assert "There's no fact f1" in (await harness.say("/memory why f1")).text
 
 
-async def test_there_are_pages(home: Path) -> None:
+async def test_list_of_facts_is_shown_in_pages_with_a_button_for_more(home: Path) -> None:
     async with open_gateway(home) as harness:
         for number in range(20):
             await harness.say(f"/remember Shelf {number} holds box {number}")

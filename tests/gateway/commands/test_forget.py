@@ -29,7 +29,7 @@ def left(harness: GatewayHarness, word: str) -> list[str]:
     return left_of(word, harness.services.database.path)
 
 
-async def test_it_is_shown_asked_and_erased_with_a_receipt(home: Path) -> None:
+async def test_forget_shows_matches_asks_and_erases_with_a_receipt(home: Path) -> None:
     async with open_gateway(
         home, ScriptedModel(says("Zanzibar is lovely."), says("Sure."))
     ) as harness:

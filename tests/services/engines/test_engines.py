@@ -19,17 +19,17 @@ from tests.services.engines.conftest import EngineSubject
 from tests.services.test_byterover import OTHERWISE, add_files
 from tests.services.test_conformance import (
     TestContract,
-    test_it_says_what_it_is_and_nothing_of_its_key,
     test_its_tools_find_and_keep_for_whoever_asks,
     test_notes_are_kept_replaced_and_taken_out,
+    test_state_of_a_service_names_it_and_never_shows_its_key,
     test_tool_deletes_only_what_the_person_may_see,
 )
 
 __all__ = [
     "TestContract",
-    "test_it_says_what_it_is_and_nothing_of_its_key",
     "test_its_tools_find_and_keep_for_whoever_asks",
     "test_notes_are_kept_replaced_and_taken_out",
+    "test_state_of_a_service_names_it_and_never_shows_its_key",
     "test_tool_deletes_only_what_the_person_may_see",
 ]
 

@@ -207,7 +207,7 @@ async def test_nobody_closes_what_another_has_said(facts: Facts) -> None:
     ]
 
 
-async def test_feedback_moves_trust(facts: Facts) -> None:
+async def test_feedback_on_a_fact_raises_or_halves_its_trust(facts: Facts) -> None:
     known = await facts.learn(home("Porto"))
     surer = await facts.record_feedback(known.id, OWN, True)
     assert surer is not None

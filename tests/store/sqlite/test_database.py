@@ -110,7 +110,7 @@ async def test_a_full_disk_is_told_and_the_store_goes_on(database: Database) -> 
     await database.write(lambda connection: set_meta(connection, "big", "x" * 1_000_000))
 
 
-async def test_readers_cannot_write(database: Database) -> None:
+async def test_write_on_a_connection_for_reading_is_refused(database: Database) -> None:
     with pytest.raises(StoreError, match="is read-only"):
         await database.read(lambda connection: set_meta(connection, "a", "1"))
 

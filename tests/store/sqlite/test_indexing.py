@@ -268,7 +268,7 @@ async def test_a_rebuild_makes_the_same_index(
     assert await recall.verify() == []
 
 
-async def test_questions_in_chinese(
+async def test_question_in_chinese_finds_its_message_at_once_and_when_indexed(
     stored: StoredHistory, recall: Recall, database: Database
 ) -> None:
     await stored.session(["明天的会议取消了"])

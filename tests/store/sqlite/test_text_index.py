@@ -207,7 +207,9 @@ async def test_tend_merges_until_there_is_nothing_to_do(
     assert await recall.verify() == []
 
 
-async def test_rebuild_counts_messages(stored: StoredHistory, recall: Recall) -> None:
+async def test_rebuild_of_the_index_returns_the_count_of_messages(
+    stored: StoredHistory, recall: Recall
+) -> None:
     await stored.session(["one", "two", "three"])
     assert await recall.rebuild() == 3
     assert await _found(recall, "two") != []
