@@ -179,10 +179,11 @@ def _find_answers(question: AskedQuestion, own: list[Quote]) -> list[Quote]:
         if quote.replaced_by is not None and quote.replaced_by not in answers:
             answers.append(quote.replaced_by)
 
-    def order(quote: Quote) -> tuple[bool, bool, int, bool, int, int, int, float]:
+    def order(quote: Quote) -> tuple[bool, bool, int, bool, int, bool, int, int, float]:
         """Sort by what holds, then by relevance, and the latest first. Others' come last."""
         penalty = penalties[id(quote)]
         relevance = round(2 * quote.relevance)
+        distance = _distance_from_asker(question, quote)
         if "still" in question.reading.kinds:
             # "Do we still have Clover?" asks for the latest statement about Clover.
             relevance = 2
@@ -192,8 +193,9 @@ def _find_answers(question: AskedQuestion, own: list[Quote]) -> list[Quote]:
             penalty,
             quote.is_outranked,
             -relevance,
+            distance > 1,
             -question.count_named(quote),
-            _distance_from_asker(question, quote),
+            distance,
             -quote.at.timestamp(),
         )
 

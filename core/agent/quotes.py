@@ -121,6 +121,10 @@ class AskedQuestion:
             for word in distinct_words(self._separate_topics(text))
             if not self._is_of_topic(word)
         ]
+        # The person with whom a question begins in a language that marks subjects.
+        self.actor = find_actor(text)
+        if self.actor and self.actor not in self.words:
+            self.words.append(self.actor)
         for name in _find_inner_names(text):
             self.names.add(name)
             if name not in self.words:
@@ -261,6 +265,8 @@ class AskedQuestion:
         if "speaker" not in self.reading.kinds:
             words = words_in(quote.text)
             if any(map(words.contain, self.subjects)):
+                return False
+            if self.actor and words.contain(self.actor):
                 return False
         if "other" in quote.reading.kinds:
             return self._leaves_out_person(quote.reading.person)

@@ -298,3 +298,25 @@ def test_move_of_somebody_by_name_ends_nothing_of_the_askers(
 
     assert own in lines[0]
     assert "no longer so" not in lines[0]
+
+
+@pytest.mark.parametrize(
+    ("question", "first", "statements"),
+    [
+        (
+            "彩はどこに住んでいる？",
+            "仙台",
+            ("姉の彩は仙台に住んでいる", "美咲と札幌に住んでいます"),
+        ),
+        (
+            "私はどこで働いていますか？",
+            "病院",
+            ("病院で看護師をしています", "美咲は図書館で働いている"),
+        ),
+        ("나 어디 살아?", "대전", ("나는 대전에 살아", "내 상사는 박 부장님이야")),
+    ],
+)
+def test_subject_of_a_statement_is_recognized_by_its_particle(
+    question: str, first: str, statements: tuple[str, ...]
+) -> None:
+    assert first in ask(question, *statements)[0]
