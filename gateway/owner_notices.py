@@ -193,7 +193,7 @@ class OwnerNotices:
         if note.is_draft and not note.scope.is_group:
             lines = [texts.DRAFT.format(reason=escape(note.reason)), ""]
             lines += texts.render_changes(note.operations)
-            buttons = make_decision_buttons(note)
+            buttons = make_decision_buttons(texts, note)
             await self.notify(f"draft:{note.id}", "\n".join(lines), note.scope, buttons=buttons)
             return
         first = f"draft:{note.id}" if note.is_draft else (note.began_at or note.at).isoformat()
@@ -212,7 +212,7 @@ class OwnerNotices:
         changes = texts.render_changes(note.operations)
         if change_id is None:
             text = "\n".join([f"{texts.NOTE_ASKED}{_of_group(texts, note.scope)}", *changes])
-            buttons = make_decision_buttons(note)
+            buttons = make_decision_buttons(texts, note)
             await self.notify(key, text, note.scope, buttons=buttons, is_for_terminal=is_local)
             return
         contents = [operation.content for operation in note.operations if operation.content]
@@ -254,7 +254,7 @@ class OwnerNotices:
             kind = kind or texts.table("RECEIPT_PENDING")["memory"]
             lines.append(f"- {note.id}: {kind}; {escape(note.reason)}")
             lines += texts.render_changes(note.operations)
-            buttons += make_decision_buttons(note)
+            buttons += make_decision_buttons(texts, note)
         key = f"review:{first.scope.key}:{message_id}"
         if first.began_at == first.at:
             key = f"aside:{first.scope.key}:{first.at.isoformat()}"

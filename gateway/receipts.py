@@ -161,7 +161,7 @@ class ReceiptWriter:
         for note in pending:
             lines.append(_render_pending(texts, note))
             if not note.scope.is_group or reader.is_owner:
-                buttons += make_decision_buttons(note)
+                buttons += make_decision_buttons(texts, note)
         lines += self._render_sources(texts, cited, rows)
         if any(_is_over_budget(row) for row in rows):
             lines.append(texts.TURN_BUDGET_SPENT)

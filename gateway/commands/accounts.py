@@ -293,7 +293,8 @@ async def _send_notice(
         return
     if question is not None:
         await services.actions.add([question])
-        answer = replace(answer, buttons=(make_yes_button(question),))
+        texts = services.languages.of_address(address)
+        answer = replace(answer, buttons=(make_yes_button(texts, question),))
     await services.outbox.put(replace(item, answer=answer, next_at=services.clock.now()))
     services.on_change()
 

@@ -244,7 +244,7 @@ class MemoryCommands:
         for note in pending_notes:
             lines.append(f"- {note.id}: {describe_pending(texts, note, self._zone)}")
             lines += render_pending_changes(texts, note)
-            buttons += make_decision_buttons(note)
+            buttons += make_decision_buttons(texts, note)
         text = "\n".join([*lines, "", texts.PENDING_HINT])
         return Answer(text=text, buttons=tuple(buttons[:_MAX_PENDING_BUTTONS]))
 

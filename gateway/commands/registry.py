@@ -453,7 +453,7 @@ class CommandRegistry:
                 context.idempotency_key,
                 now,
             )
-            buttons = (make_yes_button(question), *buttons)
+            buttons = (make_yes_button(context.texts, question), *buttons)
             actions.append(question)
 
         # In a group, a plain message such as "yes" can't be answered privately.
@@ -588,16 +588,16 @@ def make_first_steps(texts: Texts) -> list[Button]:
     ]
 
 
-def make_decision_buttons(note: PendingNote) -> tuple[Button, ...]:
+def make_decision_buttons(texts: Texts, note: PendingNote) -> tuple[Button, ...]:
     """Make the buttons that approve or reject a pending note."""
     return (
-        make_button(f"Approve {note.id}", "memory", f"approve {note.id}"),
-        make_button(f"Reject {note.id}", "memory", f"reject {note.id}"),
+        make_button(texts.BUTTON_APPROVE.format(id=note.id), "memory", f"approve {note.id}"),
+        make_button(texts.BUTTON_REJECT.format(id=note.id), "memory", f"reject {note.id}"),
     )
 
 
-def make_yes_button(question: ButtonAction) -> Button:
-    return Button(label="Yes", command=YES_COMMAND, id=question.id)
+def make_yes_button(texts: Texts, question: ButtonAction) -> Button:
+    return Button(label=texts.BUTTON_YES, command=YES_COMMAND, id=question.id)
 
 
 def _leave_out_forms(buttons: Sequence[Button]) -> tuple[Button, ...]:

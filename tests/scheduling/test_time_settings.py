@@ -64,7 +64,7 @@ async def test_new_zone_counts_for_new_times_and_asks_about_existing_reminders(h
         await harness.say("/remind 2030-01-15 09:00 | water the lawn")
         asked = await harness.say("/timezone berlin")
         assert "Your time zone is Europe/Berlin now" in asked.text
-        assert "1 reminder of yours keep their times in another zone" in asked.text
+        assert "You have 1 reminder with a time in another zone" in asked.text
         (job,) = await harness.services.jobs.list_active()
         assert job.next_at == datetime(2030, 1, 15, 9, tzinfo=UTC)
         assert "moved to Europe/Berlin" in (await harness.say("yes")).text

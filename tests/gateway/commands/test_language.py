@@ -42,6 +42,14 @@ async def test_the_language_of_the_platform_is_kept_from_the_first_contact_on(ho
         assert language_of(harness, ANA) == "de"
 
 
+async def test_button_that_confirms_is_in_the_language_of_the_person(home: Path) -> None:
+    async with open_gateway(home) as harness:
+        await harness.say("/remind 2030-01-15 09:00 | regar", "7", language="es")
+        reply = await harness.say("/timezone Madrid", "7", language="es")
+        assert reply.answer is not None
+        assert [button.label for button in reply.answer.buttons] == ["Sí"]
+
+
 async def test_a_language_that_is_not_among_the_ten_is_english(home: Path) -> None:
     async with open_gateway(home) as harness:
         reply = await harness.say("/language", "7", language="nl")
