@@ -143,6 +143,8 @@ class _Section(BaseModel):
 class GeneralOptions(_Section):
     # An IANA name, even if mneme.toml has "auto".
     zone: Zone
+    # "auto": the language of the shell.
+    language: Literal["auto", "en", "de", "es", "fr", "pt-BR", "ru", "tr", "zh", "ja", "ko"]
     log_level: Literal["debug", "info", "warning", "error"]
     log_format: Literal["text", "json"]
 

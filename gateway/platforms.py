@@ -56,11 +56,17 @@ def create_platforms(
         )
     greet = Greeting(services).write
     is_incognito = services.inbox.is_incognito
+    chosen = settings.general.language
+    language = "" if chosen == "auto" else chosen
     foreground = None
     if has_terminal or not adapters:
         foreground = Terminal(
-            home=settings.home, clock=clock, greet=greet, is_incognito=is_incognito
+            home=settings.home,
+            clock=clock,
+            greet=greet,
+            is_incognito=is_incognito,
+            language=language,
         )
     socket = find_socket(settings.home, "chat")
-    adapters.append(LocalTerminals(socket, clock, greet, is_incognito, foreground))
+    adapters.append(LocalTerminals(socket, clock, greet, is_incognito, foreground, language))
     return {adapter.platform: adapter for adapter in adapters}

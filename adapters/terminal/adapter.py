@@ -61,6 +61,8 @@ class Terminal:
     greet: Callable[[], Awaitable[str]] | None = None
     # Returns whether typed lines must not be stored in the history at the moment.
     is_incognito: Callable[[Address], bool] = lambda _: False
+    # The language of what is typed. Empty: the one of the shell.
+    language: str = ""
 
     def __post_init__(self) -> None:
         self._save_file = partial(save_file, self.home)
@@ -87,7 +89,7 @@ class Terminal:
         screen = self._screen
 
         async def complete(text: str) -> Mapping[str, str]:
-            inbound = make_inbound(text, self.clock)
+            inbound = make_inbound(text, self.clock, self.language)
             if inbound.command is None or not isinstance(sink, Autocompleter):
                 return {}
             return await sink.autocomplete(inbound, inbound.command.arguments)
@@ -107,14 +109,14 @@ class Terminal:
                     await asyncio.sleep(RETRY_DELAY_S)
 
         async def stop() -> None:
-            entry_id = await admit(make_inbound("/stop", self.clock))
+            entry_id = await admit(make_inbound("/stop", self.clock, self.language))
             if entry_id is not None:
                 await sink.serve(entry_id)
 
         while (text := await screen.read_message()) is not None:
             if is_exit(text):
                 return
-            entry_id = await admit(make_inbound(text, self.clock))
+            entry_id = await admit(make_inbound(text, self.clock, self.language))
             if entry_id is not None and await screen.wait_for_answer(sink.serve(entry_id), stop):
                 return
 
@@ -135,10 +137,10 @@ def is_exit(text: str) -> bool:
     return match is not None and match[1].lower() in _EXIT_COMMANDS
 
 
-def make_inbound(text: str, clock: Clock) -> Inbound:
+def make_inbound(text: str, clock: Clock, language: str = "") -> Inbound:
     """Make an event from typed text, with its command if the text begins with one.
 
-    A text of more than `TEXT_CHARS` characters is cut.
+    A text of more than `TEXT_CHARS` characters is cut. Without a `language`, it is the shell's.
     """
     if len(text) > TEXT_CHARS:
         text = f"{text[:TEXT_CHARS]} […]"
@@ -156,7 +158,7 @@ def make_inbound(text: str, clock: Clock) -> Inbound:
         sent_at=clock.now(),
         is_direct=True,
         command=command,
-        language=find_shell_language(select_variables(LANGUAGE_VARIABLES)),
+        language=language or find_shell_language(select_variables(LANGUAGE_VARIABLES)),
     )
 
 

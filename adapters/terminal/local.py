@@ -50,8 +50,10 @@ class LocalTerminals:
         greet: Callable[[], Awaitable[str]],
         is_incognito: Callable[[Address], bool],
         foreground: Terminal | None = None,
+        language: str = "",
     ) -> None:
         self.foreground = foreground
+        self._language = language
         self.connected = asyncio.Event()
         self._socket = socket
         self._clock = clock
@@ -155,7 +157,7 @@ class LocalTerminals:
 
     async def _answer(self, text: str, client: _Client, sink: InboundSink) -> None:
         """Admit a message and wait until it's answered. Then tell the client."""
-        inbound = make_inbound(text, self._clock)
+        inbound = make_inbound(text, self._clock, self._language)
         reply = _LocalReply(lambda: client if client.is_open else self._find_client())
         while True:
             try:
@@ -169,7 +171,7 @@ class LocalTerminals:
 
     async def _complete(self, text: str, sink: InboundSink) -> Mapping[str, str]:
         """Return the values that an option of a command may have, with their labels."""
-        inbound = make_inbound(text, self._clock)
+        inbound = make_inbound(text, self._clock, self._language)
         if inbound.command is None or not isinstance(sink, Autocompleter):
             return {}
         try:

@@ -21,7 +21,7 @@ LOG_FILE = "service.log"
 class Launchd:
     """The service of one home. `program` is the command line of mneme without its arguments."""
 
-    advice = ""
+    needs_linger = False
 
     def __init__(self, home: Path, program: Sequence[str], user_folder: Path | None = None) -> None:
         self.home = home

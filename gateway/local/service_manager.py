@@ -20,8 +20,8 @@ class ServiceManager(Protocol):
     home: Path
     # The file that describes the service.
     path: Path
-    # What the person should know after the installation; may be empty.
-    advice: str
+    # Whether the service ends when the person logs out, unless they allow it to stay.
+    needs_linger: bool
 
     def render(self) -> str:
         """Return the content of the service's file."""

@@ -8,17 +8,15 @@ from pathlib import Path
 from core.errors import ConfigError
 from core.text.normalize import language_data
 from gateway.local.service_manager import call_program, require_file, write_service_file
-from gateway.texts.catalog import ENGLISH
 
 UNIT = "mneme.service"
 _UNIT_TEXT: str = language_data("setup", "gateway")["service"]["systemd_unit"]
-_LINGER: str = ENGLISH.tables("setup")["service"]["linger"]
 
 
 class Systemd:
     """The service of one home. `program` is the command line of mneme without its arguments."""
 
-    advice = _LINGER
+    needs_linger = True
 
     def __init__(self, home: Path, program: Sequence[str], user_folder: Path | None = None) -> None:
         self.home = home

@@ -13,12 +13,14 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 from zoneinfo import ZoneInfo
 
 import pytest
 from babel import Locale
 
+from adapters.terminal.adapter import make_inbound
+from config.settings import GeneralOptions
 from core.dates.requests.reader import read_request
 from core.scheduling.recurrence_words import describe_recurrences, load_english_words
 from core.search.rendering import load_english_words as load_result_words
@@ -30,6 +32,7 @@ from gateway.texts.catalog import (
     load_offline_texts,
     load_texts,
 )
+from tests.fixtures.clock import SteadyClock
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "gateway" / "texts"
@@ -91,6 +94,21 @@ def list_plurals(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[s
 
 def list_placeholders(text: str) -> set[str]:
     return {name.split(".")[0] for _, name, _, _ in string.Formatter().parse(text) if name}
+
+
+def test_settings_offer_the_languages_that_have_texts() -> None:
+    languages = get_args(GeneralOptions.model_fields["language"].annotation)
+    assert languages == ("auto", *LANGUAGES)
+
+
+def test_language_of_the_settings_comes_before_that_of_the_shell(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name in ("LC_ALL", "LC_MESSAGES"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("LANG", "fr_FR.UTF-8")
+    assert make_inbound("Hi", SteadyClock()).language == "fr_FR"
+    assert make_inbound("Hi", SteadyClock(), "ko").language == "ko"
 
 
 def test_every_language_of_the_list_has_its_own_name_and_a_locale() -> None:

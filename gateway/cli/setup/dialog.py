@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from rich.console import Console
@@ -11,6 +11,7 @@ from rich.prompt import Confirm, InvalidResponse, Prompt, PromptBase
 from rich.text import Text
 
 from core.text.normalize import strip_controls
+from gateway.texts.catalog import ENGLISH
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,19 +24,28 @@ class Choice:
 
 class _NumberPrompt(PromptBase[int]):
     response_type = int
-    validate_error_message = "[red]Write one of the numbers."
-    illegal_choice_message = "[red]Write one of the numbers."
 
 
 class _RequiredPrompt(PromptBase[str]):
-    """Asks until the answer isn't empty."""
+    """Asks until the answer isn't empty. `refusal` is what an empty answer gets."""
 
     response_type = str
+    refusal = ""
 
     def process_response(self, value: str) -> str:
         if not value.strip():
-            raise InvalidResponse("[red]This can't be empty.")
+            raise InvalidResponse(self.refusal)
         return value.strip()
+
+
+class _Confirmation(Confirm):
+    """Asks for a yes or no in a language. ``y`` and ``n`` are understood in each."""
+
+    def process_response(self, value: str) -> bool:
+        letter = value.strip().lower()
+        if letter in ("y", "n") and letter not in self.choices:
+            return letter == "y"
+        return super().process_response(value)
 
 
 @dataclass(kw_only=True)
@@ -44,6 +54,10 @@ class Dialog:
 
     is_interactive: bool
     console: Console = field(default_factory=lambda: Console(highlight=False, emoji=False))
+    # The texts of the questions themselves, such as "Write one of the numbers.", by their keys.
+    words: Mapping[str, str] = field(
+        default_factory=lambda: ENGLISH.tables("setup")["dialog"], repr=False
+    )
 
     def tell(self, text: str) -> None:
         """Show a text. It may come from other people, so it has no markup."""
@@ -57,18 +71,27 @@ class Dialog:
         """Return the answer to a question. With a default, Enter accepts it."""
         if default:
             return Prompt.ask(Text(question), console=self.console, default=default).strip()
-        return _RequiredPrompt.ask(Text(question), console=self.console)
+        return self._ask_again(question)
 
     def ask_secret(self, question: str, *, is_optional: bool = False) -> str:
         """Return a secret. What is typed isn't shown."""
-        text = Text(f"{question} (hidden)")
+        question = f"{question} ({self.words['hidden']})"
         if is_optional:
-            answer = Prompt.ask(text, console=self.console, password=True, default="")
-            return answer.strip()
-        return _RequiredPrompt.ask(text, console=self.console, password=True)
+            text = Text(question)
+            return Prompt.ask(text, console=self.console, password=True, default="").strip()
+        return self._ask_again(question, is_secret=True)
+
+    def _ask_again(self, question: str, *, is_secret: bool = False) -> str:
+        """Ask until the answer isn't empty."""
+        prompt = _RequiredPrompt(Text(question), console=self.console, password=is_secret)
+        prompt.refusal = f"[red]{self.words['empty']}"
+        return prompt()
 
     def confirm(self, question: str, *, default: bool) -> bool:
-        return Confirm.ask(Text(question), console=self.console, default=default)
+        choices = [self.words["yes"], self.words["no"]]
+        prompt = _Confirmation(Text(question), console=self.console, choices=choices)
+        prompt.validate_error_message = f"[red]{self.words['yes_or_no']}"
+        return bool(prompt(default=default))
 
     def choose(self, question: str, choices: Sequence[Choice], default: str = "") -> str:
         """Return the key of the choice whose number the person writes."""
@@ -78,14 +101,15 @@ class Dialog:
             self.tell(f"  {number:>2}  {choice.label}")
             if choice.key == default:
                 default_number = number
-        number = _NumberPrompt.ask(
-            Text("Number"),
+        prompt = _NumberPrompt(
+            Text(self.words["number"]),
             console=self.console,
-            default=default_number,
             choices=[str(number) for number in range(1, len(choices) + 1)],
             show_choices=False,
         )
-        return choices[number - 1].key
+        refusal = f"[red]{self.words['one_of_them']}"
+        prompt.validate_error_message = prompt.illegal_choice_message = refusal
+        return choices[prompt(default=default_number) - 1].key
 
     def show_qr_code(self, link: str) -> None:
         """Show a link as a QR code, if this is a terminal that is wide enough."""

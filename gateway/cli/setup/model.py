@@ -8,14 +8,12 @@ from typing import Any
 
 from config.model_options import DEFAULT_SERVER
 from config.settings import Settings, SettingsError, load_default_options
-from core.errors import ConfigError
 from core.models.abilities import ModelClient
 from core.models.failures import ModelFailure
 from gateway.cli.setup.dialog import Choice
-from gateway.cli.setup.steps import TEXTS, Setup, StepFailed, describe_failure
+from gateway.cli.setup.steps import Setup, StepFailed
 from gateway.services import connect_model_server
 from gateway.supervisor import WallClock
-from gateway.texts.catalog import ENGLISH as texts
 
 OWN_SERVER = "own"
 NO_SERVER = "none"
@@ -28,7 +26,6 @@ _NO_LIST_STATUSES = (404, 405, 501)
 _OTHER_FORM_STATUSES = (400, 401, *_NO_LIST_STATUSES)
 # The status of a server that doesn't have the model.
 _UNKNOWN_MODEL_STATUS = 404
-_WORDS: Mapping[str, str] = TEXTS["model"]
 
 
 def choose_model(setup: Setup) -> None:
@@ -36,22 +33,26 @@ def choose_model(setup: Setup) -> None:
 
     Raises StepFailed, ModelError or SettingsError if the model doesn't answer.
     """
+    words = setup.words["model"]
     presets = load_default_options()["model"]["servers"]
-    choices = [Choice(name, _WORDS.get(name, name)) for name in presets]
-    choices += [Choice(OWN_SERVER, _WORDS[OWN_SERVER]), Choice(NO_SERVER, _WORDS[NO_SERVER])]
-    server = setup.dialog.choose(_WORDS["question"], choices)
+    choices = [Choice(name, words.get(name, name)) for name in presets]
+    choices += [
+        Choice(OWN_SERVER, words[OWN_SERVER]),
+        Choice(NO_SERVER, words[NO_SERVER]),
+    ]
+    server = setup.dialog.choose(words["question"], choices)
     if server == NO_SERVER:
         return
     if server == OWN_SERVER:
-        url = setup.dialog.ask(_WORDS["url"])
-        key = setup.dialog.ask_secret(_WORDS["own_key"], is_optional=True)
+        url = setup.dialog.ask(words["url"])
+        key = setup.dialog.ask_secret(words["own_key"], is_optional=True)
         _set_up_own_server(setup, url, key, setup.options.model)
         return
     key_name = presets[server].get("key", "")
     if key_name:
         page = presets[server].get("key_page", "")
-        page_words = _WORDS["key_page"].format(url=page) if page else ""
-        question = _WORDS["key"].format(server=_WORDS[server], page=page_words)
+        page_words = words["key_page"].format(url=page) if page else ""
+        question = words["key"].format(server=words[server], page=page_words)
         setup.set_secret(key_name, setup.ask_for_secret(key_name, question))
     names = _list_models(setup.draft.load(), server)
     default = _default_name(setup, server, names)
@@ -63,7 +64,7 @@ def choose_model(setup: Setup) -> None:
             if error.status != _UNKNOWN_MODEL_STATUS or setup.options.model:
                 raise
             # Only the name is asked again, not the server and its key.
-            setup.dialog.warn(describe_failure(error))
+            setup.dialog.warn(setup.describe_failure(error))
         else:
             return
 
@@ -89,7 +90,7 @@ def set_model_from_options(setup: Setup) -> None:
         names = _list_models(setup.draft.load(), server)
         name = _default_name(setup, server, names)
     if not name:
-        raise StepFailed(_WORDS["no_name"])
+        raise StepFailed(setup.words["model"]["no_name"])
     _try_and_set(setup, server, name)
 
 
@@ -114,7 +115,7 @@ def _take_key(setup: Setup, server: str, key_name: str) -> None:
     if key:
         setup.set_secret(key_name, key)
     elif server != DEFAULT_SERVER or not setup.find_secret("ANTHROPIC_BASE_URL"):
-        raise StepFailed(TEXTS["not_set"].format(name=key_name))
+        raise StepFailed(setup.words["not_set"].format(name=key_name))
 
 
 def _set_up_own_server(setup: Setup, url: str, key: str, name: str) -> None:
@@ -122,6 +123,7 @@ def _set_up_own_server(setup: Setup, url: str, key: str, name: str) -> None:
 
     Raises StepFailed if it's no server for models, ModelError if the model doesn't answer.
     """
+    words = setup.words["model"]
     if key:
         setup.set_secret(OWN_KEY, key)
     first_failure: ModelFailure | None = None
@@ -142,9 +144,9 @@ def _set_up_own_server(setup: Setup, url: str, key: str, name: str) -> None:
             if error.status not in _OTHER_FORM_STATUSES:
                 break
     if first_failure is None:
-        raise StepFailed(_WORDS["no_list"].format(url=url))
+        raise StepFailed(words["no_list"].format(url=url))
     if first_failure.status in _NO_LIST_STATUSES:
-        raise StepFailed(_WORDS["no_server"].format(url=url))
+        raise StepFailed(words["no_server"].format(url=url))
     raise first_failure
 
 
@@ -206,13 +208,14 @@ def _default_name(setup: Setup, server: str, names: Sequence[str]) -> str:
 
 
 def _ask_for_name(setup: Setup, names: Sequence[str], default: str) -> str:
+    words = setup.words["model"]
     if names:
         listed = ", ".join(names[:MAX_LISTED_MODELS])
         if len(names) > MAX_LISTED_MODELS:
-            listed += _WORDS["and_more"].format(count=len(names) - MAX_LISTED_MODELS)
-        count = texts.format_count(len(names), "model")
-        setup.dialog.tell(_WORDS["listed"].format(count=count, names=listed))
-    return setup.options.model or setup.dialog.ask(_WORDS["name"], default)
+            listed += words["and_more"].format(count=len(names) - MAX_LISTED_MODELS)
+        count = setup.texts.format_count(len(names), "model")
+        setup.dialog.tell(words["listed"].format(count=count, names=listed))
+    return setup.options.model or setup.dialog.ask(words["name"], default)
 
 
 def _try_and_set(setup: Setup, server: str, name: str) -> None:
@@ -220,8 +223,9 @@ def _try_and_set(setup: Setup, server: str, name: str) -> None:
 
     Raises ModelError if the model doesn't answer.
     """
-    setup.dialog.tell(_WORDS["trying"].format(name=name))
-    asyncio.run(_probe(setup.draft.load(), server, name))
+    words = setup.words["model"]
+    setup.dialog.tell(words["trying"].format(name=name))
+    asyncio.run(_probe(setup, server, name))
     has_prefix = server != DEFAULT_SERVER or "/" in name
     full_name = f"{server}/{name}" if has_prefix else name
     current = setup.draft.own_options.get("model", {}).get("chat")
@@ -231,27 +235,33 @@ def _try_and_set(setup: Setup, server: str, name: str) -> None:
         settings = setup.draft.load()
     except SettingsError as error:
         raise StepFailed(error.problems[0]) from error
-    setup.dialog.tell(_WORDS["result"].format(name=name))
+    setup.dialog.tell(words["result"].format(name=name))
     price = settings.usage.prices.get(full_name)
     if price is None:
-        setup.dialog.tell(_WORDS["no_price"].format(name=name))
+        setup.dialog.tell(words["no_price"].format(name=name))
     else:
         setup.dialog.tell(
-            _WORDS["price"].format(
+            words["price"].format(
                 name=name,
                 currency=settings.usage.currency,
-                input=f"{price.input:g}",
-                output=f"{price.output:g}",
+                input=setup.texts.format_number(_shorten(price.input)),
+                output=setup.texts.format_number(_shorten(price.output)),
             )
         )
 
 
-async def _probe(settings: Settings, server: str, name: str) -> None:
-    client: ModelClient = connect_model_server(settings, WallClock(), server)
+async def _probe(setup: Setup, server: str, name: str) -> None:
+    client: ModelClient = connect_model_server(setup.draft.load(), WallClock(), server)
     try:
         async with asyncio.timeout(PROBE_TIMEOUT_S):
             await client.probe(name)
     except TimeoutError:
-        raise ConfigError(f"{name} gave no answer within {PROBE_TIMEOUT_S:.0f} s.") from None
+        words = setup.words["model"]["no_answer"]
+        raise StepFailed(words.format(name=name, seconds=round(PROBE_TIMEOUT_S))) from None
     finally:
         await client.close()
+
+
+def _shorten(price: float) -> float:
+    """Return a price without decimals if it has none."""
+    return int(price) if price == int(price) else price

@@ -9,19 +9,19 @@ from pathlib import Path
 
 import typer
 
-from gateway.cli.setup.steps import TEXTS, Setup, StepFailed
+from gateway.cli.setup.steps import Setup, StepFailed
+from gateway.texts.catalog import Texts
 
 MAX_FILES = 20
 # A folder with more entries isn't searched to the end.
 MAX_ENTRIES = 5_000
-# What an export contains, and the program it comes from (a text in `setup.toml`).
+# What an export contains, and the program it comes from (a text of `[setup.past]`).
 KINDS: Mapping[str, str] = {
     "result.json": "telegram",
     "conversations.json": "assistant",
     "messages/index.json": "discord",
     "Messages/index.json": "discord",
 }
-_WORDS: Mapping[str, str] = TEXTS["past"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,18 +33,22 @@ class Export:
     kind: str
     size: int
 
-    def __str__(self) -> str:
-        size = f"{self.size / 1e6:,.1f} MB"
-        return _WORDS["item"].format(path=self.path, kind=_WORDS[self.kind], size=size)
+    def describe(self, texts: Texts) -> str:
+        words = texts.tables("setup")["past"]
+        size = f"{texts.format_number(round(self.size / 1e6, 1))} MB"
+        return str(words["item"].format(path=self.path, kind=words[self.kind], size=size))
 
 
 def import_past(setup: Setup) -> None:
     """Offer each export that is found on the disk, and import those that the person wants."""
+    words = setup.words["past"]
     exports = list(find_exports(_list_folders(Path.home())))[:MAX_FILES]
     if not exports:
-        setup.dialog.tell(_WORDS["nothing"])
+        setup.dialog.tell(words["nothing"])
     for export in exports:
-        if setup.dialog.confirm(_WORDS["question"].format(item=export), default=False):
+        if setup.dialog.confirm(
+            words["question"].format(item=export.describe(setup.texts)), default=False
+        ):
             _import(export.path)
 
 
@@ -53,7 +57,7 @@ def check_import_options(setup: Setup) -> None:
     for name in setup.options.imports:
         path = Path(name).expanduser()
         if not path.exists():
-            raise StepFailed(_WORDS["missing"].format(path=path))
+            raise StepFailed(setup.words["past"]["missing"].format(path=path))
 
 
 def import_from_options(setup: Setup) -> None:

@@ -13,13 +13,12 @@ from typing import Any
 
 from core.ports import FirstMessage
 from core.store.message_ids import note_first_message
-from gateway.cli.setup.steps import TEXTS, Setup, StepFailed
+from gateway.cli.setup.steps import Setup, StepFailed
 from gateway.services import Services
 
 MAX_SHOWN_CHARS = 60
 # The bot's id, a colon and a secret.
 _TELEGRAM_TOKEN = re.compile(r"\d+:[\w-]+", re.ASCII)
-_OWNER: Mapping[str, str] = TEXTS["owner"]
 Writers = AsyncIterator[FirstMessage]
 
 
@@ -30,7 +29,7 @@ def set_up_telegram(setup: Setup) -> None:
     """
     from adapters.telegram.first_contact import TelegramSetup
 
-    words = TEXTS["telegram"]
+    words = setup.words["telegram"]
     token = _find_token(setup, "TELEGRAM_BOT_TOKEN", words)
     if not _TELEGRAM_TOKEN.fullmatch(token):
         raise StepFailed(words["no_token"])
@@ -52,7 +51,7 @@ def set_up_discord(setup: Setup) -> None:
     """
     from adapters.discord.first_contact import GUILD_SCOPES, USER_SCOPES, DiscordSetup
 
-    words = TEXTS["discord"]
+    words = setup.words["discord"]
     token = _find_token(setup, "DISCORD_BOT_TOKEN", words)
     settings = setup.draft.load()
     login = DiscordSetup.start_setup(token, settings.discord_api_url, settings.discord_gateway_url)
@@ -61,8 +60,8 @@ def set_up_discord(setup: Setup) -> None:
         setup.dialog.tell(words["bot"].format(name=name))
         setup.dialog.tell(
             words["invite"].format(
-                scopes=" and ".join(GUILD_SCOPES),
-                user_scopes=" and ".join(USER_SCOPES),
+                scopes=setup.texts.join_list(GUILD_SCOPES),
+                user_scopes=setup.texts.join_list(USER_SCOPES),
                 guild=bot.guild_invite,
                 user=bot.user_invite,
             )
@@ -83,14 +82,14 @@ def _find_token(setup: Setup, variable: str, words: Mapping[str, str]) -> str:
     if token and not setup.dialog.is_interactive:
         return token
     if not setup.dialog.is_interactive:
-        raise StepFailed(TEXTS["not_set"].format(name=variable))
+        raise StepFailed(setup.words["not_set"].format(name=variable))
     setup.dialog.tell(words["how"])
     return setup.ask_for_secret(variable, words["token"])
 
 
 def _set_message_content(setup: Setup, *, has_intent: bool) -> None:
     """Ask whether to use the message content intent, or switch it off if the bot lacks it."""
-    words = TEXTS["discord"]
+    words = setup.words["discord"]
     is_used = setup.draft.own_options.get("discord", {}).get("message_content", False)
     if has_intent and not is_used and setup.dialog.is_interactive:
         if setup.dialog.confirm(words["content_on"], default=False):
@@ -104,10 +103,11 @@ def _set_message_content(setup: Setup, *, has_intent: bool) -> None:
 
 def _wants_owner(setup: Setup, platform: str) -> bool:
     """Ask whether to add an account, if the owner has one on this platform already."""
+    words = setup.words["owner"]
     ids = setup.draft.own_options.get("owner", {}).get(platform, [])
     if not ids:
         return True
-    question = _OWNER["existing"].format(platform=platform.title(), ids=", ".join(map(str, ids)))
+    question = words["existing"].format(platform=platform.title(), ids=", ".join(map(str, ids)))
     return setup.dialog.confirm(question, default=False)
 
 
@@ -122,6 +122,7 @@ def _wait_for_owner(
 
     Ctrl-C leaves this out.
     """
+    words = setup.words["owner"]
     writers = watch()
 
     async def read_next() -> FirstMessage:
@@ -141,19 +142,20 @@ def _wait_for_owner(
             if sender.id in refused_ids:
                 continue
             shown = " ".join(message.text.split())[:MAX_SHOWN_CHARS]
-            setup.dialog.tell(_OWNER["writer"].format(name=sender.name, id=sender.id, text=shown))
-            if setup.dialog.confirm(_OWNER["is_it_you"], default=False):
+            setup.dialog.tell(words["writer"].format(name=sender.name, id=sender.id, text=shown))
+            if setup.dialog.confirm(words["is_it_you"], default=False):
                 setup.add_owner(platform, sender.id)
                 setup.draft.write()
                 key = f"{platform}:{sender.id}"
-                setup.dialog.tell(_OWNER["result"].format(key=key))
+                setup.dialog.tell(words["result"].format(key=key))
                 runner.run(_keep_for_start(setup, message))
-                setup.dialog.tell(_OWNER["answers"])
+                setup.dialog.tell(words["answers"])
                 return
             refused_ids.add(sender.id)
-            setup.dialog.tell(_OWNER["not_you"])
-    except KeyboardInterrupt:
-        setup.dialog.tell(TEXTS["left_out"].format(step=platform))
+            setup.dialog.tell(words["not_you"])
+    except (KeyboardInterrupt, asyncio.CancelledError):
+        # The runner raises the second one if Ctrl-C meets a request that was being cancelled.
+        setup.dialog.tell(setup.words["left_out"].format(step=platform))
     finally:
         runner.run(close())
 

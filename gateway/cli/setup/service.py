@@ -16,7 +16,7 @@ from gateway.cli.shell import AsJson
 from gateway.local import launchd, systemd
 from gateway.local.service_manager import ServiceManager
 from gateway.services import is_running
-from gateway.texts.catalog import ENGLISH
+from gateway.texts.catalog import ENGLISH, Texts
 
 _WORDS = ENGLISH.tables("setup")["service"]
 Lines = Annotated[int, typer.Option("--lines", min=1, max=10_000, help="How many lines.")]
@@ -40,14 +40,15 @@ def add_commands(root: typer.Typer) -> None:
     )
 
 
-def find_manager(home: Path, system: System = SYSTEM) -> ServiceManager:
+def find_manager(home: Path, system: System = SYSTEM, texts: Texts = ENGLISH) -> ServiceManager:
     """Return the service manager of this system. Raises ConfigError if there is none."""
     program = [sys.executable, "-m", "gateway.cli.main"]
     if system == "macos":
         return launchd.Launchd(home, program)
     if system == "linux":
         return systemd.Systemd(home, program)
-    raise ConfigError(_WORDS["no_manager"].format(system=PLATFORM))
+    words = texts.tables("setup")["service"]["no_manager"]
+    raise ConfigError(words.format(system=PLATFORM))
 
 
 def install_command(
@@ -68,8 +69,8 @@ def install_command(
             raise ConfigError(_WORDS["runs_already"])
         path = manager.install()
         typer.echo(_WORDS["installed"].format(path=path))
-        if manager.advice:
-            typer.echo(manager.advice)
+        if manager.needs_linger:
+            typer.echo(_WORDS["linger"])
 
 
 def uninstall_command() -> None:

@@ -7,12 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from config.draft import SettingsDraft
+from config.operating_system import LANGUAGE_VARIABLES, find_shell_language
 from config.settings import SettingsError, list_environment_names, select_variables
-from core.errors import MnemeError
 from gateway.cli.setup.dialog import Dialog
-from gateway.texts.catalog import ENGLISH
-
-TEXTS: Mapping[str, Any] = ENGLISH.tables("setup")
+from gateway.texts.catalog import ENGLISH, Texts, load_texts, match_language
 
 
 class StepFailed(Exception):
@@ -37,6 +35,28 @@ class Setup:
     dialog: Dialog
     draft: SettingsDraft
     options: SetupOptions = field(default_factory=SetupOptions)
+    texts: Texts = ENGLISH
+
+    @property
+    def words(self) -> Mapping[str, Any]:
+        """The texts of the setup in the person's language, by their keys."""
+        return self.texts.tables("setup")
+
+    def speak(self, language: str) -> None:
+        """Go on in another language."""
+        self.texts = load_texts(language)
+        self.dialog.words = self.words["dialog"]
+
+    def describe_failure(self, error: Exception) -> str:
+        """Describe a failure of a step in one sentence."""
+        if isinstance(error, SettingsError):
+            return _describe(error)
+        if isinstance(error, OSError):
+            reason = error.strerror or str(error)
+            if error.filename:
+                return str(self.words["unusable"].format(place=error.filename, reason=reason))
+            return f"{reason}."
+        return self.texts.word(error)
 
     def find_secret(self, name: str) -> str:
         """Return a secret from the environment, which comes first, or from secrets.env, or ""."""
@@ -46,7 +66,7 @@ class Setup:
     def ask_for_secret(self, name: str, question: str) -> str:
         """Return a secret that the environment has, or that the person types."""
         if list_environment_names([name]):
-            self.dialog.tell(TEXTS["from_environment"].format(name=name))
+            self.dialog.tell(self.words["from_environment"].format(name=name))
             return self.find_secret(name)
         return self.dialog.ask_secret(question)
 
@@ -68,21 +88,19 @@ class Setup:
         """Add an account to the owner's in the draft. Raises StepFailed if it isn't an account."""
         key = f"{platform}:{user_id}"
         if platform not in ("telegram", "discord") or not user_id.isdecimal():
-            raise StepFailed(TEXTS["owner"]["refused"].format(key=key[:60]))
+            raise StepFailed(self.words["owner"]["refused"].format(key=key[:60]))
         owner = self.draft.own_options.get("owner", {})
         ids = [str(known) for known in owner.get(platform, [])]
         if user_id not in ids:
             self.set_option(f"owner.{platform}", [int(known) for known in [*ids, user_id]])
 
 
-def describe_failure(error: StepFailed | MnemeError | SettingsError | OSError) -> str:
-    """Describe a failure of a step in one sentence."""
-    if isinstance(error, SettingsError):
-        return _describe(error)
-    if isinstance(error, OSError):
-        place = f"{error.filename} " if error.filename else ""
-        return f"{place}can't be used: {error.strerror or error}."
-    return str(error)
+def find_language(draft: SettingsDraft) -> str:
+    """Return the language of the settings, or that of the shell if Mneme speaks it, or ""."""
+    language = draft.own_options.get("general", {}).get("language", "auto")
+    if isinstance(language, str) and language != "auto":
+        return match_language(language) or ""
+    return match_language(find_shell_language(select_variables(LANGUAGE_VARIABLES))) or ""
 
 
 def _describe(error: SettingsError) -> str:

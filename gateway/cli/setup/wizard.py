@@ -23,10 +23,11 @@ from gateway.cli.setup.dialog import Choice, Dialog
 from gateway.cli.setup.model import choose_model, set_model_from_options
 from gateway.cli.setup.platforms import set_up_discord, set_up_telegram
 from gateway.cli.setup.service import find_manager
-from gateway.cli.setup.steps import TEXTS, Setup, SetupOptions, StepFailed, describe_failure
+from gateway.cli.setup.steps import Setup, SetupOptions, StepFailed, find_language
 from gateway.services import is_running
+from gateway.texts.catalog import LANGUAGES, list_languages
 
-StepName = Literal["zone", "model", "telegram", "discord", "past", "backup", "service"]
+StepName = Literal["language", "zone", "model", "telegram", "discord", "past", "backup", "service"]
 # Steps that the person is asked about first.
 _OPTIONAL_STEPS = ("telegram", "discord", "backup")
 _FAILURES = (StepFailed, MnemeError, SettingsError, OSError)
@@ -77,13 +78,19 @@ def setup_command(
     )
     with shell.exit_on_error():
         if yes:
-            _run_script(
-                Setup(dialog=Dialog(is_interactive=False), draft=SettingsDraft(), options=options)
-            )
+            _run_script(_begin(options, is_interactive=False))
             return
         if not (sys.stdin.isatty() and sys.stdout.isatty()):
-            shell.fail(TEXTS["no_terminal"].strip())
+            shell.fail(_begin(options, is_interactive=False).words["no_terminal"].strip())
         run_wizard(step, options)
+
+
+def _begin(options: SetupOptions, *, is_interactive: bool) -> Setup:
+    """Return a setup that speaks the language of the options, the settings or the shell."""
+    draft = SettingsDraft()
+    setup = Setup(dialog=Dialog(is_interactive=is_interactive), draft=draft, options=options)
+    setup.speak(find_language(draft))
+    return setup
 
 
 def is_anything_set_up(draft: SettingsDraft) -> bool:
@@ -102,7 +109,8 @@ def offer_setup() -> None:
     if not (sys.stdin.isatty() and sys.stdout.isatty()) or is_anything_set_up(SettingsDraft()):
         return
     try:
-        is_wanted = Dialog(is_interactive=True).confirm(TEXTS["offer"], default=True)
+        setup = _begin(SetupOptions(), is_interactive=True)
+        is_wanted = setup.dialog.confirm(setup.words["offer"], default=True)
     except EOFError:
         return
     if is_wanted:
@@ -111,39 +119,44 @@ def offer_setup() -> None:
 
 def run_wizard(step: StepName | None, options: SetupOptions) -> None:
     """Ask the questions of one step, of all steps, or of those that the person chooses."""
-    setup = Setup(dialog=Dialog(is_interactive=True), draft=SettingsDraft(), options=options)
+    setup = _begin(options, is_interactive=True)
     try:
         if is_running(setup.draft.home):
-            setup.dialog.tell(TEXTS["is_running"])
+            setup.dialog.tell(setup.words["is_running"])
         if step is not None:
             _run_step(setup, step)
         elif setup.draft.text.strip() or setup.draft.secrets:
             _run_chosen_steps(setup)
         else:
-            setup.dialog.tell(TEXTS["welcome"].strip())
-            for name in TEXTS["steps"]:
-                setup.dialog.tell(f"\n{TEXTS['steps'][name]}")
+            if not find_language(setup.draft):
+                _run_step(setup, "language")
+            setup.dialog.tell(setup.words["welcome"].strip())
+            for name in setup.words["steps"]:
+                if name == "language":
+                    continue
+                setup.dialog.tell(f"\n{setup.words['steps'][name]}")
                 if name not in _OPTIONAL_STEPS or _is_wanted(setup, name):
                     _run_step(setup, name)
     except (KeyboardInterrupt, EOFError):
-        setup.dialog.tell(f"\n{TEXTS['stopped']}")
+        setup.dialog.tell(f"\n{setup.words['stopped']}")
         raise typer.Exit(130) from None
-    setup.dialog.tell(TEXTS["finished"].format(home=setup.draft.home))
+    setup.dialog.tell(setup.words["finished"].format(home=setup.draft.home))
 
 
 def _is_wanted(setup: Setup, step: str) -> bool:
-    is_wanted = setup.dialog.confirm(f"Use {TEXTS['steps'][step]}?", default=step == "telegram")
+    question = setup.words["use"].format(step=setup.words["steps"][step])
+    is_wanted = setup.dialog.confirm(question, default=step == "telegram")
     if not is_wanted:
-        setup.dialog.tell(TEXTS["left_out"].format(step=step))
+        setup.dialog.tell(setup.words["left_out"].format(step=step))
     return is_wanted
 
 
 def _run_chosen_steps(setup: Setup) -> None:
     """Let the person change one thing after the other."""
-    choices = [Choice(name, label) for name, label in TEXTS["steps"].items()]
-    choices.append(Choice("", TEXTS["done"]))
+    choices = [Choice(name, label) for name, label in setup.words["steps"].items()]
+    choices.append(Choice("", setup.words["done"]))
     while True:
-        name = setup.dialog.choose(TEXTS["which_step"], choices, default="")
+        name = setup.dialog.choose(setup.words["which_step"], choices, default="")
         if not name:
             return
         _run_step(setup, name)
@@ -158,25 +171,41 @@ def _run_step(setup: Setup, name: str) -> None:
             return
         except _FAILURES as error:
             setup.draft = SettingsDraft()
-            setup.dialog.warn(describe_failure(error))
-            if not setup.dialog.confirm(TEXTS["try_again"], default=True):
-                setup.dialog.tell(TEXTS["left_out"].format(step=name))
+            setup.dialog.warn(setup.describe_failure(error))
+            if not setup.dialog.confirm(setup.words["try_again"], default=True):
+                setup.dialog.tell(setup.words["left_out"].format(step=name))
                 return
 
 
+def _set_language(setup: Setup) -> None:
+    """Ask for the language, with each language by its own name, and go on in it."""
+    choices = [Choice(code, LANGUAGES[code]) for code in list_languages()]
+    question = setup.words["language"]["question"]
+    code = setup.dialog.choose(question, choices, default=setup.texts.language)
+    setup.set_option("general.language", code)
+    setup.speak(code)
+    setup.dialog.tell(setup.words["language"]["result"].format(language=LANGUAGES[code]))
+
+
 def _set_zone(setup: Setup) -> None:
-    """Ask for the time zone. The one of the machine is suggested."""
+    """Ask for the time zone. The one of the machine is suggested.
+
+    The language of the shell is kept, too, because a service doesn't have the shell's environment.
+    """
+    language = find_language(setup.draft)
+    if language and "language" not in setup.draft.own_options.get("general", {}):
+        setup.set_option("general.language", language)
     current = setup.draft.load().general.zone
     zone = setup.options.zone
     if not zone and setup.dialog.is_interactive:
-        zone = setup.dialog.ask(TEXTS["zone"]["question"], current)
+        zone = setup.dialog.ask(setup.words["zone"]["question"], current)
     setup.set_option("general.zone", zone or current)
-    setup.dialog.tell(TEXTS["zone"]["result"].format(zone=zone or current))
+    setup.dialog.tell(setup.words["zone"]["result"].format(zone=zone or current))
 
 
 def _set_backup_folder(setup: Setup) -> None:
     """Ask for the folder of daily backups, and create it."""
-    words = TEXTS["backup"]
+    words = setup.words["backup"]
     current = setup.draft.own_options.get("backup", {}).get("folder", "")
     default = current or f"{setup.draft.home}.backups"
     folder = Path(setup.dialog.ask(words["question"], default)).expanduser()
@@ -190,16 +219,16 @@ def _set_backup_folder(setup: Setup) -> None:
 
 def _install_service(setup: Setup) -> None:
     """Ask whether to run Mneme in the background, and install the service."""
-    words = TEXTS["service"]
+    words = setup.words["service"]
     if not setup.dialog.confirm(words["question"], default=False):
-        setup.dialog.tell(TEXTS["left_out"].format(step="service"))
+        setup.dialog.tell(setup.words["left_out"].format(step="service"))
         return
     if is_running(setup.draft.home):
         raise StepFailed(words["runs_already"])
-    manager = find_manager(setup.draft.home)
+    manager = find_manager(setup.draft.home, texts=setup.texts)
     setup.dialog.tell(words["installed"].format(path=manager.install()))
-    if manager.advice:
-        setup.dialog.tell(manager.advice.strip())
+    if manager.needs_linger:
+        setup.dialog.tell(words["linger"].strip())
 
 
 def _run_script(setup: Setup) -> None:
@@ -223,11 +252,12 @@ def _run_script(setup: Setup) -> None:
         setup.draft.write()
         past.import_from_options(setup)
     except _FAILURES as error:
-        shell.fail(f"{describe_failure(error)} {TEXTS['unchanged']}")
-    setup.dialog.tell(TEXTS["finished"].format(home=setup.draft.home))
+        shell.fail(f"{setup.describe_failure(error)} {setup.words['unchanged']}")
+    setup.dialog.tell(setup.words["finished"].format(home=setup.draft.home))
 
 
 _STEPS: Mapping[str, Callable[[Setup], None]] = {
+    "language": _set_language,
     "zone": _set_zone,
     "model": choose_model,
     "telegram": set_up_telegram,

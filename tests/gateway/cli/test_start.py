@@ -89,7 +89,13 @@ def test_ctrl_c_in_a_terminal_is_heard_also_if_the_program_that_starts_us_ignore
         stdin=inside,
         stdout=inside,
         stderr=inside,
-        env={**os.environ, "MNEME_HOME": str(home), "PYTHONPATH": str(ROOT), "TERM": "xterm"},
+        env={
+            **os.environ,
+            "MNEME_HOME": str(home),
+            "PYTHONPATH": str(ROOT),
+            "TERM": "xterm",
+            "LC_ALL": "en_GB.UTF-8",
+        },
     ) as process:
         os.close(inside)
         try:

@@ -95,7 +95,7 @@ async def test_everything_is_set_up_in_one_go(home: Path) -> None:
             await terminal.expect("Start Mneme with `mneme run`")
             assert await terminal.end() == 0
     assert options(home) == {
-        "general": {"zone": "Europe/Lisbon"},
+        "general": {"language": "en", "zone": "Europe/Lisbon"},
         "model": {"chat": "claude-sonnet-5-5"},
         "owner": {"telegram": [PERSON], "discord": [int(person)]},
         "backup": {"folder": str(home.parent / "backups"), "every": "1d"},
@@ -143,7 +143,7 @@ async def test_run_again_it_changes_one_thing_and_leaves_the_rest(home: Path) ->
         await terminal.expect("The server has 2 models: gpt-6, gpt-6-astra.")
         await terminal.answer("The model's name", "gpt-6-astra")
         await terminal.expect("is now the model.")
-        await terminal.answer("Number", "8")
+        await terminal.answer("Number", "9")
         assert await terminal.end() == 0
     assert (home / "mneme.toml").read_text().startswith(text.rstrip("\n"))
     assert options(home)["model"] == {
@@ -181,4 +181,48 @@ async def test_first_run_in_a_terminal_offers_the_setup_and_ctrl_c_keeps_what_is
         terminal.interrupt()
         await terminal.expect("Setup has stopped.")
         assert await terminal.end() == 130
-    assert options(home) == {"general": {"zone": "Europe/Lisbon"}}
+    assert options(home) == {"general": {"language": "en", "zone": "Europe/Lisbon"}}
+
+
+async def test_wizard_speaks_the_language_of_the_shell_and_keeps_it(home: Path) -> None:
+    async with open_terminal(home, "setup", environ={"LANG": "de_AT.UTF-8"}) as terminal:
+        await terminal.expect("Mneme stellt ein paar Fragen")
+        await terminal.answer("Deine Zeitzone", "Lissabon")
+        await terminal.answer("Noch einmal versuchen? [j/n] (j)", "vielleicht")
+        await terminal.answer("Schreib j oder n.", "")
+        await terminal.answer("Deine Zeitzone", "")
+        await terminal.expect("Die Zeitzone ist Europe/Lisbon.")
+        await terminal.answer("Nummer", "99")
+        await terminal.answer("Schreib eine der Nummern.", "12")
+        await terminal.answer("Telegram benutzen?", "y")
+        await terminal.answer("(verdeckt)", "")
+        await terminal.answer("Das darf nicht leer sein.", "no token")
+        await terminal.answer("Noch einmal versuchen?", "n")
+        await terminal.expect("Ausgelassen. `mneme setup telegram` holt es nach.")
+        await terminal.answer("Discord benutzen?", "n")
+        await terminal.expect("Frühere Gespräche")
+        await terminal.answer("Sicherungen benutzen?", "n")
+        await terminal.answer("Soll Mneme ab jetzt im Hintergrund laufen", "n")
+        await terminal.expect("Starte Mneme mit `mneme run`")
+        assert await terminal.end() == 0
+    assert options(home)["general"] == {"language": "de", "zone": "Europe/Lisbon"}
+
+
+@pytest.mark.parametrize("shell", ["C.UTF-8", "nl_NL.UTF-8"])
+async def test_wizard_asks_for_the_language_if_the_shell_has_none_that_it_speaks(
+    home: Path, shell: str
+) -> None:
+    async with open_terminal(home, "setup", environ={"LANG": shell}) as terminal:
+        await terminal.answer("Your language (Sprache, idioma,", "4")
+        await terminal.expect("nous parlons Français")
+        await terminal.expect("Ton fuseau horaire")
+        terminal.interrupt()
+        assert await terminal.end() == 130
+    async with open_terminal(home, "setup", environ={"LANG": shell}) as terminal:
+        await terminal.expect("Que veux-tu changer")
+        await terminal.answer("Numéro", "8")
+        await terminal.answer("Numéro", "6")
+        await terminal.expect("`mneme setup language` меняет это.")
+        await terminal.answer("Номер", "9")
+        assert await terminal.end() == 0
+    assert options(home)["general"] == {"language": "ru"}
