@@ -1,0 +1,106 @@
+"""Another person's things on the page: by id, by search and by form, they answer like what doesn't
+exist. The members of `VIEWS` and `FORMS` are everything that takes an id."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from core.types import Account, Address, Scope
+from gateway.web.logins import Visitor
+from gateway.web.pages import PAGES
+from tests.fixtures.page_browser import Form, open_browser, open_page
+
+OWNER = Scope.account("telegram", "42")
+ANA = Visitor(
+    account=Account(platform="telegram", user_id="7"),
+    address=Address(platform="telegram", chat_id="7"),
+    scope=Scope.account("telegram", "7"),
+    name="Ana",
+)
+# The addresses of views that take an id, with the id of something of the owner's, and one of nothing.
+VIEWS: Mapping[str, tuple[str, str]] = {
+    "/conversations/{session}": ("{session}", "987654"),
+    "/conversations/{session}/export": ("{session}", "987654"),
+    "/conversations/at/{message}": ("{message}", "987654"),
+    "/messages/{message}": ("{message}", "987654"),
+    "/memory/facts/{fact}": ("{fact}", "987654"),
+    "/memory/skills/{skill}": ("tidy-inbox", "no-such-skill"),
+    r"/reminders/{number:\d+}": ("{job}", "987654"),
+}
+# Settings belong to nobody; their test is the one of the page for the owner.
+WITHOUT_OWNER = {"/settings/{section}"}
+# The actions that take an id.
+FORMS = (
+    "rename",
+    "forget-conversation",
+    "fact-right",
+    "fact-wrong",
+    "fact-pin",
+    "fact-undo",
+    "fact-forget",
+    "fact-correct",
+    "change-undo",
+    "note-pin",
+)
+SECRET = "Nero"
+
+
+@pytest.mark.slow
+async def test_things_of_another_person_answer_like_what_does_not_exist(home: Path) -> None:
+    skill = home / "skills" / "tidy-inbox"
+    skill.mkdir(parents=True)
+    (skill / "SKILL.md").write_text(
+        f"---\nname: tidy-inbox\ndescription: {SECRET}\n---\n{SECRET}\n"
+    )
+    async with open_page(home, options="people = true") as page, open_browser(page.server) as ana:
+        await page.harness.say(f"/remember My cat is called {SECRET}")
+        await page.harness.say(f"/memory add The vet of {SECRET} is in Almada")
+        await page.harness.say(f"/remind tomorrow at 9 feed {SECRET}")
+        await page.harness.say("yes")
+        await page.harness.say(f"{SECRET} sleeps")
+        services = page.harness.services
+        key = services.page_logins.create_key(ANA)
+        await ana.open(f"/login?key={key}")
+        ids = {"skill": "tidy-inbox"}
+        for name, table in (("session", "sessions"), ("message", "messages"), ("fact", "facts")):
+            row = await services.database.fetch_one(f"SELECT MAX(id) AS id FROM {table}", {})
+            assert row is not None
+            ids[name] = str(row["id"])
+        (job,) = await services.jobs.list_visible(frozenset({OWNER}))
+        ids["job"] = str(job.id)
+
+        taking_ids = {v.path for p in PAGES for v in p.views if "{" in v.path}
+        assert taking_ids - WITHOUT_OWNER == set(VIEWS)
+        for path, (of_owner, of_nobody) in VIEWS.items():
+            before, _, rest = path.partition("{")
+            after = rest.partition("}")[2]
+            own_path = f"{before}{of_owner.format(**ids)}{after}"
+            assert (await page.browser.open(own_path)).status == 200, path
+            foreign = await ana.open(own_path)
+            missing = await ana.open(f"{before}{of_nobody}{after}")
+            assert (foreign.status, foreign.body) == (missing.status, missing.body), path
+            assert foreign.status == 404, path
+
+        for view in (v for p in PAGES for v in p.views if "{" not in v.path):
+            for query in ("", "?q=sleeps", "?q=called", f"?session={ids['session']}"):
+                shown = await ana.open(view.path + query)
+                assert SECRET not in shown.body, view.path + query
+
+        token = (await ana.open("/logins")).form("/do/").fields["token"]
+        facts = await services.facts.list_page(frozenset({OWNER}))
+        for action in FORMS:
+            answers = []
+            for values in (ids, dict.fromkeys(ids, "987654")):
+                fields = {**values, "number": values["fact"], "text": "x", "title": "x"}
+                form = Form(f"/do/{action}", {**fields, "token": token, "back": "/logins"})
+                shown = await ana.send(form)
+                answers.append(shown.text.partition("Logins")[2].partition("Browser")[0])
+            owns, missing_one = (a.replace("987654", "N") for a in answers)
+            for value in ids.values():
+                owns = owns.replace(value, "N")
+            assert SECRET not in owns, action
+            assert owns[:80].split("N")[0] == missing_one[:80].split("N")[0], action
+        assert await services.facts.list_page(frozenset({OWNER})) == facts
