@@ -6,11 +6,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from ipaddress import ip_address
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from config.field_types import Count, Interval, KeyVariable, OptionalFolder, ScopeName
+from config.field_types import (
+    Count,
+    Interval,
+    KeyVariable,
+    OptionalFolder,
+    OptionalWebAddress,
+    ScopeName,
+)
 
 # 0: never.
 ExpiryDays = Annotated[int, Field(ge=0, le=36_500)]
@@ -32,8 +40,39 @@ class PageOptions(_Section):
 
     enabled: bool
     port: Annotated[int, Field(ge=1024, le=65_535)]
+    # The address of the network interface.
+    bind: str
+    # Where browsers reach the page, if that's not http://127.0.0.1:PORT.
+    url: OptionalWebAddress
+    # The environment variable with a password that every login needs, too.
+    password: KeyVariable
+    # A header that a reverse proxy sets after it has checked who asks.
+    proxy_header: Annotated[str, Field(pattern=r"^[A-Za-z0-9-]{0,60}$")]
     # People who are served may open their own page, too.
     people: bool
+
+    @property
+    def is_local(self) -> bool:
+        """Whether only browsers on this machine can reach the page."""
+        return ip_address(self.bind).is_loopback
+
+    @property
+    def address(self) -> str:
+        """The address of the page for a browser, without a slash at the end."""
+        return self.url.rstrip("/") or f"http://127.0.0.1:{self.port}"
+
+    @model_validator(mode="after")
+    def _check_bind(self) -> PageOptions:
+        try:
+            is_local = self.is_local
+        except ValueError:
+            raise ValueError('bind should be an address such as "127.0.0.1" or "0.0.0.0"') from None
+        if not is_local and not (self.password or self.proxy_header):
+            raise ValueError(
+                f"with bind = {self.bind}, other machines reach the page: set password to the name "
+                "of an environment variable, or proxy_header to a header of your reverse proxy"
+            )
+        return self
 
 
 class RetentionOptions(_Section):

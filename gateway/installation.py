@@ -106,6 +106,7 @@ DATA_FILES: Mapping[str, Sequence[str]] = {
         "templates/memory_links.html",
         "templates/message.html",
         "templates/parts.html",
+        "templates/password.html",
         "templates/people.html",
         "templates/prompt.html",
         "templates/reading.html",

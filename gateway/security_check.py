@@ -20,6 +20,7 @@ from config.settings import LimitedResource, Settings
 from core.errors import StoreError
 from core.store.ownership.people import KnownAccount
 from gateway.services import STATE_FILE, Services
+from gateway.texts.catalog import ENGLISH as texts
 
 # Schemes that send keys and texts unencrypted.
 _PLAIN_SCHEMES = ("http", "ws")
@@ -53,6 +54,7 @@ async def list_findings(settings: Settings) -> list[Finding]:
         *_check_groups(settings),
         *_check_limits(settings),
         *_check_addresses(settings),
+        *_check_page(settings),
         *_check_plugins(settings),
         *_check_skills(settings),
         *_check_rights(settings),
@@ -178,6 +180,23 @@ def _check_addresses(settings: Settings) -> Iterator[Finding]:
     if not found:
         text = "All servers are reached with TLS or on this machine."
         yield Finding(subject="servers", level="ok", text=text)
+
+
+def _check_page(settings: Settings) -> Iterator[Finding]:
+    """Say who can reach the local page."""
+    page = settings.page
+    if not page.enabled:
+        return
+    if page.is_local and not page.url:
+        sentence = texts.PAGE_LOCAL.format(address=page.address)
+        yield Finding(subject="page", level="ok", text=sentence)
+        return
+    is_encrypted = page.url.startswith("https:")
+    sentence = texts.PAGE_REACHED.format(bind=page.bind, port=page.port, address=page.address)
+    advice = texts.PAGE_PROTECTED if is_encrypted else texts.PAGE_UNENCRYPTED
+    yield Finding(
+        subject="page", level="look" if is_encrypted else "fix", text=sentence, advice=advice
+    )
 
 
 def _list_texts(value: object, name: str) -> Iterator[tuple[str, str]]:

@@ -42,7 +42,7 @@ class WebCommands:
             name=context.inbound.sender.name,
         )
         key = self._services.page_logins.create_key(visitor)
-        link = f"http://127.0.0.1:{options.port}/login?key={key}"
+        link = f"{options.address}/login?key={key}"
         return Answer(text=texts.PAGE_LINK.format(link=link), is_private=True)
 
 

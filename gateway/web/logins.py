@@ -90,7 +90,7 @@ class Logins:
         now = self._clock.now()
         visitor, expires_at = self._keys.pop(_digest(key), (None, now))
         if visitor is None or expires_at < now:
-            self._wrong_keys.append(now)
+            self.record_wrong_key()
             return None
         cookie = secrets.token_urlsafe(24)
         login = Login(
@@ -104,6 +104,10 @@ class Logins:
         _drop_oldest(self._logins, MAX_LOGINS - 1)
         self._logins[_digest(cookie)] = login
         return cookie, login
+
+    def record_wrong_key(self) -> None:
+        """Count a wrong key or password."""
+        self._wrong_keys.append(self._clock.now())
 
     @property
     def is_locked(self) -> bool:

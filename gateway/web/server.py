@@ -1,8 +1,8 @@
 """The web server of the local page: checks every request, and calls the view or action it is for.
 
-Only browsers on this machine reach it. A request is answered if its `Host` is this server, so a
-foreign web page can't reach it by a name that points here. Whoever has used a key gets a cookie. A
-form must come from this server and repeat the token of the login.
+By default, only browsers on this machine reach it. A request is answered if its `Host` is this
+server, so a foreign web page can't reach it by a name that points here. Whoever has used a key gets
+a cookie. A form must come from this server and repeat the token of the login.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from urllib.parse import urlsplit
 import structlog
 from aiohttp import web
 
+from config.upkeep_options import PageOptions
 from core.errors import ConfigError, MnemeError, Refused, StoreError
 from core.store.ownership.people import TERMINAL, EpochGuard
 from core.types import LOCAL_SCOPE, Address, Answer, File, Inbound, Sender, Session
@@ -32,8 +33,7 @@ from gateway.web.pages import ACTIONS, PAGES, find_link
 from gateway.web.rendering import STATIC_FOLDER, Moments, create_environment, render_markdown
 from gateway.web.views import Page, PageRequest, Values, View, load_words
 
-HOST = "127.0.0.1"
-HOST_NAMES = ("127.0.0.1", "localhost", "[::1]")
+LOCAL_NAMES = ("127.0.0.1", "localhost", "[::1]")
 COOKIE = "mneme_login"
 # A form with more bytes is refused.
 MAX_FORM_BYTES = 1_000_000
@@ -68,13 +68,14 @@ class _Denied(Exception):
 
 
 class PageServer:
-    """Serves the page on a port of the loopback interface."""
+    """Serves the page on a port, of the loopback interface unless the settings say otherwise."""
 
     def __init__(self, services: Services, commands: CommandRegistry) -> None:
         self._services = services
         self._commands = commands
         self._logins = services.page_logins
-        self._port = services.settings.page.port
+        self._options = services.settings.page
+        self._hosts = _list_hosts(self._options)
         caches = [services.conversations.invalidate]
         self._epochs = EpochGuard(services.database, caches)
         self._environment = create_environment()
@@ -97,9 +98,10 @@ class PageServer:
         await runner.setup()
         try:
             try:
-                await web.TCPSite(runner, HOST, self._port).start()
+                await web.TCPSite(runner, self._options.bind, self._options.port).start()
             except OSError as error:
-                raise ConfigError(texts.PAGE_PORT_TAKEN.format(port=self._port)) from error
+                port = self._options.port
+                raise ConfigError(texts.PAGE_PORT_TAKEN.format(port=port)) from error
             _log.info("the page is served", address=self.address)
             yield
         finally:
@@ -107,7 +109,7 @@ class PageServer:
 
     @property
     def address(self) -> str:
-        return f"http://{HOST}:{self._port}"
+        return self._options.address
 
     def create_owner_link(self) -> str:
         """Return an address that opens the owner's page once."""
@@ -122,7 +124,8 @@ class PageServer:
     def _create_app(self) -> web.Application:
         app = web.Application(middlewares=[self._guard], client_max_size=MAX_FORM_BYTES)
         app.router.add_get("/static/{name}", self._serve_static)
-        app.router.add_get("/login", self._log_in)
+        app.router.add_get("/login", self._open_link)
+        app.router.add_post("/login", self._log_in_with_password)
         app.router.add_post("/do/{action}", self._run_action)
         app.router.add_post("/press/{question}", self._press_button)
         app.router.add_post("/chat/send", self._chat)
@@ -154,9 +157,11 @@ class PageServer:
 
     def _check_origin(self, request: web.Request) -> None:
         """Raise _Denied if the request is for another host, or its form comes from elsewhere."""
-        hosts = [f"{name}:{self._port}" for name in HOST_NAMES]
-        if request.headers.get("Host", "").lower() not in hosts:
+        if request.headers.get("Host", "").lower() not in self._hosts:
             raise _Denied(421, "WRONG_HOST")
+        proxy_header = self._options.proxy_header
+        if proxy_header and not request.headers.get(proxy_header):
+            raise _Denied(403, "NO_PROXY")
         if request.method in ("GET", "HEAD"):
             return
         origin = urlsplit(request.headers.get("Origin", ""))
@@ -174,8 +179,31 @@ class PageServer:
         media_type = _TYPES[f".{name.rpartition('.')[2]}"]
         return web.Response(body=content, content_type=media_type, charset="utf-8", headers=headers)
 
-    async def _log_in(self, request: web.Request) -> web.Response:
-        """Turn the key of the address into a cookie. The page that follows opens the first view.
+    async def _open_link(self, request: web.Request) -> web.Response:
+        """Log a browser in by the key of the address, or ask for the password if there is one."""
+        key = request.query.get("key", "")
+        if not self._options.password:
+            return self._log_in(request, key)
+        if self._logins.is_locked:
+            raise _Denied(429, "MANY_KEYS")
+        # With "no-referrer", a browser would send the form without its origin.
+        return self._render_template("password.html", load_request_texts(request), {"key": key})
+
+    async def _log_in_with_password(self, request: web.Request) -> web.Response:
+        """Log a browser in by a key and the password. The key outlives a wrong password."""
+        form = await request.post()
+        if self._logins.is_locked:
+            raise _Denied(429, "MANY_KEYS")
+        secret = self._services.settings.variables.get(self._options.password)
+        expected = secret.get_secret_value() if secret else ""
+        typed = str(form.get("password", "")).encode("utf-8", "replace")
+        if not expected or not secrets.compare_digest(typed, expected.encode()):
+            self._logins.record_wrong_key()
+            raise _Denied(401, "WRONG_PASSWORD")
+        return self._log_in(request, str(form.get("key", "")))
+
+    def _log_in(self, request: web.Request, key: str) -> web.Response:
+        """Turn a key into a cookie. The page that follows opens the first view.
 
         It isn't a redirect: a browser doesn't send a strict cookie if the link was clicked in
         another web page.
@@ -183,7 +211,7 @@ class PageServer:
         browser = request.headers.get("User-Agent", "")
         if self._logins.is_locked:
             raise _Denied(429, "MANY_KEYS")
-        redeemed = self._logins.redeem(request.query.get("key", ""), browser)
+        redeemed = self._logins.redeem(key, browser)
         if redeemed is None:
             raise _Denied(401, "WRONG_KEY")
         cookie, login = redeemed
@@ -191,7 +219,10 @@ class PageServer:
         texts = load_request_texts(request, language)
         response = self._render_template("welcome.html", texts, {})
         response.headers["Referrer-Policy"] = "no-referrer"
-        response.set_cookie(COOKIE, cookie, httponly=True, samesite="Strict", path="/")
+        is_encrypted = self._options.url.startswith("https:")
+        response.set_cookie(
+            COOKIE, cookie, httponly=True, samesite="Strict", path="/", secure=is_encrypted
+        )
         return response
 
     def _make_handler(self, view: View, page: Page) -> Handler:
@@ -396,6 +427,12 @@ def _send_file(file: File) -> web.Response:
     name = re.sub(r"[^\w.-]+", "_", file.name, flags=re.ASCII)
     headers = {"Content-Disposition": f'attachment; filename="{name}"'}
     return web.Response(body=file.content, content_type="application/octet-stream", headers=headers)
+
+
+def _list_hosts(options: PageOptions) -> frozenset[str]:
+    """Return the values of `Host` under which the page answers."""
+    hosts = {f"{name}:{options.port}" for name in (*LOCAL_NAMES, options.bind)}
+    return frozenset({*hosts, urlsplit(options.url).netloc.lower()} - {""})
 
 
 def load_request_texts(request: web.Request, language: str | None = None) -> Texts:

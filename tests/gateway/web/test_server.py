@@ -7,10 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from config.settings import Settings, SettingsError
 from core.types import Account, Address, Scope
+from gateway.security_check import list_findings
 from gateway.texts.catalog import load_texts
 from gateway.web.logins import MAX_WRONG_KEYS, Visitor
-from tests.fixtures.page_browser import open_browser, open_page
+from tests.fixtures.page_browser import Form, open_browser, open_page
 
 OWNER_SCOPE = Scope.account("telegram", "42")
 WORDS = load_texts("en").table("page")
@@ -160,3 +162,74 @@ async def test_person_sees_nothing_of_others(home: Path) -> None:
             assert (foreign.status, foreign.body) == (missing.status, missing.body)
             assert foreign.status == 404
         assert "Nero" in (await page.browser.open("/memory")).body
+
+
+async def test_password_is_asked_for_in_addition_to_the_link(home: Path) -> None:
+    options = 'password = "MNEME_PAGE_PASSWORD"\nbind = "0.0.0.0"'
+    variables = {"MNEME_PAGE_PASSWORD": "correct horse"}
+    async with open_page(home, options=options, variables=variables, is_logged_in=False) as page:
+        asked = await page.browser.open(page.server.create_owner_link())
+        form = asked.form("/login")
+        assert (await page.browser.open("/memory")).status == 401
+        wrong = await page.browser.send(form, password="wrong horse")
+        assert (wrong.status, WORDS["WRONG_PASSWORD"] in wrong.text) == (401, True)
+        assert (await page.browser.send(Form("/login", {"key": "x"}), password="y")).status == 401
+        right = await page.browser.send(form, password="correct horse")
+        assert right.status == 200
+        assert (await page.browser.open("/memory")).status == 200
+        for number in range(MAX_WRONG_KEYS):
+            await page.browser.send(form, password=f"guess {number}")
+        assert (await page.browser.send(form, password="correct horse")).status == 429
+
+
+async def test_page_behind_a_proxy_needs_its_header_and_answers_under_its_name(home: Path) -> None:
+    options = 'proxy_header = "X-Remote-User"\nbind = "0.0.0.0"\nurl = "https://mneme.example/"'
+    async with open_page(home, options=options, is_logged_in=False) as page:
+        link = page.server.create_owner_link()
+        assert link.startswith("https://mneme.example/login?key=")
+        port = page.harness.services.settings.page.port
+        path = f"http://127.0.0.1:{port}{link.removeprefix('https://mneme.example')}"
+        refused = await page.browser.open(path, Host="mneme.example")
+        assert (refused.status, WORDS["NO_PROXY"] in refused.text) == (403, True)
+        headers = {"Host": "mneme.example", "X-Remote-User": "ana"}
+        welcome = await page.browser.open(path, **headers)
+        assert welcome.status == 200
+        assert "Secure" in welcome.headers["Set-Cookie"]
+        other = await page.browser.open(path, **{**headers, "Host": "evil.example"})
+        assert other.status == 421
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        ('bind = "0.0.0.0"', "other machines reach the page"),
+        ('bind = "everywhere"', "should be an address"),
+        ('proxy_header = "X Remote"', "page.proxy_header"),
+    ],
+)
+def test_page_for_other_machines_needs_protection(home: Path, options: str, problem: str) -> None:
+    (home / "mneme.toml").write_text(f"[page]\n{options}\n")
+    with pytest.raises(SettingsError, match=problem):
+        Settings.load({"MNEME_HOME": str(home)})
+
+
+@pytest.mark.parametrize(
+    ("options", "level", "words"),
+    [
+        ("", "ok", "from this machine only"),
+        ('bind = "0.0.0.0"\npassword = "PAGE_PASSWORD"', "fix", "Without https"),
+        (
+            'bind = "0.0.0.0"\nproxy_header = "X-User"\nurl = "https://mneme.example"',
+            "look",
+            "only your reverse proxy",
+        ),
+    ],
+)
+async def test_check_of_security_says_who_reaches_the_page(
+    home: Path, options: str, level: str, words: str
+) -> None:
+    (home / "mneme.toml").write_text(f"[page]\nenabled = true\n{options}\n")
+    settings = Settings.load({"MNEME_HOME": str(home), "PAGE_PASSWORD": "x"})
+    (finding,) = [f for f in await list_findings(settings) if f.subject == "page"]
+    assert finding.level == level
+    assert words in f"{finding.text} {finding.advice}"
