@@ -136,7 +136,7 @@ async def test_a_text_that_shrinks_leaves_nothing_over() -> None:
     assert chat.shown == ["Short."]
 
 
-async def test_what_an_earlier_process_posted_is_edited() -> None:
+async def test_message_posted_by_an_earlier_process_is_edited_to_the_answer() -> None:
     chat = FakeChat(limit_chars=100)
     chat.messages = {"7": "half an", "8": "old"}
     receipt = ListRecord(posted=["7", "8"])
@@ -396,7 +396,7 @@ async def test_an_answer_that_is_ready_is_one_call() -> None:
     assert (chat.typed, chat.calls) == (0, ["post Ready"])
 
 
-async def test_what_is_left_over_is_removed_however_often_that_is_delayed() -> None:
+async def test_leftover_message_is_removed_however_often_that_is_delayed() -> None:
     chat, receipt = FakeChat(limit_chars=100), ListRecord(posted=["7", "8"])
     chat.messages = {"7": "half an", "8": "old"}
     chat.refusals.extend([None, FLOOD, FLOOD])

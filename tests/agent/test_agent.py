@@ -64,7 +64,7 @@ async def test_a_question_and_its_answer_are_rows(home: Path) -> None:
         assert answered.usage == Usage(input=10, output=5)
 
 
-async def test_what_is_sent_is_a_time_line_the_untouched_text_and_nothing_else_at_first(
+async def test_first_message_is_sent_as_time_line_and_unchanged_text(
     home: Path,
 ) -> None:
     model = ScriptedModel()
@@ -311,7 +311,7 @@ async def test_a_model_that_fails_falls_back_and_the_person_is_told_why(home: Pa
         assert len(first.requests) == 3, "in the rest of a turn the failing model is left alone"
 
 
-async def test_what_is_over_thirty_turns_old_still_stands_in_usage(home: Path) -> None:
+async def test_usage_counts_the_model_calls_of_all_turns(home: Path) -> None:
     model = ScriptedModel(
         *[
             says("ok", usage=Usage(input=1, cache_read=99, cache_write=7, output=3))

@@ -156,7 +156,7 @@ def test_later_statements_are_searched_by_words_and_parts_of_compounds(
 
 
 @pytest.mark.parametrize("line", CHANGES.strip().splitlines())
-def test_what_holds_now_stands_first(line: str) -> None:
+def test_offline_answer_begins_with_what_holds_now(line: str) -> None:
     question, old, new, now = line.split(" | ")
     first, *rest = ask(question, old, new)
     assert now in first
@@ -165,12 +165,12 @@ def test_what_holds_now_stands_first(line: str) -> None:
 
 
 @pytest.mark.parametrize("line", STAYS.strip().splitlines())
-def test_what_changes_nothing_stands_below(line: str) -> None:
+def test_statement_that_changes_nothing_stands_below_the_present_one(line: str) -> None:
     question, first, second, now = line.split(" | ")
     assert now in ask(question, first, second)[0]
 
 
-def test_what_was_replaced_says_until_when_it_held() -> None:
+def test_replaced_statement_says_until_when_it_held() -> None:
     lines = ask("what bike do I ride?", "my bike is a Brompton", "sold the Brompton, now a Gazelle")
     assert lines == [
         "- You said on 1 April: “sold the Brompton, now a Gazelle”",

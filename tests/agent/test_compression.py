@@ -169,7 +169,7 @@ async def test_without_a_usable_helper_the_summary_is_made_by_rules(
 
 
 @pytest.mark.parametrize("answer", [GOOD, ""])
-async def test_what_is_passed_on_is_not_condensed_as_what_the_person_said(
+async def test_forwarded_text_is_not_summarized_as_the_words_of_the_person(
     home: Path, answer: str
 ) -> None:
     helper = helping(answer)
@@ -236,7 +236,7 @@ async def test_compress_does_it_at_once_and_says_so_once(home: Path) -> None:
         assert (await open_session(harness)).prompt.text
 
 
-async def test_what_the_model_refuses_as_too_long_is_condensed_once_and_asked_again(
+async def test_conversation_refused_as_too_long_is_compressed_once_and_asked_again(
     home: Path,
 ) -> None:
     model = ScriptedModel(
@@ -440,7 +440,7 @@ async def test_a_window_of_the_settings_is_that_of_its_model_alone(home: Path) -
             assert (texts.CONDENSED in (await harness.say("And now?")).text) == is_condensed
 
 
-async def test_what_the_server_counts_says_whether_it_helped(home: Path) -> None:
+async def test_compression_that_saves_too_little_is_not_repeated_at_each_turn(home: Path) -> None:
     """What stands in every request takes nearly all of the window: each compression would be
     followed by the next."""
 

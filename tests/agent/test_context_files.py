@@ -113,7 +113,9 @@ async def test_the_nearest_of_each_name_wins_up_to_the_repository(
     ]
 
 
-async def test_what_says_the_same_is_given_once(project: Path, files: ContextFiles) -> None:
+async def test_context_file_with_the_same_content_is_given_once(
+    project: Path, files: ContextFiles
+) -> None:
     write(project / "AGENTS.md", "Use metres.")
     (project / "CLAUDE.md").symlink_to("AGENTS.md")
     assert (await files.render_files(context())).count("Use metres.") == 1
@@ -226,7 +228,7 @@ async def test_only_plain_files_of_the_folder_are_read(project: Path, files: Con
     assert await files.read_folder(project / "no") == gone
 
 
-async def test_what_the_home_links_to_is_read_and_listed_as_read(
+async def test_linked_context_file_of_the_home_is_read_and_listed_as_read(
     home: Path, files: ContextFiles
 ) -> None:
     (home / "SOUL.md").symlink_to(write(home.parent / "dotfiles/soul.md", "You are Otto."))

@@ -135,7 +135,7 @@ async def test_delegated_task_can_neither_note_nor_plan_nor_delegate(home: Path)
         ({}, "task: Field required"),
     ],
 )
-async def test_what_cannot_be_delegated_is_said_to_the_model(
+async def test_invalid_delegation_is_refused_with_a_sentence_to_the_model(
     home: Path, arguments: dict[str, Any], wrong: str
 ) -> None:
     async with house(home, Helper(), calls(("delegate", arguments))) as (harness, model):
@@ -351,7 +351,7 @@ async def test_nothing_is_learned_of_what_is_said_in_it(home: Path) -> None:
 
 
 @pytest.mark.slow
-async def test_what_is_undone_hides_it_until_it_is_brought_back(home: Path) -> None:
+async def test_undo_hides_delegated_work_until_redo(home: Path) -> None:
     helper = Helper(says("The zebra naps."), says("The zebra rests."))
     ask = calls(("delegate", TASK))
     async with house(home, helper, says("hi"), ask, says("It sails."), ask, says("No.")) as (

@@ -250,7 +250,7 @@ async def test_end_of_a_fact_and_correction_of_a_skill_wait_and_can_be_approved(
         {"content": "key sk-ant-api03-" + "Aa0" * 30},
     ],
 )
-async def test_what_nothing_bears_out_is_not_proposed(
+async def test_change_without_evidence_is_not_proposed_by_the_review(
     tmp_path: Path, clock: SteadyClock, change: dict[str, object]
 ) -> None:
     async with open_reviewed(tmp_path, _Helper([{**NOTE, **change}])) as harness:

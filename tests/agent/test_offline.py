@@ -137,7 +137,7 @@ async def test_a_statement_is_kept_and_nothing_is_pretended(text: str) -> None:
     assert "No model is configured, so I answer from memory" in completion.text
 
 
-async def test_what_can_be_done_is_told_once() -> None:
+async def test_offline_answer_explains_what_is_possible_only_once() -> None:
     first = await complete(turn("My sister Ana lives in Porto."))
     second = await complete(
         turn("My sister Ana lives in Porto."), answer(first.text), turn("She likes it there.")
@@ -193,7 +193,7 @@ async def test_of_small_talk_it_is_not_said_that_it_was_kept(text: str) -> None:
 @pytest.mark.parametrize(
     "text", ["[attached voice: note.ogg (audio/ogg)]", "The contract\n[attached document: a.pdf]"]
 )
-async def test_what_was_not_opened_is_not_said_to_be_kept(text: str) -> None:
+async def test_offline_answer_does_not_claim_to_keep_an_unopened_attachment(text: str) -> None:
     assert "I've saved your message, but not what is attached." in (await complete(turn(text))).text
 
 
@@ -285,7 +285,7 @@ async def test_a_question_about_a_topic_is_also_searched_by_its_other_words(
         ("Aklında tut: Ana Porto'da yaşıyor", "Ana Porto'da yaşıyor"),  # noqa: RUF001
     ],
 )
-async def test_what_is_to_be_remembered_is_noted(text: str, note: str) -> None:
+async def test_wish_to_remember_becomes_a_note_without_a_model(text: str, note: str) -> None:
     assert await called(turn(text)) == (
         "memory",
         {"target": "memory", "action": "add", "content": note},
@@ -375,7 +375,7 @@ async def test_nothing_found_is_said() -> None:
     assert text.startswith("I found nothing about that in earlier messages.")
 
 
-async def test_what_a_tool_said_is_passed_on() -> None:
+async def test_result_of_a_tool_is_the_offline_answer() -> None:
     asked = turn("Remind me tomorrow at 5 to call Bob")
     done = await complete(asked, *searched("Reminder 1 is set.", "reminder"))
     assert done.text == "Reminder 1 is set."
@@ -388,7 +388,7 @@ async def test_what_a_tool_said_is_passed_on() -> None:
     assert (await complete(asked, *searched(" ", "reminder"))).text == "Done."
 
 
-async def test_what_was_said_in_this_conversation_is_quoted_with_its_day() -> None:
+async def test_earlier_statement_of_the_conversation_is_quoted_with_its_day() -> None:
     said = turn("My sister Ana lives in Porto and her birthday is on 3 May.")
     asked = "When is Ana's birthday?"
     question = turn(asked, memories="- m1 Ana's birthday is never")

@@ -136,7 +136,7 @@ async def test_the_sections_stand_in_their_order(
     assert text.endswith("when this was written.")
 
 
-async def test_what_there_is_nothing_of_has_no_section(
+async def test_system_prompt_has_no_section_without_content(
     home: Path, owner_files: OwnerFiles, prompt: PromptWriter
 ) -> None:
     text = await prompt.write_system_prompt(context(), " \n")
@@ -372,7 +372,7 @@ def test_each_prefix_of_a_conversation_is_kept_when_it_grows() -> None:
         assert later[: len(earlier)] == earlier
 
 
-def test_what_was_said_after_a_call_without_result_does_not_change_the_prefix() -> None:
+def test_message_after_a_call_without_result_does_not_change_the_prefix() -> None:
     rows = [
         row("user", "go"),
         row("assistant", "", use("x")),

@@ -79,7 +79,7 @@ async def test_a_new_conversation_ends_the_old_one(home: Path) -> None:
         ]
 
 
-async def test_what_was_delegated_is_told_with_its_result(home: Path) -> None:
+async def test_delegated_task_is_reported_to_memory_with_its_result(home: Path) -> None:
     plugged(home)
 
     def answer(request: Request) -> Completion:
@@ -115,7 +115,7 @@ async def test_one_that_is_resumed_is_a_switch(home: Path) -> None:
         assert ("switch", 1, None, "resume") in heard
 
 
-async def test_what_memory_keeps_of_what_is_condensed_stands_in_the_summary(home: Path) -> None:
+async def test_summary_contains_what_memory_keeps_of_the_compressed_part(home: Path) -> None:
     plugged(home)
     full = says("long", usage=Usage(input=7000, output=10))
     model = ScriptedModel(says("ok"), says("ok"), full, says("kept"), says("on"))

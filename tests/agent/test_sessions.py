@@ -37,7 +37,7 @@ def test_a_window_is_what_was_carried_along_and_all_of_the_present_session() -> 
     assert window_of(session(id=6), rows) == ((3, 7, 9), (5, 8, 12), (6, 20, MAX_ROW_ID))
 
 
-def test_what_is_said_in_the_first_turn_belongs_to_the_window() -> None:
+def test_window_of_a_new_session_includes_its_first_turn() -> None:
     assert window_of(session(id=6), []) == ((6, 0, MAX_ROW_ID),)
     assert window_of(session(id=6), [message(5, id=2)]) == ((5, 2, 2), (6, 0, MAX_ROW_ID))
 
@@ -52,13 +52,13 @@ def test_what_is_said_in_the_first_turn_belongs_to_the_window() -> None:
         (None, None, None),
     ],
 )
-def test_what_continues_a_conversation_has_the_next_number_in_its_title(
+def test_child_session_gets_the_next_number_in_its_title(
     title: str | None, parent_id: int | None, child: str | None
 ) -> None:
     assert next_title(session(title=title, parent_id=parent_id)) == child
 
 
-async def test_what_is_said_later_at_the_old_address_is_found_from_the_new_one(home: Path) -> None:
+async def test_later_message_at_the_old_address_is_recalled_from_the_new_one(home: Path) -> None:
     """Carried to the terminal, the session stays open in its chat: what is said there afterwards
     the model at the terminal has never seen."""
     model = ScriptedModel(

@@ -139,7 +139,7 @@ def test_a_history_of_only_tool_calls_has_a_summary_too() -> None:
     assert "39 rows of tools: session_search" in summarize_by_rules(rows, "", ZONE, 3_000)
 
 
-def test_what_came_before_anybody_said_something_is_told_as_well() -> None:
+def test_summary_by_rules_includes_reports_before_the_first_question() -> None:
     rows = [
         message(1, f"Report {number}", id=number, role="assistant", origin="job")
         for number in range(1, 5)
@@ -171,7 +171,7 @@ def test_of_equal_results_the_last_stays_and_old_pictures_are_named() -> None:
     assert last.sent_blocks is None, "the last turn is still being worked with"
 
 
-def test_what_tools_gave_is_one_line_and_arguments_stay_json() -> None:
+def test_pruned_tool_result_is_one_line_and_its_arguments_stay_json() -> None:
     call = called(2, text="x" * 9_000, list=list(range(99)))
     rows = [message(1, id=1), call, gave(3, "y" * 50_000_000)]
     said, asked, given = prune_rows(rows)
@@ -254,7 +254,7 @@ def test_a_helper_that_fails_later_takes_nothing_of_what_it_made_before() -> Non
     )
 
 
-def test_what_memory_keeps_stands_once_however_often_it_says_it() -> None:
+def test_line_of_memory_stands_once_in_the_summary() -> None:
     text = "## Goal\n- Sail."
     for more in ("- Ana is my sister.", "- Ana is my sister.\n- Ben is my brother."):
         row = message(1, frame_summary(text, more, NOON), kind="summary")
@@ -296,7 +296,7 @@ def test_no_secret_is_copied_wherever_a_text_is_cut(secret: str) -> None:
     assert half not in frame_summary("## Goal", told, NOON)
 
 
-def test_what_stands_between_passwords_stays() -> None:
+def test_word_that_only_looks_like_a_password_stays_in_the_transcript() -> None:
     text = (
         "We spoke of the password policy. The pincer is in the drawer: take it. Pins hold the map."
     )
@@ -316,7 +316,7 @@ def test_the_helper_is_given_absolute_times_and_no_words_of_others_that_it_may_t
     assert "</memory-context>" not in lines
 
 
-def test_what_the_helper_reads_comes_in_parts_of_whole_lines() -> None:
+def test_transcript_for_the_helper_is_cut_between_lines() -> None:
     rows = [message(1, f"{number} " + "word " * 50, id=number) for number in range(1, 41)]
     whole = write_transcript(rows, ZONE)
     assert len(whole) == 1
@@ -358,7 +358,7 @@ def test_the_order_to_the_helper_asks_for_all_that_a_summary_has() -> None:
         "# Ziele\nSegeln\n# Offen\nPorto",
     ],
 )
-def test_what_is_no_summary_is_refused(answer: str) -> None:
+def test_answer_that_is_no_summary_is_refused(answer: str) -> None:
     with pytest.raises(ModelError, match="isn't a summary"):
         extract_summary(says(answer), 3_000)
 

@@ -27,7 +27,7 @@ telegram = [
 """
 
 
-def test_what_else_stands_there_stays(tmp_path: Path) -> None:
+def test_writing_options_keeps_the_other_lines_of_the_file(tmp_path: Path) -> None:
     file = tmp_path / "mneme.toml"
     file.write_text(WRITTEN)
     set_options(file, TABLE, {"url": "new", "is_brief": True, "depth": 3})
@@ -76,7 +76,7 @@ def test_every_layout_is_understood(tmp_path: Path, text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["memory = 3\n", "[memory\n"])
-def test_what_is_no_table_is_left_alone(tmp_path: Path, text: str) -> None:
+def test_file_without_a_usable_table_is_left_alone_with_advice(tmp_path: Path, text: str) -> None:
     file = tmp_path / "mneme.toml"
     file.write_text(text)
     with pytest.raises(ValueError, match="Add these lines yourself") as caught:

@@ -81,7 +81,7 @@ def test_all_that_is_wrong_is_said_at_once() -> None:
 
 
 @pytest.mark.parametrize("kind", [dict, list])
-def test_what_is_no_form_is_refused(kind: type) -> None:
+def test_class_that_is_no_form_of_options_is_refused(kind: type) -> None:
     with pytest.raises(TypeError, match="aren't a dataclass"):
         OptionForm(kind)
 

@@ -282,7 +282,7 @@ def test_a_folder_in_place_of_the_file_is_said(home: Path) -> None:
     assert problems(home)["mneme.toml"] == "can't be read: Is a directory"
 
 
-def test_what_is_wrong_is_said_in_the_spelling_of_toml(home: Path) -> None:
+def test_problem_of_a_setting_is_named_in_the_spelling_of_toml(home: Path) -> None:
     found = problems(
         home,
         "discord.enabled = 'x'\nusage.prices = 3\nmodel = { chat = '', patience_s = nan, tool_timeout_s = inf }\n",

@@ -304,7 +304,7 @@ def test_a_day_of_the_month_is_that_of_each_month() -> None:
     assert {day.day for day in days} == {5}
 
 
-def test_what_has_no_year_returns_each_year() -> None:
+def test_date_without_a_year_stands_for_each_recent_year() -> None:
     years = [date.fromordinal(first).year for first, _ in find_periods("on 29 February", TODAY)]
     assert years == [2008, 2012, 2016, 2020, 2024]
     months = {date.fromordinal(first).month for first, _ in find_periods("on the 31st", TODAY)}

@@ -128,7 +128,7 @@ def test_period_is_read_as_people_write_it(text: str, expected: str) -> None:
         "the ferry in May", "a b c d e f g h i j", "9999-12-31", "12:30", "\0", "\ud800",
     ],
 )  # fmt: skip
-def test_what_names_no_stretch_of_time(text: str) -> None:
+def test_text_that_names_no_period_is_read_as_none(text: str) -> None:
     assert read_period(text, NOW, ZONE) is None
 
 

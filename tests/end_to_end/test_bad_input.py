@@ -129,7 +129,7 @@ async def test_numbers_without_sense_are_bounded(
         assert (await answered(tool, context, **arguments))["sessions"] == []
 
 
-async def test_what_is_not_yours_answers_like_what_does_not_exist(
+async def test_session_of_others_answers_like_one_that_does_not_exist(
     stored: StoredHistory, tool: Tool, context: ToolContext
 ) -> None:
     mine, first = await stored.session(["my ferry"])

@@ -148,7 +148,7 @@ async def test_retry_asks_a_question_anew_that_its_platform_does_not_name(home: 
         assert many > 3
 
 
-async def test_what_retry_does_with_tools_is_done_once(home: Path) -> None:
+async def test_retry_killed_at_any_write_runs_its_tools_once(home: Path) -> None:
     unanswered = "UPDATE messages SET kind = 'notice' WHERE id = (SELECT MAX(id) FROM messages)"
     async with running(home) as live:
         async for many in kills(live, "/retry", "note {}", before=unanswered):

@@ -67,7 +67,7 @@ async def test_forgetting_the_correction_forgets_all_of_it(home: Path) -> None:
         assert left_of("Zanzibar", harness.services.database.path) == []
 
 
-async def test_what_is_put_right_reaches_a_model_that_was_told_otherwise(home: Path) -> None:
+async def test_corrected_fact_reaches_a_model_that_was_told_otherwise(home: Path) -> None:
     model = ScriptedModel()
     async with open_gateway(home, model) as harness:
         await harness.say("I live in Lisbon")
@@ -81,7 +81,7 @@ async def test_what_is_put_right_reaches_a_model_that_was_told_otherwise(home: P
         assert "I live in Braga" not in str(model.requests[-1].messages[-1]), "once is enough"
 
 
-async def test_what_is_put_right_contradicts_as_what_is_said_does(home: Path) -> None:
+async def test_corrected_fact_replaces_others_as_a_statement_does(home: Path) -> None:
     async with open_gateway(home) as harness:
         await harness.say("I like tea")
         await harness.say("I like coffee")

@@ -268,7 +268,7 @@ async def test_in_a_room_it_says_what_stays_there_and_nothing_of_the_home(home: 
         assert "home" not in receipt, "the owner asks where others read"
 
 
-async def test_what_one_said_in_rooms_goes_along_from_a_direct_chat_only(home: Path) -> None:
+async def test_own_words_in_groups_are_erased_from_a_direct_chat_only(home: Path) -> None:
     """Own words only, wherever they are; nobody else hears of it."""
     options = 'rooms = ["telegram:-100", "telegram:-200"]\n'
     other = {
@@ -341,7 +341,7 @@ async def test_the_owner_erases_in_a_shell_what_he_said_in_rooms(home: Path) -> 
     assert "Zanzibar is ours" in good(home, "recall", "Zanzibar", "--scope", "room:telegram:-100")
 
 
-async def test_what_filters_leave_out_is_said(home: Path) -> None:
+async def test_receipt_of_a_filtered_erasure_says_what_is_left(home: Path) -> None:
     async with open_gateway(home, ScriptedModel(says("Zanzibar!"))) as harness:
         await harness.say("I moved to Zanzibar")
         receipt = await forget(harness, "Zanzibar role:user")

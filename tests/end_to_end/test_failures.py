@@ -33,7 +33,7 @@ async def texts(harness: GatewayHarness, kind: str = "chat") -> list[str]:
     )
 
 
-async def test_what_was_said_is_kept_when_the_turn_fails_before_it_began(home: Path) -> None:
+async def test_message_is_kept_when_its_turn_fails_before_it_began(home: Path) -> None:
     async with open_gateway(home) as harness:
 
         async def broken(turn: object) -> object:
@@ -60,7 +60,7 @@ async def test_a_store_that_takes_no_message_any_more_is_told_of(home: Path) -> 
         ]
 
 
-async def test_what_is_too_old_to_be_answered_is_kept(home: Path) -> None:
+async def test_message_too_old_to_be_answered_is_kept(home: Path) -> None:
     async with open_gateway(home) as harness:
         await harness.admission.admit(harness.inbound("said long ago"), KeptReply())
         await harness.admission.resume(harness.platforms["telegram"], timedelta(0))
@@ -69,7 +69,7 @@ async def test_what_is_too_old_to_be_answered_is_kept(home: Path) -> None:
         assert "said long ago" in (await harness.say("/recall long ago")).text.replace("**", "")
 
 
-async def test_what_was_overheard_is_never_apologised_for(home: Path) -> None:
+async def test_overheard_message_gets_no_apology_when_its_turn_fails(home: Path) -> None:
     room = {
         "address": Address(platform="telegram", chat_id="-100"),
         "scope": Scope.group("telegram", "-100"),

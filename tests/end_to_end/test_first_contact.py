@@ -178,7 +178,9 @@ async def test_the_account_that_the_settings_name_needs_no_code(home: Path) -> N
         assert await stored(harness) == "[]"
 
 
-async def test_what_waited_for_more_than_a_day_is_not_answered_and_that_is_said(home: Path) -> None:
+async def test_waiting_message_of_a_stranger_older_than_a_day_is_refused_with_a_sentence(
+    home: Path,
+) -> None:
     model = ScriptedModel()
     async with open_gateway(home, model) as harness:
         long_ago = harness.services.clock.now() - timedelta(days=3)
@@ -211,7 +213,7 @@ async def test_one_message_waits_as_it_was_edited_last_and_no_command(home: Path
         assert "the ferry leaves at ten" in model.sent()
 
 
-async def test_what_is_deleted_on_the_platform_is_not_answered(home: Path) -> None:
+async def test_deleted_message_of_a_stranger_is_not_answered_after_approval(home: Path) -> None:
     model = ScriptedModel()
     async with open_gateway(home, model) as harness:
         code = (await harness.say("my password is hunter2", "666", message_id="5")).text.split("`")[

@@ -234,7 +234,9 @@ async def delivered(harness: GatewayHarness, address: Address, scope: Scope) -> 
 
 
 @pytest.mark.parametrize("platform", PLACES)
-async def test_what_the_prompt_says_of_the_window_is_so(home: Path, platform: str) -> None:
+async def test_prompt_describes_the_window_of_each_platform_correctly(
+    home: Path, platform: str
+) -> None:
     place = {"sender": Sender(id="42", name="Person 42"), **PLACES[platform]}
     scope = place.get("scope", Scope.account("telegram", "42"))
     model = ScriptedModel()

@@ -338,7 +338,7 @@ def test_calls_of_a_model_are_their_accounts(upgraded: Path) -> None:
     )
 
 
-def test_what_was_forgotten_stays_so_and_what_was_begun_is_finished(old: Path) -> None:
+def test_upgraded_home_keeps_erasures_and_finishes_the_one_that_had_begun(old: Path) -> None:
     said = good(old, "chat", stdin="/recall marmalade cat\n")
     assert "marmalade cat on the sofa" in said
     assert rows(old, "SELECT COUNT(*) FROM erasures WHERE done_at IS NULL") == [(0,)]

@@ -61,7 +61,7 @@ async def expect_nothing_noted(
         await harness.services.notes.drop(pending.id)
 
 
-async def test_what_telegram_inserts_is_not_typed(home: Path) -> None:
+async def test_text_that_telegram_inserts_does_not_count_as_typed(home: Path) -> None:
     model = ScriptedModel()
     async with (
         BotApi() as api,
@@ -96,7 +96,7 @@ async def test_what_telegram_inserts_is_not_typed(home: Path) -> None:
         assert api.violations == []
 
 
-async def test_what_discord_inserts_is_not_typed(home: Path) -> None:
+async def test_text_that_discord_inserts_does_not_count_as_typed(home: Path) -> None:
     model = ScriptedModel()
     async with checked(DiscordApi()) as api:
         ana = api.user("Ana")

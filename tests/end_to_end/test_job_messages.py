@@ -279,7 +279,7 @@ async def test_delivered_job_is_told_once_also_after_compression_or_branch(
         assert ["orchids" in text for text in framed(model.requests[-1])] == [True]
 
 
-async def test_what_is_edited_or_said_in_passing_keeps_its_frame(home: Path) -> None:
+async def test_edited_message_keeps_the_frame_of_the_delivered_job(home: Path) -> None:
     model = ScriptedModel()
     async with open_gateway(home, model) as harness:
         await harness.say("hello")
@@ -294,7 +294,7 @@ async def test_what_is_edited_or_said_in_passing_keeps_its_frame(home: Path) -> 
         assert ["cat" in text for text in framed(model.requests[-1])] == [False, True]
 
 
-async def test_what_is_undone_takes_no_reminder_along(home: Path) -> None:
+async def test_undo_keeps_the_delivered_reminder(home: Path) -> None:
     model = ScriptedModel()
     async with open_gateway(home, model) as harness:
         await harness.say("hello")
@@ -354,7 +354,9 @@ async def test_a_scheduled_answer_names_its_question_and_the_next_run_sees_the_l
         assert counted == []
 
 
-async def test_what_says_why_there_is_no_answer_is_no_message(home: Path) -> None:
+async def test_failure_of_a_scheduled_question_is_no_message_of_the_conversation(
+    home: Path,
+) -> None:
     model = ScriptedModel(says("ok"), ModelError("no", status=400))
     async with open_gateway(home, model) as harness:
         await harness.say("hello")

@@ -71,7 +71,7 @@ async def test_where_direct_messages_are_closed_it_is_shown_at_the_next_contact(
     )
 
 
-async def test_what_was_called_before_a_kill_is_answered_after_it(live: LiveSystem) -> None:
+async def test_command_called_before_a_kill_is_answered_after_it(live: LiveSystem) -> None:
     channel = await live.discord.channel("general")
     live.discord.rest.fail("POST", "/callback", 503, times=99)
     for name in ("new", "memory"):

@@ -83,7 +83,7 @@ async def test_two_people_of_one_name_are_two_in_a_room(home: Path) -> None:
         assert marks[0] == marks[2] != marks[1]
 
 
-async def test_what_was_passed_on_says_so_where_it_is_recalled(home: Path) -> None:
+async def test_recalled_message_says_that_it_was_forwarded(home: Path) -> None:
     model = ScriptedModel()
     async with open_gateway(home, model) as harness:
         await harness.say("the boathouse key is under the fern", origin="forwarded")

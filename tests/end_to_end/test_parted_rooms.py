@@ -87,7 +87,7 @@ async def test_the_room_meets_nothing_of_before_and_the_owner_all_of_it(home: Pa
         assert "the quetzal is green" in str(model.requests[-1])
 
 
-async def test_what_is_kept_there_from_then_on_is_the_rooms_alone(home: Path) -> None:
+async def test_new_messages_of_a_given_up_group_belong_to_the_group_alone(home: Path) -> None:
     model = ScriptedModel()
     async with open_gateway(home, model, LISTED) as harness:
         await furnish(harness, model)
@@ -179,7 +179,7 @@ async def test_nothing_said_later_stands_in_a_conversation_of_before(home: Path,
 
 
 @pytest.mark.parametrize("is_command", [False, True])
-async def test_what_is_answered_meanwhile_is_begun_anew_without_the_past(
+async def test_answer_under_way_starts_again_without_the_past_of_a_given_up_group(
     home: Path, is_command: bool
 ) -> None:
     model = ScriptedModel()
@@ -266,7 +266,7 @@ async def test_an_incognito_conversation_of_before_is_not_gone_on_with(home: Pat
         assert "quetzal" not in str(model.requests[-1])
 
 
-async def test_what_waited_when_the_process_was_killed_is_answered_without_the_past(
+async def test_waiting_message_is_answered_without_the_past_of_a_given_up_group(
     home: Path,
 ) -> None:
     model = ScriptedModel()

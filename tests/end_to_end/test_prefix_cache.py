@@ -87,7 +87,7 @@ async def test_at_least_97_percent_of_the_input_after_the_first_turn_comes_from_
 
 
 @pytest.mark.slow
-async def test_what_is_kept_for_an_hour_is_there_after_a_pause(home: Path) -> None:
+async def test_prefix_cached_for_an_hour_is_read_after_a_pause(home: Path) -> None:
     clock = SteadyClock()
     async with MessagesApi(key=KEY, clock=clock) as api:
         spending = await converse(home, api, 12, options=HOUR, pausing=clock)
@@ -114,7 +114,7 @@ async def test_memory_rendered_anew_at_each_write_costs_a_prefix_each_time(home:
 
 
 @pytest.mark.slow
-async def test_what_a_conversation_begins_with_is_in_the_cache_from_the_one_before(
+async def test_new_conversation_reads_its_beginning_from_the_cache(
     home: Path,
 ) -> None:
     async with MessagesApi(key=KEY) as api:

@@ -73,7 +73,9 @@ async def dropped(service: MemoryService, left: int) -> None:
             await service.is_told.wait()
 
 
-async def test_what_a_killed_process_owed_the_service_is_told_by_the_next_once(home: Path) -> None:
+async def test_turn_that_a_killed_process_owed_a_service_is_sent_once_by_the_next(
+    home: Path,
+) -> None:
     plugged(home, "jotter")
     async with memory_service() as service:
         (home / "mneme.toml").write_text(

@@ -149,7 +149,7 @@ async def test_of_a_long_one_no_more_than_its_beginning_is_kept_and_sent(home: P
         assert 490 < sent(model)[0].count("y") <= 500
 
 
-async def test_what_the_person_said_before_is_not_told_as_the_words_of_another(home: Path) -> None:
+async def test_own_forwarded_message_is_not_shown_as_the_words_of_another(home: Path) -> None:
     model = ScriptedModel()
     async with open_gateway(home, model) as harness:
         own = Quote(kind="forward", name="Person 42", user_id="42", at=AT)
@@ -185,7 +185,7 @@ async def test_a_name_imitates_nobody(home: Path) -> None:
         )
 
 
-async def test_what_is_reworded_or_deleted_goes_from_what_answers_it_too(home: Path) -> None:
+async def test_edited_or_deleted_message_is_changed_in_quotes_of_it(home: Path) -> None:
     model = ScriptedModel()
     async with open_gateway(home, model, LISTED) as harness:
         await harness.say(
@@ -240,7 +240,7 @@ async def test_incognito_it_goes_as_well(home: Path) -> None:
             assert "zeppelin" not in str(model.requests[-1].messages)
 
 
-async def test_what_was_undone_is_quoted_where_a_person_points_at_it(home: Path) -> None:
+async def test_undone_message_is_quoted_if_a_person_replies_to_it(home: Path) -> None:
     model = ScriptedModel()
     async with open_gateway(home, model) as harness:
         await harness.say("my zeppelin is blue", message_id="9")
@@ -396,7 +396,7 @@ async def test_quote_is_exported_and_forgotten_with_its_message(
 
 
 @pytest.mark.parametrize("place", ["the room", "the direct chat"])
-async def test_what_others_quote_is_its_authors_to_export_and_to_forget(
+async def test_quote_by_others_is_exported_and_forgotten_for_its_author(
     home: Path, place: str
 ) -> None:
     """A bot that only hears what is said to it has not seen the message itself, and knows the
@@ -423,7 +423,7 @@ async def test_what_others_quote_is_its_authors_to_export_and_to_forget(
         assert sent(model, 0) == ["what is?"]
 
 
-async def test_what_others_said_is_not_another_members_to_forget_where_it_is_quoted(
+async def test_member_cannot_forget_a_quote_of_somebody_else(
     home: Path,
 ) -> None:
     async with open_gateway(home, ScriptedModel(), LISTED) as harness:
@@ -432,7 +432,7 @@ async def test_what_others_said_is_not_another_members_to_forget_where_it_is_quo
         assert await quotes(harness) == [("reply", "my zeppelin is blue")]
 
 
-async def test_what_was_forgotten_is_not_brought_back_by_an_answer_to_it(home: Path) -> None:
+async def test_reply_to_a_forgotten_message_does_not_bring_it_back(home: Path) -> None:
     model = ScriptedModel()
     async with open_gateway(home, model) as harness:
         await harness.say("my zeppelin is blue", message_id="9")

@@ -105,7 +105,7 @@ def create_telegram(api: BotApi, services: Services) -> Telegram:
     return adapter
 
 
-async def test_what_is_answered_in_a_group_of_telegram(home: Path) -> None:
+async def test_reply_in_a_telegram_group_brings_its_quote(home: Path) -> None:
     model = ScriptedModel()
     async with (
         BotApi() as api,
@@ -153,7 +153,7 @@ async def test_what_is_answered_in_a_group_of_telegram(home: Path) -> None:
         assert api.violations == []
 
 
-async def test_what_stands_in_another_chat_and_what_is_passed_on_in_telegram(home: Path) -> None:
+async def test_reply_to_another_chat_and_forward_in_telegram_bring_their_quotes(home: Path) -> None:
     model = ScriptedModel()
     async with (
         BotApi() as api,
@@ -195,7 +195,7 @@ async def test_what_stands_in_another_chat_and_what_is_passed_on_in_telegram(hom
         assert api.violations == []
 
 
-async def test_what_is_answered_and_passed_on_in_discord(home: Path) -> None:
+async def test_reply_and_forward_in_discord_bring_their_quotes(home: Path) -> None:
     model = ScriptedModel()
     async with checked(DiscordApi()) as api:
         ana, bo, beep = api.user("Ana"), api.user("Bo"), api.user("Beep", is_bot=True)

@@ -20,7 +20,7 @@ MEMBER, OTHER = 7, 8
 ACCESS = f'[access]\npeople = ["telegram:{MEMBER}", "telegram:{OTHER}"]\n'
 
 
-async def test_what_is_being_answered_stops_when_a_shell_removes_who_asked(home: Path) -> None:
+async def test_answer_under_way_stops_when_its_asker_is_removed(home: Path) -> None:
     hold = asyncio.Event()
 
     def brain(body: dict[str, Any]) -> ModelReply:

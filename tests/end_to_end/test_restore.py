@@ -60,7 +60,7 @@ def having(word: str, folder: Path) -> Sequence[str]:
     )
 
 
-def test_what_was_erased_since_is_erased_again(home: Path) -> None:
+def test_restored_backup_repeats_the_erasures_made_since(home: Path) -> None:
     good(home, "chat", stdin=SAID)
     copy = backed_up(home)
     assert "If you restore a backup here, I erase this again" in good(home, "chat", stdin=FORGET)
@@ -107,7 +107,7 @@ def test_run_and_check_say_it_too(home: Path) -> None:
     assert having("Zanzibar", home) == [], "as often as it is put back"
 
 
-async def test_what_one_said_in_rooms_is_erased_again_too(home: Path) -> None:
+async def test_restored_backup_repeats_the_erasure_of_own_words_in_groups(home: Path) -> None:
     room = {
         "address": Address(platform="telegram", chat_id="-5"),
         "scope": Scope.group("telegram", "-5"),
@@ -186,7 +186,7 @@ def test_a_line_that_broke_off_is_passed_over(home: Path) -> None:
     assert "I erased again" in mneme(home, "status").stderr
 
 
-async def test_what_each_asked_for_is_repeated_for_each(home: Path) -> None:
+async def test_restored_backup_repeats_each_erasure_only_for_its_asker(home: Path) -> None:
     """And nothing else: what another one said with the same words stays, as does what was said
     there since."""
     room = Scope.group("telegram", "-100")

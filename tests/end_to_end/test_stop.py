@@ -96,7 +96,7 @@ async def test_a_notice_of_waiting_is_not_kept_as_an_answer(home: Path) -> None:
         assert await answers(harness) == ["[stopped]"]
 
 
-async def test_what_was_stored_before_the_stop_came_is_the_answer(home: Path) -> None:
+async def test_answer_stored_before_the_stop_is_kept(home: Path) -> None:
     async with open_gateway(home, ScriptedModel(says("The full answer."))) as harness:
         conversations = harness.services.conversations
         address = harness.inbound("x").address
@@ -120,7 +120,7 @@ async def test_what_was_stored_before_the_stop_came_is_the_answer(home: Path) ->
         assert await answers(harness) == ["The full answer."]
 
 
-async def test_what_is_being_stored_as_the_stop_comes_is_the_only_answer(home: Path) -> None:
+async def test_answer_being_stored_at_the_stop_is_the_only_one(home: Path) -> None:
     model = ScriptedModel(says("The full answer."))
     gate = model.gate = asyncio.Event()
     is_busy, may_end = threading.Event(), threading.Event()

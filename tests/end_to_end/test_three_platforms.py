@@ -114,7 +114,7 @@ async def test_an_answer_streams_and_is_cut_where_the_platform_demands_it(home: 
 
 
 @pytest.mark.slow
-async def test_what_was_said_on_discord_while_nobody_was_at_home_is_answered_once(
+async def test_discord_message_sent_during_an_outage_is_answered_once(
     home: Path,
 ) -> None:
     async with LiveSystem.open(home) as live:

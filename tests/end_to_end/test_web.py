@@ -172,7 +172,7 @@ async def test_search_with_words_of_an_old_message_waits_behind_a_forward(home: 
         assert "Waiting for your tap" in answer
 
 
-async def test_what_a_page_says_becomes_a_note_only_after_a_tap(home: Path) -> None:
+async def test_text_of_a_web_page_becomes_a_note_only_after_a_tap(home: Path) -> None:
     note = "The Sunday ferry leaves at 10:40"
     memory = calls(("memory", {"action": "add", "target": "memory", "content": note}))
     async with open_web(home) as web:

@@ -46,7 +46,9 @@ IN_ROOM: dict[str, Any] = {
         ("Ana is my sister's friend", None, ""),
     ],
 )
-def test_what_says_who_is_meant(text: str, attribute: str | None, value: str) -> None:
+def test_sentence_that_names_a_relative_becomes_an_alias(
+    text: str, attribute: str | None, value: str
+) -> None:
     read = extract_claims(text, datetime(2026, 5, 3, tzinfo=UTC), ZoneInfo("UTC"))
     assert [(one.attribute, one.value) for one in read[:1]] == (
         [(attribute, value)] if attribute else []

@@ -97,7 +97,7 @@ def test_a_message_about_a_change_replaces_what_held(text: str) -> None:
 
 
 @pytest.mark.parametrize("line", HOLDS_NOT.strip().splitlines())
-def test_what_is_temporary_past_or_unreal_replaces_nothing(line: str) -> None:
+def test_temporary_past_or_unreal_statement_replaces_nothing(line: str) -> None:
     kind, text = line.split(" | ")
     reading = read_changes(text)
     assert kind in reading.kinds

@@ -202,7 +202,7 @@ def test_relative_with_a_name_and_a_home_gives_two_facts(text: str, relation: st
 
 
 @pytest.mark.parametrize("text", NOT_STATED)
-def test_what_is_not_plainly_stated_is_none(text: str) -> None:
+def test_text_without_a_plain_statement_gives_no_fact(text: str) -> None:
     assert extract_claims(text, NOW, ZONE) == []
 
 
@@ -227,7 +227,7 @@ def test_since_when_it_holds(text: str, since: datetime | None, precision: str) 
     assert (claim.valid_from, claim.precision) == (since, precision)
 
 
-def test_what_is_to_be_remembered_is_a_fact_whatever_it_is() -> None:
+def test_wish_to_remember_makes_a_fact_of_any_statement() -> None:
     (code,) = extract_claims("Please remember that the code is 4711!", NOW, ZONE)
     assert (code.content, code.attribute, code.is_requested) == ("The code is 4711", None, True)
     (home,) = extract_claims("Remember that I live in Porto", NOW, ZONE)
@@ -275,7 +275,7 @@ def test_a_decision_belongs_to_a_project(text: str) -> None:
     assert (claim.kind, claim.attribute) == ("project", None)
 
 
-def test_what_was_pasted_is_left_alone() -> None:
+def test_pasted_text_gives_no_fact() -> None:
     assert extract_claims("I live in Porto. " * 200, NOW, ZONE) == []
     assert extract_claims("```\nI live in Porto.\n```", NOW, ZONE) == []
     assert extract_claims("Look:\n> I live in Porto.\n> My name is Eve.", NOW, ZONE) == []

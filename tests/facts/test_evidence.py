@@ -180,7 +180,9 @@ def test_an_honest_paraphrase_is_supported(text: str, statement: str, names: Seq
 
 
 @pytest.mark.parametrize(("text", "statement", "names"), UNSAID)
-def test_what_was_not_said_is_not(text: str, statement: str, names: Sequence[str]) -> None:
+def test_statement_that_nobody_made_has_no_evidence(
+    text: str, statement: str, names: Sequence[str]
+) -> None:
     assert (
         Evidence(conversation(f"ana: {text}")).find_support(statement, names, is_about_speaker=True)
         is None
@@ -275,7 +277,7 @@ def test_who_has_said_it(
         ("I live in Porto. " + "So it goes on and on. " * 30, "typed"),
     ],
 )
-def test_what_was_not_typed_bears_nothing_out(text: str, origin: Origin) -> None:
+def test_text_that_was_not_typed_is_no_evidence(text: str, origin: Origin) -> None:
     (row,) = conversation(f"ana: {text}")
     assert (
         Evidence([replace(row, origin=origin)]).find_support("User lives in Porto", ("Porto",))

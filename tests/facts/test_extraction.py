@@ -114,7 +114,7 @@ async def test_an_empty_list_is_an_answer(database: Database) -> None:
         {"message": 0},
     ],
 )
-async def test_what_nobody_has_said_is_dropped(
+async def test_fact_of_the_model_without_evidence_is_dropped(
     database: Database, change: dict[str, object]
 ) -> None:
     assert await read(database, [{**MOVED, **change}]) == []
@@ -130,7 +130,7 @@ async def test_what_nobody_has_said_is_dropped(
         (" ", []),
     ],
 )
-async def test_what_nobody_has_said_waits_where_the_model_can_quote_what_it_means(
+async def test_fact_without_evidence_but_with_a_quote_waits_for_approval(
     database: Database, quote: str, doubts: list[str]
 ) -> None:
     told = {**MOVED, "content": "I moved to Monaco", "value": "Monaco", "names": [], "quote": quote}

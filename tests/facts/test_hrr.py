@@ -17,7 +17,7 @@ def test_a_symbol_is_the_same_for_ever_and_like_no_other() -> None:
     assert hrr.make_symbol("\ud800").shape == (hrr.PHASES,)
 
 
-def test_what_is_bound_is_like_neither() -> None:
+def test_bound_pair_of_vectors_is_similar_to_neither_part() -> None:
     one, other = hrr.make_symbol("role"), hrr.make_symbol("porto")
     pair = one * other
     assert abs(hrr.similarity(pair, one)) < 0.1

@@ -165,7 +165,7 @@ async def test_change_of_someone_else_only_adds_a_fact(
     assert ("my cousin Ray works at Airbus", True, None) in states
 
 
-async def test_what_begins_later_leaves_what_holds_now(
+async def test_fact_that_begins_later_leaves_the_present_one_open(
     database: Database, clock: SteadyClock
 ) -> None:
     talk = _Talk(

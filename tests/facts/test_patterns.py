@@ -462,7 +462,7 @@ My dog Rex died yesterday
 """.strip().splitlines()
 
 
-def test_what_is_told_plainly_is_learned() -> None:
+def test_plain_statement_in_each_language_is_learned() -> None:
     told = [line.partition(" => ")[::2] for line in TOLD]
     learned = [
         (
@@ -479,5 +479,5 @@ def test_what_is_told_plainly_is_learned() -> None:
     assert learned == told
 
 
-def test_what_is_not_plainly_told_is_not() -> None:
+def test_sentence_without_a_plain_statement_is_not_learned() -> None:
     assert {text: found for text in NOT_TOLD if (found := extract_claims(text, NOW, ZONE))} == {}

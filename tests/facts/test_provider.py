@@ -116,7 +116,7 @@ def world(database: Database, clock: SteadyClock) -> _World:
     )
 
 
-async def test_what_was_stated_comes_back_with_since_when(world: _World) -> None:
+async def test_stated_fact_is_recalled_with_the_day_since_which_it_holds(world: _World) -> None:
     await world.hear("I moved to Porto in May.")
     assert await world.lines("Where do I live?") == [
         "I moved to Porto in May (since May 2026; said on 20 November 2026)"
@@ -192,7 +192,7 @@ async def test_of_linked_accounts_the_latest_holds(world: _World) -> None:
     ], "no row has moved"
 
 
-async def test_what_the_model_reads_anyway_is_not_given_again(world: _World) -> None:
+async def test_fact_from_the_window_of_the_model_is_not_given_again(world: _World) -> None:
     await world.hear("I live in Porto")
     assert await world.lines("Where do I live?", window=((1, 1, 5),)) == []
     assert len(await world.lines("Where do I live?", window=((2, 2, 5),))) == 1
@@ -250,7 +250,7 @@ async def test_the_model_asks_in_every_mode(world: _World) -> None:
         ({"limit": 0, "query": "x"}, "limit"),
     ],
 )
-async def test_what_is_missing_is_named(
+async def test_facts_tool_names_the_missing_argument(
     world: _World, arguments: dict[str, Any], what: str
 ) -> None:
     with pytest.raises(ToolError, match=f"^{what}"):
@@ -321,7 +321,7 @@ async def test_the_model_adds_changes_and_removes_what_the_person_has_typed(worl
     ]  # fmt: skip
 
 
-async def test_what_nobody_has_typed_changes_no_fact_without_a_yes(world: _World) -> None:
+async def test_change_that_nobody_typed_waits_for_approval(world: _World) -> None:
     await world.hear("I live in Porto")
     scopes = frozenset((ANA,))
     said = await world.call(
@@ -350,7 +350,9 @@ async def test_what_nobody_has_typed_changes_no_fact_without_a_yes(world: _World
     assert str(await dictation.approve(again)) == "Fact 1 is now a former fact: “I live in Rome”."
 
 
-async def test_what_a_person_has_worded_the_model_changes_after_a_yes_only(world: _World) -> None:
+async def test_fact_worded_by_a_person_is_changed_by_the_model_after_approval_only(
+    world: _World,
+) -> None:
     await world.hear("I live in Porto")
     await world.facts.correct(1, frozenset((ANA,)), "I live in Porto, by the river")
     await world.say("I live in Faro")

@@ -67,7 +67,7 @@ class _House:
         ]
 
 
-async def test_what_a_killed_process_did_not_read_is_read_at_the_next_start(
+async def test_message_unread_by_a_killed_process_is_read_for_facts_at_the_next_start(
     database: Database, clock: SteadyClock
 ) -> None:
     first = _House(database, clock)
@@ -103,7 +103,7 @@ async def test_without_a_model_what_the_rules_find_is_known_at_once(
     assert (await house.facts.load_unread(own))[1] == []
 
 
-async def test_what_was_undone_does_not_come_back(database: Database, clock: SteadyClock) -> None:
+async def test_undone_fact_is_not_learned_again(database: Database, clock: SteadyClock) -> None:
     house = _House(database, clock)
     own = await house.conversations.create(session())
     await house.say(own, "I live in Porto")
@@ -158,7 +158,7 @@ async def test_while_the_model_is_out_of_reach_nothing_is_lost(
     assert await house.known() == ["I moved to Porto", "My sister is Ana", "I like green tea"]
 
 
-async def test_what_nobody_has_typed_so_waits_for_a_yes_but_not_in_a_room(
+async def test_reworded_fact_waits_for_approval_except_in_a_group(
     database: Database, clock: SteadyClock
 ) -> None:
     meant = {
@@ -235,7 +235,7 @@ async def test_turns_that_end_together_are_read_once_each(
 
 
 @pytest.mark.parametrize("text", ["I moved to Faro, you know", None])
-async def test_what_is_edited_while_it_is_read_teaches_what_it_says_then(
+async def test_message_edited_while_it_is_read_teaches_its_new_text(
     database: Database, clock: SteadyClock, text: str | None
 ) -> None:
     model = ScriptedModel(told("I moved to Porto"), told("I moved to Faro", place="Faro"))
@@ -292,7 +292,7 @@ async def test_an_edit_of_what_is_over_does_not_make_it_so_again(
     assert found[0].message_id == later.id
 
 
-async def test_what_was_overheard_is_read_when_the_conversation_ends(home: Path) -> None:
+async def test_overheard_messages_are_read_for_facts_when_the_conversation_ends(home: Path) -> None:
     room = Scope.group("telegram", "-9")
     async with open_gateway(
         home, OfflineModel("Europe/Lisbon"), "[room]\nlisten = true\n"

@@ -121,7 +121,9 @@ async def test_in_a_room_it_is_credited_to_who_has_said_it(talk: _Talk) -> None:
     )
 
 
-async def test_what_was_said_of_somebody_else_does_not_move_who_speaks(talk: _Talk) -> None:
+async def test_statement_about_somebody_else_does_not_replace_the_speakers_own_fact(
+    talk: _Talk,
+) -> None:
     own = await talk.begin()
     await talk.say(own, "I live in Lisbon", "My sister moved to Porto")
     await talk.keep(own, "User lives in Lisbon", attribute="home", value="Lisbon")
@@ -136,7 +138,7 @@ async def test_what_was_said_of_somebody_else_does_not_move_who_speaks(talk: _Ta
     assert all(fact.is_open for fact in await talk.facts.list_page(frozenset((ANA,))))
 
 
-async def test_what_was_said_where_the_conversation_began_belongs_there(talk: _Talk) -> None:
+async def test_fact_said_where_the_conversation_began_belongs_to_that_scope(talk: _Talk) -> None:
     there = Address(platform="discord", chat_id="5")
     discord = Scope.account("discord", "5")
     before = await talk.begin(discord, address=there)

@@ -35,7 +35,7 @@ def body(*messages: dict[str, Any], **fields: Any) -> dict[str, Any]:
         body({"role": "user", "content": [{"type": "text", "text": "Hi"}]}),
     ],
 )
-def test_what_is_valid_is_accepted(valid: dict[str, Any]) -> None:
+def test_double_accepts_valid_requests_for_completions(valid: dict[str, Any]) -> None:
     check(valid)
 
 
@@ -79,7 +79,9 @@ def test_what_is_valid_is_accepted(valid: dict[str, Any]) -> None:
         ),
     ],
 )
-def test_what_is_documented_as_refused_is_refused(invalid: dict[str, Any], words: str) -> None:
+def test_double_refuses_what_the_chat_documentation_refuses(
+    invalid: dict[str, Any], words: str
+) -> None:
     with pytest.raises(ChatRefusal) as caught:
         check(invalid)
     assert words in str(caught.value)
@@ -87,7 +89,7 @@ def test_what_is_documented_as_refused_is_refused(invalid: dict[str, Any], words
 
 
 @pytest.mark.parametrize("raw", [b"{", b"[]", b'{"a": "\\ud83d"}', b'{"a": NaN}', b"\xff"])
-def test_what_is_no_json_object_is_refused(raw: bytes) -> None:
+def test_double_refuses_a_body_that_is_no_json_object(raw: bytes) -> None:
     with pytest.raises(ChatRefusal):
         parse(raw)
 

@@ -83,7 +83,7 @@ VALID = [
 
 
 @pytest.mark.parametrize("valid", VALID)
-def test_what_is_valid_is_accepted(valid: dict[str, Any]) -> None:
+def test_double_accepts_valid_requests_for_messages(valid: dict[str, Any]) -> None:
     assert check(parse(json.dumps(valid).encode())) == []
 
 
@@ -190,7 +190,9 @@ INVALID: list[tuple[dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("invalid", "words"), INVALID)
-def test_what_is_documented_as_refused_is_refused(invalid: dict[str, Any], words: str) -> None:
+def test_double_refuses_what_the_messages_documentation_refuses(
+    invalid: dict[str, Any], words: str
+) -> None:
     with pytest.raises(Refusal) as caught:
         check(invalid)
     assert words in str(caught.value)
@@ -198,7 +200,7 @@ def test_what_is_documented_as_refused_is_refused(invalid: dict[str, Any], words
 
 
 @pytest.mark.parametrize("raw", [b"{", b"[]", b'"x"', b'{"a": "\\ud83d"}', b'{"a": NaN}', b"\xff"])
-def test_what_is_no_json_is_refused(raw: bytes) -> None:
+def test_double_refuses_a_body_that_is_no_json(raw: bytes) -> None:
     with pytest.raises(Refusal):
         parse(raw)
 

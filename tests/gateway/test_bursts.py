@@ -98,7 +98,7 @@ async def test_a_command_behind_an_album_does_not_wait_for_more(
         assert "Sea" in title.text
 
 
-async def test_what_is_added_before_anything_was_shown_is_answered_together(home: Path) -> None:
+async def test_message_added_before_anything_is_shown_is_answered_together(home: Path) -> None:
     model = SilentModel()
     async with open_gateway(home, model) as harness, asyncio.TaskGroup() as tasks:
         first = tasks.create_task(harness.say("what is the capital"))
@@ -153,7 +153,7 @@ async def test_what_is_added_to_a_question_that_is_asked_again_is_answered_with_
     ],
     ids=["shown", "a tool has run"],
 )
-async def test_what_is_added_later_is_a_turn_of_its_own(
+async def test_message_added_after_the_answer_began_is_its_own_turn(
     home: Path, model: Callable[[], SilentModel]
 ) -> None:
     silent = model()
@@ -169,7 +169,7 @@ async def test_what_is_added_later_is_a_turn_of_its_own(
         assert reply.text.startswith("answer")
 
 
-async def test_what_another_person_adds_in_a_room_is_a_turn_of_its_own(home: Path) -> None:
+async def test_message_of_another_member_is_its_own_turn(home: Path) -> None:
     model = SilentModel()
     place = {
         "address": Address(platform="telegram", chat_id="-100"),

@@ -56,7 +56,7 @@ async def test_everything_right_in_a_new_home(home: Path) -> None:
     assert all(finding.advice for finding in findings if finding.state == "off")
 
 
-async def test_what_was_set_aside_is_listed_until_it_is_dropped(home: Path) -> None:
+async def test_check_lists_dead_letters_until_they_are_dropped(home: Path) -> None:
     settings = Settings.load({"MNEME_HOME": str(home)})
     async with Services.open(settings) as services:
         await services.inbox.store_dead_letter(
@@ -143,7 +143,7 @@ def test_open_files_are_reported_with_the_command_that_helps(home: Path) -> None
     "name",
     ["", "state.db", "plugins", "plugins/diary.py", "plugins/big", "plugins/big/__init__.py"],
 )
-async def test_what_somebody_else_can_exchange_is_reported(
+async def test_check_reports_files_that_other_users_can_write(
     home: Path, tmp_path: Path, name: str
 ) -> None:
     plugged(home, "diary")

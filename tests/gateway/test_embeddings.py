@@ -196,7 +196,7 @@ async def test_without_one_there_is_none(home: Path) -> None:
         ('key = "sk-1234"', "recall.embeddings.key: "),
     ],
 )
-def test_what_is_wrong_in_the_settings_is_a_sentence(
+def test_wrong_settings_of_embeddings_are_refused_with_a_sentence(
     home: Path, written: str, sentence: str
 ) -> None:
     (home / "mneme.toml").write_text(f"[recall.embeddings]\n{written}\n")

@@ -285,7 +285,9 @@ async def test_linked_accounts_share_one_budget(home: Path, clock: SteadyClock) 
         assert await said(harness, "Hello") == FOR_YOU
 
 
-async def test_what_helps_counts_and_ends_too(home: Path, clock: SteadyClock) -> None:
+async def test_helper_calls_count_towards_the_daily_limit_and_end_at_it(
+    home: Path, clock: SteadyClock
+) -> None:
     """Titles, facts, summaries: paid by who asked; at the limit the first words are the title,
     rules find facts."""
     async with gateway(home, person(output_tokens=1), has_helper=True) as (harness, api):
@@ -442,7 +444,7 @@ async def test_off_is_no_limit(home: Path, clock: SteadyClock) -> None:
         assert "limits today" not in await said(harness, "/usage")
 
 
-def test_what_is_no_limit_is_told(home: Path) -> None:
+def test_wrong_limits_in_the_settings_are_named(home: Path) -> None:
     (home / "mneme.toml").write_text(
         '[limits.day]\nanswers = -1\nmoney = "no"\n[limits.room_day]\nwords = 3\n'
     )

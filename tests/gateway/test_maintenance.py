@@ -71,7 +71,7 @@ def write_beside(database: Database) -> None:
     other.close()
 
 
-async def test_what_another_process_wrote_is_noticed_within_a_second(database: Database) -> None:
+async def test_write_of_another_process_is_noticed(database: Database) -> None:
     witness, changed = Witness(), asyncio.Event()
     async with at_work(watch_store(database.data_version, changed, witness)):
         changed.set()

@@ -125,7 +125,9 @@ async def test_sixty_messages_over_sixty_topics_are_thirteen_calls(
         assert again is None, "redelivered, it is known where it was said"
 
 
-async def test_what_was_kept_is_answered_after_a_restart(home: Path, moments: Moments) -> None:
+async def test_messages_over_the_rate_limit_are_answered_after_a_restart(
+    home: Path, moments: Moments
+) -> None:
     model = ScriptedModel()
     async with open_gateway(home, model, LIMITS) as harness:
         for number in range(40):
@@ -145,7 +147,7 @@ async def test_what_was_kept_is_answered_after_a_restart(home: Path, moments: Mo
         assert await harness.services.inbox.list_waiting() == []
 
 
-async def test_what_is_held_is_not_waited_for_at_the_end(home: Path, moments: Moments) -> None:
+async def test_shutdown_does_not_wait_for_held_messages(home: Path, moments: Moments) -> None:
     model = ScriptedModel()
     async with open_gateway(home, model, LIMITS) as harness, asyncio.timeout(20):
         for number in range(BURST + 2):
@@ -222,7 +224,9 @@ async def test_what_waits_for_a_turn_at_its_address_needs_no_token(
         assert model.sent().count("line ") == 29
 
 
-async def test_what_is_incognito_is_never_answered_elsewhere(home: Path, moments: Moments) -> None:
+async def test_held_incognito_message_is_never_answered_in_another_chat(
+    home: Path, moments: Moments
+) -> None:
     model = ScriptedModel()
     async with (
         open_gateway(home, model, "[limits]\nturns_per_minute = 1\n") as harness,

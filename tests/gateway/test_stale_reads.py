@@ -105,7 +105,7 @@ async def test_a_question_that_is_itself_forgotten_is_left_unanswered(home: Path
         assert len(model.requests) == 2, "nobody was asked again"
 
 
-async def test_what_was_made_between_the_question_and_the_yes_goes_along(home: Path) -> None:
+async def test_copy_made_between_question_and_yes_is_erased_too(home: Path) -> None:
     model = ScriptedModel(says("ok"), says("Zanzibar it is."))
     async with open_gateway(home, model) as harness:
         await harness.say("I moved to Zanzibar in May.")
@@ -170,7 +170,7 @@ async def test_an_incognito_conversation_forgets_it_too(home: Path) -> None:
         assert "hello there" in str(model.requests[-1])
 
 
-async def test_what_a_dead_process_has_begun_is_taken_up(home: Path) -> None:
+async def test_erasure_begun_by_a_killed_process_is_finished_by_the_next(home: Path) -> None:
     async with open_gateway(home) as harness:
         await harness.say("I moved to Zanzibar in May.")
         await harness.say("/forget Zanzibar")

@@ -86,7 +86,7 @@ async def test_taking_up_is_tried_until_it_succeeds_and_nothing_is_heard_before(
     assert supervisor.states == {"telegram": "ended"}
 
 
-async def test_what_was_taken_up_is_not_taken_up_again() -> None:
+async def test_supervisor_resumes_waiting_messages_only_once() -> None:
     platform = Fragile([OSError("no network")], [KeyError("strange event"), OSError("gone")])
     steps, _ = await life(platform, StoreError("locked"))
     assert steps == ["open", "open", "take up", "take up", "listen", "listen", "listen"]

@@ -160,7 +160,7 @@ async def test_commands_that_read_answer_while_a_turn_works_and_those_that_write
         assert "Ferries" in (await title).text
 
 
-async def test_what_arrives_during_a_turn_is_answered_together_in_order(home: Path) -> None:
+async def test_messages_during_a_turn_are_answered_together_in_order(home: Path) -> None:
     model = ScriptedModel(says("one"), says("two and three"))
     model.gate = asyncio.Event()
     async with open_gateway(home, model) as harness, asyncio.TaskGroup() as tasks:
@@ -263,7 +263,7 @@ async def test_a_restart_answers_what_was_accepted_once_and_into_the_message_tha
         assert await harness.admission.resume(platform, timedelta(days=1)) == []
 
 
-async def test_what_is_too_old_after_a_restart_is_told_and_not_answered(home: Path) -> None:
+async def test_message_too_old_after_a_restart_gets_a_notice_and_no_answer(home: Path) -> None:
     model = ScriptedModel()
     async with open_gateway(home, model) as harness:
         await harness.admission.admit(harness.inbound("long ago"), KeptReply())
@@ -482,7 +482,9 @@ class Picky(KeptPlatform):
         return super().reply(address, reply_to)
 
 
-async def test_what_cannot_be_taken_up_is_set_aside_and_kills_no_start(home: Path) -> None:
+async def test_inbox_entry_that_cannot_be_read_becomes_a_dead_letter_at_the_start(
+    home: Path,
+) -> None:
     async with open_gateway(home) as harness:
         await harness.say("hello")
         for inbound in (
@@ -514,7 +516,7 @@ async def test_what_cannot_be_taken_up_is_set_aside_and_kills_no_start(home: Pat
         ]
 
 
-async def test_what_can_be_neither_answered_nor_apologised_for_is_set_aside(home: Path) -> None:
+async def test_message_without_possible_answer_or_apology_becomes_a_dead_letter(home: Path) -> None:
     def broken(request: object) -> object:
         raise RuntimeError("a defect")
 

@@ -127,7 +127,7 @@ def test_what_people_note_passes(text: str) -> None:
         ("a" * (LIMIT_CHARS + 1), "length"),
     ],
 )
-def test_what_no_honest_text_has_is_named(text: str, name: str) -> None:
+def test_suspicious_text_is_named_by_its_reason(text: str, name: str) -> None:
     found = find_suspicion(text)
     assert found is not None
     assert found.startswith(REASONS[name].format(most=LIMIT_CHARS))
@@ -145,7 +145,7 @@ def test_what_no_honest_text_has_is_named(text: str, name: str) -> None:
         ("two\nlines\tand a tab", "two\nlines\tand a tab"),
     ],
 )
-def test_what_is_cleaned_has_nothing_hidden_and_no_fence(text: str, left: str) -> None:
+def test_cleaned_text_has_no_hidden_characters_and_no_fence(text: str, left: str) -> None:
     assert clean_text(text) == left
 
 

@@ -41,7 +41,7 @@ def message(
         ("", ""),
     ],
 )
-def test_what_was_typed_of_a_message(text: str, typed: str) -> None:
+def test_typed_part_of_a_message_is_separated_from_pasted_text(text: str, typed: str) -> None:
     assert typed_part(text) == typed
     assert typed_text(message(text)) == typed
     assert origin_label(message(text)) == ("" if typed == text.strip() else "partly pasted")
@@ -51,7 +51,7 @@ def test_what_was_typed_of_a_message(text: str, typed: str) -> None:
     ("origin", "words"),
     [("forwarded", "forwarded"), ("via_bot", "sent through a bot"), ("imported", "imported")],
 )
-def test_what_came_otherwise_was_not_said_and_the_model_is_told(origin: Origin, words: str) -> None:
+def test_text_of_another_origin_is_not_typed_and_gets_a_label(origin: Origin, words: str) -> None:
     assert typed_text(message("I live in Porto", origin)) == ""
     assert origin_label(message("I live in Porto", origin)) == words
 

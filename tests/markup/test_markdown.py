@@ -267,7 +267,7 @@ def test_hostile_text_is_taken_in_a_moment(brick: str) -> None:
 
 
 @pytest.mark.parametrize("depth", [5, 50, 5000])
-def test_what_is_nested_too_deep_is_text(depth: int) -> None:
+def test_markdown_nested_too_deep_stays_plain_text(depth: int) -> None:
     for markdown in (
         ">" * depth + " deep",
         "- " * depth + "deep",

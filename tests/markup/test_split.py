@@ -136,7 +136,7 @@ def test_a_text_that_grew_is_cut_as_one_that_came_whole(
     assert grown == split(render(markdown), limit, lambda part: measure(part))
 
 
-def test_what_stays_as_it_is_is_not_cut_again_while_a_text_grows() -> None:
+def test_finished_part_of_a_growing_text_is_not_cut_again() -> None:
     markdown = "".join(f"- item {number} of a **long** list\n" for number in range(300))
     seen: list[StyledText] = []
 

@@ -53,7 +53,7 @@ def test_each_vain_try_doubles_the_rest_up_to_an_hour(clock: SteadyClock) -> Non
     assert rests[-1] == MAX_REST.total_seconds()
 
 
-def test_what_fails_late_does_not_lengthen_the_rest(clock: SteadyClock) -> None:
+def test_late_failure_does_not_lengthen_the_rest_of_an_open_breaker(clock: SteadyClock) -> None:
     reasons: list[str] = []
     breaker = opened(clock, reasons)
     breaker.fail("began before it opened")

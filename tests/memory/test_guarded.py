@@ -95,7 +95,9 @@ async def test_provider_that_raises_system_exit_cannot_end_the_process(home: Pat
 @pytest.mark.parametrize(
     ("is_leaving", "why"), [(False, "isn't a Tool"), (True, "raised SystemExit")]
 )
-async def test_what_is_no_tool_is_left_out_and_said(home: Path, is_leaving: bool, why: str) -> None:
+async def test_object_that_is_no_tool_is_left_out_and_reported(
+    home: Path, is_leaving: bool, why: str
+) -> None:
     class Odder(Oddity):
         async def tools(self) -> Any:
             if is_leaving:

@@ -70,7 +70,7 @@ def test_an_address_is_one_of_the_web_without_a_key(url: str) -> None:
 @pytest.mark.parametrize(
     ("host", "is_near"), [("127.0.0.1", True), ("localhost", True), ("[::1]", True), ("a.b", False)]
 )
-def test_what_is_on_this_machine_is_asked_without_a_proxy(host: str, is_near: bool) -> None:
+def test_service_on_this_machine_is_called_without_a_proxy(host: str, is_near: bool) -> None:
     assert JsonService("mem", f"http://{host}:1/x").is_loopback == is_near
 
 
@@ -112,7 +112,7 @@ async def test_a_failure_is_told_without_a_word_of_the_service(
         assert len(asked) == 1
 
 
-async def test_what_is_not_there_may_be_an_answer() -> None:
+async def test_missing_item_of_a_service_may_count_as_an_answer() -> None:
     async with served(lambda _: web.json_response({}, status=404)) as (service, _):
         assert await service.call("DELETE", "/v1/one", missing=None) is None
         with pytest.raises(Refused):
@@ -180,7 +180,7 @@ async def test_a_redirect_is_followed_on_its_own_host_only() -> None:
         ("9" * 5_000, "text/json"),
     ],
 )
-async def test_what_is_no_json_is_no_answer(text: str, kind: str) -> None:
+async def test_service_answer_without_json_is_a_delivery_error(text: str, kind: str) -> None:
     async with served(lambda _: web.Response(text=text, content_type=kind)) as (service, _):
         with pytest.raises(DeliveryError, match="doesn't answer with JSON"):
             await service.call("GET", "/")
@@ -213,7 +213,7 @@ async def test_bodies_are_bounded_in_both_directions(monkeypatch: pytest.MonkeyP
         ("GET", False, 1),
     ],
 )
-async def test_what_can_be_repeated_is_tried_once_more(
+async def test_repeatable_call_is_tried_once_more(
     method: str, is_repeatable: bool | None, tries: int
 ) -> None:
     def answer(request: web.Request) -> Any:
@@ -257,7 +257,7 @@ def test_a_list_of_something_else_is_an_error(answer: Any) -> None:
         objects(answer, "results")
 
 
-def test_what_is_asked_for_is_found_in_an_answer() -> None:
+def test_fields_of_a_service_answer_are_found_by_their_names() -> None:
     answer = {"data": {"results": [{"id": "a", "n": 7}]}}
     (one,) = objects(answer, "data", "results")
     assert text_of(one, "n", "name", "id") == "a"

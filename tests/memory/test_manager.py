@@ -39,7 +39,7 @@ def life(
     return harness(home, [jotter], timeout_s=timeout_s)
 
 
-async def test_what_is_said_is_recalled_and_for_nobody_else(
+async def test_turn_sent_to_a_service_is_recalled_for_its_scope_only(
     home: Path, service: MemoryService
 ) -> None:
     async with life(home, service) as one, one.working():
@@ -76,7 +76,7 @@ async def test_a_refusal_is_not_tried_again_and_holds_up_nothing(
 
 
 @pytest.mark.parametrize("mood", ["failing", "babbling"])
-async def test_what_fails_is_tried_again_in_order(
+async def test_failed_turns_are_sent_again_in_order(
     home: Path, service: MemoryService, mood: str
 ) -> None:
     async with life(home, service) as one, one.working():
@@ -130,7 +130,7 @@ async def test_a_late_result_goes_along_with_the_next_turn_of_who_may_see_it(
         assert await one.recalled("something else entirely") == []
 
 
-async def test_what_was_asked_before_an_erasure_serves_no_turn_after_it(
+async def test_recall_begun_before_an_erasure_serves_no_later_turn(
     home: Path, service: MemoryService
 ) -> None:
     async with life(home, service, timeout_s=0.3) as one, one.working():
@@ -175,7 +175,7 @@ async def test_the_breaker_opens_the_owner_is_told_once_and_it_closes_again(
         assert len(one.notices) == 1
 
 
-async def test_what_a_crash_kept_from_being_told_is_told_after_the_restart(
+async def test_turn_unsent_at_a_crash_is_sent_after_the_restart(
     home: Path, service: MemoryService
 ) -> None:
     async with life(home, service) as one:
@@ -223,7 +223,7 @@ async def test_nothing_of_what_is_scheduled_or_incognito_is_told(
         assert await one.outbox.count_items() == OutboxCounts(held=0, due=0, dead=0)
 
 
-async def test_what_was_erased_meanwhile_is_not_told(home: Path, service: MemoryService) -> None:
+async def test_erased_message_is_not_sent_to_a_service(home: Path, service: MemoryService) -> None:
     async with life(home, service) as one:
         session = await one.session()
         said = Message(
@@ -354,7 +354,7 @@ async def test_a_session_begins_for_a_service_when_the_one_before_is_over(home: 
     assert heard == [(what, number) for number in range(1, 5) for what in ("switch", "end")]
 
 
-async def test_what_was_delegated_is_told_once_and_is_no_turn(home: Path) -> None:
+async def test_delegated_task_is_reported_once_and_is_no_turn(home: Path) -> None:
     class Turns(Listener):
         async def sync_turn(self, session: Session, messages: Sequence[Message], key: str) -> None:
             self.heard.append(("turn", session.id))
@@ -393,7 +393,7 @@ async def test_the_next_prefetch_is_made_beside_and_joined(home: Path) -> None:
         ]
 
 
-async def test_what_a_service_says_is_no_order(home: Path) -> None:
+async def test_suspicious_line_of_a_service_is_left_out(home: Path) -> None:
     listener = Listener()
     listener.words = ["l1 Bearer 0123456789abcdef01234567 opens the lake house", "l2 Ana likes tea"]
     async with harness(home, [listener]) as one:
@@ -413,7 +413,7 @@ async def test_the_best_of_each_comes_before_the_second_best_of_any(home: Path) 
         assert [line.split(":")[1][:2] for line in lines] == ["a1", "b1", "a2", "b2"]
 
 
-async def test_what_was_looked_up_beforehand_is_dropped_when_something_is_erased(
+async def test_prefetched_lines_are_dropped_after_an_erasure(
     home: Path,
 ) -> None:
     async with harness(home, [Listener()]) as one:

@@ -50,7 +50,7 @@ def tool(name):
 
 
 @pytest.mark.parametrize("text", BROKEN, ids=list(BROKEN.values()))
-def test_what_is_broken_is_a_sentence(home: Path, text: str) -> None:
+def test_broken_plugin_is_refused_with_a_sentence(home: Path, text: str) -> None:
     plugins = Plugins(home)
     (home / "plugins").mkdir()
     (home / "plugins" / "broken.py").write_text(text, encoding="utf-8")
@@ -59,7 +59,7 @@ def test_what_is_broken_is_a_sentence(home: Path, text: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["../diary", "Diary", "", "x" * 50, "x" * 300, "a/b", "nobody"])
-def test_what_is_no_provider_is_a_sentence(home: Path, name: str) -> None:
+def test_name_that_is_no_provider_is_refused_with_a_sentence(home: Path, name: str) -> None:
     plugged(home, "diary")
     with pytest.raises(
         ConfigError, match=r"isn't the name of a memory provider|There is no memory provider"
@@ -102,7 +102,7 @@ def test_a_plugin_behind_a_link_or_of_another_user_is_refused_as_well(
         Plugins(home).create_provider("diary", {}, {})
 
 
-def test_what_is_run_is_the_file_and_no_compiled_one_beside_it(home: Path) -> None:
+def test_plugin_runs_its_file_and_no_compiled_copy(home: Path) -> None:
     plugged(home, "diary")
     plugin, planted = home / "plugins" / "diary.py", home / "planted.py"
     planted.write_text(f"1 / 0\n{GOOD}", encoding="utf-8")
@@ -135,7 +135,7 @@ def test_nothing_is_run_to_list_them(home: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["notes", "history", "facts", "memory"])
-def test_what_is_built_in_is_no_choice(home: Path, name: str) -> None:
+def test_name_of_a_built_in_memory_is_no_plugin(home: Path, name: str) -> None:
     with pytest.raises(ConfigError, match="built in"):
         Plugins(home).load_form(name)
 

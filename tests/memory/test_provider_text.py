@@ -24,7 +24,7 @@ class Grumpy:
 @pytest.mark.parametrize(
     "found", [None, 7, "tea at five", {"tea": 5}, [None, 7, Grumpy(), b"x"], object(), ["", " \n"]]
 )
-def test_what_is_no_list_of_lines_says_nothing(found: Any) -> None:
+def test_service_answer_that_is_no_list_of_lines_is_ignored(found: Any) -> None:
     assert clean_service_lines("diary", found) == []
 
 
@@ -79,7 +79,7 @@ def tool(name: Any = "odd", description: Any = "Odd.", schema: Any = None) -> To
         (tool(description="x" * 30_000), "more than 20,000"),
     ],
 )
-def test_what_no_model_can_be_told_of_is_said(odd: Tool, why: str) -> None:
+def test_tool_that_no_model_accepts_is_reported_with_the_reason(odd: Tool, why: str) -> None:
     assert why in (find_tool_fault(odd) or "")
 
 

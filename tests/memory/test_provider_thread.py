@@ -47,7 +47,7 @@ async def test_who_is_cancelled_here_is_cancelled_there() -> None:
     await room.close()
 
 
-async def test_what_still_runs_ends_with_it_and_closing_twice_is_nothing() -> None:
+async def test_closing_a_provider_thread_cancels_its_work_and_may_be_repeated() -> None:
     room, begun, ended = ProviderThread("guest"), threading.Event(), threading.Event()
 
     async def waiting() -> None:

@@ -200,7 +200,7 @@ def test_a_record_outlives_a_restart_and_a_torn_line(tmp_path: Path) -> None:
     assert all(json.loads(line) for line in file.read_text().splitlines())
 
 
-def test_what_is_dropped_leaves_no_trace(tmp_path: Path) -> None:
+def test_dropped_entry_of_the_record_leaves_no_trace(tmp_path: Path) -> None:
     record = Record(tmp_path / "told.jsonl")
     gone, stays = (
         entry(record, "gone", messages=(7,), remote=("far",)),

@@ -45,7 +45,7 @@ def asked(service: MemoryService) -> Sequence[str]:
     ]
 
 
-async def test_what_lost_its_beginning_is_not_told_again(
+async def test_turn_without_its_first_message_is_not_sent_again(
     home: Path, service: MemoryService
 ) -> None:
     async with life(home, service) as one, one.working():
@@ -86,7 +86,7 @@ async def test_the_past_is_told_on_demand_and_once(home: Path, service: MemorySe
     assert len(service.told) == len(service.held) == many + 1
 
 
-async def test_what_was_given_up_is_told_when_it_is_asked_for(
+async def test_dead_item_of_a_service_is_sent_when_a_person_asks(
     home: Path, service: MemoryService
 ) -> None:
     async with life(home, service) as one, one.working():

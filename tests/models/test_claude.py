@@ -311,7 +311,7 @@ async def test_a_paused_turn_is_given_back_as_it_is() -> None:
     assert not api.refusals
 
 
-async def test_what_the_cache_saves_is_counted() -> None:
+async def test_tokens_read_from_the_cache_are_counted() -> None:
     long = "All about Porto. " * 200
     system = (text(long, cache_control=MARK),)
     async with calling(lambda _: "Yes.") as (api, caller):
@@ -325,7 +325,7 @@ async def test_what_the_cache_saves_is_counted() -> None:
     assert first.usage + second.usage == api.totals
 
 
-async def test_what_is_written_for_an_hour_is_told_apart() -> None:
+async def test_tokens_cached_for_an_hour_are_counted_separately() -> None:
     system = (text("All about Porto. " * 200, cache_control={**MARK, "ttl": "1h"}),)
     async with calling(lambda _: "Yes.") as (_, caller):
         usage = (await caller.ask([text("One?", cache_control=MARK)], system=system)).usage
@@ -452,7 +452,7 @@ def test_only_what_can_be_sent_back_is_kept() -> None:
         {"type": "tool_use", "id": "a", "name": "n", "input": "{}"},
     ],
 )
-def test_what_cannot_be_kept_is_an_error(block: dict[str, Any]) -> None:
+def test_block_that_cannot_be_stored_is_a_model_error(block: dict[str, Any]) -> None:
     with pytest.raises(ModelError):
         claude.build_input_blocks([block])
 

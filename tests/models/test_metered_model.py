@@ -106,7 +106,7 @@ async def test_a_prefix_that_is_kept_for_an_hour_outlasts_a_pause(router: _Desk)
     assert await router.causes() == {"first": 1000, "evicted": 900, "idle": 1050}
 
 
-async def test_what_was_disturbed_is_the_cause_once(router: _Desk) -> None:
+async def test_prefix_break_is_the_cause_of_one_cache_miss_only(router: _Desk) -> None:
     await router.ask(router.first, FULL)
     session_id = router.first.billing.session_id
     assert session_id is not None
@@ -124,7 +124,7 @@ async def test_a_server_without_a_cache_misses_nothing(router: _Desk) -> None:
     assert await router.causes() == {}
 
 
-async def test_what_used_no_tokens_is_not_entered(router: _Desk) -> None:
+async def test_call_without_tokens_is_not_logged(router: _Desk) -> None:
     await router.ask(router.first, Usage())
     assert (await router.calls.load_spending(MINE)).sums == []
 

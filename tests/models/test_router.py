@@ -254,7 +254,7 @@ async def test_effort_applies_to_answers_and_not_to_titles(home: Path) -> None:
     assert [body.get("reasoning_effort") for body in api.requests] == ["low", None]
 
 
-async def test_what_settings_say_is_never_asked_for(home: Path) -> None:
+async def test_lack_named_in_the_settings_is_never_tried(home: Path) -> None:
     options = load_options(home, f'lacks = {{ "{NAME}" = ["tools"] }}')
     async with ChatApi(["One."], lacks=["tools"]) as api, asking(api, options) as asker:
         assert (await asker.ask(build_request())).text == f"{TOOLS_SENTENCE}One."
@@ -268,7 +268,9 @@ async def test_several_lacks_are_learnt_one_after_the_other(home: Path) -> None:
     assert len(api.refusals) == 2
 
 
-async def test_what_was_learnt_is_known_after_a_restart(home: Path, database: Database) -> None:
+async def test_lack_learnt_from_a_refusal_is_known_after_a_restart(
+    home: Path, database: Database
+) -> None:
     options = load_options(home)
     limits = ModelLimits(database)
     async with ChatApi(["One.", "Two."], lacks=["tools"]) as api:

@@ -98,7 +98,7 @@ async def test_what_a_server_repeats_of_a_message_is_shown_to_nobody_else() -> N
         assert shown.startswith("_The model's server refused the request (418)._")
 
 
-async def test_what_concerns_one_request_does_not_count() -> None:
+async def test_refusal_of_one_request_does_not_count_as_an_outage() -> None:
     async with calling([*[ModelReply.fail(400, "bad")] * 3, "Here."]) as (_, caller):
         talk = Conversation(caller)
         for turn in ("1", "2", "3"):

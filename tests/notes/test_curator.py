@@ -208,7 +208,7 @@ async def test_a_fact_overtakes_a_note(home: Path) -> None:
 
 
 @pytest.mark.slow
-async def test_what_is_pinned_is_left_alone(home: Path) -> None:
+async def test_pinned_note_is_left_alone_by_the_curator(home: Path) -> None:
     async with open_gateway(home, options=SMALL) as harness:
         await harness.say("/memory add The user likes tea")
         assert "Pinned: “The user likes tea”" in (await harness.say("/memory pin likes tea")).text
@@ -421,7 +421,7 @@ async def test_a_draft_is_forgotten_and_exported(home: Path) -> None:
         ),
     ],
 )
-def test_what_a_draft_would_lose_is_told_without_a_model(
+def test_sentences_that_a_draft_would_lose_are_found_without_a_model(
     before: str, after: str, gone: list[str]
 ) -> None:
     assert find_lost_sentences([before], [after]) == gone

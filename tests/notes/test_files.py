@@ -145,7 +145,9 @@ async def test_a_file_that_is_a_link_to_another_stays_one(notebook: Notebook, ho
 
 
 @pytest.mark.parametrize("is_loop", [True, False])
-async def test_what_is_no_file_is_a_sentence(notebook: Notebook, home: Path, is_loop: bool) -> None:
+async def test_notes_path_that_is_no_file_is_refused_with_a_sentence(
+    notebook: Notebook, home: Path, is_loop: bool
+) -> None:
     (home / "memories").mkdir()
     if is_loop:
         page(home).parent.mkdir()

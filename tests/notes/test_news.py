@@ -77,7 +77,7 @@ async def test_a_new_session_has_it_in_its_prompt_and_is_not_told(home: Path) ->
         assert "now says" not in "".join(fences(model))
 
 
-async def test_what_another_note_only_begins_with_is_news(home: Path) -> None:
+async def test_note_that_only_begins_like_another_is_reported_as_new(home: Path) -> None:
     model = ScriptedModel()
     async with open_gateway(home, model) as harness:
         await harness.say("/memory add Ana likes tea and cake")

@@ -32,7 +32,7 @@ def typed(message_id: str) -> Author:
     )
 
 
-async def test_what_was_noted_before_a_crash_is_said_to_be_noted(home: Path) -> None:
+async def test_repeated_note_command_after_a_crash_says_that_it_is_noted(home: Path) -> None:
     async with open_gateway(home) as harness:
         notebook = harness.services.notebook
         await add_note(notebook, OWNER, OWNERS, "memory", "likes tea", typed("77"))

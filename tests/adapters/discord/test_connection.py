@@ -100,7 +100,7 @@ async def test_a_dropped_socket_resumes_and_misses_nothing(
         await api.wait_for(lambda: len(router.seen) == 3)
 
 
-async def test_what_was_missed_is_taken_in_once_it_is_connected(
+async def test_message_missed_while_offline_is_admitted_after_connecting(
     api: DiscordApi, router: FakeRouter, inbox: Inbox
 ) -> None:
     ana, eve = api.user("Ana"), api.user("Eve")
@@ -339,7 +339,7 @@ async def test_connected_means_that_there_is_a_session_and_its_heartbeat_is_ackn
         ("http://127.0.0.1:9", "the network does not reach 127.0.0.1:9"),
     ],
 )
-async def test_what_is_wrong_is_named_in_the_same_words_everywhere(
+async def test_problem_of_a_connection_has_the_same_words_in_status_and_delivery(
     inbox: Inbox, api_url: str, problem: str
 ) -> None:
     adapter = Discord(
@@ -365,7 +365,7 @@ async def test_one_process_listens_with_a_token(
     await second.close()
 
 
-async def test_what_is_said_after_an_outage_stands_behind_what_was_missed(
+async def test_message_after_an_outage_is_admitted_behind_the_missed_ones(
     api: DiscordApi, router: FakeRouter, inbox: Inbox
 ) -> None:
     ana = api.user("Ana")
@@ -384,7 +384,7 @@ async def test_what_is_said_after_an_outage_stands_behind_what_was_missed(
         assert [*firsts] == texts
 
 
-async def test_what_was_missed_is_fetched_until_that_works_and_never_where_it_is_forbidden(
+async def test_missed_messages_are_fetched_until_it_works_and_never_where_forbidden(
     api: DiscordApi, router: FakeRouter, inbox: Inbox
 ) -> None:
     ana, bo = api.user("Ana"), api.user("Bo")

@@ -98,7 +98,7 @@ async def test_whose_words_are_not_the_caller_s_are_marked(
     assert router.seen[0].command == Command(name="remember", arguments=said)
 
 
-async def test_what_is_passed_on_and_what_is_answered_says_so(
+async def test_remembered_message_keeps_that_it_was_forwarded_or_a_reply(
     api: DiscordApi, router: FakeRouter
 ) -> None:
     ana = api.user("Ana")

@@ -166,7 +166,7 @@ async def test_a_restart_edits_what_stands_and_posts_anew_what_is_gone(
     await adapter.close()
 
 
-async def test_what_cannot_be_delivered_says_whether_trying_again_helps(
+async def test_failed_delivery_says_whether_trying_again_helps(
     api: DiscordApi, router: FakeRouter, inbox: Inbox
 ) -> None:
     blocked, gone, slow = (api.dm(api.user(name)) for name in ("Ana", "Bo", "Cy"))

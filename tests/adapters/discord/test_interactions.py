@@ -254,7 +254,7 @@ async def test_a_press_is_an_action_and_answered_for_the_presser(
 
 
 @pytest.mark.parametrize("name", ["help", "memory"])
-async def test_what_is_not_served_is_acknowledged_and_leaves_nothing(
+async def test_command_that_is_not_served_is_acknowledged_and_leaves_no_message(
     api: DiscordApi, router: FakeRouter, name: str
 ) -> None:
     ana = api.user("Ana")

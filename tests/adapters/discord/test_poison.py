@@ -73,7 +73,7 @@ async def test_an_event_that_fails_three_times_is_set_aside_and_the_next_is_serv
         assert row["update_id"] == int(message_id)
 
 
-async def test_what_was_set_aside_is_not_tried_again_by_the_next_process(
+async def test_dead_letter_is_not_tried_again_by_the_next_process(
     api: DiscordApi, inbox: Inbox, clock: SteadyClock, database: Database
 ) -> None:
     class Poisoned(EchoRouter):
@@ -104,7 +104,7 @@ async def _count(database: Database) -> int:
     return len(await database.fetch_all("SELECT 1 FROM raw_updates"))
 
 
-async def test_what_fails_twice_is_served_the_third_time(
+async def test_event_that_fails_twice_is_served_the_third_time(
     api: DiscordApi, inbox: Inbox, database: Database
 ) -> None:
     router = FailingRouter(ValueError("odd"), "hello", 2)
@@ -145,7 +145,7 @@ async def test_of_an_incognito_event_the_number_alone_is_set_aside(
         assert row["raw"] == "{}"
 
 
-async def test_what_the_library_cannot_read_is_set_aside(
+async def test_event_that_the_library_cannot_read_becomes_a_dead_letter(
     api: DiscordApi, inbox: Inbox, database: Database
 ) -> None:
     router = FakeRouter()
@@ -177,7 +177,7 @@ async def test_while_the_store_takes_nothing_events_wait_in_their_order(
         assert await set_aside(database) == []
 
 
-async def test_what_memory_does_not_hold_is_fetched_once_there_is_room(
+async def test_event_that_the_full_disk_refused_is_fetched_once_there_is_room(
     api: DiscordApi, inbox: Inbox, clock: SteadyClock
 ) -> None:
     class FullRouter(EchoRouter):

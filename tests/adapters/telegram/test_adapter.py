@@ -267,9 +267,7 @@ async def test_half_characters_do_not_stop_anything(api: BotApi, house: House) -
         await api.wait_for(lambda: api.texts(42) == ["message: a\ufffd b"])
 
 
-async def test_what_is_wrong_with_polling_is_told_until_it_passes(
-    api: BotApi, house: House
-) -> None:
+async def test_problem_of_polling_is_shown_until_it_passes(api: BotApi, house: House) -> None:
     assert house.adapter().problem == "not reached yet"
     async with house.running() as adapter:
         await api.wait_for(lambda: adapter.problem == "")
@@ -330,7 +328,9 @@ async def test_the_check_names_the_bot_or_a_refused_token(api: BotApi) -> None:
         await check_telegram("1:A", api.url)
 
 
-async def test_what_is_polled_for_stands_in_the_body(api: BotApi, house: House) -> None:
+async def test_parameters_of_polling_are_in_the_body_and_not_in_the_address(
+    api: BotApi, house: House
+) -> None:
     async with house.running():
         api.user_says(42, "hi")
         await api.wait_for(lambda: api.messages(42))
@@ -359,7 +359,7 @@ async def test_a_server_that_does_not_wait_is_not_asked_without_a_pause(
     assert house.desk.texts == ["hi", "then"]
 
 
-async def test_what_comes_in_one_poll_is_admitted_before_any_of_it_is_served(
+async def test_updates_of_one_poll_are_all_admitted_before_the_first_is_served(
     api: BotApi, house: House
 ) -> None:
     log: list[str] = []
@@ -397,7 +397,7 @@ class Failing(EchoRouter):
 @pytest.mark.parametrize(
     "error", [ZeroDivisionError("a mistake"), DeliveryError("not now"), AssertionError()]
 )
-async def test_what_cannot_be_handled_three_times_is_set_aside(
+async def test_update_that_fails_three_times_becomes_a_dead_letter(
     api: BotApi, house: House, database: Database, error: Exception
 ) -> None:
     failing = house.desk = Failing(house.inbox, house.clock)
@@ -454,7 +454,7 @@ async def test_an_update_without_a_chat_makes_nothing_deaf_and_kills_no_start(
     assert [row["update_id"] for row in aside][-1] == strange["update_id"]
 
 
-async def test_what_the_store_does_not_take_is_kept_in_order_until_it_does(
+async def test_updates_stay_in_order_until_a_full_store_takes_them(
     api: BotApi, house: House
 ) -> None:
     class Full(EchoRouter):
@@ -555,7 +555,7 @@ async def test_a_refused_token_is_told_without_showing_it(api: BotApi, house: Ho
         (200, "[]"),
     ],
 )
-async def test_what_is_no_bot_api_refuses_no_token(
+async def test_answer_of_a_captive_portal_does_not_count_as_a_refused_token(
     api: BotApi, house: House, status: int, text: str
 ) -> None:
     async def portal(_: web.BaseRequest) -> web.StreamResponse:

@@ -116,7 +116,7 @@ async def test_length_is_counted_in_utf16_units_of_the_rendered_text(bot: Bot) -
     assert canvas(bot, 42).measure(render(f"**{'🦉' * 50}**")) == 100
 
 
-async def test_what_has_more_than_a_hundred_entities_takes_more_than_one_message(
+async def test_answer_with_more_than_a_hundred_entities_takes_several_messages(
     api: BotApi, bot: Bot
 ) -> None:
     reply = StreamedReply(canvas(bot, 42))
@@ -211,7 +211,9 @@ async def test_a_message_that_can_never_be_edited_is_missing(
     assert (told.value.is_missing, told.value.is_permanent) == (True, False)
 
 
-async def test_what_may_pass_is_not_missing(api: BotApi, bot: Bot) -> None:
+async def test_message_that_cannot_be_edited_for_a_moment_does_not_count_as_deleted(
+    api: BotApi, bot: Bot
+) -> None:
     drawn = canvas(bot, 42)
     message_id = await drawn.post(render("old"), None, "n")
     api.flood(7, method="editMessageText")

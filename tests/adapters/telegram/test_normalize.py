@@ -375,7 +375,7 @@ async def test_half_characters_become_whole(chats: BotChats) -> None:
     assert inbound.text == "/note a\ufffd b"
 
 
-async def test_what_is_passed_on_says_so(chats: BotChats) -> None:
+async def test_forwarded_message_has_the_origin_forwarded(chats: BotChats) -> None:
     origin = {"type": "hidden_user", "sender_user_name": "Ben", "date": 1795176000}
     assert (
         heard(chats, chats.user_says(42, "I live in Rome", forward_origin=origin)).origin
@@ -445,7 +445,7 @@ async def test_a_reply_carries_what_it_answers(chats: BotChats) -> None:
     assert (found.kind, found.text, found.name) == ("reply", "I live in Rome", "Ben")
 
 
-async def test_what_only_stands_in_a_topic_answers_nothing(chats: BotChats) -> None:
+async def test_message_in_a_topic_quotes_nothing(chats: BotChats) -> None:
     topic = chats.topic(FORUM)
     assert heard(chats, chats.user_says(FORUM, "hi", thread_id=topic)).quote is None
 

@@ -157,7 +157,7 @@ async def test_update_that_cannot_be_stored_is_asked_for_again_in_order(
     assert [inbound.text for inbound in full.admitted] == ["one", "two"]
 
 
-async def test_what_is_no_update_is_refused(api: BotApi, house: WebhookHouse) -> None:
+async def test_webhook_refuses_a_body_that_is_no_update(api: BotApi, house: WebhookHouse) -> None:
     async with house.running():
         await is_set(api)
         headers = {"X-Telegram-Bot-Api-Secret-Token": api.webhook_secret}

@@ -152,7 +152,7 @@ async def test_quit_leaves_the_rest_unread(home: Path) -> None:
     assert [inbound.text for inbound in sink.heard] == ["one"]
 
 
-async def test_what_is_not_admitted_is_passed_over(home: Path) -> None:
+async def test_line_that_is_not_admitted_gets_no_answer_in_the_terminal(home: Path) -> None:
     assert await through_pipe(home, b"ignored\nnext\n", Parrot()) == "You said next.\n"
 
 

@@ -175,7 +175,7 @@ def test_only_as_many_backups_are_kept_as_the_settings_say(talked: Path, tmp_pat
     assert len(list((tmp_path / "other").glob("mneme-*"))) == 1
 
 
-def test_what_a_killed_backup_has_left_is_removed_by_the_next(talked: Path) -> None:
+def test_leftover_of_a_killed_backup_is_removed_by_the_next(talked: Path) -> None:
     leftover = talked.with_name("home.backups") / ".mneme-123.partial"
     leftover.mkdir(parents=True)
     (leftover / "state.db").write_text("half")

@@ -137,7 +137,7 @@ def test_engine_of_hindsight_is_started_shown_and_stopped(served: Served) -> Non
     assert "is running at" in served("start").stdout
 
 
-def test_what_a_kill_leaves_is_seen_and_stopped_or_replaced(served: Served) -> None:
+def test_killed_engine_is_noticed_and_stopped_or_replaced(served: Served) -> None:
     served.start()
     for ending in ("start", "stop"):
         first, postgres = served.pid, served.postmaster.read_text()
@@ -212,7 +212,7 @@ def test_nothing_is_installed_without_a_yes(served: Served) -> None:
     assert not (served.home / "engines/hindsight/environment").exists()
 
 
-def test_what_is_missing_or_wrong_is_said(served: Served) -> None:
+def test_engine_command_names_missing_and_wrong_options(served: Served) -> None:
     assert "llm_url: the URL of an OpenAI-compatible server for its model" in served("start").stderr
     assert "the environment variable NO_KEY is not set" in served.start(llm_key="NO_KEY").stderr
     good(served.home, "check")

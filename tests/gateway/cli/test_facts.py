@@ -8,7 +8,7 @@ from pathlib import Path
 from tests.fixtures.command_line import mneme
 
 
-def test_what_is_remembered_is_listed_and_closed_by_what_is_newer(home: Path) -> None:
+def test_remembered_fact_is_listed_and_closed_by_a_newer_one(home: Path) -> None:
     assert mneme(home, "facts").stdout == "Nothing yet.\n"
     first = mneme(home, "remember", "I", "live", "in", "Lisbon")
     assert first.stdout.startswith("I'll remember:\n\n• f1 I live in Lisbon (said on ")

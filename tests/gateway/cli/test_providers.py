@@ -86,7 +86,7 @@ def test_a_service_is_set_up_listed_and_switched_off(home: Path) -> None:
         (["jotter", "--set", "key=sk-1234"], 1, "not the secret itself"),
     ],
 )
-def test_what_cannot_be_set_up_is_a_sentence(
+def test_provider_that_cannot_be_set_up_is_refused_with_a_sentence(
     home: Path, arguments: list[str], code: int, sentence: str
 ) -> None:
     plugged(home, "jotter")

@@ -68,7 +68,7 @@ def test_an_input_that_cannot_be_read_has_ended(home: Path) -> None:
 
 
 @pytest.mark.slow
-def test_what_nobody_expected_is_one_sentence(home: Path) -> None:
+def test_unexpected_error_of_a_command_is_one_sentence(home: Path) -> None:
     script = (
         "import sys, gateway.cli.main, gateway.cli.shell, asyncio\n"
         "def work():\n"

@@ -57,7 +57,7 @@ def put_aside() -> None:
     asyncio.run(work())
 
 
-def test_what_was_put_aside_is_decided(home: Path) -> None:
+def test_pending_note_is_approved_or_rejected_by_its_number(home: Path) -> None:
     assert "Nothing is waiting" in mneme("pending")
     assert "Nothing with the number 1" in mneme("approve", "1", code=1)
     put_aside()
@@ -72,7 +72,7 @@ def test_what_was_put_aside_is_decided(home: Path) -> None:
     assert "Nothing is waiting" in mneme("pending")
 
 
-def test_what_stands_in_files_by_hand_stands(home: Path) -> None:
+def test_note_written_into_the_file_by_hand_stays(home: Path) -> None:
     mneme("add", "likes tea")
     (path,) = (home / "memories").glob("*/MEMORY.md")
     path.write_text(f"likes tea\n§\n{ORDER}\n")

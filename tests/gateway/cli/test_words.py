@@ -114,7 +114,9 @@ def test_the_last_words_need_no_quotes_and_options_stand_anywhere(mneme: Mneme) 
         ("memory", "--scope", "account:telegram:1", "add", "x"),
     ],
 )
-def test_what_cannot_be_meant_is_wrong_usage(mneme: Mneme, arguments: tuple[str, ...]) -> None:
+def test_senseless_arguments_are_a_usage_error_and_create_nothing(
+    mneme: Mneme, arguments: tuple[str, ...]
+) -> None:
     code, error = mneme.code(*arguments)
     assert code == 2
     assert "Error: " in error

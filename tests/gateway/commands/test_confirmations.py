@@ -107,7 +107,7 @@ async def test_the_button_does_what_a_yes_does(home: Path) -> None:
 
 @pytest.mark.parametrize("origin", ["forwarded", "via_bot"])
 @pytest.mark.parametrize("text", ["yes", "/yes", "/bomb now 7"])
-async def test_what_is_forwarded_or_comes_through_a_bot_confirms_and_runs_nothing(
+async def test_forwarded_text_confirms_nothing_and_runs_no_command(
     home: Path, origin: Origin, text: str
 ) -> None:
     model = ScriptedModel()
@@ -173,7 +173,7 @@ async def test_a_second_question_takes_the_place_of_the_first(home: Path) -> Non
         assert "There's nothing to confirm" in (await harness.say("/yes")).text
 
 
-async def test_what_fails_after_a_yes_is_told(home: Path) -> None:
+async def test_failure_after_a_yes_is_told(home: Path) -> None:
     async with open_gateway(home) as harness:
         armed(harness).error = RuntimeError("wet powder")
         await harness.say("/bomb 7")
@@ -289,7 +289,7 @@ async def test_a_yes_that_came_before_the_question_or_was_reworded_since_confirm
 
 
 @pytest.mark.parametrize("kind", ["message", "action"])
-async def test_what_is_redelivered_neither_answers_nor_ends_a_later_question(
+async def test_redelivered_yes_neither_answers_nor_ends_a_later_question(
     home: Path, kind: Literal["message", "action"]
 ) -> None:
     async with open_gateway(home) as harness:

@@ -116,7 +116,7 @@ async def test_everything_held_about_somebody_is_in_it(home: Path) -> None:
         assert "canoe" not in str(rows)
 
 
-async def test_what_lies_elsewhere_is_in_it_too(home: Path) -> None:
+async def test_export_includes_dead_letters_and_other_rows_of_the_person(home: Path) -> None:
     rows = (
         """INSERT INTO raw_updates VALUES ('telegram', 1, '{"message": {"from": {"id": 7}, "text": "odd"}}', 'x', 5)""",
         """INSERT INTO raw_updates VALUES ('telegram', 2, '{"message": {"from": {"id": 8}, "text": "his"}}', 'x', 5)""",
@@ -176,7 +176,7 @@ async def test_who_has_said_nothing_gets_what_there_is(home: Path) -> None:
         assert {row["kind"] for row in held(reply)} >= {"account", "session"}
 
 
-async def test_what_is_long_is_packed_and_what_is_too_long_is_said(
+async def test_long_export_is_compressed_and_a_too_long_one_is_refused(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with open_gateway(home, ScriptedModel()) as harness:

@@ -34,7 +34,7 @@ async def press(harness: GatewayHarness, reply: KeptReply, label: str) -> KeptRe
     return await harness.say(button.id, kind="action")
 
 
-async def test_what_is_dictated_is_kept_and_closes_what_it_contradicts(home: Path) -> None:
+async def test_dictated_fact_is_kept_and_closes_the_one_it_contradicts(home: Path) -> None:
     async with open_gateway(home) as harness:
         assert "**f1** I live in Lisbon" in (await harness.say("/remember I live in Lisbon.")).text
         both = await harness.say(
@@ -115,7 +115,7 @@ async def test_a_yes_that_comes_again_after_a_crash_finds_its_work_done(home: Pa
         assert "There's no fact f1" in (await harness.say("/memory forget f1 --confirmed")).text
 
 
-async def test_what_was_learned_is_taken_back(home: Path) -> None:
+async def test_learned_fact_is_taken_back_by_undo(home: Path) -> None:
     async with open_gateway(home) as harness:
         await harness.say("/remember The key hangs behind the clock")
         assert "no longer know" in (await harness.say("/memory undo f1")).text
@@ -225,7 +225,7 @@ async def test_of_a_picture_its_caption_is_remembered(home: Path) -> None:
         assert "Say what to remember" in (await harness.say("/remember", reply_to="m2")).text
 
 
-async def test_what_is_remembered_later_is_dated_from_when_it_was_said(home: Path) -> None:
+async def test_fact_remembered_later_is_dated_from_when_it_was_said(home: Path) -> None:
     async with open_gateway(home) as harness:
         said_at = datetime(2026, 3, 20, 12, tzinfo=UTC)
         await harness.say("My plan: I moved to Porto last month", message_id="m1", sent_at=said_at)
@@ -242,7 +242,7 @@ async def test_what_is_remembered_later_is_dated_from_when_it_was_said(home: Pat
         )
 
 
-async def test_what_another_said_is_no_fact_about_oneself(home: Path) -> None:
+async def test_statement_of_another_member_is_no_fact_about_the_asker(home: Path) -> None:
     async with open_gateway(home, options=ROOMS) as harness:
         await in_room(harness, "/remember I live in Porto", "7")
         address = Address(platform="telegram", chat_id="-100")

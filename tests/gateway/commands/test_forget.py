@@ -109,7 +109,7 @@ async def test_in_a_room_a_member_forgets_his_own_words_only(home: Path) -> None
         )
 
 
-async def test_what_another_does_while_the_question_waits_is_his(home: Path) -> None:
+async def test_question_to_forget_is_not_answered_by_another_member(home: Path) -> None:
     async with open_gateway(home, options='rooms = ["telegram:-100"]\n') as harness:
         await in_room(harness, "I like Zanzibar", "7")
         await in_room(harness, "/forget Zanzibar", "7")
@@ -168,7 +168,7 @@ async def test_an_open_reader_and_a_service_are_told_of_in_the_receipt(home: Pat
         assert left(harness, "Zanzibar") == []
 
 
-async def test_what_only_a_turn_that_recalled_it_still_has_is_forgotten_too(home: Path) -> None:
+async def test_forget_erases_recalled_text_whose_message_was_edited(home: Path) -> None:
     """The message itself was edited since."""
     model = ScriptedModel()
     topic = Address(platform="telegram", chat_id="42", thread_id="7")

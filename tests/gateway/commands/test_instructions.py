@@ -82,7 +82,7 @@ async def test_in_a_room_only_the_owner_says_them_and_all_its_topics_have_them(h
         ("Bearer 0123456789abcdef01234567", "a key"),
     ],
 )
-async def test_what_may_be_somebody_elses_is_asked_about(
+async def test_instruction_that_may_be_somebody_elses_is_asked_about(
     home: Path, text: str, reason: str
 ) -> None:
     model = ScriptedModel()
@@ -167,7 +167,7 @@ async def test_those_of_a_room_are_the_owners_to_undo_and_to_forget(home: Path) 
     ("text", "refusal"),
     [("x" * 4_001, "over its limit of 4,000"), ("a\n§\nb", "A note cannot contain a line with §")],
 )
-async def test_what_cannot_be_kept_is_said_and_changes_nothing(
+async def test_instruction_that_cannot_be_kept_is_refused_and_changes_nothing(
     home: Path, text: str, refusal: str
 ) -> None:
     model = ScriptedModel()

@@ -63,7 +63,7 @@ async def test_a_forwarded_request_is_planned_after_a_yes(home: Path) -> None:
         assert "pay Bob" in (await harness.say("/cron")).text
 
 
-async def test_what_an_account_may_have_counts_everywhere(home: Path) -> None:
+async def test_limit_of_reminders_counts_all_chats_of_an_account(home: Path) -> None:
     options = 'rooms = ["telegram:-100"]\n[limits]\njobs = 2\n'
     async with open_gateway(home, OfflineModel("UTC"), options=options) as harness:
         assert "is set" in (await harness.say("/remind tomorrow at 9 tea", "7")).text

@@ -20,12 +20,14 @@ from tests.fixtures.samples import replacing
         ("user: tea => a => b", (replacing("tea", "a => b"), "user", False)),
     ],
 )
-def test_what_replaces_what_is_told_apart(text: str, edit: tuple[Operation, str, bool]) -> None:
+def test_replacement_of_a_note_is_read_in_each_spelling(
+    text: str, edit: tuple[Operation, str, bool]
+) -> None:
     assert parse_edit(ENGLISH, "replace", text) == edit
 
 
 @pytest.mark.parametrize("text", ["tea with mate", "", '"tea'])
-def test_what_cannot_be_told_apart_is_refused(text: str) -> None:
+def test_replacement_without_two_parts_is_refused(text: str) -> None:
     with pytest.raises(Refused, match="what to replace and with what"):
         parse_edit(ENGLISH, "replace", text)
 

@@ -156,7 +156,7 @@ async def test_helper_models_are_suggested_while_they_are_typed(home: Path) -> N
         assert list(suggestions) == ["helper openai/gpt-6-luna", "helper ollama/qwen4"]
 
 
-async def test_what_the_model_lacks_is_shown(home: Path) -> None:
+async def test_model_command_shows_what_the_model_lacks(home: Path) -> None:
     options = '[model]\nlacks = { "claude-sonnet-5-5" = ["pictures"] }\n'
     async with open_gateway(home, options=options) as harness:
         await harness.services.model_limits.save_lack("claude-sonnet-5-5", "tools")
@@ -164,7 +164,7 @@ async def test_what_the_model_lacks_is_shown(home: Path) -> None:
         assert text.startswith("`claude-sonnet-5-5` answers here. It can't use pictures, tools.")
 
 
-async def test_what_the_settings_make_it_forget_is_not_shown(home: Path) -> None:
+async def test_model_command_hides_a_lack_that_the_settings_deny(home: Path) -> None:
     options = '[model]\nlacks = { "claude-sonnet-5-5" = [] }\n'
     async with open_gateway(home, options=options) as harness:
         await harness.services.model_limits.save_lack("claude-sonnet-5-5", "tools")

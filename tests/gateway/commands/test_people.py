@@ -196,7 +196,7 @@ async def test_who_is_meant_must_be_clear_and_only_the_owner_says_it(home: Path)
         assert "Ask me in a direct chat" in (await harness.say("/people", **owner)).text
 
 
-async def test_what_is_being_answered_is_not_delivered(home: Path) -> None:
+async def test_answer_under_way_is_not_delivered_to_a_removed_account(home: Path) -> None:
     model = ScriptedModel(says("the secret of the house"))
     model.gate = asyncio.Event()
     async with open_gateway(home, model) as harness, asyncio.TaskGroup() as tasks:

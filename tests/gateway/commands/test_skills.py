@@ -79,7 +79,7 @@ async def test_a_skill_is_listed_shown_switched_off_removed_and_brought_back(hom
         assert "`mneme skills add" in (await harness.say("/skills add /tmp/skill")).text
 
 
-async def test_what_was_not_used_for_ninety_days_is_named(
+async def test_skill_unused_for_ninety_days_is_named_in_the_list(
     home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "elsewhere" / "shared").mkdir(parents=True)

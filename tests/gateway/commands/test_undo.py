@@ -195,7 +195,7 @@ async def test_an_incognito_answer_that_is_given_anew_and_the_earlier_one_change
 
 
 @pytest.mark.parametrize("mode", ["/new", "/incognito"])
-async def test_what_was_condensed_is_not_taken_back(home: Path, mode: str) -> None:
+async def test_undo_of_a_compressed_turn_is_refused(home: Path, mode: str) -> None:
     model = ScriptedModel()
     async with open_gateway(home, model) as harness:
         await harness.say(mode)
@@ -287,7 +287,7 @@ async def test_in_a_room_members_undo_only_their_own(home: Path) -> None:
         assert "Restored, starting" in await say("/undo back", "42")
 
 
-async def test_what_the_owner_retries_in_a_room_is_asked_by_whoever_asked_it(home: Path) -> None:
+async def test_retry_by_the_owner_in_a_group_keeps_the_first_asker(home: Path) -> None:
     removing = calls(("reminder", {"action": "remove", "job_id": 1}))
     noting = calls(
         ("memory", {"action": "add", "target": "memory", "content": "The walrus is pink"})

@@ -106,7 +106,7 @@ async def test_where_no_model_was_asked(home: Path) -> None:
 
 
 @pytest.mark.parametrize("arguments", ["", "months"])
-async def test_what_others_spend_is_theirs(home: Path, arguments: str) -> None:
+async def test_usage_shows_nothing_of_what_others_spend(home: Path, arguments: str) -> None:
     async with open_gateway(home, _script(), PRICED) as harness:
         await harness.say("My secret?")
         await harness.services.usage_log.log(

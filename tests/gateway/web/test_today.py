@@ -69,7 +69,9 @@ async def test_note_that_waits_is_stored_in_other_words(home: Path) -> None:
         assert form.fields["number"] in again.text
 
 
-async def test_what_waits_for_another_person_is_neither_shown_nor_decided(home: Path) -> None:
+async def test_page_neither_shows_nor_decides_the_pending_note_of_another_person(
+    home: Path,
+) -> None:
     model = ScriptedModel()
     async with open_page(home, model) as page:
         await let_a_note_wait(page, model, who="7")
