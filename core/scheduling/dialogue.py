@@ -49,6 +49,7 @@ MAX_OTHER_WORDS = 2
 NOON_MINUTES = 12 * 60
 # An answer that is a bare hour, perhaps after words such as "no" and "make it".
 _BARE_HOUR_AT_END = re.compile(r" (?:to |for )?(\d{1,2})\W*$", re.IGNORECASE)
+_BARE_NUMBER = re.compile(r"\d{1,3}\W*")
 _LENGTH_NUMBER = re.compile(r"\b\d{1,3}\b")
 _BARE_HOUR = re.compile(r"(?:[^\W\d]+ ){0,3}(\d{1,2})")
 
@@ -337,6 +338,9 @@ def _with_job(reading: ReminderReading | None, job: Job) -> ReminderReading:
 
 def _revise(previous: ReminderReading, text: str, situation: Situation) -> ReminderReading | None:
     """Return a reading with the time in an answer, or None if the message isn't an answer."""
+    length = _read_other_length(previous, text) if _BARE_NUMBER.fullmatch(text.strip()) else None
+    if length is not None:
+        return revise_reading(previous, length, situation.now, situation.zone)
     text = _with_preposition(drop_denied(text))
     for words in (split_command("move", text), meant_words(text)):
         if words and _names_only_time(words, situation):
