@@ -44,7 +44,13 @@ if TYPE_CHECKING:
 FindPrivateChat = Callable[[Scope, str], Awaitable[tuple[Address, Scope] | None]]
 _TERMINAL_ADDRESS = Address(platform=TERMINAL.platform, chat_id=TERMINAL.user_id)
 # The verb for a pending item, by its target. Other targets have the verb "note".
-_VERBS = {"fact": "remember", "remind": "plan", "cron": "plan", "skill": "learn", "job": "change"}
+_PENDING_KINDS = {
+    "fact": "fact",
+    "remind": "plan",
+    "cron": "plan",
+    "skill": "skill",
+    "job": "job",
+}
 
 
 class OwnerNotices:
@@ -197,7 +203,9 @@ class OwnerNotices:
             await self.notify(f"draft:{note.id}", "\n".join(lines), note.scope, buttons=buttons)
             return
         first = f"draft:{note.id}" if note.is_draft else (note.began_at or note.at).isoformat()
-        await self.notify(f"aside:{note.scope.key}:{first}", _render_pending(note), note.scope)
+        await self.notify(
+            f"aside:{note.scope.key}:{first}", _render_pending(texts, note), note.scope
+        )
 
     async def notify_verdict(self, note: PendingNote, change_id: int | None) -> None:
         """Tell a person that a proposed note was added, or ask the person to approve or reject it.
@@ -276,15 +284,13 @@ class OwnerNotices:
         await self.notify(f"warned:{name}:{digest}", text)
 
 
-def _render_pending(note: PendingNote) -> str:
+def _render_pending(texts: Texts, note: PendingNote) -> str:
     """Render a notice that says why an item waits for approval, and which command shows it."""
-    verb = _VERBS.get(note.target, "note")
-    reason = escape(note.reason)
-    text = f"Before I {verb} something, I need your yes: {reason}. `/memory pending` shows it"
+    kinds = texts.table("PENDING_ASK")
+    text = kinds[_PENDING_KINDS.get(note.target, "note")].format(reason=escape(note.reason))
     if note.scope.is_group:
-        shell = f"`mneme memory pending --scope {note.scope.key}` in a shell"
-        text = f"About the group `{note.scope.key}`: {text} in that group, {shell}"
-    return f"{text}."
+        text = texts.PENDING_IN_GROUP.format(group=note.scope.key, text=text)
+    return text
 
 
 def _of_group(texts: Texts, scope: Scope) -> str:

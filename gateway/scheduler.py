@@ -21,7 +21,6 @@ from apscheduler.triggers.date import DateTrigger  # type: ignore[import-untyped
 from apscheduler.triggers.interval import IntervalTrigger  # type: ignore[import-untyped]
 
 from adapters.streaming import QuietReply
-from core.dates.schedule import describe_lateness
 from core.errors import ConfigError, DeliveryError, Refused
 from core.markup.markdown import escape
 from core.menus.command_specs import CommandSpec
@@ -303,8 +302,7 @@ class Scheduler:
         """Return a clause that says how late a job is, or "" if it's on time."""
         if (now - due_at).total_seconds() <= self.late_after_s:
             return ""
-        texts = self._texts_for(job)
-        return texts.LATE.format(late=describe_lateness(due_at, now, job.schedule.zone))
+        return self._texts_for(job).describe_lateness(due_at, now, job.schedule.zone)
 
     def reply(self, address: Address, reply_to: str | None = None) -> Reply:
         """Return a reply that sends the answer to the chat of the job.

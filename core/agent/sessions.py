@@ -585,6 +585,10 @@ def _add_tokens(value: tuple[int, float, float], row: Message) -> tuple[int, flo
 
 
 def _prompt_hint(session: Session, turn: Turn) -> str:
-    if not session.is_incognito:
-        return turn.hint
-    return f"{turn.hint}\n{language_data('prompts', 'core.agent')['incognito']}"
+    prompts = language_data("prompts", "core.agent")
+    lines = [turn.hint]
+    if turn.language not in ("", "en"):
+        lines.append(prompts["language"].format(code=turn.language))
+    if session.is_incognito:
+        lines.append(prompts["incognito"])
+    return "\n".join(lines)

@@ -226,30 +226,31 @@ def describe_cron(cron: str) -> str:
 
 def format_duration(seconds: float) -> str:
     """Describe a length of time in its two largest units: ``2 hours``, ``1 day 3 hours``."""
+    parts = [f"{count} {name}{'s' if count > 1 else ''}" for count, name in split_duration(seconds)]
+    return " ".join(parts) or "0 seconds"
+
+
+def split_duration(seconds: float) -> list[tuple[int, str]]:
+    """Return the two largest units of a length of time that follow each other: 1 day, 3 hours."""
     rest = max(int(seconds), 0)
-    parts: list[str] = []
+    parts: list[tuple[int, str]] = []
     for size, name in _UNITS:
         count, rest = divmod(rest, size)
         if count:
-            parts.append(f"{count} {name}{'s' if count > 1 else ''}")
+            parts.append((count, name))
         elif parts:
             break
-    return " ".join(parts[:2]) or "0 seconds"
+    return parts[:2]
 
 
-def describe_lateness(due_at: datetime, now: datetime, zone: str) -> str:
-    """Describe how late a job is: ``due 09:00, 2 hours late``.
+@dataclass(frozen=True, slots=True)
+class Duration:
+    """A length of time in a sentence for people. ``str()`` describes it in English."""
 
-    If the job was due on another day, the date is included.
-    """
-    info = load_zone(zone)
-    local = due_at.astimezone(info)
-    is_today = local.date() == now.astimezone(info).date()
-    due = f"{local:%H:%M}" if is_today else format_moment(local)
-    late_s = (now - due_at).total_seconds()
-    if late_s >= 60:
-        late_s -= late_s % 60  # Seconds don't matter after the first minute.
-    return f"due {due}, {format_duration(late_s)} late"
+    seconds: float
+
+    def __str__(self) -> str:
+        return format_duration(self.seconds)
 
 
 def format_moment(local: datetime, *, has_seconds: bool = False) -> str:

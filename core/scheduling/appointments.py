@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 from core.dates.rules import format_rules, to_recurrences
 from core.dates.schedule import (
+    Duration,
     ParsedSchedule,
     Schedule,
     describe_cron,
-    format_duration,
     load_zone,
     to_parseable_text,
 )
@@ -63,13 +63,6 @@ HELD_ACTIONS: Mapping[Action, Literal["pause", "resume", "remove"]] = {
     "resume": "resume",
     "remove": "remove",
 }
-_ASK_FOR_REMINDER_TEXT = (
-    "What should I remind you about? Write it after the time, like 'tomorrow at 9 call Ana'."
-)
-_ASK_FOR_QUESTION_TEXT = (
-    "Which question should I answer then? Write it after the time, "
-    "like 'daily at 8 | what is on my list?'."
-)
 QuestionInterval = Callable[[Account | None], Awaitable[float | None]]
 """Returns the shortest interval of an account's scheduled questions, or None if it may set none."""
 
@@ -144,7 +137,7 @@ class Appointments:
             raise Refused("time_half_read", time=time, rest=reading.text)
         text = self.clean_text(text)
         if not text:
-            raise Refused(_ASK_FOR_QUESTION_TEXT if is_prompt else _ASK_FOR_REMINDER_TEXT)
+            raise Refused("ask_question_text" if is_prompt else "ask_reminder_text")
         return replace(reading, text=text, is_prompt=is_prompt)
 
     def clean_text(self, text: str) -> str:
@@ -445,9 +438,7 @@ class Appointments:
             next_at = next_due(schedule, next_at)
         for earlier, later in pairwise(due_times):
             if (later - earlier).total_seconds() < min_interval_s:
-                raise Refused(
-                    f"Scheduled questions must be at least {format_duration(min_interval_s)} apart."
-                )
+                raise Refused("questions_too_close", interval=Duration(min_interval_s))
 
     async def _restore(self, job: Job, epoch: ErasureEpoch | None) -> None:
         """Set a removed job again. Raises Refused if its only time is past."""

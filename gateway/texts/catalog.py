@@ -16,6 +16,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
 
+from core.dates.schedule import Duration
 from core.errors import MnemeError, Report, Sentence, StoreLostError, load_sentences
 from core.guard.guard import LIMIT_CHARS, REASONS, inspect_name
 from core.markup.markdown import escape
@@ -119,6 +120,8 @@ class Texts:
             return self.word_suspicion(value)
         if isinstance(value, MnemeError | Sentence):
             return self.word(value)
+        if isinstance(value, Duration):
+            return self.format_duration(value.seconds)
         if isinstance(value, UsedLimit):
             return self.format_used(value)
         if isinstance(value, datetime):
@@ -260,6 +263,33 @@ class Texts:
         if self.language == ENGLISH_CODE:
             return ENGLISH_WORDS
         return _BabelResultWords(self, load_english_words())
+
+    def format_duration(self, seconds: float) -> str:
+        """Describe a length of time in its two largest units: ``2 hours``, ``1 day 3 hours``."""
+        # Imported here because few messages need it.
+        from core.dates.schedule import format_duration, split_duration
+
+        if self.language == ENGLISH_CODE:
+            return format_duration(seconds)
+        from babel.units import format_unit
+
+        parts = split_duration(seconds) or [(0, "second")]
+        return " ".join(
+            format_unit(count, f"duration-{unit}", length="long", locale=self.locale)
+            for count, unit in parts[:2]
+        )
+
+    def describe_lateness(self, due_at: datetime, now: datetime, zone: str) -> str:
+        """Say how late a reminder is, as a clause. The day is left out if it is today."""
+        info = ZoneInfo(zone)
+        local = due_at.astimezone(info)
+        due = f"{local:%H:%M}"
+        if local.date() != now.astimezone(info).date():
+            due = self.schedule_words.format_moment(local)
+        late_s = (now - due_at).total_seconds()
+        if late_s >= 60:
+            late_s -= late_s % 60  # Seconds don't matter after the first minute.
+        return self.LATE.format(due=due, late=self.format_duration(late_s))
 
     # --- Reminders ---
 
