@@ -557,7 +557,7 @@ async def test_a_turn_of_only_tool_calls_stays_within_the_window(home: Path) -> 
 
 
 @pytest.mark.parametrize("who", ["the helper", "the model"])
-async def test_one_that_never_answers_holds_nothing_up(
+async def test_helper_that_never_answers_does_not_delay_the_turn_at_compression(
     home: Path, monkeypatch: pytest.MonkeyPatch, who: str
 ) -> None:
     monkeypatch.setattr(

@@ -71,7 +71,7 @@ async def reasons(files: ContextFiles, folder: Path) -> dict[str, str]:
     return {file.path.name: file.reason for file in await files.read_folder(folder)}
 
 
-async def test_all_kinds_stand_in_the_prompt_the_project_behind_the_home(
+async def test_context_files_of_home_and_project_stand_in_the_prompt_in_order(
     home: Path, project: Path, files: ContextFiles
 ) -> None:
     write(home / "CODEX.md", "From the home.")
@@ -247,7 +247,7 @@ async def test_a_long_file_is_cut_in_the_middle_with_a_mark(
     assert f"\n{'a' * 700}\n{mark}\n{'c' * 200}" in text
 
 
-async def test_all_together_are_no_longer_than_four_and_the_nearest_go_first(
+async def test_context_files_together_stay_within_their_limit_and_the_nearest_go_first(
     home: Path, project: Path, files: ContextFiles
 ) -> None:
     write(home / "CLAUDE.md", "Of the home.")

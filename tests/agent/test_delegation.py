@@ -386,7 +386,7 @@ async def test_undo_hides_delegated_work_until_redo(home: Path) -> None:
 @pytest.mark.parametrize(
     "asked", ["in:{session.parent_id}", "zebra in:{session.parent_id}", "in:{session.id}"]
 )
-async def test_who_forgets_a_conversation_forgets_what_was_delegated_in_it(
+async def test_forgetting_a_conversation_forgets_its_delegated_sessions(
     home: Path, asked: str
 ) -> None:
     helper = Helper(says("The zebra sails."), says("The zebra stays."))

@@ -350,7 +350,9 @@ async def test_the_first_line_quotes_who_said_it_and_when() -> None:
         ({"sender": None, "role": "assistant"}, "I"),
     ],
 )
-async def test_the_one_who_spoke_is_named(changes: dict[str, object], speaker: str) -> None:
+async def test_offline_answer_names_the_speaker_of_what_it_found(
+    changes: dict[str, object], speaker: str
+) -> None:
     result = json.dumps({"sessions": [found(**changes)]})
     question = "Where does Ana live?"
     said = await complete(turn(question), *searched(result, query=question))
@@ -427,7 +429,7 @@ async def test_the_askers_earlier_questions_are_left_out() -> None:
     assert text.count("said on") == 1
 
 
-async def test_that_there_is_no_model_is_said_once_in_a_conversation() -> None:
+async def test_notice_about_the_missing_model_is_given_once_in_a_conversation() -> None:
     asked = "Where does Ana live?"
     result = json.dumps({"sessions": [found(sender="Ben")]})
     first = await complete(turn(asked), *searched(result, query=asked))

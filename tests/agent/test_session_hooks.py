@@ -103,7 +103,7 @@ async def test_new_instructions_begin_no_conversation(home: Path) -> None:
         assert await carried(harness, 2) == [("switch", 1, None, "new"), ("end", 1, "new", 4)]
 
 
-async def test_one_that_is_resumed_is_a_switch(home: Path) -> None:
+async def test_resumed_session_is_reported_to_memory_as_a_switch(home: Path) -> None:
     plugged(home)
     async with open_gateway(home, ScriptedModel(), ON) as harness:
         await harness.say("one")

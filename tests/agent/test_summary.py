@@ -186,7 +186,7 @@ def test_pruned_tool_result_is_one_line_and_its_arguments_stay_json() -> None:
     assert len(summarize_by_rules(rows, "", ZONE, 3_000)) < 3_000
 
 
-def test_whatever_is_longer_than_the_model_reads_is_cut() -> None:
+def test_text_longer_than_the_model_reads_is_cut_in_the_summary() -> None:
     """An answer of an import, a result of the call that is being worked with: each would be refused
     for ever."""
     long = "BEGIN " + "word " * 20_000 + "END"
@@ -216,7 +216,7 @@ def test_whatever_is_longer_than_the_model_reads_is_cut() -> None:
     )
 
 
-def test_one_summary_by_rules_after_the_other_keeps_what_all_of_them_state() -> None:
+def test_repeated_summaries_by_rules_keep_all_statements() -> None:
     summary = "## Goal\n- Sail to Porto."
     for number, name in enumerate(("green", "white", "blue", "red")):
         said = [

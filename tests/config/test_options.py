@@ -71,7 +71,7 @@ def test_a_table_fills_it_and_the_secret_is_in_no_repr() -> None:
     assert "hush" not in repr(options)
 
 
-def test_all_that_is_wrong_is_said_at_once() -> None:
+def test_option_form_reports_all_problems_at_once() -> None:
     with pytest.raises(ValueError, match="is missing") as caught:
         OptionForm(Options).build_options({"key": "K_1", "depth": "three", "colour": 1}, {})
     assert str(caught.value) == (

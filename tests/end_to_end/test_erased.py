@@ -237,7 +237,7 @@ async def test_a_name_that_a_platform_gives_is_named(home: Path) -> None:
         assert "Names that a platform gives people remain" in nothing
 
 
-async def test_nobody_learns_what_another_said(home: Path) -> None:
+async def test_erasure_shows_nobody_the_words_of_another(home: Path) -> None:
     async with open_gateway(home, ScriptedModel(says("Hm."), says("So."))) as harness:
         await harness.say("My sister moved to Zanzibar", "42")
         await harness.say("I moved to Zanzibar", "7")

@@ -178,7 +178,7 @@ async def test_a_deleted_question_is_not_taken_up_after_a_crash(home: Path) -> N
         assert await harness.services.inbox.list_waiting() == []
 
 
-async def test_who_waits_for_the_notes_is_told_so_at_once(
+async def test_note_command_during_an_erasure_says_at_once_that_notes_are_busy(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("core.notes.locking.LOCK_TIMEOUT_S", 0.1)

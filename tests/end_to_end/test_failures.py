@@ -85,7 +85,7 @@ async def test_overheard_message_gets_no_apology_when_its_turn_fails(home: Path)
         assert await texts(harness) == ["overheard"]
 
 
-async def test_one_conversation_that_is_refused_does_not_silence_the_model_for_others(
+async def test_refused_conversation_does_not_silence_the_model_for_others(
     home: Path,
 ) -> None:
     first = ScriptedModel(ModelError("The request was refused.", status=400), says("hello Bob"))

@@ -75,7 +75,7 @@ async def test_filters_name_a_kind_or_a_file(home: Path, query: str, names: list
             assert f"📎 **{name}" in line
 
 
-async def test_others_find_nothing_of_a_file(home: Path) -> None:
+async def test_file_is_not_found_by_other_people(home: Path) -> None:
     async with open_gateway(home, OfflineModel("Europe/Lisbon")) as harness:
         await harness.send(make_pdf(), "contract.pdf")
         assert "contract" not in (await harness.say("/recall boiler", "7")).text

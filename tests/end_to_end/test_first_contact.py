@@ -69,7 +69,7 @@ async def two_strangers(live: LiveSystem) -> tuple[Read, Read, str, str]:
 
 
 @pytest.mark.slow
-async def test_who_is_approved_while_it_runs_is_told_and_answered(home: Path) -> None:
+async def test_stranger_approved_while_mneme_runs_is_told_and_answered(home: Path) -> None:
     async with LiveSystem.open(home) as live:
         await live.start()
         live.tells_telegram("hello")
@@ -92,7 +92,7 @@ async def test_who_is_approved_while_it_runs_is_told_and_answered(home: Path) ->
 
 
 @pytest.mark.slow
-async def test_who_is_approved_while_it_is_down_is_answered_once_whenever_it_is_killed(
+async def test_stranger_approved_while_mneme_is_down_is_answered_once_despite_kills(
     home: Path,
 ) -> None:
     may_answer = asyncio.Event()
@@ -126,7 +126,7 @@ async def test_who_is_approved_while_it_is_down_is_answered_once_whenever_it_is_
 
 
 @pytest.mark.slow
-async def test_who_starts_it_is_told_what_to_type_until_an_account_is_theirs(home: Path) -> None:
+async def test_start_says_what_to_type_until_the_owner_has_an_account(home: Path) -> None:
     async with LiveSystem.open(home) as live:
         (home / "mneme.toml").write_text(f"[owner]\ndiscord = [{live.discord_person}]\n")
         await live.start()
@@ -191,7 +191,7 @@ async def test_waiting_message_of_a_stranger_older_than_a_day_is_refused_with_a_
         assert await stored(harness) == "[]"
 
 
-async def test_one_message_waits_as_it_was_edited_last_and_no_command(home: Path) -> None:
+async def test_waiting_message_of_a_stranger_is_its_last_edit_and_no_command(home: Path) -> None:
     model = ScriptedModel()
     async with open_gateway(home, model) as harness:
         code = (await harness.say("/remind me of the vault", "666")).text.split("`")[1]

@@ -76,7 +76,7 @@ async def _a_platform_that_hangs(home: Path) -> None:
 
 
 @pytest.mark.slow
-async def test_nobody_is_held_up_and_an_answer_that_comes_in_time_is_sent(tmp_path: Path) -> None:
+async def test_shutdown_is_quick_and_sends_an_answer_that_comes_in_time(tmp_path: Path) -> None:
     """Side by side, because each waits for seconds."""
     async with asyncio.TaskGroup() as together:
         for case in (_a_model_that_hangs, _an_answer_that_comes_in_time, _a_platform_that_hangs):

@@ -70,7 +70,7 @@ async def test_more_rights_end_no_session(home: Path) -> None:
         assert before.id == after.id
 
 
-async def test_who_was_removed_while_the_house_was_down_is_not_answered(home: Path) -> None:
+async def test_account_removed_while_mneme_is_down_is_not_answered(home: Path) -> None:
     async with open_gateway(home) as harness:
         await harness.admission.admit(harness.inbound("still there?", "7"), KeptReply())
     model = ScriptedModel()
@@ -199,7 +199,7 @@ async def test_a_name_that_may_be_mistaken_is_marked_wherever_somebody_is_let_in
         assert "\u202e" not in model.sent(), "what a model reads has no such signs"
 
 
-async def test_who_waits_is_not_told_to_a_room(home: Path) -> None:
+async def test_pairing_requests_are_not_listed_in_a_group(home: Path) -> None:
     async with open_gateway(home, options=LISTED) as harness:
         for command in ("/approve", "/status"):
             assert "Ask me in a direct chat" in (await harness.say(command, **IN_ROOM)).text

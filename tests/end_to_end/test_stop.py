@@ -148,7 +148,7 @@ async def test_answer_being_stored_at_the_stop_is_the_only_one(home: Path) -> No
         assert await answers(harness) == ["The full answer."]
 
 
-async def test_what_is_stored_as_one_of_those_who_asked_is_removed_reaches_the_other(
+async def test_answer_stored_while_one_asker_is_removed_reaches_the_other(
     home: Path,
 ) -> None:
     room: dict[str, Any] = {

@@ -183,7 +183,7 @@ def zoo(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, dict[
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", COLUMNS)
-async def test_nobody_meets_what_is_not_his(
+async def test_person_sees_only_what_belongs_to_their_scopes(
     home: Path, zoo: tuple[Path, dict[str, dict[str, str]]], name: str
 ) -> None:
     template, named = zoo
@@ -345,7 +345,7 @@ JOBS: Mapping[str, tuple[tuple[Account, ...], bool, set[str]]] = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", JOBS)
-async def test_what_was_planned_comes_as_long_as_who_planned_it_is_served_there(
+async def test_job_is_delivered_as_long_as_its_planner_has_access(
     home: Path, zoo: tuple[Path, dict[str, dict[str, str]]], name: str
 ) -> None:
     template, named = zoo
@@ -368,7 +368,7 @@ async def test_what_was_planned_comes_as_long_as_who_planned_it_is_served_there(
 
 
 @pytest.mark.slow
-async def test_who_was_heard_in_a_listed_room_is_a_stranger_elsewhere(
+async def test_member_of_a_listed_group_is_a_stranger_in_a_direct_chat(
     home: Path, zoo: tuple[Path, dict[str, dict[str, str]]]
 ) -> None:
     template, named = zoo
@@ -470,7 +470,7 @@ async def test_in_a_room_buttons_and_questions_are_those_of_who_asked(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("after", [_removed(MEMBER), _room_parted])
-async def test_who_goes_takes_nothing_from_the_chats_that_were_imported_there(
+async def test_removed_person_keeps_nothing_of_imported_chats_of_others(
     home: Path,
     tmp_path: Path,
     zoo: tuple[Path, dict[str, dict[str, str]]],
@@ -605,7 +605,7 @@ async def test_a_notice_is_read_by_its_person_in_private_and_by_nobody_else(
 
 
 @pytest.mark.slow
-async def test_nobody_meets_the_vectors_of_others(
+async def test_search_by_vectors_shows_only_messages_of_own_scopes(
     home: Path, zoo: tuple[Path, dict[str, dict[str, str]]]
 ) -> None:
     """Where all that was ever said is equally near to a question."""

@@ -196,7 +196,7 @@ async def test_names_that_mean_each_other_end(home: Path) -> None:
         assert "at six" in await recalled(harness, "Until what hour can one visit the quay?")
 
 
-async def test_who_asks_decides_whose_it_is(database: Any) -> None:
+async def test_alias_belongs_to_the_person_who_asks(database: Any) -> None:
     from core.store.facts.facts import find_aliases
 
     nobody = await database.read(

@@ -208,7 +208,7 @@ async def test_a_model_reads_several_messages_together(
     assert await house.known() == ["I moved to Porto", "I like green tea"]
 
 
-async def test_all_due_sessions_are_read_with_only_a_few_in_memory(
+async def test_due_sessions_are_all_read_with_only_a_few_in_memory(
     database: Database, clock: SteadyClock
 ) -> None:
     house = _House(database, clock)

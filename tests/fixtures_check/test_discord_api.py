@@ -99,7 +99,9 @@ async def test_an_enforced_nonce_makes_one_message(api: DiscordApi, wire: _Wire)
     assert api.said(channel) == ["once"]
 
 
-async def test_everybody_is_mentioned_unless_it_is_forbidden(api: DiscordApi, wire: _Wire) -> None:
+async def test_double_mentions_everyone_unless_the_message_forbids_it(
+    api: DiscordApi, wire: _Wire
+) -> None:
     channel = await api.channel("general")
     loud = await wire("POST", f"/channels/{channel}/messages", {"content": "@everyone"})
     quiet = await wire(

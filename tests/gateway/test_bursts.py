@@ -123,7 +123,7 @@ async def test_message_added_before_anything_is_shown_is_answered_together(home:
         assert model.sent(2).startswith(model.sent(1)[:-400]), "the prefix holds"
 
 
-async def test_what_is_added_to_a_question_that_is_asked_again_is_answered_with_it(
+async def test_message_added_to_a_retried_question_is_answered_with_it(
     home: Path,
 ) -> None:
     model = SilentModel()

@@ -84,7 +84,7 @@ async def test_ids_of_other_answers_are_those_of_the_chat_and_of_scheduled_quest
     assert await load("turn:cron:8:message:8@2026", "8", "cron") == {"1", "2", "3"}
 
 
-async def test_what_an_answer_has_painted_already_is_edited_by_the_courier(
+async def test_message_that_a_live_answer_posted_is_edited_by_the_later_delivery(
     room: DeliveryHarness,
 ) -> None:
     room.telegram.stage("1", DeliveryError("flood", retry_after_s=30.0))

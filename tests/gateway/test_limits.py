@@ -149,7 +149,9 @@ async def test_at_80_percent_they_are_told_once_and_a_restart_changes_nothing(
     assert text.startswith("Today's limit for you is nearly reached (4 of 5 answers).")
 
 
-async def test_they_are_told_of_each_limit(home: Path, clock: SteadyClock) -> None:
+async def test_person_near_a_limit_gets_a_notice_for_each_limit(
+    home: Path, clock: SteadyClock
+) -> None:
     async with gateway(home, person(answers=5, reminders=5)) as (harness, _):
         for _ in range(5):
             await said(harness, "/remind tomorrow at 9 call Ana")
@@ -253,7 +255,9 @@ async def test_a_room_is_told_once_an_hour_and_what_was_said_is_kept(
         assert (await in_room(harness, "Hello")).answer is not None
 
 
-async def test_who_is_over_takes_nobody_along(home: Path, clock: SteadyClock) -> None:
+async def test_member_over_the_limit_does_not_block_others_of_the_same_turn(
+    home: Path, clock: SteadyClock
+) -> None:
     """Messages that waited together are one turn: of those who may still ask."""
     gate = asyncio.Event()
 
@@ -304,7 +308,7 @@ async def test_helper_calls_count_towards_the_daily_limit_and_end_at_it(
         assert "Porto" in await said(harness, "/memory facts")
 
 
-async def test_who_asked_in_a_room_pays_for_what_helps(home: Path, clock: SteadyClock) -> None:
+async def test_helper_calls_in_a_group_count_for_the_asker(home: Path, clock: SteadyClock) -> None:
     async with gateway(home, LISTED, has_helper=True) as (harness, _):
         await in_room(harness, "I live in Porto and my sister is called Clara.")
         await in_room(harness, "/recall --summary Porto", "8")

@@ -62,7 +62,7 @@ async def carried(harness: GatewayHarness, platform: KeptPlatform, state: str) -
         running.cancel()
 
 
-async def test_what_is_only_late_is_asked_when_it_arrives(home: Path) -> None:
+async def test_late_question_about_a_link_is_asked_when_it_arrives(home: Path) -> None:
     async with open_gateway(home) as harness:
         await ask(harness)
         platform = Refusing("telegram")

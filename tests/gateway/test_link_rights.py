@@ -119,7 +119,7 @@ async def test_no_way_of_linking_gives_a_member_what_is_the_owners(home: Path) -
         assert await granted(harness, model) == before
 
 
-async def test_whoever_is_linked_with_an_account_that_becomes_the_owners_stays_behind(
+async def test_account_linked_with_a_new_owner_account_gets_no_owner_rights(
     home: Path,
 ) -> None:
     model = ScriptedModel()

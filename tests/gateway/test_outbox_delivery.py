@@ -77,7 +77,7 @@ async def test_item_for_a_memory_that_failed_for_two_days_is_repeated_within_the
         await room.watch.until(lambda: room.outbox.ends[-1] == ("old", "done"))
 
 
-async def test_what_is_for_a_platform_that_is_not_open_starves_nobody(
+async def test_items_for_a_closed_platform_do_not_delay_others(
     room: DeliveryHarness,
 ) -> None:
     for number in range(60):
@@ -121,7 +121,7 @@ async def test_an_outbox_that_cannot_be_read_ends_nothing(room: DeliveryHarness)
         await room.watch.until(lambda: room.outbox.ends == [("a", "done")])
 
 
-async def test_what_arrived_while_the_store_was_locked_is_booked_later_and_leaves_once(
+async def test_item_delivered_while_the_store_is_locked_is_marked_later_and_sent_once(
     room: DeliveryHarness,
 ) -> None:
     gate = asyncio.Event()

@@ -63,7 +63,7 @@ async def test_neither_a_room_nor_a_planned_question_hears_a_notice(home: Path) 
         assert await notices(harness) == [("telegram:42", "Somebody wants to talk to me.")]
 
 
-async def test_that_a_job_was_paused_is_told_to_its_person_and_of_a_room_to_the_owner(
+async def test_paused_job_is_reported_to_its_person_and_in_a_group_to_the_owner(
     home: Path,
 ) -> None:
     async with open_gateway(home, options='rooms = ["telegram:-5"]') as harness:

@@ -67,7 +67,7 @@ async def served(
             await gate.wait()
 
 
-async def test_what_waited_is_taken_together_in_order_and_a_command_stands_alone() -> None:
+async def test_waiting_events_are_taken_together_in_order_and_a_command_alone() -> None:
     queues, log, gate = ConversationQueues(), list[list[int]](), asyncio.Event()
     events = [event(1), event(2), event(3), event(4, is_plain=False), event(5), event(6)]
     for one in events:
@@ -110,7 +110,7 @@ async def test_no_event_is_lost_when_serving_starts_out_of_order() -> None:
     assert log == [[2], [1]]
 
 
-async def test_what_was_held_comes_before_what_is_said_as_it_is_let_go() -> None:
+async def test_held_event_comes_before_the_one_that_arrives_at_its_release() -> None:
     """A command that was held, such as /incognito, counts for what was said after it."""
     rest_s, log = [60.0], list[list[int]]()
     queues = ConversationQueues(lambda _: rest_s[0])

@@ -209,7 +209,7 @@ async def test_a_room_has_a_bucket_of_its_own_and_nobody_speaks_for_another(
         assert answered([reply for reply, _ in told]) == [0, 1, 3]
 
 
-async def test_what_waits_for_a_turn_at_its_address_needs_no_token(
+async def test_message_that_joins_a_waiting_turn_uses_no_rate_token(
     home: Path, moments: Moments
 ) -> None:
     model = ScriptedModel()
@@ -252,7 +252,7 @@ async def test_held_incognito_message_is_never_answered_in_another_chat(
         assert "secret words" not in await asked(harness)
 
 
-async def test_what_is_held_can_be_edited_and_taken_back_also_once_it_was_answered_elsewhere(
+async def test_held_message_can_be_edited_and_deleted_also_after_its_answer(
     home: Path, moments: Moments
 ) -> None:
     model = ScriptedModel()
@@ -278,7 +278,7 @@ async def test_what_is_held_can_be_edited_and_taken_back_also_once_it_was_answer
         assert await asked(harness) == ["the first one", "", "the newest"]
 
 
-async def test_what_was_said_before_a_message_that_is_taken_back_is_answered_where_it_was_said(
+async def test_message_before_a_deleted_one_is_answered_in_its_own_chat(
     home: Path, moments: Moments
 ) -> None:
     model = ScriptedModel()
@@ -381,7 +381,7 @@ async def test_two_assistants_in_one_room_stop(
             )
 
 
-async def test_whoever_paused_for_a_while_and_the_owner_are_answered_on(
+async def test_member_after_a_pause_and_the_owner_are_answered_despite_many_turns(
     home: Path, moments: Moments
 ) -> None:
     async with open_gateway(home, options=QUICK) as harness:
@@ -398,9 +398,7 @@ async def test_whoever_paused_for_a_while_and_the_owner_are_answered_on(
 
 
 @pytest.mark.parametrize("who", ["42", "7"])
-async def test_what_comes_through_a_bot_begins_no_turn_and_is_foreign_text(
-    home: Path, who: str
-) -> None:
+async def test_message_via_a_bot_begins_no_turn_and_is_foreign_text(home: Path, who: str) -> None:
     model = ScriptedModel()
     async with open_gateway(home, model, LIMITS) as harness:
         assert (await harness.say("The sky is green.", who, origin="via_bot")).answer is None
@@ -459,7 +457,7 @@ async def test_a_command_behind_what_is_held_comes_after_it(home: Path, moments:
         assert await asked(harness) == ["/incognito on", "plain words", "/title Sea"]
 
 
-async def test_what_follows_a_command_that_waits_is_answered_where_it_was_said(
+async def test_message_behind_a_held_command_is_answered_in_its_own_chat(
     home: Path, moments: Moments
 ) -> None:
     """/incognito, say: its conversation is not known to be incognito yet as the next words come."""

@@ -61,7 +61,7 @@ async def test_a_reminder_a_few_milliseconds_ahead(life: SchedulerHarness) -> No
     assert life.sink.admitted == []
 
 
-async def test_one_that_is_added_later_is_noticed(life: SchedulerHarness) -> None:
+async def test_job_added_while_the_scheduler_runs_is_delivered(life: SchedulerHarness) -> None:
     async with life.listening() as cron:
         await cron.reload()
         await life.add()
@@ -162,7 +162,7 @@ async def test_paused_and_removed_ones_never_come(life: SchedulerHarness) -> Non
 
 
 @pytest.mark.parametrize("is_prompt", [False, True])
-async def test_one_of_whom_nobody_serves_any_more_is_paused_and_says_why(
+async def test_job_of_a_person_without_access_is_paused_with_its_reason(
     life: SchedulerHarness, is_prompt: bool
 ) -> None:
     account = Account(platform="telegram", user_id="7")
@@ -195,7 +195,7 @@ async def test_an_answer_for_one_who_was_removed_meanwhile_goes_nowhere(
     assert life.said == []
 
 
-async def test_one_that_is_moved_comes_at_its_new_time(life: SchedulerHarness) -> None:
+async def test_moved_job_is_delivered_at_its_new_time(life: SchedulerHarness) -> None:
     job = await life.add(due_at=NOON + timedelta(hours=1))
     async with life.listening() as cron:
         await life.appointments.change("run", job.id, frozenset((ANA,)))

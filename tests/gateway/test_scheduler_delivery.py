@@ -64,7 +64,7 @@ async def test_a_question_is_asked_and_its_answer_delivered(life: SchedulerHarne
     assert await life.parcels() == []
 
 
-async def test_what_is_asked_late_says_so_and_a_room_is_no_direct_chat(
+async def test_late_scheduled_question_says_so_and_a_group_is_no_direct_chat(
     life: SchedulerHarness,
 ) -> None:
     await life.add(

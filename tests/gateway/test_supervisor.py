@@ -159,7 +159,7 @@ async def test_a_platform_that_says_what_is_wrong_is_not_called_connected() -> N
     assert supervisor.states == {"telegram": "ended"}
 
 
-async def test_what_is_connected_is_logged_once_each_way_and_an_outage_told_once(
+async def test_connection_is_logged_once_each_way_and_an_outage_told_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(supervisor_module, "STATE_POLL_S", 0.005)

@@ -445,7 +445,7 @@ async def test_a_store_that_fails_is_said_in_a_sentence(home: Path) -> None:
         assert (await harness.say("hello")).text.startswith("The disk that holds state.db is full.")
 
 
-async def test_who_is_served_is_told_once_that_nothing_can_be_kept_and_answered_afterwards(
+async def test_person_is_told_once_that_the_store_is_locked_and_answered_afterwards(
     home: Path,
 ) -> None:
     async with open_gateway(home, lock_wait=LockWait(timeout_s=0.02)) as harness:

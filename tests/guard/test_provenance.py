@@ -56,7 +56,7 @@ def test_text_of_another_origin_is_not_typed_and_gets_a_label(origin: Origin, wo
     assert origin_label(message("I live in Porto", origin)) == words
 
 
-def test_nobody_else_has_said_anything() -> None:
+def test_message_of_an_anonymous_sender_or_the_assistant_is_not_typed() -> None:
     assert typed_text(message("I live in Porto", is_nobody=True)) == ""
     assert typed_text(message("I live in Porto", role="assistant")) == ""
     assert typed_text(message("I live in Porto", role="tool")) == ""

@@ -154,7 +154,7 @@ def test_a_tag_alone_in_inline_code_keeps_its_name() -> None:
         "",
     ],
 )
-def test_all_else_is_left_alone(text: str) -> None:
+def test_text_without_a_fence_passes_the_scrubber_unchanged(text: str) -> None:
     for size in (1, 2, 5, 1000):
         assert streamed(text, size) == text
 

@@ -70,7 +70,7 @@ class Oddity(MemoryProvider):
 
 
 @pytest.mark.parametrize("gift", [None, 7, "tea at five", {"tea": 5}, [None], object()])
-async def test_whatever_it_gives_the_turn_goes_on(home: Path, gift: Any) -> None:
+async def test_odd_result_of_a_provider_does_not_stop_the_turn(home: Path, gift: Any) -> None:
     async with harness(home, [Oddity(gift)]) as one:
         context, rows = await one.context(ANA), list[Message]()
         lines = await one.recalled("what of the tea?")
@@ -116,7 +116,9 @@ class Leaving(BaseException):
 @pytest.mark.parametrize(
     "error", [KeyboardInterrupt, GeneratorExit, Leaving, asyncio.CancelledError, ExceptionGroup]
 )
-async def test_whatever_it_raises_reaches_no_turn(home: Path, error: type[BaseException]) -> None:
+async def test_exception_of_a_provider_reaches_no_turn(
+    home: Path, error: type[BaseException]
+) -> None:
     class Thrower(Oddity):
         def _given(self) -> Any:
             raise error("out", [ValueError()]) if error is ExceptionGroup else error()
@@ -147,7 +149,7 @@ class Blocker(Oddity):
 
 
 @pytest.mark.slow
-async def test_one_that_blocks_holds_up_nobody_and_its_breaker_opens(home: Path) -> None:
+async def test_provider_that_blocks_delays_nobody_and_its_breaker_opens(home: Path) -> None:
     blocker = Blocker()
     async with harness(home, [blocker], timeout_s=0.05) as one:
         context = await one.context(ANA)

@@ -130,7 +130,7 @@ async def test_missing_item_of_a_service_may_count_as_an_answer() -> None:
         ("-5", None, None),
     ],
 )
-async def test_who_asks_for_a_rest_has_it(
+async def test_service_that_asks_for_a_pause_is_not_called_until_its_end(
     header: str, least_s: float | None, most_s: float | None
 ) -> None:
     at = format_datetime(datetime.now(UTC) + timedelta(minutes=20))
@@ -228,7 +228,7 @@ async def test_repeatable_call_is_tried_once_more(
         assert "127.0.0.1" not in str(raised.value)
 
 
-async def test_nobody_there_is_told_as_such() -> None:
+async def test_service_that_does_not_listen_is_reported_as_unreachable() -> None:
     service = JsonService("mem", "http://127.0.0.1:9")
     with pytest.raises(DeliveryError, match=r"mem cannot be reached \(ConnectError\): does it run"):
         await service.call("GET", "/", call_timeout=SEARCH)

@@ -145,7 +145,7 @@ def settings(home: Path, text: str, **environ: str) -> Settings:
     return Settings.load({"MNEME_HOME": str(home), **environ})
 
 
-def test_one_may_be_on_and_a_second_is_refused_in_words(home: Path) -> None:
+def test_second_memory_service_is_refused_with_a_sentence(home: Path) -> None:
     plugged(home, "diary")
     plugged(home, "jotter")
     both = "[memory.providers.diary]\nmode = 'context'\nsync_every_turns = 4\n"
@@ -292,7 +292,7 @@ async def test_the_status_says_what_a_service_has_still_to_take(home: Path) -> N
         assert "diary: 1 message waits to be sent to it" in status.replace("\\", "")
 
 
-async def test_what_is_asked_on_a_schedule_has_none_of_its_tools(home: Path) -> None:
+async def test_scheduled_question_gets_no_tools_of_a_plugin(home: Path) -> None:
     plugged(home, "diary")
     file = home / "plugins" / "diary.py"
     hook = "\n    async def tools(self):\n        return [tool('read_day')]\n"

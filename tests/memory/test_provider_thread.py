@@ -29,7 +29,7 @@ async def test_provider_thread_returns_results_and_raises_errors_of_its_work() -
     assert "memory guest" not in [thread.name for thread in threading.enumerate()]
 
 
-async def test_who_is_cancelled_here_is_cancelled_there() -> None:
+async def test_cancelled_call_is_cancelled_in_the_provider_thread() -> None:
     room, begun, ended = ProviderThread("guest"), threading.Event(), threading.Event()
 
     async def waiting() -> None:

@@ -127,7 +127,7 @@ def test_keys_and_long_answers_are_cut() -> None:
     assert len(answer) == 4_000
 
 
-def test_one_line_stands_alone_and_more_say_who() -> None:
+def test_sync_item_of_several_lines_names_their_speakers() -> None:
     told = SyncItem(key="k", kind="note", lines=[("user", "tea")], at=AT)
     assert told.text == "tea"
     both = SyncItem(key="k", kind="turn", lines=[("user", "tea?"), ("assistant", "yes")], at=AT)

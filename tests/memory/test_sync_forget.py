@@ -80,7 +80,7 @@ async def amend(one: ProviderHarness, external_id: str, text: str | None) -> Non
     await one.memory.resync_messages(message_id)
 
 
-async def test_what_is_to_go_is_in_the_outbox_by_ids_and_read_back(home: Path) -> None:
+async def test_erasure_for_a_service_is_queued_by_ids_and_read_back(home: Path) -> None:
     async with harness(home, [Scribe()]) as one:
         await one.turn("my secret is blue")
         gone = await ids(one, "my secret is blue")
@@ -94,14 +94,14 @@ async def test_what_is_to_go_is_in_the_outbox_by_ids_and_read_back(home: Path) -
         assert len({task.key for task in await queued(one)}) == 5
 
 
-async def test_nobody_was_told_so_nobody_is_asked(home: Path) -> None:
+async def test_erasure_asks_no_service_that_received_nothing(home: Path) -> None:
     async with harness(home) as one:
         await one.turn("a secret")
         assert await erase(one, "a secret") == []
         assert await one.outbox.count_items() == OutboxCounts(held=0, due=0, dead=0)
 
 
-async def test_what_was_erased_goes_there_and_what_was_told_with_it_stays(
+async def test_erased_message_goes_from_a_service_and_its_neighbour_stays(
     home: Path, service: MemoryService
 ) -> None:
     async with life(home, service) as one, one.working():
@@ -173,7 +173,7 @@ async def test_an_edit_is_told_anew_and_a_deletion_only_forgotten(
         ]
 
 
-async def test_what_was_not_told_yet_is_not_forgotten_and_nothing_is_told_twice(
+async def test_unsent_message_needs_no_erasure_and_no_turn_is_sent_twice(
     home: Path, service: MemoryService
 ) -> None:
     async with life(home, service) as one, one.working():
@@ -254,7 +254,7 @@ class Keeper(Scribe):
     on_forget = MemoryProvider.on_forget
 
 
-async def test_one_that_cannot_forget_is_told_to_the_owner_once(home: Path) -> None:
+async def test_service_that_cannot_forget_is_reported_to_the_owner_once(home: Path) -> None:
     async with harness(home, [Keeper()]) as one, one.working():
         await one.turn("my secret is blue")
         await one.turn("my secret is red")
@@ -272,7 +272,7 @@ async def test_one_that_cannot_forget_is_told_to_the_owner_once(home: Path) -> N
 @pytest.mark.parametrize(
     ("kind", "told"), [(Keeper, ["the dog is Rex"]), (Scribe, ["the dog is Rex"] * 2)]
 )
-async def test_what_was_told_with_it_is_told_anew_only_to_one_that_forgets(
+async def test_rest_of_an_erased_turn_is_sent_again_only_to_a_service_that_forgets(
     home: Path, kind: type[Scribe], told: list[str]
 ) -> None:
     scribe = kind()

@@ -117,7 +117,7 @@ async def test_turns_are_told_several_at_once_where_a_service_wants_that(
     ]
 
 
-async def test_what_another_has_queued_meanwhile_is_not_queued_in_another_group(
+async def test_turn_queued_by_another_process_is_not_queued_in_another_batch(
     database: Database,
 ) -> None:
     stored = StoredHistory(database)

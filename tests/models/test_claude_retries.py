@@ -102,7 +102,7 @@ async def test_a_call_that_hangs_is_tried_a_second_time_within_the_patience(
     assert caller.waits == ["The model took too long to answer. Trying again in 2 s (2 of 5)."]
 
 
-async def test_nobody_waits_longer_than_patience_lasts() -> None:
+async def test_retries_end_when_the_time_limit_is_reached() -> None:
     replies = [ModelReply.fail(429, retry_after="50")] * 5
     async with calling(replies) as (api, caller):
         error = await caller.fail()

@@ -47,7 +47,7 @@ class Conversation:
         return await self.model.complete(asked, self.texts.append, self.texts.append)
 
 
-async def test_one_turn_with_all_its_tries_does_not_silence_the_model_for_others() -> None:
+async def test_failed_turn_with_all_its_tries_does_not_silence_the_model_for_others() -> None:
     async with calling([*[ModelReply.fail(529)] * 5, "Here."]) as (api, caller):
         talk = Conversation(caller)
         failed = await talk.say("1")
@@ -84,7 +84,7 @@ async def test_after_failures_of_two_turns_one_call_at_a_time_tries_whether_it_i
         assert (await talk.say("7")).text == "And here."
 
 
-async def test_what_a_server_repeats_of_a_message_is_shown_to_nobody_else() -> None:
+async def test_error_text_that_repeats_a_message_is_shown_to_nobody_else() -> None:
     async with calling(
         [ModelReply.fail(418, "no: The ferry leaves at nine", x_should_retry="true")] * 10
     ) as (

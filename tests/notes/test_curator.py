@@ -243,7 +243,9 @@ async def test_neither_a_contradiction_nor_a_fact_nor_the_helper_touches_what_is
 
 
 @pytest.mark.slow
-async def test_both_files_are_looked_at_and_eighty_per_cent_is_not_too_full_yet(home: Path) -> None:
+async def test_curator_reads_both_files_and_waits_until_they_are_over_eighty_per_cent(
+    home: Path,
+) -> None:
     async with open_gateway(
         home, options="[memory]\nuser_chars = 120\nmemory_chars = 50\n"
     ) as harness:
@@ -321,7 +323,7 @@ async def test_a_draft_of_notes_that_another_process_has_changed_is_not_done(hom
 
 
 @pytest.mark.slow
-async def test_one_draft_waits_and_after_a_no_none_comes_for_a_day(home: Path) -> None:
+async def test_curator_makes_one_draft_and_none_for_a_day_after_a_no(home: Path) -> None:
     async with open_gateway(home, options=SMALL) as harness:
         await fill(harness, *TEA)
         await fill(harness, "The user likes teas")
@@ -352,7 +354,7 @@ async def test_none_comes_of_a_scheduled_question(home: Path) -> None:
 
 
 @pytest.mark.slow
-async def test_what_two_people_put_in_order_in_one_moment_is_undone_for_one(home: Path) -> None:
+async def test_drafts_approved_by_two_people_at_once_are_undone_separately(home: Path) -> None:
     async with open_gateway(home, options=SMALL) as harness:
         await fill(harness, *TEA)
         await fill(harness, *TEA, who="7")

@@ -92,7 +92,7 @@ async def test_note_that_only_begins_like_another_is_reported_as_new(home: Path)
         assert "cake" not in told, "what stands in the prompt is no news"
 
 
-async def test_what_the_model_notes_itself_is_no_news_to_it_but_to_the_other_sessions(
+async def test_note_by_the_model_is_news_to_other_sessions_only(
     home: Path,
 ) -> None:
     note = ("memory", {"target": "user", "action": "add", "content": "Ana likes tea"})

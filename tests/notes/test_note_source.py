@@ -59,7 +59,7 @@ async def test_a_command_that_was_deleted_is_not_quoted_or_linked(home: Path) ->
         assert "http" not in why
 
 
-async def test_what_a_member_typed_in_a_room_keeps_its_link_when_the_owner_lets_it_in(
+async def test_approved_note_of_a_member_keeps_the_link_to_its_message(
     home: Path,
 ) -> None:
     async with open_gateway(home, options='rooms = ["telegram:-5"]\n') as harness:
@@ -96,7 +96,7 @@ async def test_a_number_is_never_given_twice(home: Path) -> None:
         )
 
 
-async def test_what_is_passed_on_is_no_command(home: Path) -> None:
+async def test_forwarded_note_command_is_not_run(home: Path) -> None:
     async with open_gateway(home) as harness:
         await harness.say(f"/memory add --anyway {ORDER}", origin="forwarded")
         assert (

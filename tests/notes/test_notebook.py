@@ -51,7 +51,7 @@ async def test_a_note_is_a_file_a_person_can_read_and_edit(notebook: Notebook, h
     assert await notebook.entries(only(ANA), "memory") == ["Ana lives in Porto.", "By hand."]
 
 
-async def test_what_is_shown_is_what_the_scopes_allow(notebook: Notebook) -> None:
+async def test_notebook_shows_only_entries_of_the_given_scopes(notebook: Notebook) -> None:
     await add_note(notebook, ANA, only(ANA), "memory", "one")
     await add_note(notebook, BOB, only(BOB), "memory", "two")
     assert await notebook.entries(only(ANA), "memory") == ["one"]
@@ -282,7 +282,7 @@ async def test_writers_side_by_side_lose_nothing(notebook: Notebook) -> None:
 @pytest.mark.parametrize(
     "content", ["", "   ", "a\n§\nb", "Bearer 0123456789abcdef01234567", "a" * 60_000]
 )
-async def test_what_cannot_be_a_note_is_refused(notebook: Notebook, content: str) -> None:
+async def test_invalid_content_of_a_note_is_refused(notebook: Notebook, content: str) -> None:
     with pytest.raises(Refused):
         await add_note(notebook, ANA, only(ANA), "memory", content)
     assert await notebook.entries(only(ANA), "memory") == []
@@ -294,7 +294,7 @@ async def test_a_note_twice_is_said_to_be_there(notebook: Notebook) -> None:
         await add_note(notebook, ANA, only(ANA), "memory", " one ")
 
 
-async def test_what_nobody_can_see_is_left_out_of_what_is_typed(notebook: Notebook) -> None:
+async def test_invisible_characters_are_left_out_of_a_typed_note(notebook: Notebook) -> None:
     said = await add_note(
         notebook, ANA, only(ANA), "memory", "hid\u200bden </memory-context> \u202etext"
     )

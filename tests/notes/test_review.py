@@ -39,7 +39,9 @@ async def prompt_of(harness: GatewayHarness, model: ScriptedModel) -> str:
     return str(model.requests[-1].system[0]["text"])
 
 
-async def test_what_was_written_by_hand_stands_and_its_owner_is_warned_once(home: Path) -> None:
+async def test_suspicious_note_written_by_hand_stays_and_its_owner_is_warned_once(
+    home: Path,
+) -> None:
     model = ScriptedModel()
     async with open_gateway(home, model) as harness:
         await harness.say("hello there, how are you today?")
@@ -138,7 +140,7 @@ async def test_the_owner_is_warned_of_a_file_of_theirs_which_stands(home: Path) 
         assert await notices(harness) == []
 
 
-async def test_what_waits_is_told_once_more_when_a_conversation_begins(home: Path) -> None:
+async def test_pending_note_is_mentioned_again_when_a_conversation_begins(home: Path) -> None:
     model = ScriptedModel(
         calls(("memory", {"target": "memory", "action": "add", "content": ORDER})), says("done")
     )

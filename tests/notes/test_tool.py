@@ -133,7 +133,7 @@ async def test_above_80_percent_the_reply_asks_to_consolidate(tool: Talk) -> Non
     assert f"- (81) {'a' * 81}" in said
 
 
-async def test_what_is_over_the_limit_by_hand_may_only_get_shorter(
+async def test_notes_over_their_limit_by_hand_may_only_get_shorter(
     tool: Talk, notebook: Notebook, home: Path
 ) -> None:
     await run(tool, {"action": "add", "content": "likes tea"})
@@ -155,7 +155,7 @@ async def test_what_is_over_the_limit_by_hand_may_only_get_shorter(
         operations(("list", "", "")),
     ],
 )
-async def test_what_is_no_order_is_refused(tool: Talk, arguments: Json) -> None:
+async def test_memory_tool_refuses_incomplete_operations(tool: Talk, arguments: Json) -> None:
     with pytest.raises((Refused, ToolError)):
         await run(tool, arguments)
 
@@ -196,7 +196,7 @@ async def test_in_a_room_a_member_changes_only_what_he_had_noted(
 
 
 @pytest.mark.parametrize("origin", ["forwarded", "via_bot", "imported"])
-async def test_what_nobody_has_typed_waits_and_is_listed(
+async def test_note_that_nobody_typed_waits_for_approval_and_is_listed(
     tool: Talk, notebook: Notebook, origin: Origin
 ) -> None:
     now = SteadyClock().now()

@@ -74,7 +74,7 @@ def test_two_processes_lose_nothing_and_log_each_note_once(roomy: Path) -> None:
     assert sorted(str(entry) for entry in history) == wanted
 
 
-def test_what_was_said_to_be_noted_stands_there_after_a_kill_and_nothing_is_half(
+def test_confirmed_note_survives_a_kill_and_none_is_half_written(
     roomy: Path,
 ) -> None:
     wanted: set[str] = set()
@@ -98,7 +98,7 @@ def test_what_was_said_to_be_noted_stands_there_after_a_kill_and_nothing_is_half
     assert sorted(left) == [".lock", "MEMORY.md"], "nothing lies beside it"
 
 
-def test_what_a_killed_process_left_beside_the_file_is_swept(roomy: Path) -> None:
+def test_leftover_file_of_a_killed_note_write_is_removed(roomy: Path) -> None:
     folder = roomy / "memories" / "account%3Aterminal%3Alocal"
     folder.mkdir(parents=True)
     (folder / "MEMORY.md").write_text("likes tea\n")

@@ -68,7 +68,7 @@ def test_a_file_that_cannot_be_changed_is_named(
     assert stuck == ["mneme.log", "terminal_history"]
 
 
-def test_what_is_installed_for_an_engine_is_not_looked_through(home: Path) -> None:
+def test_erasure_skips_the_installed_programs_of_an_engine(home: Path) -> None:
     installed, kept = home / "engines/hindsight/environment", home / "engines/hindsight/postgres"
     for folder in (installed, kept):
         folder.mkdir(parents=True)

@@ -183,7 +183,7 @@ async def test_the_same_event_again_is_known_by_its_id(home: Path) -> None:
         assert (await harness.say("quetzal", message_id="900")).answer is None
 
 
-async def test_what_waits_when_it_begins_is_taken_out_of_the_inbox(home: Path) -> None:
+async def test_waiting_message_leaves_the_inbox_when_incognito_begins(home: Path) -> None:
     model = ScriptedModel()
     model.gate = asyncio.Event()
     async with open_gateway(home, model) as harness, asyncio.TaskGroup() as tasks:
@@ -314,7 +314,7 @@ async def test_in_a_room_it_is_the_owners_to_begin_and_end(home: Path) -> None:
         assert (await harness.say("hello", "7", **ROOM)).text == "ok"
 
 
-async def test_what_was_said_there_is_nobodys_elsewhere(home: Path) -> None:
+async def test_incognito_message_is_not_found_in_another_chat(home: Path) -> None:
     async with open_gateway(home) as harness:
         await harness.say("/incognito")
         await harness.say("the quetzal is in the attic")

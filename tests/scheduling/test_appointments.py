@@ -281,7 +281,7 @@ async def test_job_that_is_run_is_due_now_unless_it_is_paused(
         await appointments.change("run", job.id, MINE)
 
 
-async def test_what_is_not_yours_does_not_exist(
+async def test_job_of_others_answers_like_one_that_does_not_exist(
     appointments: Appointments, changes: _Calls
 ) -> None:
     job = await _added(appointments, "every day at 9 water")

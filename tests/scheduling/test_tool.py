@@ -414,7 +414,7 @@ async def test_a_reminder_with_a_code_is_set_at_once_though_an_answer_was_recall
     assert await review.list_pending(context.scopes) == []
 
 
-async def test_what_may_be_somebody_elses_waits_for_a_yes(
+async def test_reminder_that_may_be_somebody_elses_wish_waits_for_approval(
     tool: Tool,
     appointments: Appointments,
     review: Review,

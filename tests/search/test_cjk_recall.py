@@ -51,7 +51,9 @@ async def _found(recall: Recall, typed: str) -> list[int]:
 
 
 @pytest.mark.slow
-async def test_what_was_said_is_found(database: Database, recall: Recall) -> None:
+async def test_recall_finds_messages_in_scripts_without_spaces(
+    database: Database, recall: Recall
+) -> None:
     names = await _told(database, recall, talks())
     places: list[int] = []
     for wanted, typed in questions():

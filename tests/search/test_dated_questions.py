@@ -55,7 +55,9 @@ async def _months(recall: Recall, text: str, count: int = 2) -> set[str]:
         ("dentist 2025年4月看了什么?", {"2025-04"}),
     ],
 )
-async def test_what_was_said_then_is_first(recall: Recall, text: str, expected: set[str]) -> None:
+async def test_message_of_the_named_time_is_found_first(
+    recall: Recall, text: str, expected: set[str]
+) -> None:
     assert await _months(recall, text, len(expected)) == expected
 
 

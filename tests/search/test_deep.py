@@ -75,7 +75,7 @@ def _texts(results: SearchResults) -> list[str]:
     return [hit.snippet.replace(">>>", "").replace("<<<", "") for hit in results.messages]
 
 
-async def test_one_call_sorts_messages_and_finds_a_member_of_the_category(
+async def test_deep_search_sorts_messages_and_finds_a_member_of_the_category(
     database: Database,
 ) -> None:
     world = _World(database, says(answer([], "photographs cellar")))

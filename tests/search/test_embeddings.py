@@ -87,7 +87,7 @@ async def vectors(database: Database) -> dict[int, int]:
     return {int(str(row[0])): int(str(row[1])) for row in rows}
 
 
-async def test_what_shares_no_word_with_the_question_is_found(
+async def test_message_without_a_word_of_the_question_is_found_by_vectors(
     database: Database, retriever: EmbeddingRetriever, double: EmbeddingDouble
 ) -> None:
     written = StoredHistory(database)
@@ -100,7 +100,7 @@ async def test_what_shares_no_word_with_the_question_is_found(
     assert f"query: {ASKED}" in double.embedded
 
 
-async def test_what_the_words_find_first_stays_first(
+async def test_best_match_by_words_stays_before_matches_by_vectors(
     database: Database, retriever: EmbeddingRetriever
 ) -> None:
     written = StoredHistory(database)
@@ -111,7 +111,7 @@ async def test_what_the_words_find_first_stays_first(
     ].startswith("The ferry")
 
 
-async def test_nobody_is_shown_what_is_not_theirs(
+async def test_search_by_vectors_shows_nothing_of_other_scopes(
     database: Database, retriever: EmbeddingRetriever
 ) -> None:
     written = StoredHistory(database)
@@ -158,7 +158,7 @@ async def test_erased_edited_and_undone_messages_have_no_vector(
     assert (await vectors(database)).keys() == {edited, undone, kept}
 
 
-async def test_what_changes_while_the_service_is_asked_gets_no_vector_of_what_it_was(
+async def test_message_changed_during_embedding_gets_no_vector_of_its_old_text(
     database: Database, retriever: EmbeddingRetriever, double: EmbeddingDouble
 ) -> None:
     written = StoredHistory(database)
@@ -299,7 +299,7 @@ async def test_a_service_that_refuses_everything_is_not_believed(
 @pytest.mark.parametrize(
     "odd", [[10**400], [1e300], [[1.0, 2.0], [3.0, 4.0]], 1.0, "AAAA"], ids=str
 )
-async def test_what_is_no_vector_is_an_outage(
+async def test_answer_without_valid_vectors_counts_as_an_outage(
     database: Database, retriever: EmbeddingRetriever, double: EmbeddingDouble, odd: object
 ) -> None:
     double.odd = odd
@@ -329,7 +329,7 @@ async def test_a_question_is_asked_for_once_whatever_becomes_of_it(
     assert (len(model.requests), len(double.asked) - asked) == (1, 1)
 
 
-async def test_what_filters_hide_is_told_by_words_alone(
+async def test_hint_about_filtered_messages_uses_words_only(
     database: Database, retriever: EmbeddingRetriever, double: EmbeddingDouble
 ) -> None:
     await StoredHistory(database).session([CAR])

@@ -66,7 +66,7 @@ async def test_the_question_goes_to_the_helper_model_and_its_searches_come_back(
         '["boat", "boat", "what did we decide about the FERRY?"]',
     ],
 )
-async def test_what_models_put_around_a_list_is_taken_away(database: Database, answer: str) -> None:
+async def test_text_around_the_list_of_a_model_is_ignored(database: Database, answer: str) -> None:
     assert await _note(database, ScriptedModel(says(answer))) == "I also searched for “boat”."
 
 
@@ -85,7 +85,9 @@ async def test_at_most_five_are_taken(database: Database) -> None:
         json.dumps(["x" * 201]), json.dumps(["x"] * 21), '["half',
     ],
 )  # fmt: skip
-async def test_what_is_no_list_of_searches_is_none(database: Database, answer: str) -> None:
+async def test_model_answer_without_a_list_adds_no_searches(
+    database: Database, answer: str
+) -> None:
     note = await _note(database, ScriptedModel(says(answer)))
     assert note == f"{NOT_EXPANDED} The model suggested no searches."
 

@@ -93,7 +93,7 @@ NAMED = [
         ("Che cosa ha fatto Mia con la bicicletta?", 4),
     ],
 )
-async def test_who_has_the_name_of_a_stop_word_is_found(
+async def test_person_named_like_a_stop_word_is_found(
     database: Database, asked: str, wanted: int
 ) -> None:
     stored = StoredHistory(database)
@@ -108,7 +108,7 @@ async def test_who_has_the_name_of_a_stop_word_is_found(
     assert findings.sessions[0].session.id == sessions[wanted]
 
 
-async def test_who_speaks_may_have_the_name_of_a_stop_word(database: Database) -> None:
+async def test_sender_named_like_a_stop_word_is_found(database: Database) -> None:
     stored = StoredHistory(database)
     for sender in ("Anna", "Anna", "Ben", "Anna", "Anna"):
         await stored.session(

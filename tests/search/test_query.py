@@ -280,7 +280,7 @@ def test_query_is_divided_into_filters_and_words(
         ("-role:user ferry", "can't negate a filter"),
     ],
 )
-def test_what_is_not_understood_stays_a_word_and_is_said(text: str, told: str) -> None:
+def test_unknown_filter_stays_a_word_and_is_reported(text: str, told: str) -> None:
     found = _read(text)
     assert told in str(found.notes[0])
     assert len(found.notes) == 1

@@ -90,7 +90,7 @@ def _by_time(*days: date, asked: date) -> list[int]:
     )
 
 
-def test_what_was_said_at_the_time_that_is_named_comes_first() -> None:
+def test_message_of_the_named_time_is_ranked_first() -> None:
     asked = date(2023, 5, 8)
     assert _by_time(date(2023, 1, 8), asked, asked=asked)[0] == 1
     assert _by_time(date(2023, 1, 8), date(2023, 5, 11), asked=asked)[0] == 1
@@ -144,7 +144,7 @@ def test_questions_of_several_scripts() -> None:
     assert not is_question("no? yes.")
 
 
-def test_who_is_named_said_it() -> None:
+def test_message_by_the_named_person_is_ranked_first() -> None:
     lines = [
         *_lines(1, "the ferry", "x", "y", "z"),
         *_lines(1, "the ferry", "x", "y", "z", name="Ben"),
@@ -198,7 +198,7 @@ def test_a_question_that_was_asked_before_comes_behind_what_followed_it() -> Non
     assert _order(REPEATED, lines)[1][:2] == [103, 102]
 
 
-def test_what_somebody_says_after_their_own_question_is_not_its_answer() -> None:
+def test_message_after_an_own_question_is_not_ranked_as_its_answer() -> None:
     asked = _lines(1, "The ferry to Porto is late", REPEATED, "Remember that the code is 4711")
     assert _order(REPEATED, asked)[1][0] == 100
 
@@ -232,14 +232,14 @@ def test_places_are_worth_what_the_formula_says() -> None:
     assert list(scores) == ["b", "a", "c"]
 
 
-def test_one_ranking_keeps_its_order_and_of_equals_the_first_named_leads() -> None:
+def test_fused_ranking_keeps_the_order_and_prefers_the_first_named() -> None:
     assert list(fuse_rankings([(1.0, [3, 1, 2])])) == [3, 1, 2]
     assert list(fuse_rankings([(1.0, ["x"]), (1.0, ["y"])])) == ["x", "y"]
     assert fuse_rankings([]) == {}
 
 
 @given(RANKINGS)
-def test_all_things_are_kept_best_first(rankings: list[tuple[float, list[int]]]) -> None:
+def test_fused_ranking_keeps_all_items_best_first(rankings: list[tuple[float, list[int]]]) -> None:
     scores = fuse_rankings(rankings)
     assert set(scores) == {thing for _, things in rankings for thing in things}
     values = list(scores.values())

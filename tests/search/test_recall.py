@@ -265,7 +265,7 @@ async def test_words_are_all_required_and_operators_mean_what_they_say(
     assert await ids("PÓRTO -train") == [both]
 
 
-async def test_what_is_not_found_as_typed_is_searched_as_any_of_the_words(
+async def test_query_not_found_as_typed_is_searched_by_any_of_its_words(
     stored: StoredHistory, recall: Recall
 ) -> None:
     _, best = await stored.session(["We decided to take the ferry"])
@@ -392,7 +392,7 @@ async def test_the_window_of_the_model_is_left_out(stored: StoredHistory, recall
     assert len((await recall.recall(replace(MINE, hidden=hidden))).sessions) == 1
 
 
-async def test_nobody_sees_what_is_not_his(stored: StoredHistory, recall: Recall) -> None:
+async def test_recall_shows_nothing_of_other_scopes(stored: StoredHistory, recall: Recall) -> None:
     session, *ids = await stored.session(
         ["my ferry 数据库 缓存", "secret"], scope=ANA, title="ferry"
     )
@@ -433,7 +433,7 @@ async def test_several_scopes_are_one_view(stored: StoredHistory, recall: Recall
     assert [found.session.id for found in browsed.sessions] == [room, mine]
 
 
-async def test_who_asks_about_themselves_is_asked_about_their_own_words(
+async def test_question_about_oneself_finds_own_words_first(
     stored: StoredHistory, recall: Recall
 ) -> None:
     echoed = "the boiler needs a new valve, so have the boiler valve replaced"

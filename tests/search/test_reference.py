@@ -77,13 +77,13 @@ async def compare_damaged(tale: Tale, damage: str) -> None:
 
 @QUICK
 @given(TYPED)
-async def test_what_is_typed_is_found_exactly(tale: Tale) -> None:
+async def test_typed_query_finds_what_the_slow_reference_finds(tale: Tale) -> None:
     await compare(tale, judge_typed)
 
 
 @QUICK
 @given(TYPED)
-async def test_what_is_found_very_often_is_found_exactly(
+async def test_query_with_many_matches_finds_what_the_slow_reference_finds(
     monkeypatch: pytest.MonkeyPatch, tale: Tale
 ) -> None:
     monkeypatch.setattr(text_index, "NEWEST_RANKED", 2)

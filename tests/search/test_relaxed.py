@@ -101,7 +101,9 @@ async def test_filters_without_words_list_the_newest(stored: StoredHistory, reca
     assert [found.session.id for found in (await _ask(recall, "title:TRIP")).sessions] == [first]
 
 
-async def test_what_is_only_left_out_finds_nothing(stored: StoredHistory, recall: Recall) -> None:
+async def test_query_of_excluded_words_only_finds_nothing(
+    stored: StoredHistory, recall: Recall
+) -> None:
     await stored.session(["the ferry and redis"])
     for text in ("-ferry", "NOT ferry", "-修改redis", '-"the train"'):
         findings = await _ask(recall, text)
@@ -131,7 +133,7 @@ async def test_other_ways_to_write_it_are_found(
     assert ">>>たまご<<<" in (await _ask(recall, "タマゴ")).sessions[0].matches[0].snippet
 
 
-async def test_what_was_said_in_another_way_is_not_mended(
+async def test_compound_of_another_spelling_is_found_without_correction(
     stored: StoredHistory, recall: Recall
 ) -> None:
     mode, *_ = await stored.session(["因为StrictMode的问题"])
@@ -187,9 +189,7 @@ async def test_me_and_you_in_a_query_filter_by_sender(
     assert await found("from:me", replace(asked, asker=None, scopes=linked)) == [e]
 
 
-async def test_nobody_gets_through_a_filter_to_what_is_not_his(
-    stored: StoredHistory, recall: Recall
-) -> None:
+async def test_filter_does_not_reach_other_scopes(stored: StoredHistory, recall: Recall) -> None:
     session, *_ = await stored.session(["the Lisbon ferry", "answered"], title="Trip", sender="Ana")
     await _chunked(recall)
     for scopes in (frozenset({BEN}), frozenset({ROOM}), frozenset[Scope]()):
@@ -263,7 +263,7 @@ async def test_prose_is_only_words(stored: StoredHistory, recall: Recall) -> Non
     assert (_messages(findings), findings.note) == ([a], None)
 
 
-async def test_what_is_to_be_left_out_is_not_offered_instead(
+async def test_excluded_word_is_not_offered_by_a_relaxed_search(
     stored: StoredHistory, recall: Recall
 ) -> None:
     _, _car = await stored.session(["No car, just the bikes"])

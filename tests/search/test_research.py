@@ -55,7 +55,7 @@ def _sessions(findings: SearchResults) -> list[int]:
     return [found.session.id for found in findings.sessions]
 
 
-async def test_what_asks_for_no_help_gets_the_plain_answer(
+async def test_query_without_expansion_asks_no_model(
     stored: StoredHistory, database: Database
 ) -> None:
     await stored.session(["the ferry"])

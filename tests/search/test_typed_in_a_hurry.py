@@ -115,7 +115,9 @@ async def told(database: Database) -> tuple[Recall, dict[int, str]]:
     return recall, names
 
 
-async def test_what_is_typed_in_a_hurry_is_found(told: tuple[Recall, dict[int, str]]) -> None:
+async def test_query_typed_in_a_hurry_finds_its_session(
+    told: tuple[Recall, dict[int, str]],
+) -> None:
     recall, names = told
     missed = []
     for typed, wanted in ASKED:

@@ -63,7 +63,7 @@ def everything(home: Path) -> str:
     return "\n".join(f"{path}\n{path.read_text('utf-8', 'replace')}" for path in files)
 
 
-async def test_what_its_server_still_does_is_waited_for_and_not_told_again(
+async def test_work_that_byterovers_server_goes_on_with_is_not_sent_again(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with rover(home) as (double, _, one):
@@ -119,7 +119,7 @@ async def test_in_a_large_tree_a_question_finds_what_has_any_of_its_words(home: 
         assert double.asked.count("POST /brv/search") == asked == 1
 
 
-async def test_what_it_puts_first_crowds_out_nothing_and_the_newer_of_two_alike_comes_first(
+async def test_results_of_byterover_are_ordered_by_words_and_newest_first(
     home: Path,
 ) -> None:
     async with rover(home) as (double, provider, one):
@@ -146,7 +146,7 @@ async def test_what_it_puts_first_crowds_out_nothing_and_the_newer_of_two_alike_
         assert "Invoice 0 is" in (await one.recalled("Who has a moneybox?"))[0]
 
 
-async def test_what_is_forgotten_is_in_none_of_its_files(home: Path) -> None:
+async def test_forgotten_words_are_in_no_file_of_byterover(home: Path) -> None:
     async with rover(home) as (_, _, one):
         await one.turn(SAID)
         await one.turn(RUI)
@@ -231,7 +231,7 @@ async def test_its_model_answers_a_question_from_ones_own_files(home: Path) -> N
         assert [asked for asked in double.asked if "query" in asked] == ["POST /brv/query"]
 
 
-def test_what_is_put_together_or_made_by_itself_goes_with_each_that_it_came_of(
+def test_file_of_byterover_goes_with_each_turn_that_it_came_from(
     tmp_path: Path,
 ) -> None:
     tree = Tree(tmp_path, "space")
@@ -280,7 +280,7 @@ def test_what_is_put_together_or_made_by_itself_goes_with_each_that_it_came_of(
     }
 
 
-async def test_what_is_too_long_for_a_program_is_refused(home: Path) -> None:
+async def test_text_too_long_for_the_program_of_byterover_is_refused(home: Path) -> None:
     async with rover(home) as (double, provider, one):
         await one.memory.start()
         with pytest.raises(Refused, match="over 100,000 bytes"):

@@ -119,7 +119,7 @@ async def test_notes_are_kept_replaced_and_taken_out(subject: ServiceSubject, ho
 
 
 @pytest.mark.parametrize("fault", FINAL)
-async def test_what_is_final_is_not_told_again_and_holds_up_nothing(
+async def test_turn_refused_for_good_is_not_sent_again_and_delays_nothing(
     subject: ServiceSubject, home: Path, fault: Fault
 ) -> None:
     async with harness(home, [subject.made(home)]) as one, one.working():
@@ -138,7 +138,7 @@ async def test_what_is_final_is_not_told_again_and_holds_up_nothing(
 
 
 @pytest.mark.parametrize("fault", PASSING)
-async def test_what_passes_is_told_again_in_order_and_once(
+async def test_turn_after_a_passing_fault_is_sent_again_in_order_and_once(
     subject: ServiceSubject, home: Path, fault: Fault, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("core.memory.http.WRITE", CallTimeout(0.3, 0.3))
@@ -212,7 +212,7 @@ async def test_after_three_failures_it_is_asked_no_more_until_it_has_rested(
         assert one.memory.states[subject.service.name].startswith("works")
 
 
-async def test_what_waited_when_the_process_ended_is_told_by_the_next_once(
+async def test_turn_waiting_at_the_end_of_the_process_is_sent_once_by_the_next(
     subject: ServiceSubject, home: Path
 ) -> None:
     said = [SAID, "My brother Rui lives in Braga.", "Our boat is called Molly."]
@@ -232,7 +232,7 @@ async def test_what_waited_when_the_process_ended_is_told_by_the_next_once(
         assert "Porto" in "\n".join(await one.recalled(ASKED))
 
 
-async def test_what_it_makes_of_a_turn_comes_with_the_next_where_that_is_set(
+async def test_reflection_of_a_service_comes_with_the_next_turn_if_set(
     subject: ServiceSubject, home: Path
 ) -> None:
     if not issubclass(subject.made(home).options or object, ReflectionOptions):
@@ -342,9 +342,7 @@ async def test_tool_deletes_only_what_the_person_may_see(
         assert "Ben says hello." in "\n".join(await one.recalled("Ben says hello.", BEN))
 
 
-async def test_what_the_service_returns_of_another_is_left_out(
-    subject: ServiceSubject, home: Path
-) -> None:
+async def test_result_of_another_scope_is_left_out(subject: ServiceSubject, home: Path) -> None:
     double = subject.double
     if not hasattr(double, "is_leaking"):
         pytest.skip("this double keeps everybody apart")

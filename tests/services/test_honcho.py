@@ -53,7 +53,7 @@ def said(honcho: HonchoDouble) -> list[str]:
     ]
 
 
-async def test_what_is_left_of_a_conversation_is_told_anew_once(
+async def test_rest_of_a_conversation_is_sent_to_honcho_again_once(
     honcho: HonchoDouble, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("core.memory.services.honcho.PAGE_SIZE", 2)
@@ -136,7 +136,7 @@ async def test_erasure_counts_as_done_when_honcho_has_deleted_its_conclusions(
         assert said(honcho) == [TURNS[1]]
 
 
-async def test_what_is_cut_off_while_it_is_told_anew_is_there_once(
+async def test_interrupted_repetition_leaves_each_message_in_honcho_once(
     honcho: HonchoDouble, home: Path
 ) -> None:
     async with harness(home, [HONCHO.made(home, honcho)]) as one, one.working():

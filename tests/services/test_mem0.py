@@ -58,7 +58,7 @@ async def test_a_tool_changes_and_takes_out_what_is_ones_own(mem0: Mem0Double, h
         assert mem0.texts() == []
 
 
-async def test_what_is_not_made_yet_is_erased_when_it_is(home: Path) -> None:
+async def test_memory_that_mem0_makes_late_is_erased_when_it_exists(home: Path) -> None:
     async with running(mem0 := Mem0Double(is_platform=True)):
         mem0.is_late = True
         async with harness(home, [PLATFORM.made(home, mem0)]) as one, one.working():
@@ -80,7 +80,9 @@ async def test_what_is_not_made_yet_is_erased_when_it_is(home: Path) -> None:
             assert mem0.texts() == []
 
 
-async def test_all_pages_are_looked_through(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_search_for_copies_reads_all_pages_of_mem0(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("core.memory.services.mem0.PAGE_SIZE", 2)
     mem0 = Mem0Double(is_platform=True)
     async with running(mem0), harness(home, [PLATFORM.made(home, mem0)]) as one, one.working():

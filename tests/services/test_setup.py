@@ -78,7 +78,9 @@ async def test_service_is_set_up_tried_and_shown_without_its_key(
     assert KEY not in checked.stdout + checked.stderr
 
 
-async def test_what_is_not_there_is_a_sentence(served: tuple[Service, Double], home: Path) -> None:
+async def test_setup_of_an_unreachable_service_is_refused_with_a_sentence(
+    served: tuple[Service, Double], home: Path
+) -> None:
     service, double = served
     for url in ("http://127.0.0.1:9", f"{double.url}/elsewhere"):
         said = await set_up(home, service, double, **{service.address: url})

@@ -33,7 +33,7 @@ def service_of(supermemory: SupermemoryDouble) -> Service:
     return BY_DIALECT[supermemory.dialect]
 
 
-async def test_what_was_sent_and_answered_in_vain_is_not_appended(
+async def test_turn_whose_response_was_lost_is_not_appended_twice(
     supermemory: SupermemoryDouble, home: Path
 ) -> None:
     async with (
@@ -53,7 +53,7 @@ async def test_what_was_sent_and_answered_in_vain_is_not_appended(
         assert len(document["said"]) == 1
 
 
-async def test_what_is_under_way_is_erased_when_it_is_over(
+async def test_memory_being_made_by_supermemory_is_erased_when_it_exists(
     supermemory: SupermemoryDouble, home: Path
 ) -> None:
     supermemory.is_late = True
@@ -165,7 +165,7 @@ async def test_another_dialect_is_told(home: Path) -> None:
                 await one.memory.externals["supermemory"].call(5, "probe")
 
 
-async def test_all_pages_of_a_list_are_looked_through(
+async def test_search_for_copies_reads_all_pages_of_supermemory(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("core.memory.services.supermemory.PAGE_SIZE", 2)

@@ -59,11 +59,11 @@ _CONTRACT = test_conformance.TestContract
 _NOTES = test_conformance.test_notes_are_kept_replaced_and_taken_out
 _WRONG_KEY = test_wrong_settings.test_what_is_wrong_is_a_sentence_in_the_set_up_and_beside_the_turns
 _FAILING = (
-    test_conformance.test_what_passes_is_told_again_in_order_and_once,
+    test_conformance.test_turn_after_a_passing_fault_is_sent_again_in_order_and_once,
     test_conformance.test_a_turn_goes_on_whatever_a_search_comes_to,
 )
 _REFUSED = (
-    test_conformance.test_what_is_final_is_not_told_again_and_holds_up_nothing,
+    test_conformance.test_turn_refused_for_good_is_not_sent_again_and_delays_nothing,
     test_conformance.test_a_turn_goes_on_whatever_a_search_comes_to,
 )
 
@@ -96,7 +96,9 @@ PROOFS: Mapping[str, Proof] = {
         oracles=ORACLES,
     ),
     "a crash while all turns wait": Proof(
-        doubles=[test_conformance.test_what_waited_when_the_process_ended_is_told_by_the_next_once],
+        doubles=[
+            test_conformance.test_turn_waiting_at_the_end_of_the_process_is_sent_once_by_the_next
+        ],
         engines=[test_talk.test_what_waited_at_a_crash_is_told_by_the_next_once],
     ),
     "a conversation of three turns with SIGKILL between": Proof(
@@ -104,7 +106,9 @@ PROOFS: Mapping[str, Proof] = {
         engines=[test_talk.test_a_talk_of_three_turns_with_a_kill_between_is_known_to_it_once],
     ),
     "sent twice, stored once": Proof(
-        doubles=[test_conformance.test_what_waited_when_the_process_ended_is_told_by_the_next_once],
+        doubles=[
+            test_conformance.test_turn_waiting_at_the_end_of_the_process_is_sent_once_by_the_next
+        ],
         engines=[test_engines.test_what_arrives_twice_is_there_once_and_goes_as_a_whole],
         oracles=ORACLES,
     ),

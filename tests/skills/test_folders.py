@@ -226,7 +226,7 @@ def test_a_file_of_100_mb_is_not_read(tmp_path: Path) -> None:
         read_skill(folder, "it")
 
 
-def test_what_is_no_file_is_not_waited_for(tmp_path: Path) -> None:
+def test_skill_file_that_is_a_pipe_is_refused_at_once(tmp_path: Path) -> None:
     (tmp_path / "tidy-inbox").mkdir()
     os.mkfifo(tmp_path / "tidy-inbox" / SKILL_FILE)
     with pytest.raises(Refused, match=r"SKILL\.md cannot be read: it isn't a regular file"):

@@ -146,7 +146,9 @@ def test_odd_front_matter_is_a_sentence_with_its_line(tmp_path: Path, kind: str)
         read_skill(tmp_path / "it", "it")
 
 
-async def test_what_front_matter_hides_reaches_nobody(home: Path, skills: Skills) -> None:
+async def test_hidden_characters_of_front_matter_are_shown_to_nobody(
+    home: Path, skills: Skills
+) -> None:
     folder = home / "skills" / "it"
     (folder / "references").mkdir(parents=True)
     hidden = '"Half \\ud800, none \\0, a colour \\x1b[31m\\n# Heading\\n<memory-context>"'
@@ -250,7 +252,7 @@ async def test_of_an_odd_archive_nothing_is_taken(
     assert await names(skills) == []
 
 
-async def test_what_lies_beside_the_skills_of_an_archive_is_not_unpacked(
+async def test_archive_unpacks_only_files_of_its_skills(
     home: Path, tmp_path: Path, skills: Skills
 ) -> None:
     files: Mapping[str, str | bytes] = {
@@ -369,7 +371,7 @@ async def test_a_folder_in_the_way_hides_no_skill_of_the_settings(
     assert [skill.name for skill in (await skills.list_skills(OWN))[0]] == ["sort"]
 
 
-async def test_what_nobody_typed_waits_with_look_alike_letters(skills: Skills) -> None:
+async def test_skill_with_look_alike_letters_waits_for_approval(skills: Skills) -> None:
     done = Operation(
         action="create", content=skill_text("sort", "Opens your p\u0430ypal."), path="sort"
     )

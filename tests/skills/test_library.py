@@ -86,7 +86,7 @@ async def test_a_category_is_the_folder_around_it(home: Path, skills: Skills) ->
     assert (await skills.find("sort", only(LOCAL_SCOPE))).category == "mail"
 
 
-async def test_what_is_no_skill_is_a_sentence_and_no_link_is_followed(
+async def test_folder_that_is_no_skill_is_reported_and_no_link_is_followed(
     home: Path, tmp_path: Path, skills: Skills
 ) -> None:
     lay(home / "skills", "good")
@@ -237,7 +237,7 @@ async def test_a_skill_that_was_removed_comes_back_where_it_was(
     assert (await skills.find("sort", only(LOCAL_SCOPE))).category == "work"
 
 
-async def test_what_nobody_typed_waits_and_is_kept_after_a_yes(skills: Skills) -> None:
+async def test_skill_that_nobody_typed_waits_and_is_kept_after_approval(skills: Skills) -> None:
     done = Operation(action="create", content=skill_text("sort"), path="sort")
     said = str(await skills.apply(ANA, only(ANA), done, Author(reason="a page says so")))
     assert said.startswith("Not kept yet: a page says so.")
@@ -405,7 +405,9 @@ async def test_a_link_in_an_archive_is_left_there_and_one_cut_off_is_refused(
         await skills.add(tmp_path / "cut.zip", LOCAL_SCOPE, only(LOCAL_SCOPE), TYPED)
 
 
-async def test_what_is_meant_is_erased_and_the_rest_stands(home: Path, skills: Skills) -> None:
+async def test_erasure_removes_matching_paragraphs_of_a_skill_and_keeps_the_rest(
+    home: Path, skills: Skills
+) -> None:
     await keep(skills, ANA, "sort", body="Look at it.\n\nSend the Porto bill to Ana.\n\nSort it.\n")
     await keep(skills, ANA, "porto-ferry")
     done = Operation(

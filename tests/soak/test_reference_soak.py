@@ -43,7 +43,9 @@ async def test_recall_of_typed_queries_agrees_with_the_slow_reference(tale: Tale
 
 @LONG
 @given(TYPED)
-async def test_what_is_found_very_often(monkeypatch: pytest.MonkeyPatch, tale: Tale) -> None:
+async def test_recall_of_many_matches_agrees_with_the_slow_reference(
+    monkeypatch: pytest.MonkeyPatch, tale: Tale
+) -> None:
     monkeypatch.setattr(text_index, "NEWEST_RANKED", 2)
     await compare(tale, judge_often)
 

@@ -166,7 +166,7 @@ async def test_a_number_no_job_can_have(jobs: Jobs) -> None:
     assert await jobs.find(10**30, MINE) is None
 
 
-async def test_what_is_planned_for_a_room_follows_it_when_it_moves(
+async def test_job_of_a_group_follows_it_to_its_new_id(
     database: Database, conversations: Conversations, jobs: Jobs
 ) -> None:
     room = Scope.group("telegram", "-5")

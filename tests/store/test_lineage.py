@@ -150,7 +150,7 @@ async def test_recall_finds_what_is_archived_once_with_the_ends_of_the_whole(
     assert [one.session.id for one in browsed.sessions] == [parts[-1].id]
 
 
-async def test_what_the_model_sees_is_no_end_of_a_conversation(
+async def test_session_in_the_window_of_the_model_does_not_end_the_lineage(
     conversations: Conversations, recall: Recall
 ) -> None:
     parts = await _parts(conversations, "compression", "compression")
@@ -170,7 +170,7 @@ async def _found(recall: Recall, text: str) -> set[str]:
     return {hit.snippet.replace(">>>", "").replace("<<<", "") for hit in findings.messages}
 
 
-async def test_what_is_undone_is_hidden_and_comes_back_to_its_place(
+async def test_undone_message_is_hidden_and_redo_restores_its_place(
     conversations: Conversations, recall: Recall
 ) -> None:
     first, second = await _parts(conversations, "compression")

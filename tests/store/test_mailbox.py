@@ -104,7 +104,7 @@ async def test_edits_deletions_and_presses_do_not_collide_with_messages(inbox: I
     assert [entry.inbound for entry in await inbox.list_waiting()] == events
 
 
-async def test_what_was_closed_without_a_message_is_not_taken_again(
+async def test_event_closed_without_a_message_is_not_accepted_again(
     inbox: Inbox, clock: SteadyClock, database: Database
 ) -> None:
     press = inbound("9", kind="action", text="button-secret")
@@ -203,13 +203,13 @@ async def test_a_parcel_is_held_until_it_is_filled(outbox: Outbox) -> None:
     assert await outbox.list_due(NOON) == [replace(held, answer=ANSWER, next_at=NOON)]
 
 
-async def test_what_was_posted_is_found_by_the_next_process(outbox: Outbox) -> None:
+async def test_posted_ids_of_an_item_are_read_by_the_next_process(outbox: Outbox) -> None:
     await hold(outbox, outbox_item("a"))
     await outbox.set_posted("a", ["501", "0501", INTENT_MARK])
     assert (await hold(outbox, outbox_item("a"))).posted == ("501", "0501", INTENT_MARK)
 
 
-async def test_one_parcel_an_address_leaves_at_a_time_in_order(outbox: Outbox) -> None:
+async def test_items_of_an_address_leave_one_at_a_time_in_order(outbox: Outbox) -> None:
     await filled(outbox, "a1", "a2")
     await filled(outbox, "b1", "b2", address=OTHER)
     assert await due(outbox) == ["a1", "b1"]
@@ -230,7 +230,7 @@ async def test_a_turn_at_work_holds_up_nobody(outbox: Outbox) -> None:
     assert await due(outbox) == ["working"]
 
 
-async def test_what_is_for_other_platforms_takes_no_place(outbox: Outbox) -> None:
+async def test_items_for_other_platforms_do_not_fill_the_list_of_due_ones(outbox: Outbox) -> None:
     for number in range(60):
         await filled(outbox, f"d{number}", address=Address(platform="discord", chat_id=str(number)))
     await filled(outbox, "t")
@@ -302,7 +302,7 @@ async def test_outbox_item_that_is_done_never_leaves_again(
     assert [tuple(row) for row in payloads] == [(None,)]
 
 
-async def test_what_cannot_be_delivered_is_kept_for_the_owner(outbox: Outbox) -> None:
+async def test_undeliverable_item_is_kept_for_the_owner(outbox: Outbox) -> None:
     await filled(outbox, "a")
     await outbox.record_failure("a", "the bot was blocked")
     assert await outbox.list_due(NOON) == []

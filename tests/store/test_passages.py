@@ -62,7 +62,7 @@ async def test_a_lineage_over_two_scopes_is_one_for_who_sees_both(
     assert await _browsed(recall, scopes=frozenset({ROOM})) == [ours]
 
 
-async def test_what_the_filters_leave_out_stands_for_nothing(
+async def test_filtered_session_does_not_stand_for_its_lineage(
     stored: StoredHistory, recall: Recall
 ) -> None:
     first = (await stored.session(["the ferry"], platform="telegram", title="Travel"))[0]

@@ -239,7 +239,7 @@ async def test_the_right_person_reads_everything(kept: _Kept) -> None:
 
 
 @pytest.mark.parametrize("who", WRONG)
-async def test_what_is_not_yours_answers_like_what_does_not_exist(kept: _Kept, who: str) -> None:
+async def test_row_of_others_answers_like_one_that_does_not_exist(kept: _Kept, who: str) -> None:
     for name, read in kept.readers.items():
         refused = await read(kept.session.id, kept.job_id, WRONG[who])
         absent = await read(987_654, 987_654, WRONG[who])

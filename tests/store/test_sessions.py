@@ -323,7 +323,7 @@ async def test_history_of_a_child_begins_where_it_opens(conversations: Conversat
     assert texts(await conversations.load_history(below, MINE)) == ["g"]
 
 
-async def test_what_memory_added_where_more_could_be_seen_is_not_carried_along(
+async def test_memory_block_of_a_wider_view_is_not_carried_into_the_child(
     conversations: Conversations,
 ) -> None:
     parent = await opened(conversations)
@@ -341,7 +341,7 @@ async def test_what_memory_added_where_more_could_be_seen_is_not_carried_along(
     assert row.sent_blocks == sent
 
 
-async def test_what_a_parent_says_later_does_not_enter_the_childs_prefix(
+async def test_later_message_of_a_parent_does_not_enter_the_prefix_of_its_child(
     conversations: Conversations,
 ) -> None:
     parent = await opened(conversations, "a", "b")
@@ -458,7 +458,9 @@ async def test_the_arguments_of_an_edited_command_are_not_kept(
     assert await ask(database, "SELECT text FROM messages") == [("/approve",)]
 
 
-async def test_what_is_not_yours_is_as_if_it_did_not_exist(conversations: Conversations) -> None:
+async def test_session_of_other_scopes_answers_like_one_that_does_not_exist(
+    conversations: Conversations,
+) -> None:
     made = await opened(conversations, "hello")
     for scopes in (frozenset[Any](), frozenset((BOB,))):
         assert await conversations.find(made.id, scopes) is None
@@ -560,7 +562,7 @@ async def test_only_the_id_of_what_waits_there_stays(
     assert await inbox.accept(inbound("2", text="secret"), NOON) is None, "it is known by its id"
 
 
-async def test_what_is_appended_here_is_not_taken_for_the_write_of_another_process(
+async def test_own_append_does_not_count_as_a_write_of_another_process(
     conversations: Conversations, database: Database
 ) -> None:
     talk = await opened(conversations, "one")
@@ -584,7 +586,7 @@ async def test_what_is_appended_here_is_not_taken_for_the_write_of_another_proce
         (None, None, None),
     ],
 )
-async def test_what_a_message_answers_is_looked_for_among_what_may_be_seen_in_its_chat(
+async def test_quoted_message_is_looked_up_among_visible_ones_of_its_chat(
     conversations: Conversations,
     outbox: Outbox,
     answers: str | None,

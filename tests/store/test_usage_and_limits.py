@@ -142,7 +142,7 @@ async def test_misses_are_counted_by_cause(
     assert (await calls.load_spending(MINE, since=NOON + 4 * DAY)).sums == []
 
 
-async def test_what_a_call_read_is_compared_with_the_last_one_for_an_answer(
+async def test_cache_miss_is_found_by_comparing_with_the_last_chat_call(
     conversations: Conversations, calls: UsageLog
 ) -> None:
     made = await opened(conversations, "hello")
@@ -220,11 +220,11 @@ def test_a_dated_name_has_the_price_of_its_model(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["claude-sonnet-5", "claude-sonnet-5-5-fast", "llama3", ""])
-def test_what_is_not_in_the_table_has_no_price(name: str) -> None:
+def test_model_without_a_known_price_has_no_cost(name: str) -> None:
     assert cost_of(name, USED) is None
 
 
-def test_what_is_written_for_an_hour_has_a_price_of_its_own() -> None:
+def test_cache_of_one_hour_has_its_own_price() -> None:
     used = Usage(cache_write=50_000, cache_write_hour=30_000)
     assert cost_of("claude-sonnet-5-5", used) == pytest.approx(0.125), "or that of five minutes"
     hourly = Price(input=2.0, output=10.0, cache_write=2.5, cache_write_hour=4.0, cache_read=0.1)

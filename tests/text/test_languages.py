@@ -173,7 +173,7 @@ def test_the_profile_of_a_language_has_no_words_that_are_english() -> None:
     assert non_english_words().isdisjoint(language_data("words")["stop_words"].split())
 
 
-def test_what_is_too_common_in_english_may_be_a_word_elsewhere() -> None:
+def test_english_stop_word_counts_as_a_word_in_other_languages() -> None:
     assert "an" in terms_of("Acum un an am fost la munte și la mare")
     assert "an" in query_terms("În ce an am fost la munte și la mare?")
     assert "s" not in terms_of("Wir waren mit den Kindern bei McDonald's")

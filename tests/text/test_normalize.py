@@ -87,7 +87,7 @@ def test_folding_twice_is_folding_once(text: str) -> None:
     assert fold(fold(text)) == fold(text)
 
 
-def test_what_is_written_in_several_signs_is_compared_as_one() -> None:
+def test_character_of_several_signs_is_compared_as_one() -> None:
     assert plain_with_offsets("ﾊﾟｽﾜｰﾄﾞを") == ("パスワードを", [0, 2, 3, 4, 5, 7])
     assert plain_with_offsets(unicodedata.normalize("NFD", "비밀 가")) == ("비밀 가", [0, 2, 5, 6])
     assert plain_with_offsets("資料庫") == ("资料库", None)
@@ -95,7 +95,7 @@ def test_what_is_written_in_several_signs_is_compared_as_one() -> None:
     assert plain_with_offsets("ทำ") == ("ทํา", [0, 1, 1])
 
 
-def test_nobody_can_write_the_word_of_a_scope() -> None:
+def test_scope_marker_in_a_text_is_removed() -> None:
     assert fold(f"{SCOPE_MARKER}7") == "7"
 
 

@@ -318,6 +318,6 @@ def test_it_is_looked_up(text: str) -> None:
     assert not is_smalltalk(text)
 
 
-def test_whoever_writes_much_says_something() -> None:
+def test_long_repetition_does_not_count_as_small_talk() -> None:
     assert is_smalltalk("ok " * 20)
     assert not is_smalltalk("ok " * 100)

@@ -72,7 +72,7 @@ def test_another_way_to_write_it(typed: str, written: str) -> None:
 @pytest.mark.parametrize(
     "text", ["", "ferry", "the ferry", "7", "?", "一", "百万十三三", "ー", "x" * 5_000]
 )
-def test_what_has_no_other_way(text: str) -> None:
+def test_query_without_another_spelling_has_no_variants(text: str) -> None:
     assert spelling_variants(clean_query(text)) == []
 
 
@@ -172,7 +172,7 @@ def test_another_word_is_none(word: str, other: str) -> None:
     assert inflected_forms(word)[0] == word
 
 
-def test_what_is_typed_with_operators_or_signs_is_meant_as_it_stands() -> None:
+def test_query_with_operators_or_signs_is_not_inflected() -> None:
     for text in (
         '"ferry"',
         "ferry OR boat",
@@ -225,7 +225,7 @@ def test_a_number_that_has_no_other_way(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "way"), [("25:00", ("2500",)), ("13pm", ("13", "pm")), ("3 may", ("3may",))]
 )
-def test_what_is_no_time_is_not_written_as_one(text: str, way: tuple[str, ...]) -> None:
+def test_number_that_is_no_time_gets_no_spelling_of_a_time(text: str, way: tuple[str, ...]) -> None:
     assert spelling_variants(text) == [way]
 
 

@@ -44,7 +44,7 @@ async def test_address_of_a_local_network_is_refused_in_every_form(url: str) -> 
 
 
 @pytest.mark.parametrize("url", ODD_URLS)
-async def test_what_is_no_plain_web_address_is_refused(url: str) -> None:
+async def test_odd_web_address_is_refused_before_any_request(url: str) -> None:
     with pytest.raises(Refused):
         await check_address(url, resolver({"example.org": "93.184.216.34"}))
 

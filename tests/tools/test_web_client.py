@@ -76,7 +76,9 @@ async def test_compressed_page_is_refused_because_it_could_be_a_bomb(server: Pag
 
 
 @pytest.mark.parametrize("content_type", ["image/png", "video/mp4", "application/x-msdownload"])
-async def test_what_has_no_text_is_refused(server: PageServer, content_type: str) -> None:
+async def test_download_of_a_type_without_text_is_refused(
+    server: PageServer, content_type: str
+) -> None:
     server.add("/file", b"\0", content_type)
     with pytest.raises(Refused, match=f"type {content_type}"):
         await loopback_client().download(server.url("/file"))

@@ -75,7 +75,7 @@ async def test_a_session_comes_in_ended_and_titled(database: Database) -> None:
     assert second["at"] == "2026-05-03T10:30:00+00:00"
 
 
-async def test_what_is_imported_is_in_the_index(database: Database) -> None:
+async def test_imported_message_is_in_the_text_index(database: Database) -> None:
     await take(database, [line("the ferry leaves at noon")])
 
     def work(connection: sqlite3.Connection) -> int:
@@ -162,7 +162,7 @@ async def test_older_history_that_comes_later_is_read_first(
     assert [item.text for item in found.window] == ["older boat 6", "older boat 7", "older boat 8"]
 
 
-async def test_what_comes_late_stands_behind_what_a_model_has_seen(
+async def test_message_imported_late_stands_behind_those_a_model_has_seen(
     database: Database, clock: SteadyClock
 ) -> None:
     await take(database, [line("newer", id="1")])
@@ -222,7 +222,9 @@ async def test_odd_text_never_breaks_an_import(database: Database) -> None:
     assert (await take(database, odd)).known_count == 2
 
 
-async def test_what_the_standard_parser_takes_is_taken(database: Database) -> None:
+async def test_import_accepts_every_json_that_the_standard_parser_accepts(
+    database: Database,
+) -> None:
     deep = "[" * 500 + "]" * 500
     odd: list[str | bytes] = [
         line("half an emoji", sender="\ud83d"),

@@ -70,7 +70,7 @@ def test_import_of_a_conversation_in_a_circle_ends() -> None:
     assert [line.text for line in taken] == ["B", "A"]
 
 
-def test_what_the_page_hides_is_counted() -> None:
+def test_import_counts_messages_that_the_page_hides() -> None:
     hidden = {"is_visually_hidden_from_conversation": True}
     nodes = [
         chatgpt_node("1", "root", "system", ""),

@@ -49,7 +49,7 @@ def test_values_are_those_of_the_standard_parser(values: list[Any], size: int) -
 
 
 @given(JSON)
-def test_what_is_not_wanted_is_passed_over(value: Any) -> None:
+def test_json_stream_skips_values_that_are_not_wanted(value: Any) -> None:
     raw = json.dumps({"other": value, "wanted": {"item": [value, "next"]}}).encode()
     assert parsed(raw, place="wanted.item.item")[-1] == "next"
 
@@ -87,6 +87,6 @@ def test_a_mark_in_front_is_no_part_of_it() -> None:
         (b"[1] [2]", "not valid JSON"),
     ],
 )
-def test_what_is_broken_is_one_sentence(raw: bytes, sentence: str) -> None:
+def test_broken_json_is_refused_with_one_sentence(raw: bytes, sentence: str) -> None:
     with pytest.raises(HistoryError, match=sentence):
         parsed(raw)

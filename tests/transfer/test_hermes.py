@@ -63,7 +63,7 @@ def test_sessions_come_with_title_place_and_times(tmp_path: Path) -> None:
     )
 
 
-def test_what_hermes_hides_is_counted_by_reason(tmp_path: Path) -> None:
+def test_import_counts_messages_that_hermes_hides_by_reason(tmp_path: Path) -> None:
     path = hermes_store(
         tmp_path / "state.db",
         [SESSION, {"id": "sub", "source": "subagent"}],
@@ -187,7 +187,7 @@ def test_nothing_is_written_beside_it_even_where_nothing_may_be(tmp_path: Path) 
     assert path.read_bytes() == before
 
 
-def test_what_waits_in_the_log_of_a_running_hermes_is_read(tmp_path: Path) -> None:
+def test_import_reads_the_log_of_a_running_hermes(tmp_path: Path) -> None:
     path = tmp_path / "state.db"
     with closing(sqlite3.connect(path)) as running:
         running.execute("PRAGMA journal_mode = WAL")
@@ -197,7 +197,7 @@ def test_what_waits_in_the_log_of_a_running_hermes_is_read(tmp_path: Path) -> No
         assert [line.text for line in taken_from(path)[0]] == ["just said"]
 
 
-def test_one_in_an_archive_is_read(tmp_path: Path) -> None:
+def test_database_of_hermes_in_an_archive_is_imported(tmp_path: Path) -> None:
     folder = tmp_path / "backup"
     folder.mkdir()
     hermes_store(folder / "anything.bin", [SESSION], [{"role": "user", "content": "hello"}])

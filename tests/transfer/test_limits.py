@@ -74,7 +74,7 @@ def sentence(text: str) -> str:
     ],
     ids=["digits", "negative", "exponent", "depth", "objects", "text", "blanks"],
 )
-async def test_what_was_fine_in_a_document_is_kept(
+async def test_import_keeps_what_came_before_an_attack_in_a_document(
     rest: str, said: str, tmp_path: Path, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(json_stream, "MAX_VALUE_BYTES", 1_000_000)
@@ -155,7 +155,7 @@ def test_no_archive_unpacks_to_more_than_the_limit(
     assert "1,200 bytes when unpacked; Mneme unpacks at most 1,000" in refused(stored)
 
 
-async def test_what_comes_on_stdin_without_an_end_is_read_up_to_the_limit(
+async def test_endless_standard_input_is_read_up_to_the_limit(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole = LINE.encode() + b"\n"
@@ -248,7 +248,7 @@ async def test_links_are_not_followed(tmp_path: Path, database: Database) -> Non
     assert (await imported(database, tmp_path / "a.zip")).imported_count == 3
 
 
-async def test_what_is_behind_a_broken_entry_of_an_archive_is_told_of(
+async def test_broken_entry_of_an_archive_is_reported_with_what_follows_it(
     tmp_path: Path, database: Database
 ) -> None:
     path = zipped(
@@ -270,7 +270,7 @@ def test_for_a_file_alone_no_folder_is_made(
         assert opened.kinds == ("telegram",)
 
 
-async def test_what_gives_nothing_for_long_is_given_up(
+async def test_import_gives_up_a_file_that_yields_nothing_for_long(
     tmp_path: Path, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "file"

@@ -155,7 +155,7 @@ def test_entities_stand_in_for_a_missing_text() -> None:
         ({"forwarded_from": "Rui"}, "[forwarded from Rui]\nlook"),
     ],
 )
-def test_what_came_along_is_a_line(values: dict[str, Any], text: str) -> None:
+def test_attachment_in_a_telegram_export_becomes_a_line(values: dict[str, Any], text: str) -> None:
     (line,), _ = read(telegram_chat([telegram_message(1, "look", **values)]))
     assert line.text == text
 
@@ -171,7 +171,7 @@ def test_a_picture_alone_is_taken_and_an_empty_message_is_not() -> None:
     assert skipped == {NO_TEXT: 2}
 
 
-def test_what_is_not_taken_is_counted_by_reason() -> None:
+def test_import_counts_skipped_telegram_messages_by_reason() -> None:
     timeless = telegram_message(9)
     del timeless["date_unixtime"]
     timeless["date"] = "once"

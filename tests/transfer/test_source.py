@@ -144,7 +144,9 @@ def test_in_folders_and_archives_everything_that_is_history_is_found(tmp_path: P
         (b"SQLite format 3\0" + bytes(500), "cannot be read"),
     ],
 )
-def test_what_cannot_be_imported_is_one_sentence(raw: bytes, sentence: str, tmp_path: Path) -> None:
+def test_source_that_cannot_be_imported_is_refused_with_one_sentence(
+    raw: bytes, sentence: str, tmp_path: Path
+) -> None:
     path = tmp_path / "file"
     path.write_bytes(raw)
     with pytest.raises(HistoryError, match=sentence) as raised:
@@ -203,7 +205,7 @@ async def test_a_longer_export_of_the_same_chat_adds_what_is_new(
     assert report["skipped"] == {messengers.SERVICE_MESSAGE: 1}
 
 
-async def test_what_comes_before_the_end_of_a_broken_file_is_taken(
+async def test_import_keeps_what_comes_before_the_end_of_a_broken_file(
     tmp_path: Path, database: Database
 ) -> None:
     path = tmp_path / "result.json"

@@ -173,7 +173,7 @@ def test_a_port_that_is_taken_is_named(served: Served) -> None:
     assert f"Port {served.port} is in use. Choose another with --set port=" in done.stderr
 
 
-def test_one_that_does_not_start_leaves_nothing_and_says_where_to_look(served: Served) -> None:
+def test_engine_that_does_not_start_leaves_no_process_and_names_its_log(served: Served) -> None:
     done = served.start(llm_model="failing")
     log = served.home / "engines/hindsight/server.log"
     assert (done.returncode, done.stderr) == (
@@ -195,7 +195,7 @@ def test_its_log_is_bounded(served: Served) -> None:
     )
 
 
-def test_one_that_does_not_listen_is_killed(
+def test_engine_that_ignores_the_end_is_killed(
     served: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(engine, "END_S", 0.3)

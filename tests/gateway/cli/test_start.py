@@ -63,7 +63,7 @@ def test_cold_recall_loads_no_module_that_only_other_commands_need(home: Path) -
     assert "ferry" in done.stdout
 
 
-def test_who_ends_it_while_it_is_loading_sees_no_trace() -> None:
+def test_interrupt_while_loading_shows_no_stack_trace() -> None:
     script = "import gateway.cli.main as main\ndef app(words): raise KeyboardInterrupt\nmain.app = app\nmain.main()"
     code, out, error = run(script)
     assert (code != 0, out, error) == (True, "", "")

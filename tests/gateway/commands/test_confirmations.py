@@ -211,7 +211,7 @@ def test_a_yes_is_understood(text: str) -> None:
     "text",
     ["", "no", "yes but not the second", "yes?no", "yesterday", "nein", "не", "👍", "y" * 50],
 )
-def test_all_else_is_no_yes(text: str) -> None:
+def test_text_that_is_more_than_yes_confirms_nothing(text: str) -> None:
     assert not is_yes(inbound(text=text))
     assert not is_yes(inbound(text="yes", attachments=(Attachment(kind="photo", name="a.jpg"),)))
     assert not is_yes(inbound(text="yes", command=Command(name="yes", arguments="or no")))

@@ -170,7 +170,7 @@ async def test_in_a_room_it_is_refused(home: Path) -> None:
             assert files(reply) == ()
 
 
-async def test_who_has_said_nothing_gets_what_there_is(home: Path) -> None:
+async def test_export_of_a_silent_person_has_account_and_session(home: Path) -> None:
     async with open_gateway(home) as harness:
         reply = await harness.say("/export", "7")
         assert {row["kind"] for row in held(reply)} >= {"account", "session"}

@@ -160,7 +160,7 @@ async def test_list_of_facts_is_shown_in_pages_with_a_button_for_more(home: Path
         )
 
 
-async def test_nobody_else_sees_or_changes_it(home: Path) -> None:
+async def test_fact_is_neither_shown_to_nor_changed_by_others(home: Path) -> None:
     async with open_gateway(home, options=ROOMS) as harness:
         await harness.say("/remember The key hangs behind the clock")
         for command in ("why f1", "pin f1", "forget f1", "correct f1 No", "undo f1"):
@@ -257,7 +257,7 @@ async def test_statement_of_another_member_is_no_fact_about_the_asker(home: Path
         assert facts["Person 8: I live in Faro"].attribute is None
 
 
-async def test_what_is_passed_on_is_nobody_s_fact_until_it_is_asked_for(home: Path) -> None:
+async def test_forwarded_statement_becomes_a_fact_only_on_request(home: Path) -> None:
     async with open_gateway(home) as harness:
         await harness.say("I live in Rome", message_id="m3", origin="forwarded")
         await harness.say("I live in Porto")

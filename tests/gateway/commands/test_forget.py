@@ -119,7 +119,7 @@ async def test_question_to_forget_is_not_answered_by_another_member(home: Path) 
         assert left(harness, "Zanzibar") == []
 
 
-async def test_nobody_can_confirm_for_another_by_typing_the_token(home: Path) -> None:
+async def test_token_of_a_question_typed_by_another_confirms_nothing(home: Path) -> None:
     async with open_gateway(home) as harness:
         await harness.say("I moved to Zanzibar in May.")
         asked = await harness.say("/forget Zanzibar")

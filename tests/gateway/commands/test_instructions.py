@@ -34,7 +34,7 @@ async def prompt_of(
     return str(model.requests[-1].system[0]["text"])
 
 
-async def test_they_hold_from_the_next_message_on_in_this_chat_alone(home: Path) -> None:
+async def test_instructions_hold_from_the_next_message_in_this_chat_only(home: Path) -> None:
     model = ScriptedModel()
     async with open_gateway(home, model) as harness:
         assert "Instructions for" not in await prompt_of(harness, model)
@@ -103,7 +103,7 @@ async def test_a_forwarded_command_sets_nothing(home: Path) -> None:
         assert "Instructions for" not in await prompt_of(harness, model)
 
 
-async def test_they_are_versioned_and_a_change_can_be_undone(home: Path) -> None:
+async def test_change_of_instructions_is_versioned_and_can_be_undone(home: Path) -> None:
     model = ScriptedModel()
     async with open_gateway(home, model) as harness:
         await harness.say("/instructions set Answer in verse.")
@@ -119,7 +119,7 @@ async def test_they_are_versioned_and_a_change_can_be_undone(home: Path) -> None
         assert "# Instructions for this chat\nAnswer in rhyme.\n" in await prompt_of(harness, model)
 
 
-async def test_they_are_exported_and_forgotten(home: Path) -> None:
+async def test_instructions_are_exported_and_forgotten_by_their_words(home: Path) -> None:
     model = ScriptedModel()
     async with open_gateway(home, model) as harness:
         await harness.say("/instructions set Always mention the walrus.")
@@ -138,7 +138,9 @@ async def test_they_are_exported_and_forgotten(home: Path) -> None:
         assert "walrus" not in (await harness.say("/memory history")).text
 
 
-async def test_those_of_a_room_are_the_owners_to_undo_and_to_forget(home: Path) -> None:
+async def test_instructions_of_a_group_are_undone_and_forgotten_by_the_owner_only(
+    home: Path,
+) -> None:
     model = ScriptedModel()
     async with open_gateway(home, model, options=OPTIONS) as harness:
         await harness.say("/instructions set Always mention the walrus.", **ROOM)

@@ -80,7 +80,7 @@ async def test_limit_of_reminders_counts_all_chats_of_an_account(home: Path) -> 
         assert "is set" in (await in_room(harness, "/remind tomorrow at 9 tea", "8")).text
 
 
-async def test_who_may_schedule_questions_and_how_often(home: Path) -> None:
+async def test_scheduled_question_is_refused_if_too_frequent_or_not_allowed(home: Path) -> None:
     options = 'rooms = ["telegram:-100"]\n'
     daily, often = (
         "/cron add daily at 8 | what is new?",

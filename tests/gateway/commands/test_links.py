@@ -56,7 +56,7 @@ async def link(harness: GatewayHarness, who: str = "7", **there: Any) -> KeptRep
     return joined
 
 
-async def test_both_sides_are_asked_and_then_are_one_person(home: Path) -> None:
+async def test_link_makes_two_accounts_one_person_after_both_confirm(home: Path) -> None:
     async with open_gateway(home, ScriptedModel()) as harness:
         await let_in(harness, OTHER)
         await harness.say("the boathouse key is under the fern", "7")
@@ -171,7 +171,7 @@ async def test_the_owner_may_type_what_the_buttons_do(home: Path) -> None:
             await notices(harness)
 
 
-async def test_who_was_not_let_in_is_let_in_with_his_other_account_and_out_again(
+async def test_linked_account_gets_access_and_loses_it_when_unlinked(
     home: Path,
 ) -> None:
     model = ScriptedModel()

@@ -71,7 +71,7 @@ async def test_the_last_changes_are_undone_one_by_one_or_by_number(home: Path) -
         assert "change 1 undone" in (await harness.say("/memory history")).text
 
 
-async def test_nobody_undoes_what_is_not_his(home: Path) -> None:
+async def test_change_of_a_note_is_not_undone_by_others(home: Path) -> None:
     room: dict[str, Any] = {
         "is_direct": False,
         "address": Address(platform="telegram", chat_id="-5"),
@@ -122,7 +122,7 @@ async def test_why_tells_the_message_with_its_link(home: Path) -> None:
         assert "Source: Person 42 typed “/memory add user: Ana likes cake”" in typed
 
 
-async def test_what_two_accounts_had_is_undone_in_both_as_one_change(
+async def test_change_in_two_linked_accounts_is_undone_as_one(
     home: Path, database: Database
 ) -> None:
     notes, clock = Notes(database), RunningClock()
@@ -144,7 +144,7 @@ async def test_what_two_accounts_had_is_undone_in_both_as_one_change(
     )
 
 
-async def test_what_was_overtaken_bars_no_undoing(
+async def test_change_undone_by_later_ones_does_not_block_undo(
     home: Path, database: Database, clock: SteadyClock
 ) -> None:
     notebook = Notebook(home, Notes(database), clock, {"memory": 200, "user": 100})

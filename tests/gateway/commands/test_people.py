@@ -53,7 +53,7 @@ async def accepted(harness: GatewayHarness, count: int) -> None:
             await asyncio.sleep(0.005)
 
 
-async def test_who_is_served_since_when_and_by_whose_word(home: Path) -> None:
+async def test_people_command_lists_access_with_its_reason_and_date(home: Path) -> None:
     model = ScriptedModel(says("hi", usage=Usage(input=1_000, output=10)))
     prices = "prices = {scripted = {input = 3, output = 15, cache_write = 3, cache_read = 1}}"
     async with open_gateway(home, model, f"{LISTED}[usage]\n{prices}\n") as harness:
@@ -78,7 +78,7 @@ async def test_who_is_served_since_when_and_by_whose_word(home: Path) -> None:
     assert rooms.startswith("- members of `telegram:-100`, only in that group")
 
 
-async def test_whoever_is_removed_loses_links_jobs_and_buttons_and_may_ask_again(
+async def test_removed_person_loses_links_jobs_and_buttons_and_may_ask_again(
     home: Path,
 ) -> None:
     async with open_gateway(home, ScriptedModel(), LISTED) as harness:
@@ -111,7 +111,7 @@ async def test_whoever_is_removed_loses_links_jobs_and_buttons_and_may_ask_again
         assert "[paused" not in (await harness.say("/cron resume 1", "7")).text
 
 
-async def test_whoever_is_blocked_hears_nothing_until_that_is_lifted(home: Path) -> None:
+async def test_blocked_person_gets_no_answer_until_unblocked(home: Path) -> None:
     async with open_gateway(home, ScriptedModel()) as harness:
         await harness.say("hello")
         await harness.say("let me in", "666")
@@ -127,7 +127,7 @@ async def test_whoever_is_blocked_hears_nothing_until_that_is_lifted(home: Path)
         assert is_stranger(await harness.say("let me in", "666"))
 
 
-async def test_one_account_is_revoked_and_the_others_stay(home: Path) -> None:
+async def test_revoked_account_loses_access_and_its_linked_ones_keep_it(home: Path) -> None:
     async with open_gateway(home, ScriptedModel()) as harness:
         await harness.say("hello", "7")
         await link(harness)
@@ -174,7 +174,7 @@ async def test_an_account_of_the_owner_is_revoked_and_no_chat_gives_it_back(home
         assert "Only my owner" in (await harness.say("/people", message_id="900")).text
 
 
-async def test_who_is_meant_must_be_clear_and_only_the_owner_says_it(home: Path) -> None:
+async def test_removal_needs_a_clear_name_and_the_owner(home: Path) -> None:
     async with open_gateway(home, ScriptedModel(), LISTED) as harness:
         await let_in(harness, "8")
         for line in (
@@ -269,7 +269,7 @@ async def test_a_removal_in_a_shell_counts_at_the_next_event(home: Path) -> None
         assert mneme(home, "people", "remove", "Ana").returncode == 1
 
 
-async def test_who_was_let_in_at_the_command_line_is_listed_and_removed_there(home: Path) -> None:
+async def test_account_approved_in_the_shell_is_listed_and_removed_there(home: Path) -> None:
     async with open_gateway(home, ScriptedModel()) as harness:
         for who, more in (("8", ()), ("9", ("--owner",))):
             code = (await harness.say("let me in", who)).text.split("`")[1]

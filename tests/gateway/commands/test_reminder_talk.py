@@ -106,7 +106,7 @@ async def test_questions_about_reminders_get_a_list_or_the_next_one(home: Path) 
         assert "at 23:00" in (await harness.say("move the stretch to 11pm")).text
 
 
-async def test_all_reminders_are_removed_by_one_tap_and_one_is_skipped_once(home: Path) -> None:
+async def test_reminders_are_all_removed_by_one_tap_and_skipped_once(home: Path) -> None:
     async with open_gateway(home, OfflineModel("UTC")) as harness:
         await harness.say("remind me every monday at 9am to plan")
         assert (await harness.say("skip it once")).text.startswith("Skipped ")

@@ -94,7 +94,9 @@ async def test_free_pages_do_not_keep_it_either(database: Database, clock: Stead
     assert left_of("Zanzibar", database.path) == []
 
 
-async def test_what_repeats_it_goes_along(database: Database, clock: SteadyClock) -> None:
+async def test_erasure_takes_rows_that_repeat_the_message_along(
+    database: Database, clock: SteadyClock
+) -> None:
     written = StoredHistory(database)
     first = await written.session(
         ["I moved to Zanzibar with my cat Tibby in the month of May", "How nice!"],
@@ -279,7 +281,9 @@ async def test_number_and_case_of_a_word_go_along(database: Database, clock: Ste
     assert [text for text in await texts(database) if text] == ["ok", "ok", "Fairy tales"]
 
 
-async def test_others_keep_what_is_theirs(database: Database, clock: SteadyClock) -> None:
+async def test_erasure_keeps_the_same_words_of_other_scopes(
+    database: Database, clock: SteadyClock
+) -> None:
     written = StoredHistory(database)
     await written.session(["Zanzibar for me", "Yes"])
     await written.session(["Zanzibar for Ben", "Yes"], scope=BEN)
@@ -410,7 +414,7 @@ async def test_an_open_reader_keeps_the_bytes_until_it_is_done(
     assert left_of("Zanzibar", database.path) == []
 
 
-async def test_what_was_begun_is_finished_after_a_restart(
+async def test_begun_erasure_is_finished_after_a_restart(
     database: Database, clock: SteadyClock
 ) -> None:
     written = StoredHistory(database)
@@ -452,7 +456,7 @@ async def test_a_member_forgets_the_commands_he_gave_and_what_they_showed_of_his
     assert await texts(database) == ["", "", "/recall Zanzibar", "", "> **Zanzibar** is ours"]
 
 
-async def test_who_keeps_copies_elsewhere_is_told_and_what_he_leaves_is_said(
+async def test_receipt_names_memory_services_that_were_asked_to_erase(
     database: Database, clock: SteadyClock
 ) -> None:
     ids = await StoredHistory(database).session(["I moved to Zanzibar", "Fine"])

@@ -55,7 +55,7 @@ def facts(database: Database, clock: SteadyClock) -> Facts:
     return Facts(database, clock)
 
 
-async def test_what_is_learned_is_found_by_its_id(facts: Facts) -> None:
+async def test_learned_fact_is_found_by_its_id(facts: Facts) -> None:
     learned = await facts.learn(home("Porto", message_id=7, valid_from=NOON, precision="month"))
     assert await facts.find(learned.id, OWN) == replace(learned, last_at=NOON)
     assert learned.entities == ("Porto",)
@@ -105,7 +105,7 @@ async def test_a_contradiction_closes_the_old_and_keeps_both(
     )
 
 
-async def test_what_was_so_before_is_kept_as_such(facts: Facts) -> None:
+async def test_earlier_value_of_a_fact_is_stored_as_past(facts: Facts) -> None:
     now = await facts.learn(home("Porto", valid_from=datetime(2024, 1, 1, tzinfo=UTC)))
     before = await facts.learn(home("Lisbon", valid_from=datetime(2019, 1, 1, tzinfo=UTC)))
     assert (before.is_open, before.valid_to) == (False, now.valid_from)
@@ -114,7 +114,7 @@ async def test_what_was_so_before_is_kept_as_such(facts: Facts) -> None:
     ]
 
 
-async def test_what_is_learned_late_does_not_close_what_was_said_after_it(facts: Facts) -> None:
+async def test_fact_learned_late_does_not_close_a_newer_one(facts: Facts) -> None:
     now = await facts.learn(home("Porto", created_at=NOON + timedelta(days=2), message_id=9))
     late = await facts.learn(home("Lisbon", message_id=1))
     assert (late.is_open, late.closed_by, late.valid_to) == (False, now.id, now.created_at)
@@ -166,7 +166,7 @@ async def _spans(facts: Facts) -> dict[str, tuple[int | None, int | None]]:
     }
 
 
-async def test_what_was_so_longer_ago_ends_where_the_next_begins_also_when_that_is_forgotten(
+async def test_past_fact_ends_where_the_next_begins_also_after_forgetting_it(
     facts: Facts,
 ) -> None:
     ids = await _moves(facts, ("Porto", 2020), ("Faro", 2024), ("Lisbon", 2015))
@@ -181,7 +181,7 @@ async def test_what_was_so_longer_ago_ends_where_the_next_begins_also_when_that_
     assert await _spans(facts) == {"lisbon": (2015, None)}
 
 
-async def test_nobody_closes_what_another_has_said(facts: Facts) -> None:
+async def test_fact_of_one_person_is_not_closed_by_another(facts: Facts) -> None:
     room = Scope.group("telegram", "-9")
     hers = await facts.learn(
         fact("Ana lives in Porto", scope=room, attribute="ana|home", value="porto")
@@ -312,7 +312,7 @@ async def test_the_later_or_dated_telling_is_the_one_that_stays(facts: Facts) ->
     )
 
 
-async def test_what_is_forgotten_leaves_nothing(facts: Facts, database: Database) -> None:
+async def test_forgotten_fact_leaves_no_row_behind(facts: Facts, database: Database) -> None:
     lisbon = await facts.learn(home("Lisbon"))
     porto = await facts.learn(home("Porto"))
     assert await facts.forget([porto.id, porto.id, 999, 1 << 70], OWN) == 1
@@ -349,7 +349,9 @@ async def test_a_fact_goes_with_the_message_it_came_from(
 
 
 @pytest.mark.parametrize("wrong", WRONG, ids=("nobody", "another", "another platform"))
-async def test_what_is_not_theirs_does_not_exist(facts: Facts, wrong: frozenset[Scope]) -> None:
+async def test_fact_of_other_scopes_answers_like_one_that_does_not_exist(
+    facts: Facts, wrong: frozenset[Scope]
+) -> None:
     known = await facts.learn(home("Porto", message_id=5, trust=0.1))
     await facts.learn(
         fact(

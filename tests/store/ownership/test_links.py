@@ -81,7 +81,7 @@ async def test_two_who_use_one_code_at_once_are_not_both_asked(database: Databas
     assert len(await links.list_accounts(ANA)) == 2
 
 
-async def test_what_names_a_link_is_no_number_to_be_guessed(database: Database) -> None:
+async def test_guessed_name_of_a_link_confirms_nothing(database: Database) -> None:
     links = Links(database, LET_IN)
     link = await claimed(links)
     for guess in ("", "1", f"{link.digest}x"):
@@ -179,7 +179,7 @@ async def test_no_word_of_the_owner_makes_an_account_the_owners(database: Databa
     assert await people.load_visible_scopes(SCOPE) == {SCOPE}
 
 
-async def test_whoever_was_let_in_by_any_of_their_accounts_is_so_with_all(
+async def test_access_of_one_account_holds_for_all_linked_ones(
     database: Database,
 ) -> None:
     links, people = Links(database, ["telegram:1", "discord:2"]), People(database)
@@ -193,7 +193,7 @@ async def test_whoever_was_let_in_by_any_of_their_accounts_is_so_with_all(
     assert (await links.confirm(link.digest, named("9").account, NOON)).is_joined
 
 
-async def test_who_was_removed_is_not_let_in_until_the_owner_says_so(database: Database) -> None:
+async def test_link_of_a_removed_account_waits_for_the_owner(database: Database) -> None:
     links, people = Links(database, LET_IN), People(database)
     await Removals(database).remove([ANA, named("2").account], NOON)
     link = await claimed(links)

@@ -95,7 +95,7 @@ async def test_a_room_sees_itself_unless_it_is_the_owners_own(people: People) ->
     "key",
     ["", "account", "account:", "account:telegram", "account:telegram:", "person:1", "rooms:x"],
 )
-async def test_what_is_no_scope_sees_nothing(people: People, key: str) -> None:
+async def test_invalid_scope_key_sees_no_scope(people: People, key: str) -> None:
     await people.set_owner([TELEGRAM], [OWN])
     assert await people.load_visible_scopes(Scope(key=key)) == frozenset()
 

@@ -26,7 +26,7 @@ async def test_the_file_and_its_companions_are_for_the_owner_only(tmp_path: Path
     assert modes == dict.fromkeys(names, 0o600)
 
 
-async def test_what_was_written_is_there_after_opening_again(tmp_path: Path) -> None:
+async def test_written_value_is_read_after_opening_again(tmp_path: Path) -> None:
     for _ in range(2):
         async with Database.open(tmp_path / "state.db") as database:
             await database.write(lambda connection: set_meta(connection, "a", "1"))
@@ -192,7 +192,7 @@ async def test_a_glance_that_takes_long_is_left_to_a_reader(database: Database) 
 
 
 @pytest.mark.parametrize("way", ["read_inline", "read", "write"])
-async def test_what_failed_in_the_middle_of_a_look_keeps_no_later_one_in_the_past(
+async def test_read_that_failed_halfway_leaves_no_open_snapshot(
     database: Database, way: str
 ) -> None:
     def stored(value: str) -> list[str]:

@@ -138,7 +138,7 @@ async def test_chunk_whose_last_message_is_gone_takes_new_messages(
     assert await recall.verify() == []
 
 
-async def test_what_is_in_no_chunk_yet_is_found_too(
+async def test_message_without_a_chunk_is_found_too(
     stored: StoredHistory, recall: Recall, database: Database
 ) -> None:
     await stored.session(["nothing of the kind", "at all"])
@@ -220,7 +220,7 @@ async def test_erased_words_leave_the_index(
     ) == [(0,)]
 
 
-async def test_nobody_is_answered_from_what_is_not_his(
+async def test_search_of_the_index_returns_nothing_of_other_scopes(
     stored: StoredHistory, recall: Recall, database: Database
 ) -> None:
     mine = (await stored.session(["the ferry was decided"], scope=ANA))[0]
@@ -400,7 +400,7 @@ async def test_what_fails_changes_nothing(database: Database, clock: SteadyClock
     assert await database.write(indexing.find_index_damage) == []
 
 
-async def test_what_waits_for_a_rebuild_goes_on_waiting(
+async def test_index_flagged_for_a_rebuild_stays_flagged_after_writes(
     database: Database, clock: SteadyClock
 ) -> None:
     session = await opened(Conversations(database, clock), "the ferry before")
@@ -558,7 +558,7 @@ async def test_damage_costs_no_fact_and_no_edit(
         assert not await database.write(repair_fact_index), "it is whole again"
 
 
-async def test_what_was_folded_otherwise_is_folded_anew(
+async def test_fact_index_of_another_version_is_rebuilt(
     database: Database, clock: SteadyClock
 ) -> None:
     for content in ("I like tea", "I like olives", "I like honey"):

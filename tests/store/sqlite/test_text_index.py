@@ -58,7 +58,7 @@ async def test_tool_calls_are_indexed_beside_the_text(
     assert await _found(recall, "milk") == await _found(recall, "牛奶") == [message]
 
 
-async def test_whatever_is_more_than_ascii_reaches_the_indexes_of_other_scripts(
+async def test_text_beyond_ascii_reaches_the_indexes_of_other_scripts(
     stored: StoredHistory, recall: Recall
 ) -> None:
     session = (await stored.session())[0]
