@@ -230,6 +230,8 @@ async def test_the_owner_is_told_of_a_room_and_each_member_of_their_own(
         for _ in range(4):
             await in_room(harness, "Hello")
         told = await notices(harness)
+        introduction, *told = told
+        assert introduction[0] == "telegram:-100"
         assert [where for where, _ in told] == ["telegram:7"]
         await in_room(harness, "Hello", "8")
         [(where, text)] = await notices(harness)

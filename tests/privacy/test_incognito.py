@@ -61,18 +61,18 @@ async def test_nothing_of_it_reaches_the_disk(home: Path) -> None:
             await harness.say("my xylophone is at Dr. Quetzal's")
         ).text == f"{BADGE}\n\nzanzibar it is"
         assert "xylophone" in str(model.requests[-1])
-        assert (await harness.say("and the second one")).text == f"{BADGE}\n\nsecond"
+        assert (await harness.say("and the second kazoo")).text == f"{BADGE}\n\nsecond"
         assert "my xylophone" in str(model.requests[-1]), "it goes on from turn to turn"
         assert "ordinary" not in str(model.requests[-1].messages)
         await harness.say("/recall xylophone")
         await harness.say("/title Quetzal and zanzibar")
-        for words in ("xylophone", "Quetzal", "zanzibar", "second one"):
+        for words in ("xylophone", "Quetzal", "zanzibar", "second kazoo"):
             assert on_disk(home, words) == []
         await harness.say("/incognito off")
         assert (await harness.say("an ordinary one again")).text == "ok"
         assert "ordinary message" in str(model.requests[-1]), "we are where we were before"
         assert "xylophone" not in str(model.requests[-1])
-    for words in ("xylophone", "Quetzal", "zanzibar", "second one"):
+    for words in ("xylophone", "Quetzal", "zanzibar", "second kazoo"):
         assert on_disk(home, words) == []
     assert on_disk(home, "ordinary one again")
 
@@ -352,6 +352,10 @@ async def test_incognito_conversation_goes_on_where_its_group_has_moved(home: Pa
         await harness.admission.migrate_group("telegram", "-200", "-300")
     async with open_gateway(home, model, LISTED) as harness:
         due = await harness.services.outbox.list_due(harness.services.clock.now())
+        # The group was introduced at its first message.
+        introductions = [item for item in due if item.key.startswith("introduction:")]
+        assert [item.address.chat_id for item in introductions] == ["-100"]
+        due = [item for item in due if item not in introductions]
         assert [outbox_item.address.chat_id for outbox_item in due] == ["-300"], (
             "told once, where the chat is now"
         )
