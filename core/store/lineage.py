@@ -59,19 +59,35 @@ def _is_listed(table: str) -> str:
     )
 
 
+_IS_BEFORE = "(sessions.last_at, sessions.id) < (:before_at, :before_id)"
+# The condition that a session has the latest message of its lineage.
+_IS_LATEST = f"""
+NOT EXISTS (
+    SELECT 1 FROM sessions AS later
+    WHERE {_ROOT.format("later")} = {_ROOT.format("sessions")} AND {_is_listed("later")}
+        AND (later.last_at, later.id) > (sessions.last_at, sessions.id)
+)
+"""
 # The session with the latest message of each lineage, the latest session first.
 _SELECT_LATEST = f"""
 {rows.SELECT_SESSIONS}
 WHERE {_is_listed("sessions")} AND (:needle IS NULL OR instr(bare(sessions.title), :needle))
     AND (:roots IS NULL OR {in_list(_ROOT.format("sessions"), "roots")})
-    AND (:before_at IS NULL OR (sessions.last_at, sessions.id) < (:before_at, :before_id))
-    AND NOT EXISTS (
-        SELECT 1 FROM sessions AS later
-        WHERE {_ROOT.format("later")} = {_ROOT.format("sessions")} AND {_is_listed("later")}
-            AND (later.last_at, later.id) > (sessions.last_at, sessions.id)
-    )
+    AND {_IS_BEFORE} AND {_IS_LATEST}
 ORDER BY sessions.last_at DESC, sessions.id DESC LIMIT :limit
 """
+# The same in one scope. The index has the sessions in this order, so only the first ones are read.
+_SELECT_LATEST_IN_SCOPE = f"""
+{rows.SELECT_SESSIONS}
+WHERE sessions.scope_id = (SELECT id FROM scopes WHERE key = :scope)
+    AND {_is_listed("sessions")} AND {_IS_BEFORE} AND {_IS_LATEST}
+ORDER BY sessions.last_at DESC, sessions.id DESC LIMIT :limit
+"""
+# More scopes are read with one statement.
+MAX_SCOPES_WALKED = 50
+# After all times, and after all ids.
+_LAST_AT = 1e12
+_LAST_ID = 2**62
 _COUNT_PER_ROOT = f"""
 SELECT {_ROOT.format("sessions")}, SUM(message_count) FROM sessions
 WHERE {in_list(_ROOT.format("sessions"), "roots")} AND {_is_listed("sessions")} GROUP BY 1
@@ -142,19 +158,35 @@ def list_latest(
     lineage. `needle` limits the list to titles that contain this text, and `roots` limits it to
     lineages with these ids. `before` is the last session of the page before this one.
     """
-    before_at = None if before is None else before.last_at or before.started_at
+    most = max(0, min(limit, MAX_LISTED))
     values: dict[str, object] = {
         "scopes": scope_parameter(scopes),
-        "before_at": before_at,
-        "before_id": 0 if before is None else before.id,
+        "before_at": _LAST_AT if before is None else before.last_at or before.started_at,
+        "before_id": _LAST_ID if before is None else before.id,
         "needle": needle,
         "roots": None if roots is None else encode_list(roots),
-        "limit": max(0, min(limit, MAX_LISTED)),
+        "limit": most,
     }
-    sessions = [read_session(row) for row in connection.execute(_SELECT_LATEST, values)]
+    if needle is None and roots is None and len(scopes) <= MAX_SCOPES_WALKED:
+        sessions = _walk_scopes(connection, scopes, values)[:most]
+    else:
+        sessions = [read_session(row) for row in connection.execute(_SELECT_LATEST, values)]
     values["roots"] = encode_list(session.root_id or session.id for session in sessions)
     counts_by_root = {row[0]: row[1] for row in connection.execute(_COUNT_PER_ROOT, values)}
     return [replace(session, messages=counts_by_root[session.root_id]) for session in sessions]
+
+
+def _walk_scopes(
+    connection: Connection, scopes: frozenset[Scope], values: Mapping[str, object]
+) -> list[Session]:
+    """Return the latest conversations of each scope, latest first."""
+    sessions: list[Session] = []
+    for scope in scopes:
+        statement_values = {**values, "scope": rows.clean(scope.key)}
+        for row in connection.execute(_SELECT_LATEST_IN_SCOPE, statement_values):
+            sessions.append(read_session(row))
+    sessions.sort(key=lambda session: (session.last_at or session.started_at, session.id))
+    return sessions[::-1]
 
 
 def find_tip(connection: Connection, session_id: int, scopes: frozenset[Scope]) -> Session | None:
