@@ -62,7 +62,7 @@ async def load_recall(request: PageRequest) -> Values:
         "results": results,
         "next_query": next_query,
         "notes": [request.texts.word(note) for note in results.notes],
-        "active": [_make_removing_chip(words, filters, each) for each in filters],
+        "in_use": [_make_removing_chip(words, filters, each) for each in filters],
         "chips": _list_chips(request, words, filters, results),
         "help": HELP,
     }
@@ -126,7 +126,6 @@ async def load_reading(request: PageRequest) -> Values:
 PAGE = Page(
     "recall",
     views=(
-        View("/", "recall.html", load_recall),
         View("/recall", "recall.html", load_recall),
         View("/recall/reading", "recall_reading.html", load_reading),
     ),

@@ -77,7 +77,7 @@ async def _list_paths(page: OpenPage) -> dict[str, Sequence[str]]:
     older = re.search(r'rel="next" href="([^"]+)"', listed.body)
     assert older is not None
     return {
-        "recall, no words": ["/"] * ROUNDS,
+        "recall, no words": ["/recall"] * ROUNDS,
         "recall, words": [f"/recall?q={WORDS[n % len(WORDS)]}" for n in range(ROUNDS)],
         "recall, a day": [f"/recall?q=ferry before:2026-{1 + n % 9:02}-15" for n in range(ROUNDS)],
         "conversations": ["/conversations"] * ROUNDS,

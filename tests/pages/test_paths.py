@@ -24,8 +24,9 @@ def list_paths() -> list[str]:
 
 
 async def test_search_is_done_by_keyboard_alone(tab: Any) -> None:
-    await tab.goto(tab.url + "memory")
+    await tab.goto(tab.url + "today")
     await tab.keyboard.press("/")
+    await tab.wait_for_url("**/recall")
     await tab.wait_for_selector("input[type=search]")
     await tab.keyboard.press("/")
     await tab.keyboard.type("ferry timetable")
@@ -41,7 +42,7 @@ async def test_search_is_done_by_keyboard_alone(tab: Any) -> None:
 
 
 async def test_wrong_fact_is_corrected_and_taken_back_by_mouse(tab: Any) -> None:
-    await tab.click("nav >> text=Memory")
+    await tab.click('nav a[href="/memory"]')
     line = tab.locator("li", has_text="I live in Lisbon")
     await line.locator("summary").click()
     await line.locator("textarea").fill("I live in Porto")
@@ -55,7 +56,7 @@ async def test_wrong_fact_is_corrected_and_taken_back_by_mouse(tab: Any) -> None
 
 
 async def test_topic_is_forgotten_after_a_look_at_what_would_go(tab: Any) -> None:
-    await tab.click("nav >> text=Memory")
+    await tab.click('nav a[href="/memory"]')
     await tab.fill("#forget-words", "peanuts")
     await tab.click("text=Show what would be erased")
     await tab.wait_for_selector("section.answer >> text=peanuts")

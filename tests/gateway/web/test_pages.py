@@ -9,6 +9,7 @@ import pytest
 
 from core.types import LOCAL_SCOPE, Scope
 from gateway.texts.catalog import list_languages, load_texts
+from gateway.web.pages import PAGES
 from tests.fixtures.page_browser import open_page
 from tests.fixtures.scripted_model import ScriptedModel, calls, says
 
@@ -244,3 +245,13 @@ async def test_query_is_explained_while_it_is_typed(home: Path) -> None:
         wrong = await page.browser.open("/recall/reading?q=ferry since:banana")
         assert "banana" in wrong.text
         assert "problem" in wrong.body
+
+
+async def test_each_entry_of_the_navigation_leads_to_its_own_page(home: Path) -> None:
+    paths = [view.path for entry in PAGES for view in entry.views]
+    assert len(set(paths)) == len(paths)
+    async with open_page(home) as page:
+        for entry in PAGES:
+            path = entry.views[0].path
+            shown = await page.browser.open(path)
+            assert f'<a href="{path}" aria-current="page">' in shown.body, path
