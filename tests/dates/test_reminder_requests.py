@@ -219,6 +219,38 @@ def test_weekday_of_a_month_without_its_number_is_asked_for() -> None:
     assert read("remind me on Monday next month at 9 to pay").missing == {Missing.DATE}
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "remind me every 6 hours for 3 days to take antibiotics",
+        "erinnere mich alle 6 Stunden drei Tage lang an das Antibiotikum",
+        "rappelle-moi toutes les 6 heures pendant 3 jours l'antibiotique",
+        "recuérdame cada 6 horas durante 3 días el antibiótico",
+        "me lembra a cada 6 horas por 3 dias do antibiótico",
+        "напоминай каждые 6 часов в течение 3 дней про антибиотик",
+        "每6小时提醒我吃抗生素，持续3天",
+        "6時間ごとに3日間抗生物質をリマインドして",
+        "3일 동안 6시간마다 항생제 먹으라고 알려줘",
+        "3 gün boyunca her 6 saatte bir antibiyotiği hatırlat",
+    ],
+)
+def test_length_of_a_rhythm_of_hours_is_no_part_of_the_rhythm(text: str) -> None:
+    moments = moments_of(read(text), 20)
+
+    assert moments[:2] == ["2026-03-04 17:30", "2026-03-04 23:30"]
+    assert moments[-1] == "2026-03-07 11:30"
+
+
+def test_weekday_after_next_is_in_two_weeks_on_that_weekday() -> None:
+    assert moments_of(read("remind me the Wednesday after next at 9 to pay")) == [
+        "2026-03-18 09:00"
+    ]
+
+
+def test_list_of_clock_times_that_is_not_understood_is_asked_about() -> None:
+    assert not read("每天三次8点14点20点提醒我滴眼药水").is_complete
+
+
 def test_end_before_the_rhythm_is_read_in_japanese_and_korean() -> None:
     for text in (
         "4月2日まで毎日9時にカレンダーを開けるようリマインドして",

@@ -309,9 +309,16 @@ class ClusterReader:
         return False
 
     def _has_unread_rhythm(self, used_indexes: set[int]) -> bool:
-        """Whether "every" isn't part of the time, but a word for a time follows it."""
+        """Whether "every" or "daily" isn't part of the time, but a word for a time follows it."""
         for index, token in enumerate(self._tokens):
-            if token.kind is Kind.EVERY and index not in used_indexes:
+            if index in used_indexes:
+                continue
+            if token.kind is Kind.REPEAT and index + 1 < len(self._tokens):
+                # "Every day, three times" that the accepted time leaves out.
+                following = self._tokens[index + 1 : index + 3]
+                if any(other.kind in (Kind.TIMES, Kind.TIMES_COUNT) for other in following):
+                    return True
+            if token.kind is Kind.EVERY:
                 following = self._tokens[index + 1 : index + 3]
                 if any(other.kind in _RHYTHM_WORDS for other in following):
                     return True

@@ -78,6 +78,8 @@ def _weekday_in_weeks(match: Match, context: Context) -> TimeParts | None:
     if span.seconds or not (is_weeks or is_from):
         return None
     days = (match.number("weekday") - context.today.weekday()) % 7
+    if match.get("next"):
+        days = days or 7  # On a Friday, the next Friday is in a week.
     weekday = context.today + timedelta(days=days)
     return TimeParts(days=(add_months(weekday, span.months) + timedelta(days=span.days),))
 

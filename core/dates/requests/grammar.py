@@ -309,6 +309,7 @@ def _offset_from_day(match: Match, context: Context) -> TimeParts | None:
     f"for the? next? (?P<span> {SPAN} ) during_after?",
     f"the? next? (?P<span> {SPAN} ) during_after",
     f"(?P<span> {SPAN} ) (?= comma? (?: repeat | every ) )",
+    f"(?<= every_after ) (?P<span> {SPAN} ) (?! every_after | later | ago | before )",
 )
 def _duration(match: Match, context: Context) -> TimeParts | None:
     span = match.all("span")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import pairwise
 
 from core.dates.requests.clocks import clock_parts
 from core.dates.requests.days import MONTH_DAY, date_parts, feast_parts
@@ -105,6 +106,7 @@ def _alternate_weekday(match: Match, context: Context) -> TimeParts | None:
 
 @RULES.add(
     f"{ON} every+ the? (?P<span> {SPAN} | {UNIT} | quarter ) every_after?",
+    f"{ON} every+ the? (?P<span> (?: number | one ) {UNIT} )",
     f"(?P<span> {SPAN} | {UNIT} ) every_after",
     f"from? number in (?P<span> number {UNIT} )",
     f"every (?P<other> other_every ) (?P<span> {UNIT} )",
@@ -115,10 +117,18 @@ def _alternate_weekday(match: Match, context: Context) -> TimeParts | None:
 def _every(match: Match, context: Context) -> TimeParts | None:
     """Read "every 90 minutes", "every other day" and "daily"."""
     token = match.get("repeat")
+    if _has_growing_units(match.all("span")):
+        return None  # "Every 6 hours 3 days long": the days are no part of the rhythm.
     span = add_unit(token.unit, token.number) if token else read_span(match.all("span"))
     factor = 2 if match.get("other") else max(match.number("nth"), 1)
     repeat = _repeat_of(span, factor)
     return TimeParts(repeat=repeat) if repeat else None
+
+
+def _has_growing_units(tokens: Sequence[Token]) -> bool:
+    """Whether a larger unit follows a smaller one, so that they aren't one length."""
+    spans = [add_unit(token.unit, 1) for token in tokens if token.unit is not None]
+    return any(left < right for left, right in pairwise(spans))
 
 
 def _repeat_of(span: Span, factor: int = 1) -> Repeat | None:
