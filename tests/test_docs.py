@@ -8,6 +8,8 @@ import io
 import json
 import re
 import shlex
+import shutil
+import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator
@@ -293,8 +295,55 @@ def test_every_command_is_documented() -> None:
     assert [name for name in shell if f"mneme {name}" not in text and name != "run"] == []
 
 
+@pytest.mark.slow
+def test_the_documented_language_works_with_its_file_and_its_row(tmp_path: Path) -> None:
+    _, example = _blocks(ROOT / "docs" / "extending.md", "toml")
+    for package in ("config", "core", "gateway"):
+        shutil.copytree(ROOT / package, tmp_path / package)
+    texts = tmp_path / "gateway" / "texts"
+    (texts / "it.toml").write_text(example, encoding="utf-8")
+    catalog = (texts / "catalog.py").read_text(encoding="utf-8")
+    row = '    "en": "English",\n'
+    assert row in catalog
+    changed = catalog.replace(row, f'{row}    "it": "Italiano",\n', 1)
+    (texts / "catalog.py").write_text(changed, encoding="utf-8")
+
+    shown = subprocess.run(
+        [sys.executable, "-c", _ITALIAN], cwd=tmp_path, capture_output=True, text=True, check=True
+    ).stdout.splitlines()
+
+    assert shown == [
+        "Non hai promemoria. Creane uno con `/remind domani alle 9 chiamare Ana`.",
+        "Qui non c'è il promemoria 7.",
+        "2 messaggi",
+        "domenica 3 maggio 2026 alle 10:30",
+        "ogni lunedì alle 08:30",
+        "help",
+        # What the file lacks is in English.
+        "Done.",
+    ]
+
+
+# Shows texts of the documented language, in a copy of the code that has it.
+_ITALIAN = """
+from datetime import UTC, datetime
+from core.errors import Refused
+from core.scheduling.recurrence_words import describe_recurrences
+from gateway.texts.catalog import find_alias, load_texts
+texts = load_texts("it-IT")
+print(texts.NO_REMINDERS)
+print(texts.word(Refused("no_such_reminder", id=7)))
+print(texts.format_count(2, "message"))
+print(texts.schedule_words.format_moment(datetime(2026, 5, 3, 10, 30, tzinfo=UTC)))
+rule = "DTSTART;TZID=Europe/Rome:20261123T083000\\nRRULE:FREQ=WEEKLY;BYDAY=MO"
+print(describe_recurrences((rule,), "Europe/Rome", texts.schedule_words))
+print(find_alias("aiuto", "it"))
+print(texts.JOB_FINISHED_LAST)
+"""
+
+
 def test_the_documented_lexicon_also_names_days_for_recall() -> None:
-    (example,) = _blocks(ROOT / "docs" / "extending.md", "toml")
+    example, _ = _blocks(ROOT / "docs" / "extending.md", "toml")
     lexicon = PeriodLexicon()
 
     add_day_names(lexicon, tomllib.loads(example))
@@ -320,7 +369,7 @@ def test_the_documented_lexicon_also_names_days_for_recall() -> None:
 def test_the_documented_lexicon_reads_requests(text: str, moments: list[str], task: str) -> None:
     zone = ZoneInfo("Europe/Rome")
     now = datetime(2026, 3, 4, 11, 30, tzinfo=zone)
-    (example,) = _blocks(ROOT / "docs" / "extending.md", "toml")
+    example, _ = _blocks(ROOT / "docs" / "extending.md", "toml")
     lexicon = build_lexicon("it", tomllib.loads(example))
 
     reading = read_in_language(text, lexicon, now, zone)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from core.types import Account, Address, Scope
 from gateway.texts.catalog import list_languages, load_texts
 from tests.fixtures.gateway_harness import GatewayHarness, open_gateway
+from tests.fixtures.scripted_model import ScriptedModel, says
 
 pytestmark = pytest.mark.usefixtures("at_once")
 
@@ -170,3 +172,27 @@ async def test_everyday_commands_are_answered_in_each_language(home: Path, langu
             assert texts.FAILURE not in answer, command
             assert "{" not in answer, command
         assert (await harness.say("/help", "7")).text == texts.HELP
+
+
+async def test_model_is_told_the_language_of_the_person(home: Path) -> None:
+    model = ScriptedModel(says("Hallo."), says("Hi."))
+    async with open_gateway(home, model) as harness:
+        await harness.say("Hallo", "7", language="de")
+        await harness.say("Hi", "42", language="en")
+    german, english = (request.system[0]["text"] for request in model.requests)
+    assert "The person's language is de." in german
+    assert "The person's language" not in english
+
+
+@pytest.mark.parametrize(
+    ("language", "text"),
+    [
+        ("en", " (due 09:00, 2 hours 5 minutes late: I was away)"),
+        ("de", " (fällig 09:00, 2 Stunden 5 Minuten zu spät: Ich war nicht da)"),
+        ("ja", "（予定は09:00、2 時間 5 分遅れ：停止していました）"),
+    ],
+)
+def test_delay_of_a_reminder_is_worded_in_the_language(language: str, text: str) -> None:
+    due_at = datetime(2026, 5, 3, 9, tzinfo=UTC)
+    now = due_at + timedelta(hours=2, minutes=5, seconds=9)
+    assert load_texts(language).describe_lateness(due_at, now, "UTC") == text
