@@ -53,7 +53,7 @@ def build(target: Path) -> int:
             # The README shows its picture by its path in the repository.
             text = text.replace("](docs/", "](")
             (source / "docs" / name).write_text(text, encoding="utf-8")
-        for picture in (ROOT / "docs").glob("*.svg"):
+        for picture in [*(ROOT / "docs").glob("*.svg"), *(ROOT / "docs").glob("*.png")]:
             shutil.copy(picture, source / "docs")
         generator = [sys.executable, "-m", "zensical", "build", "--strict"]
         done = subprocess.run(generator, cwd=source, check=False)
