@@ -52,6 +52,7 @@ from core.store.sqlite.opening import wait_until_unlocked
 from core.store.sync import PLATFORM as MEMORY
 from core.store.sync import SyncQueue
 from core.text.normalize import language_data
+from core.tools.switches import ToolSwitches
 from core.types import Tool, ToolContext
 from gateway.access_and_rates import Access, RateLimiter
 from gateway.admission import Admission
@@ -68,7 +69,7 @@ from gateway.commands.instructions import InstructionCommands
 from gateway.commands.language import LanguageCommands
 from gateway.commands.memory import MemoryCommands
 from gateway.commands.menus.suggestions import Suggestions
-from gateway.commands.models import ModelCommands
+from gateway.commands.models import ModelCommands, ToolCommands
 from gateway.commands.privacy import ForgetCommands
 from gateway.commands.recall import RecallCommands, WhyCommand
 from gateway.commands.registry import CommandGroup, CommandRegistry
@@ -239,7 +240,13 @@ async def build_message_path(
     prompt = _build_prompt(services, memory, tools, windows, context_files, skills, media)
     terminals = platforms.get(TERMINAL.platform)
     show_tools = terminals.show_tools if isinstance(terminals, LocalTerminals) else None
-    tool_runner = ToolRunner(tools, settings.model.tool_timeout_s, gate, show_tools)
+    tool_runner = ToolRunner(
+        tools,
+        settings.model.tool_timeout_s,
+        gate,
+        show_tools,
+        ToolSwitches(services.load_preference).check,
+    )
     agent = replace(
         _build_agent(services, chat_model, helper_model, windows, prompt, memory, tool_runner),
         media=intake,
@@ -250,6 +257,7 @@ async def build_message_path(
     groups: list[CommandGroup] = [
         SessionCommands(services, agent.sessions, agent.compressor),
         ModelCommands(services),
+        ToolCommands(services, tools),
         UndoCommands(services, agent.sessions),
         RecallCommands(recall if is_expanded else services.recall, recall, services.zone),
         WhyCommand(services.conversations),

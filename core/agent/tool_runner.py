@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -20,6 +20,7 @@ from core.models.wrappers import take_call
 from core.review.effects import find_effect_fault, list_effects
 from core.store.tool_calls import CallOutcome
 from core.types import (
+    Account,
     Address,
     Effect,
     Json,
@@ -72,6 +73,10 @@ UNKNOWN_OUTCOME = (
 )
 
 
+SwitchCheck = Callable[[str, Json, Account], Awaitable[None]]
+"""Raises ToolError if the account has switched off the tool of this name, for these arguments."""
+
+
 class ToolRunner:
     """Runs tool calls. The timeout of a call is `timeout_s`, or the tool's own if it's longer."""
 
@@ -81,6 +86,7 @@ class ToolRunner:
         timeout_s: float,
         gate: Gate | None = None,
         on_start: Callable[[Address, Sequence[str]], None] | None = None,
+        check_switch: SwitchCheck | None = None,
     ) -> None:
         self.tools = {tool.name: tool for tool in tools}
         if len(self.tools) != len(tools):
@@ -93,12 +99,13 @@ class ToolRunner:
         self._gate = gate
         # Called with the address and the names of the tools whenever a round of calls starts.
         self._on_start = on_start
+        self._check_switch = check_switch
         self._log = structlog.get_logger("tools")
 
     def with_tools(self, names: Collection[str]) -> ToolRunner:
         """Return a runner for those of the tools that have one of these names."""
         tools = [tool for tool in self.tools.values() if tool.name in names]
-        return ToolRunner(tools, self._timeout_s, self._gate, self._on_start)
+        return ToolRunner(tools, self._timeout_s, self._gate, self._on_start, self._check_switch)
 
     def render_searchable_calls(self, calls: Sequence[Json]) -> str | None:
         """Return the names and arguments of tool calls as text for the search index.
@@ -228,6 +235,7 @@ class ToolRunner:
         arguments = call.get("input") or {}
         if not isinstance(arguments, dict):
             raise ToolError("The arguments of a tool must be a JSON object.")
+        await self._check_switched(tool, arguments, context)
         context = _mark_writes(context, call)
         if context.budget is not None and not tool.counts_own_calls:
             _charge_call(tool, arguments, context.budget)
@@ -238,6 +246,11 @@ class ToolRunner:
             if context.hold_reason and not tool.can_hold:
                 return await self._gate.hold(tool, arguments, context)
         return await self._run_tool(tool, arguments, context)
+
+    async def _check_switched(self, tool: Tool, arguments: Json, context: ToolContext) -> None:
+        """Raise ToolError if the person has switched off a tool of an external service."""
+        if tool.is_external and self._check_switch is not None:
+            await self._check_switch(tool.name, arguments, context.asker)
 
     async def run_approved(self, name: str, arguments: Json, context: ToolContext) -> str:
         """Run a call that the person has approved, and return its text.

@@ -1,4 +1,4 @@
-"""Stores a person's settings: a time zone, quiet hours, spoken answers, and the language.
+"""Stores a person's settings: time zone, quiet hours, spoken answers, language, and tools.
 
 Each row belongs to one account, or to a group, which has only a language. If a person has several
 accounts, the settings of the account that asks take precedence over those of the others.
@@ -32,6 +32,13 @@ class Preference:
     quiet_until: str | None = None
     # "on" if answers are spoken, too. It counts for this account only.
     voice: str | None = None
+    # The groups of tools that are switched off, separated by commas: "web,calendar".
+    tools_off: str | None = None
+
+    @property
+    def switched_off(self) -> frozenset[str]:
+        """The groups of tools that the person has switched off."""
+        return frozenset(filter(None, (self.tools_off or "").split(",")))
 
     def quiet_end(self, now: datetime, default_zone: str) -> datetime | None:
         """Return when the quiet hours end, in UTC, or None if it isn't quiet now.
@@ -63,10 +70,10 @@ def _next_wall_time(local: datetime, clock_time: time, zone: ZoneInfo) -> dateti
 
 _SELECT = f"SELECT * FROM preferences WHERE {in_list('account', 'accounts')}"
 _SAVE = """
-INSERT INTO preferences (account, zone, quiet_from, quiet_until, voice)
-VALUES (:account, :zone, :quiet_from, :quiet_until, :voice)
+INSERT INTO preferences (account, zone, quiet_from, quiet_until, voice, tools_off)
+VALUES (:account, :zone, :quiet_from, :quiet_until, :voice, :tools_off)
 ON CONFLICT (account) DO UPDATE SET zone = excluded.zone, quiet_from = excluded.quiet_from,
-    quiet_until = excluded.quiet_until, voice = excluded.voice
+    quiet_until = excluded.quiet_until, voice = excluded.voice, tools_off = excluded.tools_off
 """
 
 
@@ -133,6 +140,8 @@ def _load(connection: Connection, accounts: Sequence[Account]) -> Preference:
             preference = replace(preference, zone=row["zone"])
         if preference.voice is None:
             preference = replace(preference, voice=row["voice"])
+        if preference.tools_off is None:
+            preference = replace(preference, tools_off=row["tools_off"])
         if preference.quiet_from is None:
             preference = replace(
                 preference, quiet_from=row["quiet_from"], quiet_until=row["quiet_until"]

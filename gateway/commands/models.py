@@ -1,12 +1,13 @@
-"""/model: shows which model answers in a conversation and which one helps, and chooses others."""
+"""/model and /tools: which models answer and help, and what a person lets them use outside."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from config.model_options import Ability
 from core.errors import Refused
-from core.types import Answer, Button, Command, Scope
+from core.tools.switches import find_tool_group
+from core.types import Account, Answer, Button, Command, Scope, Tool
 from gateway.commands.registry import CommandContext, load_specs, make_button
 from gateway.services import Services
 from gateway.texts.catalog import Texts
@@ -161,3 +162,62 @@ def _find(texts: Texts, name: str, offered: Sequence[str]) -> str:
         listed = ", ".join(f"`{model}`" for model in offered)
         raise Refused(texts.MODEL_UNKNOWN.format(name=name[:60], models=listed))
     return matches[0]
+
+
+class ToolCommands:
+    """Answers /tools: each person switches the web, the calendar and MCP servers on and off.
+
+    The tools stay in the prompt, so that its cache holds. A call of a tool that is switched off is
+    refused, and the model tells the person why.
+    """
+
+    specs = load_specs("tools")
+    suggests = ("tools",)
+
+    def __init__(self, services: Services, tools: Iterable[Tool]) -> None:
+        self._services = services
+        groups = {find_tool_group(tool.name, {}) for tool in tools} | set(services.settings.mcp)
+        self._groups = sorted(groups - {""})
+
+    async def run(self, command: Command, context: CommandContext) -> Answer:
+        """List the groups of tools with a button for each, or switch one on or off.
+
+        Raises Refused if there is no such group.
+        """
+        texts = context.texts
+        if not self._groups:
+            return Answer(text=texts.TOOLS_NONE)
+        switched_off = (await self._services.load_preference(context.account)).switched_off
+        words = command.arguments.lower().split()
+        if not words:
+            return self._show(texts, switched_off)
+        match words:
+            case ["on" | "off" as state, group] if group in self._groups:
+                changed = switched_off - {group} if state == "on" else switched_off | {group}
+                await self._save(context.account, changed)
+                text = texts.TOOLS_ON if state == "on" else texts.TOOLS_OFF
+                return Answer(text=text.format(group=group))
+        raise Refused(texts.TOOLS_USAGE.format(groups=texts.join_list(self._groups)))
+
+    async def autocomplete(self, source: str, typed: str, scope: Scope) -> Mapping[str, str]:
+        """Return the groups whose names contain `typed`."""
+        return {group: group for group in self._groups if typed.lower() in group.lower()}
+
+    def _show(self, texts: Texts, switched_off: frozenset[str]) -> Answer:
+        lines = [texts.TOOLS_HEADING]
+        buttons: list[Button] = []
+        for group in self._groups:
+            is_off = group in switched_off
+            state = texts.TOOLS_STATE_OFF if is_off else texts.TOOLS_STATE_ON
+            lines.append(f"- {group}: {state}")
+            label = texts.TOOLS_SWITCH_ON if is_off else texts.TOOLS_SWITCH_OFF
+            arguments = f"{'on' if is_off else 'off'} {group}"
+            buttons.append(make_button(label.format(group=group), "tools", arguments))
+        return Answer(text="\n".join(lines), buttons=tuple(buttons))
+
+    async def _save(self, account: Account, switched_off: frozenset[str]) -> None:
+        """Store what is switched off for all accounts of the person."""
+        linked_accounts = await self._services.links.list_accounts(account)
+        accounts = {account, *(entry.account for entry in linked_accounts)}
+        for each in sorted(accounts, key=lambda each: each.key):
+            await self._services.preferences.save(each, tools_off=",".join(sorted(switched_off)))

@@ -1007,3 +1007,6 @@ CREATE TABLE chat_settings (
     introduced_at REAL,
     refused_at REAL
 ) WITHOUT ROWID;
+
+-- ## 40. The tools that a person has switched off.
+ALTER TABLE preferences ADD COLUMN tools_off TEXT;

@@ -92,7 +92,9 @@ CREATE TABLE preferences (
     quiet_from TEXT,
     quiet_until TEXT,
     voice TEXT,
-    language TEXT
+    language TEXT,
+    -- The groups of tools that the person has switched off, separated by commas.
+    tools_off TEXT
 );
 
 -- The settings of groups, topics and servers, as their admins chose them.

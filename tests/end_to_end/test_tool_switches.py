@@ -1,0 +1,76 @@
+"""/tools: each person decides what the model may use outside for them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from core.tools.switches import find_tool_group
+from core.types import Account
+from tests.end_to_end.test_web import open_web, result_of
+from tests.fixtures.gateway_harness import open_gateway
+from tests.fixtures.scripted_model import ScriptedModel, says
+
+pytestmark = pytest.mark.slow
+
+
+async def test_web_that_is_switched_off_is_not_asked_until_it_is_on_again(home: Path) -> None:
+    async with open_web(home) as web:
+        url = web.pages.url("/times")
+        assert (await web.harness.say("/tools off web")).text.startswith("I no longer use web")
+        question = f"When does the ferry leave? {url}"
+        await web.ask(question, web.fetch("/times"), says("I can't look."))
+        assert web.pages.requests == []
+        assert "`/tools on web` switches it on again" in result_of(web.model.requests[-1])
+        await web.harness.say("/tools on web")
+        answer = await web.ask(question, web.fetch("/times"), says("At 10:40."))
+        assert answer.startswith("At 10:40.")
+
+
+async def test_switch_counts_for_one_person_only(home: Path) -> None:
+    async with open_web(home) as web:
+        await web.harness.say("/tools off web", who="7")
+        url = web.pages.url("/times")
+        await web.ask(f"When? {url}", web.fetch("/times"), says("At 10:40."))
+        assert len(web.pages.requests) == 1
+
+
+async def test_tools_are_listed_with_a_button_for_each(home: Path) -> None:
+    async with open_web(home, '[calendar.home]\nurl = "http://127.0.0.1:9/feed.ics"\n') as web:
+        listed = await web.harness.say("/tools")
+        assert listed.text.endswith("- calendar: on\n- web: on")
+        assert listed.answer is not None
+        buttons = [button.label for button in listed.answer.buttons]
+        assert buttons == ["Switch calendar off", "Switch web off"]
+        wrong = (await web.harness.say("/tools off wb")).text
+        assert wrong.endswith("The groups are calendar and web.")
+
+
+async def test_linked_accounts_share_the_switches(home: Path) -> None:
+    async with open_web(home) as web:
+        services = web.harness.services
+        await web.harness.say("/tools off web")
+        terminal = Account(platform="terminal", user_id="local")
+        assert (await services.load_preference(terminal)).switched_off == {"web"}
+
+
+async def test_without_anything_outside_there_is_nothing_to_switch(home: Path) -> None:
+    async with open_gateway(home, ScriptedModel(), "[web]\nfetch = false\n") as harness:
+        assert (await harness.say("/tools")).text.startswith("Nothing outside is set up")
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "group"),
+    [
+        ("web_search", {}, "web"),
+        ("notes__search", {}, "notes"),
+        ("call_tool", {"tool_name": "notes__search"}, "notes"),
+        ("call_tool", {}, ""),
+        ("memory", {}, ""),
+    ],
+)
+def test_group_of_a_tool_is_the_web_the_calendar_or_its_server(
+    name: str, arguments: dict[str, str], group: str
+) -> None:
+    assert find_tool_group(name, arguments) == group
