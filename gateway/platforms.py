@@ -38,6 +38,7 @@ def create_platforms(
                 clock=clock,
                 marks_working=settings.turn.working_reaction,
                 webhook=settings.telegram,
+                owner_ids=settings.owner.telegram,
             )
         )
     if "discord" in tokens:

@@ -15,7 +15,15 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import structlog
-from telegram import Bot, BotCommand, Update, User
+from telegram import (
+    Bot,
+    BotCommand,
+    BotCommandScope,
+    BotCommandScopeAllGroupChats,
+    BotCommandScopeChat,
+    Update,
+    User,
+)
 from telegram.error import Conflict, EndPointNotFound, InvalidToken, NetworkError, TelegramError
 
 from adapters.poll_lock import PollLock
@@ -117,7 +125,10 @@ class Telegram:
         clock: Clock,
         marks_working: bool = False,
         webhook: TelegramOptions | None = None,
+        owner_ids: Sequence[str] = (),
     ) -> None:
+        # Their direct chats have a menu with the owner's commands.
+        self._owner_ids = owner_ids
         # Set if Telegram sends the updates here instead of being polled.
         self._webhook = webhook if webhook is not None and webhook.webhook_url else None
         # Whether a message has a reaction while its answer is being prepared.
@@ -137,7 +148,7 @@ class Telegram:
         self._me: User | None = None
         self._history = ChatHistory()
         self._polls = OpenPolls()
-        self._tasks: set[asyncio.Future[None]] = set()
+        self._tasks: set[asyncio.Future[Any]] = set()
         # The number of failed attempts, by update id.
         self._failed_attempts: dict[int, int] = {}
         # Why the last poll failed; empty if it succeeded.
@@ -189,18 +200,37 @@ class Telegram:
             self._history.note_seen(int(chat_id), message_id)
 
     async def _send_menus(self, commands: Sequence[CommandSpec]) -> None:
-        """Send the menu of commands, in English and in each language that has descriptions."""
+        """Send the menus of commands: for direct chats, for groups, and for the owner.
+
+        Each is sent in English and in each language that has descriptions.
+        """
+        owner_scopes = [BotCommandScopeChat(int(owner_id)) for owner_id in self._owner_ids]
         languages = {code for spec in commands for code in spec.translations}
-        for code in ("", *sorted(languages)):
-            menu = [
-                BotCommand(
-                    spec.name, spec.translations.get(code, spec.description)[:DESCRIPTION_CHARS]
-                )
+        for scope in (None, BotCommandScopeAllGroupChats(), *owner_scopes):
+            place = "group" if isinstance(scope, BotCommandScopeAllGroupChats) else "direct"
+            is_owner = isinstance(scope, BotCommandScopeChat)
+            specs = [
+                spec
                 for spec in commands
+                if spec.place in ("", place) and (is_owner or not spec.is_for_owner)
             ]
-            # Telegram knows languages by two letters.
-            language = code.partition("-")[0] or None
-            await self._try_call(partial(self._bot.set_my_commands, language_code=language), menu)
+            for code in ("", *sorted(languages)):
+                if not await self._send_menu(specs, code, scope):
+                    # The others would be refused, too: the owner hasn't written yet, for example.
+                    break
+
+    async def _send_menu(
+        self, specs: Sequence[CommandSpec], code: str, scope: BotCommandScope | None
+    ) -> bool:
+        """Send one menu in one language; "" is English. Returns whether Telegram took it."""
+        menu = [
+            BotCommand(spec.name, spec.translations.get(code, spec.description)[:DESCRIPTION_CHARS])
+            for spec in specs
+        ]
+        # Telegram knows languages by two letters.
+        language = code.partition("-")[0] or None
+        send = partial(self._bot.set_my_commands, language_code=language, scope=scope)
+        return await self._try_call(send, menu)
 
     async def listen(self, sink: InboundSink, commands: Sequence[CommandSpec]) -> None:
         """Receive updates until cancelled. Answers in progress continue until `close`.
@@ -458,20 +488,23 @@ class Telegram:
         del self._failed_attempts[update_id]
         return True
 
-    async def _try_call(self, method: Callable[..., Awaitable[object]], *arguments: Any) -> None:
-        """Make a call that may fail, such as setting the menu. A failure is only logged."""
+    async def _try_call(self, method: Callable[..., Awaitable[object]], *arguments: Any) -> bool:
+        """Make a call that may fail, such as setting the menu. Returns whether it succeeded."""
         try:
             await method(*arguments)
+            return True
         except TelegramError as error:
-            _log.warning("telegram.call_failed", method=method.__name__, error=error.message)
+            name = getattr(getattr(method, "func", method), "__name__", "")
+            _log.warning("telegram.call_failed", method=name, error=error.message)
+            return False
 
-    def _start_task(self, work: Awaitable[None]) -> None:
+    def _start_task(self, work: Awaitable[object]) -> None:
         """Start a task that outlives `listen`, so that answers continue when polling stops."""
         task = asyncio.ensure_future(work)
         self._tasks.add(task)
         task.add_done_callback(self._on_task_done)
 
-    def _on_task_done(self, task: asyncio.Future[None]) -> None:
+    def _on_task_done(self, task: asyncio.Future[Any]) -> None:
         self._tasks.discard(task)
         if not task.cancelled() and (error := task.exception()):
             _log.error("telegram.serve_failed", exc_info=error)

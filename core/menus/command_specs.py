@@ -14,6 +14,7 @@ OptionKind = Literal["text", "number", "file"]
 
 # What a message's context menu entry does with the message: it becomes the value of the option
 # `menu_fills` with its author, the words of that option, or a quote.
+CommandPlace = Literal["", "direct", "group"]
 MenuUse = Literal["text", "words", "quote"]
 
 
@@ -71,6 +72,8 @@ class CommandSpec:
     is_private: bool = False
     # The help lists the command for the owner only.
     is_for_owner: bool = False
+    # The kind of chats that the command is for: "direct" or "group". "": all.
+    place: CommandPlace = ""
     # The entry of a message's context menu that runs the command; the message is in `reply_to`.
     menu: str = ""
     menu_use: MenuUse = "text"

@@ -48,6 +48,7 @@ class House:
         self.desk = EchoRouter(self.inbox, clock)
         self.pause_s = 0.01
         self.marks_working = False
+        self.owner_ids: tuple[str, ...] = ()
 
     def adapter(self, inbox: Inbox | None = None) -> Telegram:
         adapter = Telegram(
@@ -56,6 +57,7 @@ class House:
             inbox=inbox or self.inbox,
             clock=self.clock,
             marks_working=self.marks_working,
+            owner_ids=self.owner_ids,
         )
         adapter.poll_timeout_s, adapter.pause_s = 5, self.pause_s
         return adapter
@@ -600,6 +602,27 @@ async def test_the_menu_is_sent_in_each_language(api: BotApi, house: House) -> N
         await api.wait_for(lambda: api.translated_commands)
     assert api.commands[0]["description"] == "What I can do"
     assert api.translated_commands["de"][0]["description"] == "Was ich kann"
+
+
+async def test_menus_differ_for_direct_chats_groups_and_the_owner(
+    api: BotApi, house: House
+) -> None:
+    specs = [
+        CommandSpec(name="help", description="Help"),
+        CommandSpec(name="link", description="Link", place="direct"),
+        CommandSpec(name="setup", description="Set up", place="group"),
+        CommandSpec(name="people", description="People", is_for_owner=True),
+    ]
+    house.owner_ids = ("42",)
+    adapter = house.adapter()
+    await adapter.open()
+    await adapter._send_menus(specs)
+    await adapter.close()
+    assert [command["command"] for command in api.commands] == ["help", "link"]
+    assert api.scoped_commands == {
+        ("all_group_chats", ""): ["help", "setup"],
+        (42, ""): ["help", "link", "people"],
+    }
 
 
 async def test_answers_under_way_outlive_listening(api: BotApi, house: House) -> None:
