@@ -13,6 +13,7 @@ import pytest
 
 from core.store.archive import TransferConversation, TransferRecord
 from core.types import Address, Scope
+from gateway.web.memory import FACT_ACTIONS
 from gateway.web.pages import ACTIONS, PAGES
 from gateway.web.rendering import render_markdown, render_snippet
 from gateway.web.views import View
@@ -88,18 +89,43 @@ PATHS = (
     "/conversations/{session}?q={mark}",
     *(view.path for page in PAGES for view in page.views if is_document(view)),
 )
-# The actions whose forms have a field for words.
-WITH_TEXT = frozenset(
+# The actions whose forms have nothing but numbers or fixed values. They get one text.
+WITHOUT_TEXT = frozenset(
     {
-        "fact-correct",
-        "forget-words",
-        "instructions-set",
-        "note-add",
-        "note-remove",
-        "note-replace",
-        "remember",
-        "rename",
+        "approve-change",
+        "back-up",
+        "change-undo",
+        "end-reminder",
+        "forget-conversation",
+        "instructions-clear",
+        "note-pin",
+        "note-unpin",
+        "pause-reminder",
+        "raise-line",
+        "reject-change",
+        "remove-reminder",
+        "resume-reminder",
+        "run-reminder",
+        "skip-reminder",
+        "urgent-reminder",
+        *(f"fact-{name}" for name in FACT_ACTIONS),
     }
+)
+FIELDS = (
+    "account",
+    "code",
+    "line",
+    "login",
+    "name",
+    "note",
+    "option",
+    "service",
+    "skill",
+    "text",
+    "title",
+    "value",
+    "when",
+    "words",
 )
 OWNER = Scope.account("telegram", "42")
 
@@ -169,23 +195,25 @@ async def test_hostile_texts_are_shown_as_text_on_every_page(home: Path) -> None
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(600)
 async def test_hostile_texts_in_every_field_of_a_form(home: Path) -> None:
     async with open_page(home) as page:
         await page.harness.say("/remember I live in Lisbon")
+        await page.harness.say("The ferry leaves at nine")
         token = (await page.browser.open("/logins")).form("/do/").fields["token"]
-        names = ("text", "note", "title", "words", "skill", "login", "target", "when", "name")
-        # Numbers that name nothing, so that nothing else is changed.
-        numbers = dict.fromkeys(("fact", "number", "session", "message", "job"), "987654")
+        sessions = await page.harness.services.conversations.list_recent(frozenset({OWNER}), 1)
+        fixed = {"fact": "1", "target": "memory", "kind": "reminder", "back": "/logins"}
+        # A number that names nothing, so that nothing else is changed.
+        fixed |= {"session": str(sessions[0].id), "number": "987654", "token": token}
         for action in sorted(ACTIONS):
-            # Actions that need nothing but numbers get one text.
-            for text in TEXTS if action in WITH_TEXT else TEXTS[:1]:
-                fields = {**dict.fromkeys(names, text), **numbers, "token": token}
-                form = Form(f"/do/{action}", {**fields, "back": "/logins", "fact": "1"})
+            for text in TEXTS[:1] if action in WITHOUT_TEXT else TEXTS:
+                form = Form(f"/do/{action}", {**dict.fromkeys(FIELDS, text), **fixed})
                 answer = await page.browser.send(form)
                 assert answer.status in (200, 422), (action, text[:60])
                 check_document(answer, f"{action} {text[:60]}")
+        check_document(await page.browser.open("/conversations"), "/conversations")
         check_document(await page.browser.open("/memory"), "/memory")
-        check_document(await page.browser.open("/memory/facts/1"), "/memory/facts/1")
+        check_document(await page.browser.open("/memory/facts"), "/memory/facts")
 
 
 @pytest.mark.parametrize("text", TEXTS)
