@@ -47,6 +47,8 @@ MIN_COMPOUND_CHARS = 9
 MAX_FOLLOW_UP_WORDS = 60
 MAX_LENGTH_DIFFERENCE = 2
 """A number with so many digits more or less may be a new value of the same thing."""
+PERSONAL_TOPICS = frozenset(("home", "work"))
+"""Topics in which everybody has a state of their own."""
 MAX_SUBJECT_CHARS = 4
 """The subject of a text without spaces has at most so many characters."""
 MAX_CLOCK_DISTANCE = timedelta(minutes=1)
@@ -442,9 +444,17 @@ def _leaves_out_subject(question: AskedQuestion, newer: Quote, older: Quote) -> 
 
 
 def _is_about_another_person(newer: Quote, older: Quote) -> bool:
-    """Whether a newer statement begins with somebody whom the older one doesn't name."""
+    """Whether a newer statement begins with somebody whom the older one doesn't name.
+
+    The asker's own move doesn't follow that of somebody else, either.
+    """
     name = find_somebody(newer.text)
-    return bool(name) and not words_in(older.text).contain(name)
+    if name:
+        return not words_in(older.text).contain(name)
+    if "speaker" not in newer.reading.kinds or older.reading.topics.isdisjoint(PERSONAL_TOPICS):
+        return False
+    name = find_somebody(older.text)
+    return bool(name) and not words_in(newer.text).contain(name)
 
 
 def _is_less_specific(question: AskedQuestion, newer: Quote, older: Quote) -> bool:

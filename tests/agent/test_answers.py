@@ -320,3 +320,21 @@ def test_subject_of_a_statement_is_recognized_by_its_particle(
     question: str, first: str, statements: tuple[str, ...]
 ) -> None:
     assert first in ask(question, *statements)[0]
+
+
+@pytest.mark.parametrize(
+    ("question", "somebody_elses", "own"),
+    [
+        ("where do I live?", "Jake moved to Bath", "we moved to Truro"),
+        ("Wo wohne ich?", "Jonas ist nach Gera gezogen", "ich bin nach Jena gezogen"),
+        ("Onde moro?", "o Marcos mudou-se para Viseu", "mudei-me para Braga"),
+        ("나 어디 살아?", "준이가 세종으로 이사했어", "우리 대전으로 이사했어"),
+    ],
+)
+def test_own_move_does_not_end_the_move_of_somebody_else(
+    question: str, somebody_elses: str, own: str
+) -> None:
+    lines = ask(question, somebody_elses, own)
+
+    assert own in lines[0]
+    assert not [line for line in lines if "no longer so" in line]
