@@ -155,6 +155,14 @@ GroupKey = Annotated[
         "negative)",
     ),
 ]
+RoleKey = Annotated[
+    str,
+    _matches(
+        r"discord:[1-9][0-9]{0,19}",
+        "isn't a role of Discord; write discord:123, with the id that Discord copies in developer "
+        "mode",
+    ),
+]
 ChatKey = Annotated[
     str,
     _matches(
@@ -190,6 +198,7 @@ Month = Annotated[
 UserIds = Annotated[tuple[UserId, ...], Field(strict=False)]
 People = Annotated[tuple[PersonKey, ...], Field(strict=False)]
 Groups = Annotated[tuple[GroupKey, ...], Field(strict=False)]
+Roles = Annotated[tuple[RoleKey, ...], Field(strict=False)]
 Folder = Annotated[Path, BeforeValidator(_check_folder)]
 Folders = Annotated[tuple[Folder, ...], Field(strict=False)]
 # A folder; None if the settings name none.

@@ -39,6 +39,7 @@ from config.field_types import (
     OptionalWebAddress,
     People,
     ProviderName,
+    Roles,
     Seconds,
     SocketAddress,
     UserIds,
@@ -171,6 +172,8 @@ class AccessOptions(_Section):
     people: People
     # Keys such as "telegram:-1001" and "discord:77".
     rooms: Groups
+    # Keys such as "discord:123".
+    roles: Roles
 
 
 class GroupOptions(_Section):
@@ -244,6 +247,9 @@ class TelegramOptions(_Section):
 class DiscordOptions(_Section):
     enabled: Enabled
     message_content: bool
+    auto_threads: bool
+    max_lines: Annotated[int, Field(ge=0, le=1000)]
+    presence: Annotated[str, Field(max_length=128)]
 
 
 class SessionOptions(_Section):

@@ -80,6 +80,9 @@ class Access:
         self._epoch_guard = epoch_guard
         self._listed_people = frozenset(settings.access.people)
         self._listed_groups = frozenset(settings.access.rooms)
+        self._listed_roles = frozenset(settings.access.roles)
+        # Accounts whose role lets them in, each with the key of the group, since the start.
+        self._let_in_by_role: set[tuple[str, Account]] = set()
         self._named_accounts = self._listed_people.union(settings.owner.accounts)
         self._stores_unaddressed = settings.room.listen
         # The name that is stored for each account.
@@ -137,6 +140,8 @@ class Access:
 
     def _find_verdict(self, inbound: Inbound, account: Account, access: AccountAccess) -> Verdict:
         """Return the verdict on an event of an account that has this access."""
+        if access.scope.is_group:
+            self._note_roles(inbound, account, access.scope)
         is_served = self._is_served(account, access, inbound.scope)
         if inbound.is_direct and not access.scope.is_group:
             if is_served:
@@ -179,7 +184,22 @@ class Access:
             if scope.is_group
         }
         is_group_listed = not group_keys.isdisjoint(self._listed_groups)
-        return is_group_listed and not access.is_removed
+        is_let_in = (access.scope.key, account) in self._let_in_by_role
+        return (is_group_listed or is_let_in) and not access.is_removed
+
+    def _note_roles(self, inbound: Inbound, account: Account, scope: Scope) -> None:
+        """Note whether one of the sender's roles lets them in, or no longer does.
+
+        Scheduled questions have no roles, so they go by what the person last had.
+        """
+        if not self._listed_roles or inbound.address.platform == CRON:
+            return
+        platform = inbound.address.platform
+        roles = {f"{platform}:{role}" for role in inbound.sender.roles}
+        if roles.isdisjoint(self._listed_roles):
+            self._let_in_by_role.discard((scope.key, account))
+        else:
+            self._let_in_by_role.add((scope.key, account))
 
     async def load_job_view(self, job: Job) -> View:
         """Return the scopes that a job may read. Raises Refused if its author has lost access."""

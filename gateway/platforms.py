@@ -53,6 +53,9 @@ def create_platforms(
                 clock,
                 settings.discord.message_content,
                 settings.turn.working_reaction,
+                settings.discord.auto_threads,
+                settings.discord.max_lines,
+                settings.discord.presence,
             )
         )
     greet = Greeting(services).write

@@ -73,11 +73,22 @@ class Discord:
     has_message_content: bool = False
     # Whether a message has a reaction while its answer is being prepared.
     marks_working: bool = False
+    # Whether a mention in a channel begins a thread.
+    opens_threads: bool = False
+    # The most lines of one message. 0: any number.
+    max_lines: int = 0
+    # What the profile of the bot says.
+    presence: str = ""
 
     def __post_init__(self, inbox: Inbox, clock: Clock) -> None:
         self._lock = PollLock(PLATFORM, self.api_url or API_URL, self.token)
         self.events = DiscordEvents(
-            self._get_client, inbox, clock, marks_working=self.marks_working
+            self._get_client,
+            inbox,
+            clock,
+            marks_working=self.marks_working,
+            opens_threads=self.opens_threads,
+            max_lines=self.max_lines,
         )
         self._login_lock = asyncio.Lock()
         self._client: DiscordClient | None = None
@@ -180,7 +191,10 @@ class Discord:
             if self._is_closed:
                 raise DeliveryError("Discord: the adapter is closed", is_unreachable=True)
             client = DiscordClient(
-                self.events, has_message_content=self.has_message_content, pause_s=self.pause_s
+                self.events,
+                has_message_content=self.has_message_content,
+                pause_s=self.pause_s,
+                presence=self.presence,
             )
             try:
                 await log_in(client, self.token, has_message_content=self.has_message_content)

@@ -50,7 +50,14 @@ class DiscordClient(discord.Client):
     identification every five seconds.
     """
 
-    def __init__(self, events: DiscordEvents, *, has_message_content: bool, pause_s: float) -> None:
+    def __init__(
+        self,
+        events: DiscordEvents,
+        *,
+        has_message_content: bool,
+        pause_s: float,
+        presence: str = "",
+    ) -> None:
         intents = discord.Intents(
             guilds=True, guild_messages=True, dm_messages=True, reactions=True
         )
@@ -62,6 +69,7 @@ class DiscordClient(discord.Client):
             intents=intents,
             allowed_mentions=discord.AllowedMentions.none(),
             max_ratelimit_timeout=MAX_RATE_LIMIT_S,
+            activity=discord.CustomActivity(presence) if presence else None,
         )
         # Whether a new session was started since the adapter last set this to False. Discord limits
         # the number of sessions.

@@ -10,7 +10,9 @@ from __future__ import annotations
 import asyncio
 import copy
 import logging
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections import deque
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -85,11 +87,18 @@ class DiscordEvents:
         clock: Clock,
         *,
         marks_working: bool = False,
+        opens_threads: bool = False,
+        max_lines: int = 0,
     ) -> None:
+        # Whether a mention in a channel begins a thread.
+        self._opens_threads = opens_threads
+        self._max_lines = max_lines
         # Whether a message has a reaction while its answer is being prepared.
         self._marks_working = marks_working
         self._channels = DiscordChannels(get_client, clock)
         self._forms = DiscordForms()
+        # The last messages with which a thread has begun.
+        self._thread_starts: deque[str] = deque(maxlen=1000)
         self._inbox = inbox
         self._clock = clock
         self._sink: InboundSink | None = None
@@ -127,8 +136,21 @@ class DiscordEvents:
         task.add_done_callback(self._on_task_done)
 
     def reply(self, address: Address, reply_to: str | None = None) -> Reply:
-        messages = DiscordMessages(self._channels, self.start_task, address, reply_to, self._forms)
+        messages = self._make_messages(address, reply_to)
         return StreamedReply(messages, adapt=shorten_to_cards)
+
+    def _make_messages(
+        self, address: Address, reply_to: str | None, thread_name: str = ""
+    ) -> DiscordMessages:
+        return DiscordMessages(
+            self._channels,
+            self.start_task,
+            address,
+            reply_to,
+            self._forms,
+            thread_name=thread_name,
+            max_lines=self._max_lines,
+        )
 
     def accept_event(self, event: str, payload: Any, raw: Any) -> bool:
         """Start a task for an event of the library. Returns False for other kinds of events.
@@ -183,6 +205,8 @@ class DiscordEvents:
                 (int(last_id), int(address.thread_id or address.chat_id))
                 for address, last_id in last_ids.items()
             ]
+            if self._opens_threads:
+                channels += _list_parents(last_ids)
             channels.sort(reverse=True)
             for last_id, channel_id in channels[:CATCH_UP_CHANNELS]:
                 self.start_task(
@@ -443,6 +467,7 @@ class DiscordEvents:
             interaction,
             is_private=is_personal(interaction) or self._is_private(interaction),
             forms=self._forms,
+            max_lines=self._max_lines,
         )
 
         async def admit() -> int | None:
@@ -521,19 +546,39 @@ class DiscordEvents:
         inbound = read_inbound(channel)
         if inbound is None:
             return None
+        inbound = self._move_to_thread(inbound, channel)
         return await sink.admit(inbound, self._reply_to_message(inbound))
+
+    def _move_to_thread(self, inbound: Inbound, channel: DiscordChannel) -> Inbound:
+        """Return a mention in a channel as the beginning of a thread, if the settings say so.
+
+        A thread that begins with a message has the id of the message, so the address is known
+        before the thread exists. The reply creates it. Later events of that message belong to it,
+        too.
+        """
+        if not self._opens_threads or channel.guild_id is None or inbound.address.thread_id:
+            return inbound
+        is_mention = inbound.kind == "message" and inbound.is_addressed and not inbound.command
+        if is_mention:
+            self._thread_starts.append(inbound.message_id)
+        if not is_mention and inbound.message_id not in self._thread_starts:
+            return inbound
+        return replace(inbound, address=replace(inbound.address, thread_id=inbound.message_id))
 
     def _reply_to_message(self, inbound: Inbound) -> Reply:
         """Create the reply to an event. In a group, the answer replies to the message."""
         reply_to = None
         if inbound.kind == "message" and not inbound.is_direct:
             reply_to = inbound.message_id
+        messages = self._make_messages(inbound.address, reply_to, inbound.text)
         if not self._marks_working or inbound.kind != "message":
-            return self.reply(inbound.address, reply_to)
+            return StreamedReply(messages, adapt=shorten_to_cards)
 
         async def change(is_shown: bool) -> None:
             client = await self._channels.get_client()
             channel_id = int(inbound.address.thread_id or inbound.address.chat_id)
+            if inbound.address.thread_id == inbound.message_id:
+                channel_id = int(inbound.address.chat_id)
             channel = client.get_partial_messageable(channel_id)
             message = channel.get_partial_message(int(inbound.message_id))
             with translate_errors():
@@ -542,9 +587,6 @@ class DiscordEvents:
                 elif client.user is not None:
                     await message.remove_reaction(WORKING, client.user)
 
-        messages = DiscordMessages(
-            self._channels, self.start_task, inbound.address, reply_to, self._forms
-        )
         return StreamedReply(messages, mark=WorkingMark(change), adapt=shorten_to_cards)
 
     async def _try_admit(self, raw: Any, admit: _Admit) -> int | None:
@@ -601,6 +643,20 @@ class DiscordEvents:
         is_half_full = len(self._tasks) == self.max_pending_events // 2
         if self._is_full and self._sink is not None and is_half_full:
             self.start_task(self.catch_up())
+
+
+def _list_parents(last_ids: Mapping[Address, str]) -> list[tuple[int, int]]:
+    """Return the channels of threads from which no message is stored, each with its last id.
+
+    If all mentions begin threads, the messages of such a channel are the first ones of its threads.
+    """
+    known_ids = {address.chat_id for address in last_ids if address.thread_id is None}
+    newest_ids: dict[str, int] = {}
+    for address in last_ids:
+        if address.thread_id is not None and address.chat_id not in known_ids:
+            newest_id = max(newest_ids.get(address.chat_id, 0), int(address.thread_id))
+            newest_ids[address.chat_id] = newest_id
+    return [(newest_id, int(chat_id)) for chat_id, newest_id in newest_ids.items()]
 
 
 def _subtract_time(snowflake: int, period: timedelta) -> int:

@@ -27,6 +27,9 @@ from core.ports import LostPost
 from core.types import Address, Answer
 
 MAX_NONCE_CHARS = 25
+MAX_THREAD_NAME_CHARS = 100
+# The code of Discord if a message has a thread already.
+THREAD_EXISTS = 160004
 
 # A press or a form that isn't answered leaves nothing visible.
 _WITHOUT_TRACE = (discord.InteractionType.component, discord.InteractionType.modal_submit)
@@ -46,10 +49,18 @@ class _Messages:
     pace_s = 1.2
     can_read_history = True
     posts_files_alone = False
+    # The most lines of one message. 0: any number.
+    max_lines = 0
 
     def measure(self, part: StyledText) -> int:
-        """Return the number of code points of the text as it is sent."""
-        return len(to_discord(part))
+        """Return the number of code points of the text as it is sent.
+
+        A text with too many lines counts as too long.
+        """
+        length = len(to_discord(part))
+        if self.max_lines and part.text.count("\n") >= self.max_lines:
+            return max(length, self.limit_chars + 1)
+        return length
 
     async def show_draft(self, part: StyledText, nonce: str) -> bool:
         """Return False, because Discord has no drafts."""
@@ -70,9 +81,18 @@ class DiscordMessages(_Messages):
         address: Address,
         reply_to: str | None,
         forms: DiscordForms,
+        *,
+        thread_name: str = "",
+        max_lines: int = 0,
     ) -> None:
         self._forms = forms
+        self.max_lines = max_lines
         self._channels = channels
+        self._address = address
+        # An answer to the first message of a thread may have to create the thread.
+        self._has_thread = address.thread_id is None or address.thread_id != reply_to
+        self._thread_name = thread_name
+        self._thread_lock = asyncio.Lock()
         self._start_task = start_task
         self._channel_id = address.thread_id or address.chat_id
         self._reply_to: int | None = None
@@ -247,11 +267,41 @@ class DiscordMessages(_Messages):
         Raises DeliveryError if the id of the channel isn't a number.
         """
         client = await self._channels.get_client()
+        async with self._thread_lock:
+            if not self._has_thread:
+                await self._create_thread(client)
+                self._has_thread = True
         if not self._channel_id.isdecimal():
             raise DeliveryError(
                 f"{self._channel_id} isn't the id of a Discord channel", is_permanent=True
             )
         return client.get_partial_messageable(int(self._channel_id))
+
+    async def _create_thread(self, client: discord.Client) -> None:
+        """Create the thread that begins with the message to answer, unless it exists.
+
+        If that isn't allowed, the answer is sent in the channel, as a reply.
+        """
+        name = " ".join(self._thread_name.split()) or "Mneme"
+        try:
+            with translate_errors():
+                await client.http.start_thread_with_message(
+                    self._address.chat_id,
+                    self._address.thread_id or "",
+                    name=name[:MAX_THREAD_NAME_CHARS],
+                    auto_archive_duration=1440,
+                )
+            # A message can't reply to one of another channel.
+            self._reply_to = None
+        except DeliveryError as error:
+            cause = error.__cause__
+            if isinstance(cause, discord.HTTPException) and cause.code == THREAD_EXISTS:
+                self._reply_to = None
+                return
+            if not error.is_permanent:
+                raise
+            log.info("A thread can't be created on Discord: %s", error)
+            self._channel_id = self._address.chat_id
 
 
 class DiscordInteraction(_Messages):
@@ -269,8 +319,10 @@ class DiscordInteraction(_Messages):
         *,
         is_private: bool,
         forms: DiscordForms,
+        max_lines: int = 0,
     ) -> None:
         self._interaction = interaction
+        self.max_lines = max_lines
         self._forms = forms
         # Nothing else is posted with this interaction.
         self.post_lock = PostLock()

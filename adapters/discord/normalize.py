@@ -45,6 +45,8 @@ class DiscordChannel:
     user_id: int | None = None
     # None outside of guilds.
     guild_id: int | None = None
+    # Who opened a thread.
+    owner_id: int | None = None
 
     @property
     def is_direct(self) -> bool:
@@ -80,6 +82,7 @@ def channel_of(channel: Any, user_id: int | None = None) -> DiscordChannel | Non
             address=_make_address(channel.parent_id, channel.id),
             scope=Scope.group(PLATFORM, str(scope_id)),
             guild_id=channel.guild.id,
+            owner_id=channel.owner_id,
         )
     if isinstance(channel, discord.GroupChannel | discord.abc.GuildChannel):
         guild = getattr(channel, "guild", None)
@@ -366,7 +369,9 @@ def _convert_message(
         text=_text_of(message, bot),
         message_id=str(message.id),
         sent_at=message.created_at,
-        is_addressed=channel.is_direct or _is_addressed(message, bot),
+        is_addressed=(
+            channel.is_direct or channel.owner_id == bot.id or _is_addressed(message, bot)
+        ),
         # A reply that notifies the bot mentions it, too, but not in the text.
         is_mention=re.search(rf"<@!?{bot.id}>", message.content) is not None,
         reply_to=reply_to,

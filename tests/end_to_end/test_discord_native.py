@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 import pytest
 
+from core.types import Scope
 from tests.fixtures.discord_scene import open_scene
 from tests.fixtures.media_samples import make_pdf
 from tests.fixtures.scripted_model import ScriptedModel, says
@@ -300,3 +302,88 @@ async def test_pages_of_a_list_in_a_channel_stay_with_the_person_who_asked(home:
         await api.press(scene.channel, scene.ana, facts["id"], "More")
         await api.wait_for(lambda: "page 2" in facts["content"])
         assert api.said(scene.channel, viewer=scene.bo) == []
+
+
+async def test_mention_begins_a_thread_in_which_mneme_answers_without_a_mention(home: Path) -> None:
+    model = ScriptedModel(says("At nine."), says("At ten."))
+    settings = {"opens_threads": True, "has_message_content": True}
+    async with open_scene(home, model, **settings) as scene:
+        api = scene.api
+        mention = f"{api.mention()} when does the ferry leave?"
+        asked = await api.user_says(scene.channel, mention, scene.bo)
+        assert await scene.said(asked, "At nine.") == "At nine."
+        assert api.world.channels[asked]["name"] == "when does the ferry leave?"
+        assert api.said(scene.channel) == []
+        await api.user_says(asked, "and on Sundays?", scene.bo)
+        assert await scene.said(asked, "At ten.") == "At ten."
+        sessions = await scene.harness.services.conversations.list_recent(
+            frozenset({Scope.group("discord", scene.channel)}), 5
+        )
+        assert len(sessions) == 1
+        assert len(api.sent("POST", "/threads")) == 1
+
+
+async def test_thread_that_cannot_be_created_leaves_the_answer_in_the_channel(home: Path) -> None:
+    async with open_scene(home, ScriptedModel(says("At nine.")), opens_threads=True) as scene:
+        api = scene.api
+        api.rest.fail("POST", "/threads", 403, 50013)
+        asked = await api.user_says(scene.channel, f"{api.mention()} ferry?", scene.bo)
+        await scene.said(scene.channel, "At nine.")
+        (answer,) = [post for post in api.messages(scene.channel) if post["content"] == "At nine."]
+        assert answer["message_reference"]["message_id"] == asked
+
+
+async def test_profile_shows_the_text_of_the_settings(home: Path) -> None:
+    async with open_scene(home, presence="Ask me with /ask") as scene:
+        (activity,) = scene.api.gateway.identifies[0]["presence"]["activities"]
+        assert (activity["type"], activity["state"]) == (4, "Ask me with /ask")
+
+
+async def test_answer_with_many_lines_is_sent_as_several_messages(home: Path) -> None:
+    lines = "\n".join(f"- line {number}" for number in range(12))
+    async with open_scene(home, ScriptedModel(says(lines)), max_lines=5) as scene:
+        api = scene.api
+        await api.user_says(scene.direct, "A list, please", scene.ana)
+        await scene.said(scene.direct, "line 11")
+        parts = api.said(scene.direct)
+        assert len(parts) == 3
+        assert all(part.count("\n") < 5 for part in parts)
+
+
+async def test_role_lets_a_member_in_until_they_lose_it(home: Path) -> None:
+    options = 'roles = ["discord:123456789"]\n'
+    async with open_scene(home, ScriptedModel(says("Hello Cleo.")), options) as scene:
+        api = scene.api
+        api.world.guild_roles.append("123456789")
+        cleo, other = api.user("Cleo"), str(api.world.add_channel("other")["id"])
+        await api.gateway.dispatch("GUILD_CREATE", api.world.guild())
+        await api.user_says(other, f"{api.mention()} hello?", cleo)
+        api.world.roles[cleo] = ["123456789"]
+        await api.user_says(other, f"{api.mention()} hello!", cleo)
+        assert await scene.said(other, "Hello") == "Hello Cleo."
+        api.world.roles[cleo] = []
+        await api.user_says(other, f"{api.mention()} still there?", cleo)
+        call = await api.slash(other, cleo, "status")
+        await api.wait_for(lambda: api.sent("DELETE", "/messages/@original"))
+        assert api.answers(call) == []
+        assert api.said(other) == ["Hello Cleo."]
+
+
+@pytest.mark.parametrize("code", [50013, 50001, 10003])
+async def test_answer_that_a_channel_refuses_for_good_is_told_in_the_direct_chat(
+    home: Path, code: int
+) -> None:
+    async with open_scene(home, ScriptedModel(says("At nine."))) as scene:
+        api = scene.api
+        status = 404 if code == 10003 else 403
+        api.rest.fail("POST", f"/channels/{scene.channel}/messages", status, code, times=99)
+        task = asyncio.create_task(scene.harness.delivery.run())
+        try:
+            await api.user_says(scene.channel, f"{api.mention()} ferry?", scene.ana)
+            await api.wait_for(lambda: api.said(scene.direct))
+            counts = await scene.harness.services.outbox.count()
+        finally:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+        assert counts.dead == 1
+        assert len(api.sent("POST", f"/channels/{scene.channel}/messages")) == 1
