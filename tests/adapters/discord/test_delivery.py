@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from core.errors import DeliveryError, StoreError
+from core.errors import ChatRefused, DeliveryError, StoreError
 from core.ports import Reply
 from core.store.mailbox import Inbox
 from core.types import Address, Answer, Button, Command, File, Inbound
@@ -306,3 +306,29 @@ async def test_a_private_answer_is_never_posted_in_a_room(
         reply.begin(ListRecord("turn:2"))
         await reply.finish(secret)
         assert len(api.said(direct)) == 2
+
+
+@pytest.mark.parametrize(
+    ("status", "code", "cause"),
+    [
+        (404, 10003, "gone"),
+        (403, 50001, "no_rights"),
+        (403, 50013, "no_rights"),
+        (403, 50007, "blocked"),
+        (400, 160005, "closed"),
+    ],
+)
+async def test_chat_that_takes_no_message_is_refused_for_good_after_one_attempt(
+    api: DiscordApi, router: FakeRouter, inbox: Inbox, status: int, code: int, cause: str
+) -> None:
+    ana = api.user("Ana")
+    channel = api.dm(ana)
+    router.answering("hello")
+    api.rest.fail("POST", f"/channels/{channel}/messages", status, code, times=9)
+    async with listening(make(api, inbox), router, api):
+        await api.user_says(channel, "hi", ana)
+        await api.wait_for(lambda: router.served)
+    (error,) = router.errors
+    assert isinstance(error, ChatRefused)
+    assert (error.cause, error.is_permanent) == (cause, True)
+    assert len(api.sent("POST", f"/channels/{channel}/messages")) == 1
