@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -14,6 +16,7 @@ from gateway.texts.catalog import load_texts
 from gateway.web.logins import MAX_WRONG_KEYS, Visitor
 from tests.fixtures.page_browser import Form, open_browser, open_page
 
+ROOT = Path(__file__).resolve().parents[3]
 OWNER_SCOPE = Scope.account("telegram", "42")
 WORDS = load_texts("en").table("page")
 
@@ -233,3 +236,14 @@ async def test_check_of_security_says_who_reaches_the_page(
     (finding,) = [f for f in await list_findings(settings) if f.subject == "page"]
     assert finding.level == level
     assert words in f"{finding.text} {finding.advice}"
+
+
+@pytest.mark.slow
+def test_gateway_without_the_page_loads_no_web_server_and_no_template_engine() -> None:
+    program = "import sys, gateway.app; print(*sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    loaded = set(done.stdout.split())
+    assert "gateway.web.access" in loaded
+    assert loaded.isdisjoint({"jinja2", "aiohttp.web", "gateway.web.server", "gateway.web.pages"})
