@@ -6,7 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from core.text.normalize import language_data
 from core.types import Address, Scope
+from gateway.commands.menus.specs import describe_command, list_commands
+from gateway.commands.registry import load_specs
+from gateway.texts.catalog import list_languages, load_texts
 from tests.fixtures.gateway_harness import open_gateway
 
 OWNER, BEN = "42", "7"
@@ -60,3 +64,12 @@ async def test_terminal_suggests_quit_and_chats_do_not(home: Path) -> None:
         in_terminal = (await harness.say("/quti", "local", **TERMINAL)).text
         assert "Did you mean /quit or /quiet?" in in_terminal
         assert "/quit" not in (await harness.say("/quti")).text.replace("/quti", "")
+
+
+@pytest.mark.parametrize("language", list_languages())
+def test_help_names_every_option_in_every_language(language: str) -> None:
+    texts = load_texts(language)
+    specs = load_specs(*language_data("commands", "gateway.commands"))
+    assert list_commands(texts, specs).count("\n") == len(specs) - 1
+    for spec in specs:
+        assert f"/{spec.name}" in describe_command(texts, spec)
