@@ -4,10 +4,12 @@ texts."""
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from dataclasses import replace
 
 import discord
 import pytest
 
+from core.errors import DeliveryError
 from core.ports import Reply
 from core.store.mailbox import Inbox
 from core.types import Address, Answer, Command, Inbound, Scope
@@ -333,3 +335,24 @@ async def test_message_has_a_reaction_while_its_answer_is_prepared_if_the_settin
         message_id = await api.user_says(channel, "Work!", ana)
         await api.wait_for(lambda: len(api.rest.reactions) == 2)
     assert api.rest.reactions == [("+", channel, message_id), ("-", channel, message_id)]
+
+
+async def test_people_with_manage_server_are_admins_of_its_channels(
+    api: DiscordApi, router: FakeRouter, inbox: Inbox
+) -> None:
+    ana, bo = api.user("Ana"), api.user("Bo")
+    api.world.managers = {ana}
+    adapter = make(api, inbox)
+    async with listening(adapter, router, api):
+        channel = await api.channel("general")
+        await api.user_says(channel, f"{api.mention()} hi", ana)
+        await api.user_says(channel, f"{api.mention()} hi", bo)
+        await api.wait_for(lambda: len(router.seen) == 2)
+        by_ana, by_bo = router.seen
+        assert by_ana.server_id == api.world.guild_id
+        assert by_ana.is_mention
+        assert await adapter.is_admin(by_ana)
+        assert not await adapter.is_admin(by_bo)
+        stranger = replace(by_bo, sender=replace(by_bo.sender, id="100000000000000001"))
+        with pytest.raises(DeliveryError):
+            await adapter.is_admin(stranger)
