@@ -405,6 +405,7 @@ WORDLESS = {
     "message_vectors": "numbers that a trigger takes away with their message",
     "files file_removals": "hashes, types and sizes",
     "preferences": "the name of a time zone, and hours",
+    "chat_settings": "switches, a prefix of commands, ids of roles and times that admins chose for a group",
     "thumbs": "numbers of an answer and of facts, which a trigger takes away with the answer",
     "note_reviews": "numbers of changes, and a time",
     "memory_reviews": "the number of a message, a time, and digests of what was rejected",
