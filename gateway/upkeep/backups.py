@@ -151,14 +151,17 @@ class BackupMaker:
         local = now.astimezone(ZoneInfo(self._settings.general.zone))
         manifest, archive = await asyncio.to_thread(self._write, order, scratch, now)
         name = f"{order.prefix}-{local:%Y%m%d-%H%M%S}"
-        path = await asyncio.to_thread(_publish, archive, order.folder, name)
+        path = _find_free_path(archive, order.folder, name)
         record = BackupRecord(
             path=path,
             made_at=now,
             epoch=manifest.epoch,
             is_encrypted=order.key is not None,
         )
+        # The list names the file before it is there. A process that is killed in between leaves no
+        # file that would never be deleted, and that no receipt of /forget names.
         self._catalog.add(record)
+        await asyncio.to_thread(_publish, archive, path)
         size = path.stat().st_size
         deleted = await asyncio.to_thread(self._delete_old, record)
         rewritten, unchanged = await self._rewrite_old(record, scratch)
@@ -451,8 +454,8 @@ def describe_remaining_copies(settings: Settings, epoch: int, *, is_owner: bool)
     return sentences
 
 
-def _publish(archive: Path, folder: Path, name: str) -> Path:
-    """Move a finished archive to a free name, durably, and return its path."""
+def _find_free_path(archive: Path, folder: Path, name: str) -> Path:
+    """Return a free path for a finished archive."""
     with archive.open("rb") as file:
         is_encrypted = file.read(2) != b"\x1f\x8b"
     suffix = ".tar.gz.age" if is_encrypted else ".tar.gz"
@@ -461,11 +464,15 @@ def _publish(archive: Path, folder: Path, name: str) -> Path:
     while path.exists():
         number += 1
         path = folder / f"{name}-{number}{suffix}"
+    return path
+
+
+def _publish(archive: Path, path: Path) -> None:
+    """Move a finished archive to its path, durably."""
     _sync(archive)
     archive.chmod(0o600)
     archive.replace(path)
-    _sync(folder)
-    return path
+    _sync(path.parent)
 
 
 def _sync(path: Path) -> None:

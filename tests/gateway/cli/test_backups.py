@@ -175,6 +175,16 @@ def test_only_as_many_backups_are_kept_as_the_settings_say(talked: Path, tmp_pat
     assert len(list((tmp_path / "other").glob("mneme-*"))) == 1
 
 
+def test_backup_that_cannot_be_listed_leaves_no_file_behind(talked: Path) -> None:
+    """A file that isn't in the list would never be deleted, or cleaned after a /forget."""
+    (talked / "backups.json").unlink(missing_ok=True)
+    (talked / "backups.json").mkdir()
+    done = mneme(talked, "backup")
+    assert done.returncode != 0
+    assert "Traceback" not in done.stderr
+    assert list_backups(talked) == []
+
+
 def test_leftover_of_a_killed_backup_is_removed_by_the_next(talked: Path) -> None:
     leftover = talked.with_name("home.backups") / ".mneme-123.partial"
     leftover.mkdir(parents=True)
