@@ -21,7 +21,7 @@ from core.errors import LimitReached, Refused
 from core.ports import Clock
 from core.store.jobs import Job
 from core.store.ownership.people import AccountAccess, EpochGuard, Pairing, View
-from core.store.ownership.removal import REMOVAL_REASON
+from core.store.ownership.removal import REMOVED_KEY
 from core.store.preferences import ChatSettings, server_key
 from core.types import Account, Address, BillingScope, Command, Inbound, Scope
 from gateway.services import Services
@@ -206,7 +206,7 @@ class Access:
         account = job.scope.speaker(job.account.user_id if job.account else CRON)
         access = await self.people.load_access(account, job.scope)
         if not self._is_served(account, access, job.scope):
-            raise Refused(REMOVAL_REASON)
+            raise Refused(REMOVED_KEY)
         return await self._epoch_guard.view(job.scope)
 
     async def load_view(

@@ -22,7 +22,7 @@ from core.store.jobs import Job
 from core.store.mailbox import Outbox, OutboxItem
 from core.store.notes import PendingNote
 from core.store.ownership.people import TERMINAL
-from core.store.ownership.removal import REMOVAL_REASON
+from core.store.ownership.removal import removal_reason
 from core.store.usage_and_limits import Budget
 from core.types import LOCAL_SCOPE, Address, Answer, Button, Scope
 from gateway.commands.registry import (
@@ -180,13 +180,14 @@ class OwnerNotices:
     async def notify_paused_job(self, job: Job, reason: str) -> None:
         """Tell the author of a paused job, or the owner if the author lost access."""
         key = f"paused:{job.id}:{job.next_at}"
-        is_for_owner = reason == REMOVAL_REASON and not job.scope.is_group
+        is_for_owner = reason == removal_reason() and not job.scope.is_group
         recipient = LOCAL_SCOPE if is_for_owner else job.scope
         texts = await self.load_texts(recipient)
         whose = _of_group(texts, job.scope)
         if is_for_owner:
             whose = texts.OF_CHAT.format(chat=job.scope.key)
-        text = texts.JOB_PAUSED.format(number=job.id, room=whose, reason=reason)
+        own_reason = texts.word_stored(reason)
+        text = texts.JOB_PAUSED.format(number=job.id, room=whose, reason=own_reason)
         await self.notify(key, text, recipient)
 
     async def notify_pending(self, note: PendingNote) -> None:

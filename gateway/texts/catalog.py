@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import date, datetime, timedelta, tzinfo
 from functools import cache, lru_cache
 from importlib.resources import files
@@ -97,6 +98,13 @@ class Texts:
     def word_report(self, report: Report) -> str:
         """Return the sentences of a report in this language."""
         return " ".join(map(self.word, report.sentences))
+
+    def word_stored(self, text: str) -> str:
+        """Return in this language a sentence of core that is stored in English."""
+        for key, sentence in load_sentences().items():
+            if sentence == text:
+                return self.word(Sentence(key))
+        return text
 
     def ask_to_reword(self, suspicion: str) -> str:
         """Return the answer to a person whose text looks suspicious."""
@@ -311,7 +319,8 @@ class Texts:
 
     def describe_job(self, appointments: Appointments, job: Job) -> str:
         """Describe a job in one line: ``7: every Monday at 08:30 (Europe/Lisbon): stand-up``."""
-        return appointments.describe_job(job, self.schedule_words)
+        reason = job.pause_reason and self.word_stored(job.pause_reason)
+        return appointments.describe_job(replace(job, pause_reason=reason), self.schedule_words)
 
     def describe_set_job(
         self, appointments: Appointments, job: Job, *, is_full: bool = True

@@ -26,7 +26,7 @@ from core.store.facts.rows import Fact
 from core.store.jobs import Job
 from core.store.mailbox import OutboxItem
 from core.store.notes import Operation, PendingNote
-from core.store.ownership.removal import REMOVAL_REASON
+from core.store.ownership.removal import removal_reason
 from core.store.query import SearchQuery
 from core.store.usage_and_limits import Budget
 from core.types import LOCAL_SCOPE, Account, Address, Answer, Tool
@@ -582,7 +582,7 @@ async def test_a_notice_is_read_by_its_person_in_private_and_by_nobody_else(
                 ),
             )
             gone = replace(job, id=int(named[animal]["job"]))
-            await told("ostrich", owner_notices.notify_paused_job(gone, REMOVAL_REASON))
+            await told("ostrich", owner_notices.notify_paused_job(gone, removal_reason()))
         await told(
             "ostrich",
             owner_notices.notify_dead_letter("telegram"),

@@ -47,8 +47,8 @@ MAX_SENTENCES: Mapping[str, int] = {
     "adapters/discord": 21,
     "adapters/telegram": 14,
     "adapters/terminal": 3,
-    "gateway": 45,
-    "gateway/cli": 133,
+    "gateway": 44,
+    "gateway/cli": 130,
     "gateway/local": 2,
     "gateway/upkeep": 12,
 }

@@ -17,7 +17,7 @@ from core.errors import DeliveryError, StoreError
 from core.store.actions import Actions
 from core.store.jobs import Job, Jobs
 from core.store.mailbox import OutboxItem
-from core.store.ownership.removal import REMOVAL_REASON
+from core.store.ownership.removal import removal_reason
 from core.store.sqlite.database import Database
 from core.types import Account, Address, Answer
 from tests.fixtures.delivery_record import ListRecord
@@ -171,9 +171,9 @@ async def test_job_of_a_person_without_access_is_paused_with_its_reason(
     life.removed.add(account)
     async with life.listening():
         row = await life.settled(job)
-    assert (row.paused_at is not None, row.pause_reason) == (True, REMOVAL_REASON)
+    assert (row.paused_at is not None, row.pause_reason) == (True, removal_reason())
     assert (life.wakes, life.sink.admitted) == (0, [])
-    assert f"[paused: {REMOVAL_REASON}]" in life.appointments.describe_job(row)
+    assert f"[paused: {removal_reason()}]" in life.appointments.describe_job(row)
     # Let in again, they go on by themselves.
     life.removed.clear()
     assert "[paused" not in await life.appointments.change("resume", job.id, frozenset((ANA,)))

@@ -7,6 +7,7 @@ This module ends them in private chats, and the gateway stops running turns. In 
 from collections.abc import Collection, Iterable
 from datetime import datetime
 
+from core.errors import compose_sentence
 from core.store import rows
 from core.store.erasure import epoch
 from core.store.mailbox import IS_OPEN
@@ -16,8 +17,8 @@ from core.store.sqlite.compaction import request_checkpoint
 from core.store.sqlite.database import Database
 from core.types import Account, Scope
 
-REMOVAL_REASON = "The person who scheduled it no longer has access."
-"""The reason that is stored when a job is paused because its author lost access."""
+REMOVED_KEY = "author_removed"
+"""The key of the reason that is stored when a job is paused because its author lost access."""
 _SCOPE_ID = "(SELECT id FROM scopes WHERE key = :scope)"
 # Cancels the open deliveries to the private chats of an account, given by its scope.
 _CANCEL_DELIVERIES = f"""
@@ -98,8 +99,13 @@ def _remove_account(
         "account": account,
         "scope": scope,
         "now": now,
-        "reason": REMOVAL_REASON,
+        "reason": removal_reason(),
         "blocked": is_blocked,
     }
     for statement in (*_END_PRIVATE_ROWS, _REMOVE_ACCOUNT):
         connection.execute(statement, values)
+
+
+def removal_reason() -> str:
+    """Return why the jobs of a removed person are paused, in English, as it is stored."""
+    return compose_sentence(REMOVED_KEY, {})

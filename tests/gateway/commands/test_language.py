@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from core.store.ownership.removal import removal_reason
 from core.types import Account, Address, Scope
 from gateway.texts.catalog import list_languages, load_texts
 from tests.fixtures.gateway_harness import GatewayHarness, open_gateway
@@ -196,3 +197,14 @@ def test_delay_of_a_reminder_is_worded_in_the_language(language: str, text: str)
     due_at = datetime(2026, 5, 3, 9, tzinfo=UTC)
     now = due_at + timedelta(hours=2, minutes=5, seconds=9)
     assert load_texts(language).describe_lateness(due_at, now, "UTC") == text
+
+
+async def test_stored_reason_of_a_paused_reminder_is_worded_in_the_language(home: Path) -> None:
+    async with open_gateway(home) as harness:
+        await harness.say("/remind 2031-05-05 09:00 Ana anrufen", "7", language="de")
+        job = (await harness.services.jobs.list_active())[0]
+        now = harness.services.clock.now()
+        reason = removal_reason()
+        await harness.services.jobs.update(job.id, paused_at=now, pause_reason=reason)
+        listed = (await harness.say("/cron", "7")).text
+    assert "Wer das geplant hat, hat keinen Zugang mehr." in listed

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from core.store.jobs import Job
-from core.store.ownership.removal import REMOVAL_REASON
+from core.store.ownership.removal import removal_reason
 from core.types import Account, Usage
 from tests.fixtures.command_line import good, mneme
 from tests.fixtures.gateway_harness import GatewayHarness, KeptReply, open_gateway
@@ -95,7 +95,10 @@ async def test_removed_person_loses_links_jobs_and_buttons_and_may_ask_again(
         for where in ({"who": "7"}, on_discord()):
             assert is_stranger(await harness.say("/recall fern", **where))
         assert (await harness.say("hello", **GROUP)).answer is None, "nor in a listed room"
-        assert [job.pause_reason for job in await jobs(harness)] == [REMOVAL_REASON, REMOVAL_REASON]
+        assert [job.pause_reason for job in await jobs(harness)] == [
+            removal_reason(),
+            removal_reason(),
+        ]
         shown = (await harness.say("/people")).text
         assert "**Person 7** (Telegram, id `7`): removed on" in shown
         assert shown.count("may ask again") == 2

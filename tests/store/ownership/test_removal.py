@@ -14,7 +14,7 @@ from core.store.jobs import Job, Jobs
 from core.store.mailbox import Outbox, OutboxItem
 from core.store.ownership.links import Links, NamedAccount
 from core.store.ownership.people import EpochGuard, People
-from core.store.ownership.removal import REMOVAL_REASON, Removals
+from core.store.ownership.removal import Removals, removal_reason
 from core.store.sessions import Conversations
 from core.store.sqlite.database import Database
 from core.types import LOCAL_SCOPE, Account, Address, Answer, Command, Scope, Session
@@ -134,7 +134,7 @@ async def test_jobs_buttons_and_what_has_yet_to_leave_end(database: Database) ->
     await Removals(database).remove([ANA], NOON)
     found = [await jobs.get(job.id) for job in mine]
     # In a room both are judged when it comes to it.
-    assert [job.pause_reason for job in found if job is not None] == [REMOVAL_REASON, None]
+    assert [job.pause_reason for job in found if job is not None] == [removal_reason(), None]
     left = [name for name in ("mine", "room") if await actions.find(name, NOON) is not None]
     assert left == ["room"]
     assert [item.key for item in await outbox.list_due(NOON)] == ["room"]
