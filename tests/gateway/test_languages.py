@@ -304,3 +304,19 @@ def test_examples_of_reminders_are_read_as_requests(code: str) -> None:
         reading = read_request(example, datetime.now(UTC), ZoneInfo("Europe/Lisbon"))
         assert reading.is_complete, example
         assert reading.language == code[:2], example
+
+
+def test_every_option_that_people_type_has_a_name_in_the_help() -> None:
+    path = ROOT / "gateway" / "commands" / "data" / "commands.toml"
+    commands = tomllib.loads(path.read_text(encoding="utf-8"))
+    options = [option for table in commands.values() for option in table.get("options", ())]
+    for table in commands.values():
+        options += [
+            option
+            for action in table.get("actions", ())
+            for option in action.get("options", ())
+            if isinstance(option, dict)
+        ]
+    names = {option["name"] for option in options if not option.get("prefix")}
+    assert names
+    assert names - set(load_file("en")["OPTION_NAMES"]) == set()

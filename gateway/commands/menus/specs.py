@@ -106,7 +106,7 @@ def _render_arguments(texts: Texts, options: Sequence[Option]) -> list[str]:
     words = []
     for option in options:
         if not option.prefix and option.kind != "file":
-            name = names[option.name]
+            name = names.get(option.name, option.name)
             words.append(f"<{name}>" if option.is_required else f"[{name}]")
     return words
 
@@ -115,7 +115,7 @@ def _render_option(texts: Texts, option: Option, description: str) -> str:
     """Render one line of a command's help, such as ``- *title*: the title``."""
     name = f"`{option.prefix}`"
     if not option.prefix:
-        name = f"*{texts.table('OPTION_NAMES')[option.name]}*"
+        name = f"*{texts.table('OPTION_NAMES').get(option.name, option.name)}*"
     if not option.prefix.endswith(":"):
         name += ":"
     choices = ""
