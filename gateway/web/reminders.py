@@ -67,11 +67,11 @@ async def load_reading(request: PageRequest) -> Values:
 
 
 async def load_week(request: PageRequest) -> Values:
-    """Return seven days from the Monday of the week that the address names, by default this one."""
+    """Return seven days from the one that the address names, by default from today on."""
     zone = load_zone(await request.services.appointments.zone_of(request.context.account))
-    monday = _read_monday(request.parameter("day"), request.services.clock.now(), zone)
-    first = resolve_wall_time(datetime.combine(monday, time()), zone)
-    last = resolve_wall_time(datetime.combine(monday + WEEK, time()), zone)
+    first_day = _read_day(request.parameter("day"), request.services.clock.now(), zone)
+    first = resolve_wall_time(datetime.combine(first_day, time()), zone)
+    last = resolve_wall_time(datetime.combine(first_day + WEEK, time()), zone)
     entries: list[tuple[datetime, Job]] = []
     for job in await request.services.jobs.list_visible(request.scopes):
         if not job.paused_at:
@@ -80,14 +80,14 @@ async def load_week(request: PageRequest) -> Values:
     local = [(at.astimezone(zone), job) for at, job in entries]
     days = []
     for number in range(7):
-        day = monday + timedelta(days=number)
+        day = first_day + timedelta(days=number)
         title = request.texts.format_weekday(datetime.combine(day, time()))
         days.append(WeekDay(day, title, [entry for entry in local if entry[0].date() == day]))
     return {
         "days": days,
         "today": request.services.clock.now().astimezone(zone).date(),
-        "earlier": monday - WEEK,
-        "later": monday + WEEK,
+        "earlier": first_day - WEEK,
+        "later": first_day + WEEK,
     }
 
 
@@ -131,15 +131,14 @@ def _list_times(
         yield moment
 
 
-def _read_monday(text: str, now: datetime, zone: ZoneInfo) -> date:
-    """Return the Monday of the week of a day in ISO format, or else of this week."""
+def _read_day(text: str, now: datetime, zone: ZoneInfo) -> date:
+    """Return a day in ISO format, or else today."""
     try:
         day = date.fromisoformat(text)
     except ValueError:
         day = now.astimezone(zone).date()
     # The calendar begins and ends in these years, so that the weeks around them can be counted.
-    day = min(max(day, date(1970, 1, 8)), date(9000, 1, 1))
-    return day - timedelta(days=day.weekday())
+    return min(max(day, date(1970, 1, 8)), date(9000, 1, 1))
 
 
 PAGE = Page(
