@@ -154,7 +154,8 @@ async def test_story_of_photo_and_voice_note_works_on_discord(home: Path) -> Non
             voice |= {"duration_secs": 47.0, "waveform": "AAAA"}
             heard = await say("", attachments=[voice], flags=8192)
             assert "The plumber says the boiler leaks." in heard
-            found = await say("/recall boiler")
+            await say("/recall boiler")
+            found = str(api.messages(channel)[-1]["embeds"])
             assert "contract.pdf, page 7" in found
             assert "voice note, 0:42" in found
             await say("/forget boiler")

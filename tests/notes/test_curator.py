@@ -375,7 +375,10 @@ async def test_in_a_room_the_owner_says_yes(home: Path) -> None:
     async with open_gateway(home, options=f'rooms = ["telegram:-5"]\n{SMALL}') as harness:
         await harness.say("hello there")
         await fill(harness, *TEA, **IN_ROOM)
-        ((lane, told),) = await notices(harness)
+        told_everywhere = await notices(harness)
+        # The group is told at its first message what is kept there.
+        assert [lane for lane, _ in told_everywhere] == ["telegram:-5", "telegram:42"]
+        lane, told = told_everywhere[-1]
         assert (lane, "About the group `room:telegram:-5`" in told, "tea" in told) == (
             "telegram:42",
             True,
