@@ -70,7 +70,9 @@ async def test_of_a_room_the_owner_is_warned(home: Path) -> None:
         page(home, "room%3Atelegram%3A-5").write_text(f"{ORDER}\n")
         await harness.say("/memory", "7", **IN_ROOM)
         await harness.say("/memory history", "7", **IN_ROOM)
-        ((lane, told),) = await notices(harness)
+        # The group is told at its first message what is kept there.
+        introduction, (lane, told) = await notices(harness)
+        assert introduction[0] == "telegram:-5"
         assert (lane, "of the group `room:telegram:-5`" in told) == ("telegram:42", True)
 
 
@@ -82,7 +84,8 @@ async def test_the_owner_is_told_once_where_he_talks_while_anything_waits_in_a_r
         await harness.say("hello there", "7", **IN_ROOM)
         for number in range(3):
             await harness.say(f"/memory add {ORDER} {number} times", "7", **IN_ROOM)
-        ((lane, told),) = await notices(harness)
+        introduction, (lane, told) = await notices(harness)
+        assert introduction[0] == "telegram:-5"
         assert lane == "telegram:42"
         assert "About the group `room:telegram:-5`" in told
         assert "I need your yes: it contains a key or a link with a secret in it" in told
