@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -186,6 +186,7 @@ class Flush:
                 "compression",
                 turn.outbox_item.key,
             )
+            request = replace(request, model=self._options.keep_name(session.model))
             completion = await self._model.complete(request, lambda _: None, lambda _: None)
             calls = [block for block in completion.blocks if block.get("type") == "tool_use"]
             if not calls:

@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import Enum
+from functools import cached_property
 
 from config.model_options import ModelOptions
 from core.agent.compression import MAX_MESSAGES, Compressor
@@ -501,6 +502,10 @@ class Agent:
         ]
         running.rows += await self.conversations.append(copies, epoch=context.epoch)
 
+    @cached_property
+    def _offered_models(self) -> frozenset[str]:
+        return frozenset(self.options.offered_models)
+
     async def _ask(self, running: RunningTurn) -> Completion:
         """Ask the model once, with the present history."""
         request = build_request(
@@ -515,6 +520,9 @@ class Agent:
         is_scheduled = running.session.address.platform == "cron"
         language = running.turn.language
         request = replace(request, has_fallback=not is_scheduled, language=language)
+        if request.model not in self._offered_models:
+            # The conversation has a model that the settings no longer offer.
+            request = replace(request, model=self.options.chat)
         running.begin_call()
         completion, call = await self.model.complete_unlogged(
             request, running.on_text, running.on_wait

@@ -402,9 +402,15 @@ class ChunkedAnswer:
         return piece
 
     def _add_call(self, delta: Json) -> None:
-        """Extend a tool call. A server that sends whole calls may leave out their index."""
+        """Extend a tool call.
+
+        A server that sends whole calls may leave out their index, or give all of them the same one.
+        Then a new id begins the next call.
+        """
         index = delta.get("index")
-        if index is None:
+        known = self._calls.get(index) if index is not None else None
+        is_next = bool(known and known["id"] and delta.get("id") not in (None, "", known["id"]))
+        if index is None or is_next:
             index = len(self._calls) if delta.get("id") else max(len(self._calls) - 1, 0)
         call = self._calls.setdefault(index, {"id": "", "name": "", "arguments": ""})
         if delta.get("extra_content"):

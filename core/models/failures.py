@@ -18,6 +18,8 @@ from core.text.normalize import language_data
 
 # At most this many characters of the server's explanation of an error are shown.
 MAX_EXPLANATION_CHARS = 300
+# A shorter key is a placeholder for a server that needs none. Its letters also stand in words.
+MIN_KEY_CHARS = 8
 # The levels of thinking, lowest first.
 EFFORT_LEVELS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
 _RETRYABLE_STATUSES = (408, 409, 429)
@@ -140,7 +142,9 @@ def status_of_type(error_type: str) -> int:
 
 def build_refusal(response: ErrorResponse, names: ServerNames, key: str) -> ModelFailure:
     """Return the failure for an error that the server reported, without `key` in its message."""
-    explanation = mask_secrets(_read_explanation(response.body)).replace(key, MASK)
+    explanation = mask_secrets(_read_explanation(response.body))
+    if len(key) >= MIN_KEY_CHARS:
+        explanation = explanation.replace(key, MASK)
     explanation = " ".join(explanation.split())[:MAX_EXPLANATION_CHARS].rstrip(". ")
     kind, status = _classify(response, explanation)
     is_retryable = status in _RETRYABLE_STATUSES or status >= 500
@@ -202,11 +206,15 @@ def _find_refused_abilities(status: int, words: str) -> tuple[str, ...]:
     """Return what the model can't use, by the server's explanation of its refusal."""
     if status not in _ABILITY_STATUSES:
         return ()
-    return tuple(
+    abilities = [
         ability
         for ability, pattern in _REFUSED_ABILITIES.items()
         if (status in (400, 422) or ability not in _REQUEST_ABILITIES) and pattern.search(words)
-    )
+    ]
+    if "thinking" in abilities and "effort" in abilities:
+        # The thinking in the history is wrong. The model can think all the same.
+        abilities.remove("effort")
+    return tuple(abilities)
 
 
 def _find_levels(words: str) -> tuple[str, ...]:

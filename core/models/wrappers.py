@@ -548,7 +548,8 @@ class ModelRouter:
         stored.
         """
         name = request.model
-        if failure.kind == "no_model" and self._on_retired is not None:
+        is_gone = failure.kind == "no_model" and not failure.refused_abilities
+        if is_gone and self._on_retired is not None:
             successor = failure.successor or self._options.find_successor(name)
             await self._on_retired(name, successor)
         if failure.window_tokens and self._limits is not None:

@@ -193,6 +193,20 @@ async def test_tool_calls_and_their_results_make_the_round_trip(chunk_chars: int
     assert roles == ["system", "user", "assistant", "tool", "tool"]
 
 
+def test_whole_calls_that_all_have_the_same_index_stay_apart() -> None:
+    answer = ChunkedAnswer("https://chat.example")
+    for number in (1, 2):
+        function = {"name": "memory", "arguments": f'{{"content": "{number}"}}'}
+        call = {"index": 0, "id": f"call_{number}", "type": "function", "function": function}
+        answer.add_chunk({"choices": [{"index": 0, "delta": {"tool_calls": [call]}}]})
+    answer.add_chunk({"choices": [{"index": 0, "delta": {}, "finish_reason": "tool_calls"}]})
+    calls = answer.build_completion("gemini").blocks
+    assert [(call["id"], call["input"]) for call in calls] == [
+        ("call_1", {"content": "1"}),
+        ("call_2", {"content": "2"}),
+    ]
+
+
 async def test_history_of_the_messages_api_is_accepted() -> None:
     blocks = [
         {"type": "thinking", "thinking": "Let me see.", "signature": "abc"},

@@ -14,11 +14,12 @@ import pytest
 from aiohttp import web
 
 from core.models.connections import ServerConnection
-from core.models.failures import ModelFailure, ServerNames
+from core.models.failures import ErrorResponse, ModelFailure, ServerNames, build_refusal
 
 pytestmark = pytest.mark.slow
 
 MODEL = "acme/small-2.5:free"
+KEY = "sk-secret-0123456789"
 
 
 async def refuse(status: int, body: Any) -> ModelFailure:
@@ -281,3 +282,32 @@ async def test_log_keeps_the_whole_sentence_without_the_words_of_the_server() ->
     assert failure.log_message == str(failure)
     failure = await refuse(400, error("no: The ferry leaves at nine"))
     assert failure.log_message == "The model's server refused the request (400)."
+
+
+@pytest.mark.parametrize("key", ["x", "1", "none"])
+def test_placeholder_for_a_key_does_not_hide_words_of_a_refusal(key: str) -> None:
+    body = {"error": {"message": "This model's maximum context length is 8192 tokens."}}
+    response = ErrorResponse(status=400, body=body, headers={}, model="m")
+    failure = build_refusal(response, ServerNames(), key)
+    assert (failure.status, failure.window_tokens) == (413, 8192)
+
+
+@pytest.mark.parametrize(
+    ("message", "abilities"),
+    [
+        (
+            "The `content[].thinking` in the thinking mode must be passed back to the API.",
+            ["thinking"],
+        ),
+        ("messages.1.content.0.thinking.signature: Field required", ["thinking"]),
+        ("Failed to deserialize: unknown variant `image_url`, expected `text`", ["pictures"]),
+        ("'messages.0.content' : value must be a string", ["pictures"]),
+        ("This model does not support thinking.", ["effort"]),
+    ],
+)
+def test_refusal_names_what_the_model_cannot_use(message: str, abilities: list[str]) -> None:
+    response = ErrorResponse(
+        status=400, body={"error": {"message": message}}, headers={}, model="m"
+    )
+    failure = build_refusal(response, ServerNames(), KEY)
+    assert list(failure.refused_abilities) == abilities

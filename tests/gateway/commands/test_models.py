@@ -42,7 +42,7 @@ async def test_chosen_model_answers_in_this_conversation_until_a_new_one(home: P
         assert await ask_and_read_model(harness, "New?") == "claude-sonnet-5-5"
 
 
-async def test_model_that_is_no_longer_offered_is_replaced_at_the_next_summary(home: Path) -> None:
+async def test_model_that_is_no_longer_offered_is_not_asked_any_more(home: Path) -> None:
     async with open_gateway(home, options=OPTIONS) as harness:
         await harness.say("Hello")
         await harness.say(f"/model {OTHER}")
@@ -52,6 +52,7 @@ async def test_model_that_is_no_longer_offered_is_replaced_at_the_next_summary(h
         assert (await harness.say("/model", message_id="900")).text == (
             "`claude-sonnet-5-5` answers here. Add others with `choices` below [model] in mneme.toml."
         )
+        assert await ask_and_read_model(harness, "Hi", message_id="901") == "claude-sonnet-5-5"
 
 
 @pytest.mark.parametrize("name", ["gpt-9", "astra", "claude"])
