@@ -30,6 +30,8 @@ async def test_a_talk_of_three_turns_with_a_kill_between_is_known_to_it_once(
         subject.options,
         {**subject.variables, "PYTHONFAULTHANDLER": "1"},
     )
+    # Each line is answered by itself, also the one that a killed process left.
+    (home / "mneme.toml").write_text("[turn]\ngather_s = 0.0\n")
     written = {key: json.dumps(value).strip('"') for key, value in options.items()}
     given = [part for key, value in written.items() for part in ("--set", f"{key}={value}")]
     said = await asyncio.to_thread(good, home, "memory", "setup", name, *given, **variables)
