@@ -61,6 +61,16 @@ def _parse_key(key: str) -> list[str]:
     return parts
 
 
+def find_option(options: Mapping[str, Any], path: str) -> object:
+    """Return the value of an option by its dotted path, or None if it isn't there."""
+    value: object = options
+    for part in split_path(path):
+        if not isinstance(value, Mapping) or part not in value:
+            return None
+        value = value[part]
+    return value
+
+
 def list_option_paths(options: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
     """Yield the dotted paths of all options and tables."""
     for name, value in options.items():

@@ -16,12 +16,12 @@ from core.errors import Refused, ToolError
 from core.guard.origin_and_fence import neutralise
 from core.guard.tool_definitions import ToolArguments, build_tool
 from core.text.normalize import make_well_formed
+from core.tools.switches import CALENDAR
 from core.types import Effect, Tool, ToolContext
 
 if TYPE_CHECKING:
     from core.tools.calendars import Agenda, CalendarEvent, Calendars
 
-CALENDAR = "calendar"
 MAX_TEXT_CHARS = 200
 DEFAULT_LENGTH = timedelta(hours=1)
 TIMEOUT_S = 90.0

@@ -20,7 +20,7 @@ from typing import Annotated, Any
 import typer
 
 from config.draft import SettingsDraft
-from config.locating import list_option_paths, split_path, suggest_name
+from config.locating import find_option, list_option_paths, suggest_name
 from config.secrets_file import SECRETS_FILE
 from config.settings import (
     ENVIRONMENT,
@@ -95,11 +95,9 @@ def get_command(key: Key, as_json: AsJson = False) -> None:
             print_json({key: place}) if as_json else print_text(f"{key} is set in {place}.")
             return
         options = _merged_options(draft.text)
-        value: Any = options
-        for part in split_path(key):
-            if not isinstance(value, Mapping) or part not in value:
-                shell.fail(_describe_unknown(key, list(list_option_paths(options))))
-            value = value[part]
+        value = find_option(options, key)
+        if value is None:
+            shell.fail(_describe_unknown(key, list(list_option_paths(options))))
         if as_json:
             print_json(value)
         else:

@@ -14,10 +14,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
 from itertools import groupby
-from typing import Any
 
 from config.draft import SettingsDraft
-from config.locating import split_path
+from config.locating import find_option
 from config.settings import (
     DEFAULTS,
     SETTINGS_FILE,
@@ -108,9 +107,9 @@ def _list_options(section: str, words: str) -> list[ShownOption]:
                 ShownOption(
                     path=option.path,
                     reason=option.reason,
-                    value=_write_value(_find(options, option.path)),
-                    default=_write_value(_find(defaults, option.path)),
-                    is_own=_find(draft.own_options, option.path) is not None,
+                    value=_write_value(find_option(options, option.path)),
+                    default=_write_value(find_option(defaults, option.path)),
+                    is_own=find_option(draft.own_options, option.path) is not None,
                 )
             )
     return chosen
@@ -136,16 +135,6 @@ def _read_options(lines: Sequence[str]) -> Iterator[DescribedOption]:
             comment = []
         elif not line.strip():
             comment = []
-
-
-def _find(options: Mapping[str, Any], path: str) -> object:
-    """Return the value of an option, or None if it isn't there."""
-    value: object = options
-    for part in split_path(path):
-        if not isinstance(value, Mapping) or part not in value:
-            return None
-        value = value[part]
-    return value
 
 
 def _write_value(value: object) -> str:

@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from core.agent.prompt_and_memory import estimate_text_tokens
-from core.tools.mcp_tools import CALL_TOOL, FIND_TOOLS, TOOLS_FILE
+from core.tools.mcp_tools import FIND_TOOLS, TOOLS_FILE
+from core.tools.switches import CALL_TOOL
 from core.types import Completion, Request, Scope
 from tests.end_to_end.test_job_messages import ANAS, planned
 from tests.end_to_end.test_job_messages import run as run_jobs
