@@ -19,6 +19,8 @@ from gateway import queues
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.new_database import place
 
+pytest_plugins = ["tests.fixtures.postgres"]
+
 # What is logged while nothing was configured: drawing a traceback with its variables takes a
 # second.
 structlog.configure(

@@ -37,7 +37,7 @@ DOORS: Mapping[str, tuple[str, ...]] = {
     ),
     "mem0": ("core/memory/services/mem0.py",),
     "langgraph": ("core/memory/services/langchain.py",),
-    "psycopg": ("core/memory/services/langchain.py",),
+    "psycopg": ("core/memory/services/langchain.py", "core/store/postgres/*.py"),
     "psycopg_pool": ("core/memory/services/langchain.py",),
     "graphiti_core": ("core/memory/services/_graphiti.py",),
     "neo4j": ("core/memory/services/_graphiti.py",),

@@ -1,0 +1,79 @@
+"""The schema of a store on PostgreSQL: creates it, and checks its version.
+
+All objects are in the schema `mneme` of a database, so that a database can be shared with other
+programs. `schema.sql` has the tables of SQLite with the same columns. Its text indexes are its own.
+"""
+
+from __future__ import annotations
+
+import secrets
+from pathlib import Path
+from typing import Any
+
+from psycopg import Connection
+
+from core.errors import StoreError
+from core.text.normalize import TERMS_VERSION
+
+SCHEMA = "mneme"
+SCHEMA_VERSION = 1
+"""The version of `schema.sql`. It's stored in the table `schema_version`."""
+SCHEMA_LOCK = 7_236_650_017
+"""The advisory lock that processes take while they create or upgrade the schema."""
+MIN_SERVER_VERSION = 150_000
+
+_OLD_SERVER = (
+    "The PostgreSQL server has version {version}, but Mneme needs 15 or newer. "
+    "Upgrade the server, or remove url from [store] in config.toml."
+)
+_NEWER_SCHEMA = (
+    "The database was written by a newer version of Mneme (schema {stored}, this version knows "
+    "{known}). Install the newer version."
+)
+
+
+def prepare_schema(connection: Connection[Any]) -> None:
+    """Create the schema if it is missing. The connection must have no open transaction.
+
+    Several processes may call this at the same time. Raises StoreError if the server is too old or
+    the schema is of a newer version.
+    """
+    version = connection.info.server_version
+    if version < MIN_SERVER_VERSION:
+        raise StoreError(_OLD_SERVER.format(version=version // 10_000))
+    with connection.transaction():
+        connection.execute("SELECT pg_advisory_xact_lock(%s)", (SCHEMA_LOCK,))
+        stored = read_schema_version(connection)
+        if stored is None:
+            _create_schema(connection)
+        elif stored > SCHEMA_VERSION:
+            raise StoreError(_NEWER_SCHEMA.format(stored=stored, known=SCHEMA_VERSION))
+
+
+def read_schema_version(connection: Connection[Any]) -> int | None:
+    """Return the version of the stored schema, or None if the database has none."""
+    table = f"{SCHEMA}.schema_version"
+    row = connection.execute("SELECT to_regclass(%s) IS NOT NULL", (table,)).fetchone()
+    if row is None or not row[0]:
+        return None
+    row = connection.execute(f"SELECT version FROM {table}").fetchone()
+    return None if row is None else int(row[0])
+
+
+def _create_schema(connection: Connection[Any]) -> None:
+    """Create all tables, and store the values that a new store begins with."""
+    script = Path(__file__).with_name("schema.sql").read_text(encoding="utf-8")
+    connection.execute(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}")
+    connection.execute(f"SET LOCAL search_path TO {SCHEMA}")
+    connection.execute(script.encode())
+    connection.execute("INSERT INTO schema_version (version) VALUES (%s)", (SCHEMA_VERSION,))
+    values = {
+        "index_version": str(TERMS_VERSION),
+        "facts_version": str(TERMS_VERSION),
+        # See `core.store.erasure.epoch.JOURNAL_META_KEY`.
+        "erasure_key": secrets.token_hex(32),
+    }
+    with connection.cursor() as cursor:
+        cursor.executemany(
+            "INSERT INTO state_meta (key, value) VALUES (%s, %s)", list(values.items())
+        )

@@ -1,0 +1,77 @@
+"""The schema on a real PostgreSQL server."""
+
+from __future__ import annotations
+
+import sqlite3
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+
+import psycopg
+import pytest
+
+from core.errors import StoreError
+from core.store.postgres.schema import SCHEMA, SCHEMA_VERSION, prepare_schema
+from core.store.sqlite.schema import create_schema, register_functions
+from tests.fixtures.postgres import PostgresServer
+
+pytestmark = pytest.mark.slow
+
+OWN_TABLES_OF_SQLITE = (
+    *("messages_words", "messages_fts", "chunk_texts", "chunks_fts", "chunk_vocabulary"),
+    *("facts_fts", "facts_vocabulary", "files_fts"),
+)
+
+
+def read_columns_of_sqlite() -> dict[str, list[str]]:
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
+        register_functions(connection)
+        create_schema(connection)
+        names = [
+            name
+            for (name,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")
+            if not name.startswith((*OWN_TABLES_OF_SQLITE, "sqlite_"))
+        ]
+        return {
+            name: [row[1] for row in connection.execute(f"PRAGMA table_info({name})")]
+            for name in names
+        }
+
+
+def test_postgres_has_all_tables_of_sqlite_with_the_same_columns(postgres_url: str) -> None:
+    columns: dict[str, list[str]] = {}
+    with psycopg.connect(postgres_url) as connection:
+        rows = connection.execute(
+            "SELECT table_name, column_name FROM information_schema.columns "
+            "WHERE table_schema = %s ORDER BY table_name, ordinal_position",
+            (SCHEMA,),
+        )
+        for table, column in rows:
+            columns.setdefault(table, []).append(column)
+    expected = read_columns_of_sqlite()
+    assert len(expected) > 35
+    assert {name: columns.get(name) for name in expected} == expected
+
+
+def test_schema_prepared_by_several_processes_at_once_is_created_once(
+    postgres_server: PostgresServer,
+) -> None:
+    name = postgres_server.create_database("template1")
+    url = postgres_server.url_of(name)
+
+    def prepare(_: int) -> None:
+        with psycopg.connect(url, autocommit=True) as connection:
+            prepare_schema(connection)
+
+    with ThreadPoolExecutor(4) as threads:
+        list(threads.map(prepare, range(4)))
+    with psycopg.connect(url) as connection:
+        versions = connection.execute(f"SELECT version FROM {SCHEMA}.schema_version").fetchall()
+    postgres_server.drop_database(name)
+    assert versions == [(SCHEMA_VERSION,)]
+
+
+def test_schema_of_a_newer_version_is_refused_with_a_sentence(postgres_url: str) -> None:
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
+        connection.execute(f"UPDATE {SCHEMA}.schema_version SET version = 999")
+        with pytest.raises(StoreError, match="newer version of Mneme"):
+            prepare_schema(connection)
