@@ -44,8 +44,13 @@ async def test_running_process_serves_its_figures_on_loopback(home: Path) -> Non
         await live.until(lambda: "the metrics are served" in live.log())
 
         async def samples_with_answer() -> Mapping[tuple[str, ...], float]:
-            """The samples, once the answer and the state of the platform are stored."""
-            awaited = {("mneme_messages_total", "assistant"), ("mneme_platform_up", "telegram")}
+            """The samples, once the answer, its usage and the state of the platform are stored."""
+            awaited = {
+                ("mneme_messages_total", "assistant"),
+                ("mneme_model_calls_total", "claude-sonnet-5-5", "answered"),
+                ("mneme_tokens_total", "input"),
+                ("mneme_platform_up", "telegram"),
+            }
             while True:
                 samples = await asyncio.to_thread(read_metrics, port)
                 if all(samples.get(name) for name in awaited):
