@@ -55,7 +55,7 @@ class MediaOptions(_Section):
     describe_pictures: bool
     # How many pages of a scan the model sees.
     scan_pages: Annotated[int, Field(ge=1, le=10)]
-    # Whether videos are read: three pictures, and what is said in them.
+    # Whether videos are read: three pictures and the spoken words.
     video: bool
     document_chars: Annotated[int, Field(ge=1_000, le=10**6)]
     show_transcript: bool

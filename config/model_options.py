@@ -84,7 +84,7 @@ class ModelServer(_Section):
     helper: str = ""
     # Whether the server keeps the beginning of a conversation, and charges less for it.
     caches: bool = False
-    # The beginnings of the names of models of which the server keeps only what is marked.
+    # The beginnings of model names whose server caches only marked parts of a prompt.
     cache_marks: Annotated[tuple[str, ...], Field(strict=False)] = ()
     # What no model of this server can use.
     lacks: Annotated[tuple[Ability, ...], Field(strict=False)] = ()

@@ -60,9 +60,9 @@ def sync_file(descriptor: int, system: System = SYSTEM) -> None:
 def release_freed_memory(system: System = SYSTEM) -> bool:
     """Give the memory that the allocator keeps after a peak back to the system.
 
-    By itself, glibc gives back only what is free at the end of its heap. The gaps between blocks
-    that are in use stay, so the process would keep the memory of its highest peak. Takes some
-    milliseconds. Returns False if the C library has no such function, such as musl's.
+    Without this, glibc gives back only the memory that is free at the end of its heap. The gaps
+    between blocks that are in use stay, so the process would keep the memory of its highest peak.
+    Takes some milliseconds. Returns False if the C library has no such function, such as musl's.
     """
     # Imported here because most commands don't need it.
     import ctypes

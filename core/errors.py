@@ -188,7 +188,7 @@ class DeliveryError(MnemeError):
 
 
 class ChatRefused(DeliveryError):
-    """A platform refuses all messages to a chat. No retry can succeed before somebody acts.
+    """A platform refuses all messages to a chat. No retry can succeed before a person acts.
 
     `cause` says what is wrong: "blocked" (by the person), "gone" (no such chat, or the bot isn't in
     it), "closed" (a topic or thread) or "no_rights" (the bot may not write there).
@@ -200,7 +200,7 @@ class ChatRefused(DeliveryError):
 
 
 class NotReadyError(DeliveryError):
-    """A service works, but hasn't finished what must end first. It isn't a failure."""
+    """A service works, but an earlier task of it hasn't ended yet. It isn't a failure."""
 
 
 class FileError(MnemeError):

@@ -294,7 +294,7 @@ class Inbound:
     group_id: str | None = None
     # A line that is shown above the answer.
     heading: str = ""
-    # What was typed into the form of a button. For an action only.
+    # The text that was typed into the form of a button. For an action only.
     form_text: str = ""
     # A code such as "de": first as the platform reports it, then the language of the answer.
     language: str = ""
@@ -540,7 +540,7 @@ class ToolContext:
 class Effect(Enum):
     """The kind of change that a tool call makes. Based on it, the gate holds back calls."""
 
-    # Shows what is stored here or in a memory service that the owner chose.
+    # Shows data that is stored here or in a memory service that the owner chose.
     READ = "read"
     ADD = "add"
     CHANGE = "change"

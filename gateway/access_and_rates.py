@@ -235,7 +235,7 @@ class Access:
         self._recorded_names[account] = name
 
     async def write_introduction(self, inbound: Inbound, judgement: Judgement) -> str:
-        """Return what is said at the first message in a group or a server, or "" later.
+        """Return the introduction for the first message in a group or a server, or "" later.
 
         A group that is the owner's alone needs none. The text says what is stored and who reads it.
         """

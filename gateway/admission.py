@@ -104,7 +104,7 @@ class Admission:
         return event.entry.id
 
     async def _answer_unserved(self, inbound: Inbound, reply: Reply, judgement: Judgement) -> None:
-        """Answer somebody who isn't served, as far as strangers get an answer."""
+        """Answer a person who isn't served, if strangers get an answer."""
         if judgement.verdict is Verdict.STRANGER:
             if inbound.kind == "edit":
                 await self._access.people.amend_waiting(inbound)
@@ -147,7 +147,7 @@ class Admission:
                 reply_to=inbound.message_id,
             )
             if question.address != inbound.address:
-                # Telegram doesn't say in which topic somebody reacted.
+                # Telegram doesn't say in which topic a member reacted.
                 reply = self._delivery.create_reply(question.address)
             if inbound.text == "up":
                 return await self._admit(press, reply)

@@ -31,9 +31,9 @@ from gateway.scheduler import Scheduler
 from gateway.supervisor import contain_adapter_errors
 from gateway.texts.catalog import Texts, load_texts
 
-# The answer to a voice note begins with at most this much of what was said.
+# The answer to a voice note begins with at most this much of its transcript.
 MAX_HEADING_CHARS = 600
-# Nobody expects that stickers and animations are read.
+# People don't expect that stickers and animations are read.
 _SILENT_KINDS = ("sticker", "animation")
 # A function that stores something for a turn and returns True.
 StoringWork = Callable[[Turn], Awaitable[bool]]
@@ -233,7 +233,7 @@ def describe_files(
 
 
 def describe_speech(texts: Texts, receptions: Sequence[Reception]) -> str:
-    """Return a line with what was understood of voice notes, or "" if there are none."""
+    """Return a line with the transcript of voice notes, or "" without voice notes."""
     spoken = [reception for reception in receptions if reception.transcript]
     text = to_single_line(" ".join(reception.transcript for reception in spoken))
     if not text:

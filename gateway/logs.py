@@ -32,7 +32,7 @@ _OWN_ROOTS = ("mneme", "adapters")
 
 
 def set_level(name: str) -> None:
-    """Log what is at least as important as this level: "debug", "info", "warning" or "error"."""
+    """Log messages of this level and above: "debug", "info", "warning" or "error"."""
     level = logging.getLevelNamesMapping()[name.upper()]
     logging.getLogger().setLevel(max(level, logging.WARNING))
     for root in _OWN_ROOTS:

@@ -276,7 +276,7 @@ class GatewayProcess:
         return adapter.platform == CRON or is_socket_only
 
     async def _resume_terminals(self, terminals: LocalTerminals) -> None:
-        """Deliver what waits for a terminal whenever one connects, until cancelled."""
+        """Deliver waiting messages whenever a terminal connects, until cancelled."""
         while True:
             await terminals.connected.wait()
             terminals.connected.clear()

@@ -180,7 +180,7 @@ class ReceiptWriter:
     ) -> list[str]:
         """Return a line with the messages that an answer cites and the web pages of its turn.
 
-        The numbers of the messages stand in the answer. The line is left out if it would be empty.
+        The answer contains the numbers of the messages. The line is left out if it would be empty.
         """
         zone = self.services.zone
         items = []
@@ -200,7 +200,7 @@ class ReceiptWriter:
     async def _add_files(
         self, texts: Texts, answer: Answer, rows: Sequence[Message], scopes: frozenset[Scope]
     ) -> tuple[Answer, list[Button]]:
-        """Add the files that the model sends. Return the buttons of those that wait for a tap."""
+        """Add the files that the model sends. Return the buttons of the waiting changes."""
         files: list[File] = []
         buttons: list[Button] = []
         for result in _list_sent_files(rows):
@@ -485,7 +485,8 @@ def _find_start(rows: Sequence[Message]) -> datetime | None:
 def _list_pages(rows: Sequence[Message]) -> list[Source]:
     """Return the web pages that were read in a turn, without repetitions.
 
-    The result of an approved look-up is a pasted message: a sentence, and then what was read.
+    The result of an approved look-up is a pasted message: a sentence, and then the text that was
+    read.
     """
     results = [row.text for row in rows if row.role == "tool" and row.tool_name == "web_fetch"]
     pastes = [row.text for row in rows if row.role == "user" and row.origin == "pasted"]

@@ -281,7 +281,7 @@ def _check_rights(settings: Settings) -> Iterator[Finding]:
     for chat in settings.chats.values():
         folders += chat.folders
     for folder in folders:
-        # What stands in these folders becomes a part of prompts.
+        # The files in these folders become part of prompts.
         path = Path(folder).expanduser()
         findings += _check_path(path, stat.S_IWGRP | stat.S_IWOTH, "write")
     yield from findings

@@ -284,8 +284,8 @@ class DiscordEvents:
         """Return the raw data of the messages after `last_id`, oldest first.
 
         Messages that are too old, and the oldest ones if there are too many, are left out. This is
-        reported to the sink if some of these messages may be meant for the bot. Messages up to
-        `heard_id` don't count, because the gateway has already delivered them.
+        reported to the sink if some of them may be meant for the bot. Messages up to `heard_id`
+        don't count, because the gateway has already delivered them.
         """
         oldest_id = discord.utils.time_snowflake(self._clock.now() - CATCH_UP_PERIOD)
         first_id = max(last_id, oldest_id)

@@ -91,7 +91,7 @@ class DiscordForms:
         return modal
 
     def read(self, interaction: discord.Interaction[discord.Client]) -> FilledForm | None:
-        """Return what was typed into a form, or None for other interactions."""
+        """Return the text that was typed into a form, or None for other interactions."""
         if interaction.type is not discord.InteractionType.modal_submit:
             return None
         data: dict[str, Any] = dict(interaction.data or {})

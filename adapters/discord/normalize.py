@@ -196,8 +196,8 @@ def from_interaction(
     """Convert a command, a button press, or a form that was filled in.
 
     The arguments of a slash command are joined to the line that a person would have typed. For a
-    button press, `text` is the id of the button. The form of a button comes as a press of it, with
-    what was typed in `form_text`.
+    button press, `text` is the id of the button. The form of a button arrives as a press of that
+    button, with the typed text in `form_text`.
     """
     data: dict[str, Any] = dict(interaction.data or {})
     if form is not None and form.choice is not None:
@@ -409,7 +409,7 @@ def _is_addressed(message: discord.Message, bot: discord.ClientUser) -> bool:
 
 
 def _replied_message(message: discord.Message) -> discord.Message | None:
-    """Return the message that a message replies to; None if there is none or it was deleted."""
+    """Return the message that a message replies to; None if there isn't one or it was deleted."""
     if message.reference is None:
         return None
     target = message.reference.resolved
@@ -507,7 +507,7 @@ def _attachments_of(message: discord.Message) -> tuple[Attachment, ...]:
 def _list_replied_files(
     message: discord.Message, channel: DiscordChannel, bot: discord.ClientUser
 ) -> tuple[Attachment, ...]:
-    """Return the files of a group message that somebody asks the bot about by replying to it.
+    """Return the files of a group message that a member asks the bot about in a reply to it.
 
     The bot may never have received that message. A voice note is left out, because it isn't what
     the person who asks said.

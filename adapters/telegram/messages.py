@@ -250,7 +250,7 @@ class TelegramRequest(BaseRequest):
             return response.status, await response.read()
 
     async def download(self, url: str, limit_bytes: int) -> tuple[int, bytes]:
-        """Return the status and the bytes of a file, of which at most one is beyond the limit.
+        """Return the status and the bytes of a file. Reading stops one byte after the limit.
 
         Raises NetworkError if the download breaks off or stalls.
         """

@@ -480,7 +480,7 @@ def _attachments_of(message: Message) -> tuple[Attachment, ...]:
 def _list_replied_files(
     target: Message | None, me: User, command: Command | None
 ) -> tuple[Attachment, ...]:
-    """Return the file of a group message that somebody asks the bot about by replying to it.
+    """Return the file of a group message that a member asks the bot about in a reply to it.
 
     The bot may never have received that message. A voice note is left out, because it isn't what
     the person who asks said.

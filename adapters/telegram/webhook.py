@@ -30,7 +30,7 @@ MAX_BODY_BYTES = 4_000_000
 
 _log = structlog.get_logger(__name__)
 
-# Admits updates, given by their ids, and returns the ids of those to send again.
+# Admits the updates with these ids, and returns the ids that Telegram must send again.
 Receive = Callable[[Mapping[int, Json]], Awaitable[set[int]]]
 
 

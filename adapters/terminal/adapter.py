@@ -61,7 +61,7 @@ class Terminal:
     greet: Callable[[], Awaitable[str]] | None = None
     # Returns whether typed lines must not be stored in the history at the moment.
     is_incognito: Callable[[Address], bool] = lambda _: False
-    # The language of what is typed. Empty: the one of the shell.
+    # The language of the typed text. Empty: the language of the shell.
     language: str = ""
 
     def __post_init__(self) -> None:

@@ -269,7 +269,7 @@ class _CommandCompleter(Completer):
     async def get_completions_async(
         self, document: Document, complete_event: CompleteEvent
     ) -> AsyncGenerator[Completion, None]:
-        """Yield completions for what is typed before the cursor."""
+        """Yield completions for the text before the cursor."""
         text = document.text_before_cursor
         name, separator, typed = text.partition(" ")
         if not separator or not name.startswith("/"):

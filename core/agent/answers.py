@@ -115,7 +115,7 @@ def rank_quotes(question: AskedQuestion, quotes: Iterable[Quote]) -> list[Quote]
 
 
 def _distance_from_asker(question: AskedQuestion, quote: Quote) -> int:
-    """Return 0 for the asker's own state in a question about it, 2 for that of somebody else."""
+    """Return 0 for the asker's own state in a question about it, 2 for another person's state."""
     if "speaker" not in question.reading.kinds or "speaker" in quote.reading.kinds:
         return 0
     name = find_somebody(quote.text)
@@ -123,7 +123,7 @@ def _distance_from_asker(question: AskedQuestion, quote: Quote) -> int:
 
 
 def _drop_loose(question: AskedQuestion, answers: Sequence[Quote]) -> list[Quote]:
-    """Return the answers without most of those that share only the topic with the best one."""
+    """Return the answers, without most answers that share only the topic with the best one."""
     best = answers[0]
     named_count = question.count_named(best)
     result: list[Quote] = []
@@ -182,7 +182,10 @@ def _find_answers(question: AskedQuestion, own: list[Quote]) -> list[Quote]:
             answers.append(quote.replaced_by)
 
     def order(quote: Quote) -> tuple[bool, bool, int, bool, int, bool, int, int, float]:
-        """Sort by what holds, then by relevance, and the latest first. Others' come last."""
+        """Sort by whether a statement still holds, by relevance and by date, the latest first.
+
+        Statements of others come last.
+        """
         penalty = penalties[id(quote)]
         relevance = round(2 * quote.relevance)
         distance = _distance_from_asker(question, quote)
@@ -444,9 +447,9 @@ def _leaves_out_subject(question: AskedQuestion, newer: Quote, older: Quote) -> 
 
 
 def _is_about_another_person(newer: Quote, older: Quote) -> bool:
-    """Whether a newer statement begins with somebody whom the older one doesn't name.
+    """Whether a newer statement begins with a person whom the older one doesn't name.
 
-    The asker's own move doesn't follow that of somebody else, either.
+    The asker's own move doesn't follow another person's move, either.
     """
     name = find_somebody(newer.text)
     if name:
@@ -519,7 +522,7 @@ def _has_other_topic(question: AskedQuestion, newer: Quote, older: Quote) -> boo
 
 
 def _names_former_value(question: AskedQuestion, newer: Quote, older: Quote) -> bool:
-    """Whether a newer statement names what ended and what holds instead: "桂林不去了,改去三亚".
+    """Whether a newer statement names the old state and the new one: "桂林不去了,改去三亚".
 
     A word at the beginning of the older statement is what it is about, and no value.
     """
@@ -589,7 +592,7 @@ def _name_month(at: datetime, texts: Mapping[str, str]) -> str:
 
 
 def _format_day(at: datetime, texts: Mapping[str, str], *, has_year: bool) -> str:
-    """Return a day, without its year if it lies in the last months: "3 May"."""
+    """Return a day, without its year if it was in the last months: "3 May"."""
     template = texts["day_with_year" if has_year else "day"]
     return template.format(day=at.day, month=_name_month(at, texts), year=at.year)
 

@@ -175,7 +175,7 @@ class _Answerer:
         return _say(self._acknowledge(text, request.messages))
 
     def _answer_about_files(self, text: str, files: Sequence[_File]) -> Completion | None:
-        """Say what is kept of the files of a message, and how to find it again.
+        """Tell the person which files of a message are kept, and how to find them again.
 
         Returns None if the message asks for a reminder or a note, because that comes first.
         """
@@ -282,7 +282,8 @@ class _Answerer:
         if last.is_error:
             return _say(self.texts["failed"].format(reason=last.text))
         if last.tool_name != "session_search":
-            # The result is worded in English. In another language, the receipt says what was done.
+            # The result is worded in English. In another language, only the receipt describes the
+            # change.
             result = last.text.strip() if self.texts == ENGLISH_TEXTS else ""
             return _say(result or self.texts["done"])
 

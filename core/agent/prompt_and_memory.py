@@ -84,7 +84,7 @@ _EARLIER_ANSWERS_HEADING = f"[{EARLIER_ANSWERS_LEAD} before:]"
 
 INTERRUPTED_RESULT = "The tool was interrupted and gave no result."
 _MISSING_RESULT: Json = {"type": "tool_result", "content": INTERRUPTED_RESULT, "is_error": True}
-# The Messages API rejects cache marks on blocks of these types.
+# Block types on which the Messages API rejects cache marks.
 _UNMARKABLE_TYPES = ("thinking", "redacted_thinking", "reasoning")
 
 

@@ -1,6 +1,6 @@
 """Questions and the statements that may answer them, analysed so that they can be compared.
 
-A question has words that must occur in a statement, and topics such as "home", of which any word
+A question has words that must occur in a statement, and topics such as "home". Any word of a topic
 may occur. Names count more than other words.
 """
 
@@ -208,8 +208,8 @@ class AskedQuestion:
     def _find_topics(self, quote: Quote) -> Collection[str]:
         """Return the topics of a statement.
 
-        Words of a narrow topic count only if the question has this topic: what the rent costs
-        doesn't answer where somebody lives.
+        Words of a narrow topic count only if the question has this topic: the price of the rent
+        doesn't answer where a person lives.
         """
         unasked_topics = (NARROW_TOPICS & quote.reading.topics) - self.topics
         if not unasked_topics:
@@ -253,7 +253,7 @@ class AskedQuestion:
         return "plan" not in self.topics and self.reading.kinds.isdisjoint(("when", "start"))
 
     def _is_about_asker(self) -> bool:
-        """Whether the question is about its asker, or names nobody."""
+        """Whether the question is about its asker, or names no person."""
         if "speaker" in self.reading.kinds or languages_of(self.text) == ("german",):
             return True
         return "other" not in self.reading.kinds and not self.names
@@ -297,7 +297,7 @@ class AskedQuestion:
 
 
 def find_somebody(text: str) -> str:
-    """Return the name of somebody who does something at the beginning of a message, or "".
+    """Return the name of the person who acts at the beginning of a message, or "".
 
     The name is in plain form: "jake" for "Jake moved in next door". "Bristol is home now" begins
     with a name, too, but is about the writer.

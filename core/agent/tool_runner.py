@@ -103,7 +103,7 @@ class ToolRunner:
         self._log = structlog.get_logger("tools")
 
     def with_tools(self, names: Collection[str]) -> ToolRunner:
-        """Return a runner for those of the tools that have one of these names."""
+        """Return a runner for the tools that have one of these names."""
         tools = [tool for tool in self.tools.values() if tool.name in names]
         return ToolRunner(tools, self._timeout_s, self._gate, self._on_start, self._check_switch)
 

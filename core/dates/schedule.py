@@ -101,7 +101,7 @@ def nth_weekday(first: date, nth: int, weekdays: Collection[int]) -> date | None
     """Return the `nth` (-1 for the last) day of a month that is one of the weekdays.
 
     The month begins on `first`. With several weekdays, such as Monday to Friday, the result is the
-    `nth` working day. Returns None if the month doesn't have so many of these days.
+    `nth` working day. Returns None if the month has fewer such days.
     """
     length = calendar.monthrange(first.year, first.month)[1]
     days = [first + timedelta(days=index) for index in range(length)]

@@ -163,7 +163,7 @@ def _is_subject(match: re.Match[str], language: str) -> bool:
 
 
 def begins_with_action(text: str) -> bool:
-    """Whether a text begins with a verb of somebody else that isn't "is": " moved to Leeds"."""
+    """Whether a text begins with another person's verb that isn't "is": " moved to Leeds"."""
     copulas: str = language_data("changes", "core.facts")["common"]["copulas"]
     plain = f" {_plain(text).lstrip()}"
     for language in languages_of(text):
@@ -174,7 +174,7 @@ def begins_with_action(text: str) -> bool:
 
 
 def find_actor(text: str) -> str:
-    """Return somebody else with whose name a text begins, in a language that marks subjects.
+    """Return the other person whose name begins a text, in a language that marks subjects.
 
     Returns "" if it begins with something else, such as a word of a topic.
     """
@@ -227,7 +227,7 @@ def topic_query(text: str) -> str:
 
 
 def languages_of(text: str) -> tuple[str, ...]:
-    """Return the languages in which a text may be written, of those in the lists."""
+    """Return the languages of the lists in which a text may be written."""
     if _HANGUL.search(text):
         return ("korean",)
     if _KANA.search(text):

@@ -365,7 +365,7 @@ def _find_people(text: str, tokens: Sequence[Token]) -> list[str]:
 def _read_tokens(text: str, languages: frozenset[str], *, is_first: bool) -> list[Token]:
     """Return the words of a clause that carry meaning, in their order.
 
-    At the beginning of a sentence (`is_first`), a capital makes no name by itself.
+    At the beginning of a sentence (`is_first`), a capital alone doesn't make a name.
     """
     function_words = frozenset().union(*map(_function_words, languages))
     # A capitalized word such as "Sue" must be a function word of all possible languages.

@@ -351,7 +351,7 @@ def _is_unlinked_own(alignment: Alignment, source: Source, clause: Clause) -> bo
 
 
 def _is_about_other(alignment: Alignment) -> bool:
-    """Whether the note says of the user what was said of "the guy" or "somebody"."""
+    """Whether the note says of the user a thing that was said of "the guy" or "somebody"."""
     source = alignment.sources[0]
     first = source.sentence.clauses[0]
     is_own = Marker.FIRST_PERSON in markers_of(source.sentence.clauses)
@@ -589,7 +589,7 @@ def _find_doubts(alignment: Alignment) -> set[str]:
 
 
 def _mixes_third_person(alignment: Alignment) -> bool:
-    """Whether a note about the user uses a clause about the user and one about somebody else."""
+    """Whether a note about the user uses a clause about the user and one about another person."""
     if len(alignment.sources) > 1:
         return False
     markers = markers_of(alignment.all_used_clauses())
@@ -616,7 +616,7 @@ def _leaves_much_out(alignment: Alignment) -> bool:
 
 
 def _combines(alignment: Alignment) -> bool:
-    """Whether the note joins sentences of which the later one doesn't continue the first."""
+    """Whether the note joins two sentences, and the later one doesn't continue the first."""
     if alignment.is_corrected_inside:
         return False
     first = min(source.number for source in alignment.sources)

@@ -392,7 +392,7 @@ class EvidenceSearch:
         return await asyncio.to_thread(find_missing)
 
     async def explain_untyped(self, contents: Sequence[str], context: ToolContext) -> str | None:
-        """Return a clause about the first of `contents` that isn't close to what was typed.
+        """Return a clause about the first of `contents` that isn't close to the typed text.
 
         Returns None if all are. Names and single words only need to be typed.
         """

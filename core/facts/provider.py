@@ -640,9 +640,9 @@ class FactsProvider(MemoryProvider):
     ) -> tuple[Support | None, str]:
         """Return the message that supports a report, with an empty reason.
 
-        The report must be close to what was typed, or may only follow from it if the conversation
-        contains nothing else.
-        If the report needs approval, return None with the reason as a clause.
+        The report must be close to the typed text. It may only follow from it if the conversation
+        contains no other text. If the report needs approval, return None with the reason as a
+        clause.
         """
         evidence = await self.evidence.load_evidence(context)
         suspicion = find_suspicion(report.content)
@@ -658,7 +658,7 @@ class FactsProvider(MemoryProvider):
             return support, ""
         source = find_foreign_source(evidence.messages, context, tuple(OWN_TOOLS))
         if judgement.support is Closeness.UNCLEAR and source is None:
-            # Nobody else could have suggested it.
+            # No one else could have suggested it.
             return support, ""
         return None, "it says it otherwise than it was typed here"
 

@@ -44,7 +44,7 @@ _LOOKALIKES = str.maketrans(
 )
 _TAG_LETTERS = "memorycontext"
 # An opening bracket after which a forged tag may follow: "m", a sign that is ignored, or a
-# character outside of ASCII, which may look like one of these.
+# character outside of ASCII, which may look like such a sign.
 _OPENER = re.compile(
     rf"[{_OPENERS}](?=[^\0-\x7f]|[{_TAG_LETTERS[0]}{_TAG_LETTERS[0].upper()}\s"
     rf"{re.escape(''.join(sorted(_SKIPPED)))}])"

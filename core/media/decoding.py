@@ -100,7 +100,7 @@ class Decoder:
         return decoded
 
     async def read_page(self, path: Path, url: str, name: str) -> Decoded:
-        """Return what was downloaded from an address, with the title and date of a web page."""
+        """Return the content of an address, with the title and date of a web page."""
         return await self._run("page", path, url, name)
 
     async def clean(self, path: Path, copy_path: Path, name: str) -> bool:

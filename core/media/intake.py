@@ -64,7 +64,7 @@ class Reception:
     files: Sequence[AttachedFile] = ()
     # The names of files that are still being downloaded.
     unfinished: Sequence[str] = ()
-    # What is said in the message's voice notes.
+    # The spoken words of the message's voice notes.
     transcript: str = ""
 
 
@@ -139,7 +139,7 @@ class MediaIntake:
         )
 
     async def _load_transcript(self, files: Sequence[AttachedFile]) -> str:
-        """Return what is said in the voice notes among some files."""
+        """Return the spoken words of the voice notes among some files."""
         texts: list[str] = []
         for file in files:
             if file.kind in SPOKEN_KINDS and file.content is not None:
@@ -160,7 +160,7 @@ class MediaIntake:
     async def _listen(
         self, path: Path, content: FileContent
     ) -> tuple[FileContent, Sequence[FilePart]]:
-        """Return the content of a voice note or video, and what is said in it.
+        """Return the content of a voice note or video, and its spoken words.
 
         If it can't be transcribed, the content's note says why.
         """
@@ -178,7 +178,7 @@ class MediaIntake:
         return heard, transcript.parts
 
     async def _transcribe_video(self, path: Path, transcriber: Transcriber) -> Transcript:
-        """Return what is said in a video. If its sound can't be taken out, all of it is sent."""
+        """Return the spoken words of a video. All of it is sent if its sound can't be extracted."""
         with tempfile.TemporaryDirectory(prefix="mneme-") as folder:
             sound_path = Path(folder, "sound.ogg")
             has_sound = await self.decoder.write_speech(path, sound_path)

@@ -29,7 +29,7 @@ _TRANSCRIBER = "transcriber"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Transcript:
-    """What was said in a recording."""
+    """The spoken words of a recording."""
 
     # Each part's label is the time at which it begins: "0:42".
     parts: Sequence[FilePart]
@@ -44,7 +44,7 @@ class Transcriber(Protocol):
     """Turns speech into text."""
 
     async def transcribe(self, path: Path) -> Transcript:
-        """Return what is said in a file. Raises FileError if that isn't possible now."""
+        """Return the spoken words of a file. Raises FileError if that isn't possible now."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ def _read_answer(answer: dict[str, Any]) -> Transcript:
 
 @dataclass(frozen=True)
 class ProgramTranscriber:
-    """Runs a program that prints what is said in a file. ``{file}`` stands for its path."""
+    """Runs a program that prints the spoken words of a file. ``{file}`` stands for its path."""
 
     command: Sequence[str]
     timeout_s: float = 60.0

@@ -55,7 +55,7 @@ def build_file_tools(files: Files) -> list[Tool]:
     """Return the tools for files in the scopes of a conversation."""
 
     async def find(file_id: int, context: ToolContext) -> AttachedFile:
-        """Return a file. Raises ToolError if there is none with this number here."""
+        """Return a file. Raises ToolError if no file here has this number."""
         file = await files.find(file_id, context.scopes)
         if file is None:
             raise ToolError("There is no such file here. find_files lists them.")
@@ -142,7 +142,7 @@ def build_file_tools(files: Files) -> list[Tool]:
 
 
 def _read_part(parts: Sequence[FilePart], label: str) -> str:
-    """Return a part and as much of those after it as fits.
+    """Return a part and as many of the following parts as fit.
 
     The label may be a number alone. Raises ToolError if no part has it.
     """

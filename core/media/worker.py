@@ -2,9 +2,8 @@
 
 ``python -m core.media.worker read PATH VIEW NAME MEMORY SECONDS`` prints what the file is as JSON
 (see `core.media.decoding.Decoded`), and writes the view of a picture, or those of a scan or video,
-to VIEW.
-``python -m core.media.worker page PATH URL NAME MEMORY SECONDS`` does the same for what was
-downloaded from URL. Of a web page, it also prints the title and the date, and the text has links.
+to VIEW. ``python -m core.media.worker page PATH URL NAME MEMORY SECONDS`` does the same for a
+download from URL. Of a web page, it also prints the title and the date, and the text has links.
 ``python -m core.media.worker clean PATH COPY NAME MEMORY SECONDS`` writes a copy of a picture
 without the position, and ``speech PATH SOUND NAME MEMORY SECONDS`` the sound of a recording. If the
 process fails or is killed, the file counts as unreadable.

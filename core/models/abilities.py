@@ -98,7 +98,7 @@ class Route:
 class LackingModels:
     """Asks models without what they lack, and learns that from refusals.
 
-    `limits` keeps what was learnt beyond a restart.
+    `limits` keeps what the models refused, also after a restart.
     """
 
     def __init__(self, limits: LearnedLimits | None, word: WordSentence) -> None:
@@ -247,7 +247,7 @@ def find_refused_ability(
 
 
 def leave_out(request: Request, abilities: Iterable[Ability]) -> tuple[Request, list[Ability]]:
-    """Return the request without the abilities that it uses, and the list of these abilities."""
+    """Return the request without the abilities that it uses, and the list of the abilities."""
     left_out = [ability for ability in abilities if _uses(request, ability)]
     for ability in left_out:
         if ability == "tools":

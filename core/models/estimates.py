@@ -32,7 +32,7 @@ def estimate_usage(request: Request, completion: Completion) -> Usage:
 
 
 def _split_pictures(blocks: Sequence[Json]) -> tuple[list[Json], int]:
-    """Return the blocks without their pictures, and the number of these."""
+    """Return the blocks without their pictures, and the number of pictures."""
     texts: list[Json] = []
     pictures = 0
     for block in blocks:

@@ -18,7 +18,7 @@ from core.text.normalize import language_data
 
 # At most this many characters of the server's explanation of an error are shown.
 MAX_EXPLANATION_CHARS = 300
-# A shorter key is a placeholder for a server that needs none. Its letters also stand in words.
+# A shorter key is a placeholder for a server that needs none. Its letters also occur in words.
 MIN_KEY_CHARS = 8
 # The levels of thinking, lowest first.
 EFFORT_LEVELS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")

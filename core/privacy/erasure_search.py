@@ -96,7 +96,7 @@ def fill_list(
 
 
 def fill_expired_list(connection: Connection, *, erasure_list: ErasureList) -> QuoteMatcher:
-    """Add the messages that are older than the list allows, and what was derived from them.
+    """Add the messages that are older than the list allows, and the data derived from them.
 
     Newer rows, pinned notes and facts, skills, active jobs and changes that wait for a yes stay. A
     new list gets at most `MAX_QUOTED_MESSAGES` messages.

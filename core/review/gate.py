@@ -210,7 +210,7 @@ def _explain_lookup(arguments: Json, transcript: Transcript, context: ToolContex
     """Return why a look-up has to wait, as a clause, or "".
 
     The argument `url` must be an address that the person typed or that an earlier look-up returned.
-    A page can offer a link for each secret, so nobody follows its links unless a person is there
+    A page can offer a link for each secret, so its links aren't followed unless a person is there
     to see it. All words of the other arguments must be typed by the person, in the message that is
     answered or in the one before it. Older words were typed for something else.
     """

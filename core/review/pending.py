@@ -70,7 +70,8 @@ class Review:
             at=self._clock.now(),
             is_proposed=author.is_proposed,
         )
-        # The answer of a turn shows what waits, except in a group, where the owner may not be.
+        # The answer of a turn shows the waiting changes, except in a group, where the owner may not
+        # be.
         is_shown = author.call is not None and not scope.is_group
         if not await self.add_pending(note, author.epoch, is_announced=not is_shown):
             raise Refused("too_many_wait", reason=reason)

@@ -297,8 +297,7 @@ def mark_repeats(rows: Sequence[Message], earlier_foreign: Sequence[str]) -> lis
     """Return the rows. Rows that repeat a foreign text have the origin "pasted".
 
     Lines that may be pasted are left out if they repeat a foreign text. `earlier_foreign` are
-    foreign texts of earlier conversations. Foreign texts of these rows count from the row on in
-    which they appear.
+    foreign texts of earlier conversations. A foreign text counts from the row in which it appears.
     """
     texts = list(earlier_foreign)
     marked: list[Message] = []

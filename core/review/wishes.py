@@ -60,7 +60,7 @@ _SCRIPTS = (
     ("ru", re.compile("[\u0400-\u052f]")),
 )
 _LATIN = frozenset({"en", "de", "es", "fr", "pt", "tr"})
-# Letters that only one of these languages has.
+# Letters that only one language has.
 _LETTERS = {
     "de": "\u00df\u00e4",
     "es": "\u00f1\u00bf\u00a1",
@@ -147,7 +147,7 @@ def _offers_more(question: str, languages: frozenset[str]) -> bool:
 def _find_in_message(message: str, tables: Sequence[str], effect: Effect) -> list[Wish]:
     """Return the wishes of a message, up to the first line that asks for nothing.
 
-    The lines after such a line may be the text of somebody else.
+    The lines after such a line may be another person's text.
     """
     languages = find_languages(message)
     wishes: list[Wish] = []
@@ -350,7 +350,7 @@ def _is_signature(line: str, languages: frozenset[str]) -> bool:
 
 
 def _is_doubtful(sentences: Sequence[str], index: int, languages: frozenset[str]) -> bool:
-    """Return True if a sentence is somebody else's wish, or is taken back.
+    """Return True if a sentence is another person's wish, or is taken back.
 
     A short sentence next to it may say whose wish it is. Only the next sentence can take it back.
     """

@@ -79,7 +79,7 @@ class Move(Enum):
     DONE = "done"
     # The request names a reminder that doesn't exist, or several ones.
     UNKNOWN = "unknown"
-    # The person says no to what was set, but not what is wrong.
+    # The person says no to the new reminder, but doesn't say why.
     ASK_CHANGE = "ask change"
 
 

@@ -1,7 +1,7 @@
 """Describes recurrences of RFC 5545 in words: ``every Monday at 08:30``, ``every 2 weeks …``.
 
-The words come from a table of a language (`ScheduleWords`). The English table stands in
-`data/schedules.toml`, because the model reads it, too; other languages are handed in.
+The words come from a table of a language (`ScheduleWords`). The English table is in
+`data/schedules.toml`, because the model also reads it; other languages are handed in.
 """
 
 from __future__ import annotations

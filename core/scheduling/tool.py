@@ -44,7 +44,7 @@ _MOMENT_PATTERN = r"^([0-9]{4}(-[0-9]{2}){2}T[0-9]{2}(:[0-9]{2}){1,2})?$"
 _RECURRENCE_PATTERN = (
     r"^(FREQ=(MINUTELY|HOURLY|DAILY|WEEKLY|MONTHLY|YEARLY)(;[A-Z]+=[A-Z0-9,+-]+)*)?$"
 )
-# Intervals of these units have a fixed length, which doesn't depend on clock changes.
+# Units with a fixed length, which doesn't depend on clock changes.
 _FIXED_UNITS = ("FREQ=MINUTELY", "FREQ=HOURLY")
 
 

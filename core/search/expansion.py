@@ -204,7 +204,7 @@ class ExpandedRecall:
         if not has_words or not (query.help.is_expanded or query.help.is_reranked):
             return _ModelLists(now)
         is_deep = query.help.is_expanded and query.help.is_reranked
-        # A deep search is the same whoever pays for it.
+        # A deep search doesn't depend on who pays for it.
         model_help = replace(query.help, billing=UNBILLED) if is_deep else query.help
         first_page = replace(
             query, limits=replace(query.limits, page=1), hidden=(), help=model_help

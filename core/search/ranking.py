@@ -541,8 +541,8 @@ def _score_stretches(
     """Return the BM25 score of each stretch as one document.
 
     Each day of a stretch adds its terms `DAY_TERM_COUNT` times, however many passages are from that
-    day. Lengths are relative to the median, because a few very long stretches would raise the mean
-    so much that the length would hardly count.
+    day. Lengths are relative to the median, because a few very long stretches would raise the mean,
+    and the length would hardly count.
     """
     lengths = passages.length + list(map(len, passages.name_terms))
     stretch_counts = np.add.reduceat(counts, passages.stretch_starts)

@@ -438,8 +438,8 @@ async def find_delivered_answer(
 ) -> DeliveredAnswer | None:
     """Return the delivered answer with one of these messages, if it can be edited later.
 
-    Answers to interactions and to scheduled questions can't be, nor answers of which a part may
-    have been posted twice.
+    Answers to interactions and to scheduled questions can't be edited, nor answers with a part that
+    may have been posted twice.
     """
     row = await database.fetch_one(_SELECT_DELIVERED, {"ids": encode_list(message_ids)})
     if row is None:

@@ -1,4 +1,4 @@
-"""Keeps what is learnt about models: what they lack, how large their windows are, their outages.
+"""Keeps the limits of models: what they lack, how large their windows are, their outages.
 
 It also keeps the helper models of conversations.
 """

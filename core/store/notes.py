@@ -117,7 +117,7 @@ class PendingNote(Source):
     at: datetime
     # Whether the curator proposed the change. A draft contains whole notes.
     is_draft: bool = False
-    # Whether the helper model still has to compare the change with what was typed.
+    # Whether the helper model still has to compare the change with the typed text.
     is_proposed: bool = False
     # The time since which the scope has had at least one pending change. None if this change isn't
     # stored yet.

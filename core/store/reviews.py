@@ -179,7 +179,7 @@ class MemoryReviews:
 
 
 def _load_rejections(connection: Connection, scopes: frozenset[Scope]) -> dict[str, None]:
-    """Return the digests of what was rejected in these scopes, oldest first."""
+    """Return the digests of the rejected changes in these scopes, oldest first."""
     values = {"scopes": scope_parameter(scopes)}
     found = connection.execute(_SELECT_REJECTIONS, values).fetchall()
     return dict.fromkeys(digest for row in found for digest in json.loads(row["rejections"]))

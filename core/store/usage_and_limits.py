@@ -152,7 +152,7 @@ class Spending:
 
     @property
     def price_dates(self) -> list[str]:
-        """The months in which the prices of these models were looked up, earliest first."""
+        """The months in which the models' prices were looked up, earliest first."""
         dates = {price.date for model, _ in self.by_model if (price := self._find_price(model))}
         return sorted(date for date in dates if date)
 

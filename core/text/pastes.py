@@ -145,7 +145,7 @@ def find_doubt(text: str, sender_name: str = "") -> int:
 
 
 def shows_author(text: str, sender_name: str = "") -> bool:
-    """Return True if a text shows that somebody else than the sender wrote it.
+    """Return True if a text shows that the sender didn't write it.
 
     It begins like a line of a chat log or a mail ("[12:03] Eve: …"), or ends with a signature.
     """
@@ -201,7 +201,7 @@ def _count_words(text: str) -> int:
 
 
 def _introduces(before: str, after: str, sign: str) -> bool:
-    """Return True if the words before a colon or a dash introduce a text of somebody else."""
+    """Return True if the words before a colon or a dash introduce another person's text."""
     words = _SENTENCE.split(_fold_apostrophes(before))[-1]
     if sign in ":\uff1a":
         return _points_at(words)
@@ -368,7 +368,7 @@ _SIGNATURE = re.compile(
     rf"(?P<name>{_NAME})[).]?$"
 )
 _MAX_SIGNATURE_CHARS = 80
-# A text of fewer words is no message of somebody else, but for example "Ben: call him back".
+# A shorter text isn't another person's message, but for example "Ben: call him back".
 _MIN_SIGNED_WORDS = 4
 # A text behind a label of the sender's own has at most this many words.
 _MAX_LABELLED_WORDS = 7

@@ -308,7 +308,7 @@ class McpServers:
 def find_effect(tool: StoredTool, options: McpServer) -> Effect:
     """Return the effect of a tool: the one of the settings, or one that its server's hints imply.
 
-    A program on this machine that only reads what is its own is `READ`. What may delete or
+    A program on this machine that only reads its own data is `READ`. A tool that may delete or
     overwrite is `REMOVE`. Everything else leaves the machine, so it is `SEND`.
     """
     if tool.name in options.effects:

@@ -70,7 +70,7 @@ class Manifest:
     # The version of Mneme that has made it.
     program: str
     schema: int
-    # The erasure epoch of state.db: what was forgotten later is still in the backup.
+    # The erasure epoch of state.db: words that were forgotten later are still in the backup.
     epoch: int
     has_secrets: bool = False
     # The files by their paths in the archive.
@@ -81,7 +81,7 @@ class Manifest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BackupSource:
-    """What is backed up."""
+    """The parts of a backup."""
 
     home: Path
     # The record of erasures next to the home. It may be missing.

@@ -1,1 +1,1 @@
-"""What is special about chats with several people, and chats that Mneme can't write to."""
+"""Rules for chats with several people, and for chats that Mneme can't write to."""

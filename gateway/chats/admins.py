@@ -1,7 +1,7 @@
 """Decides who may set up a group or server: the owner, and the people who manage it.
 
 On Telegram these are the admins of the group, and on Discord everyone who may manage the server.
-The platform is asked each time. This right counts for this group only, and makes nobody an owner.
+The platform is asked each time. This right counts for this group only, and makes no one an owner.
 """
 
 from __future__ import annotations

@@ -172,7 +172,7 @@ class SetupCommands:
         return Answer(text=text, has_erased_data=True)
 
     def _confirm(self, context: CommandContext) -> Answer:
-        """Say what is set now."""
+        """Say which settings apply now."""
         shown = self._show(context)
         return replace(shown, text=f"{context.texts.SETUP_CHANGED}\n\n{shown.text}", buttons=())
 

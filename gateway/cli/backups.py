@@ -134,7 +134,7 @@ def restore_command(
 def _restore(
     file: Path, home: Path, key: Path | None, *, is_confirmed: bool, is_move: bool = False
 ) -> None:
-    """Replace a home by a backup, and say what was erased again."""
+    """Replace a home with a backup, and report the repeated erasures."""
     now = WallClock().now()
     with RestoreJob(file.expanduser().absolute(), home) as job:
         manifest = job.prepare(lambda: _load_secret(key))

@@ -144,7 +144,7 @@ def _load_less() -> Iterator[None]:
 
 @contextmanager
 def _hide_early_typing(words: Sequence[str]) -> Iterator[None]:
-    """While a chat starts, leave what is typed to its prompt, which then shows it once.
+    """While a chat starts, leave typed text to its prompt, which then shows it once.
 
     Otherwise, the terminal would echo it above the greeting, and the prompt would show it again.
     """

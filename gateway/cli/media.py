@@ -60,7 +60,7 @@ def list_command(
 
 
 def show_command(number: Number, scope: InScope = None, as_json: AsJson = False) -> None:
-    """Show what is known about a file: its path, and its text."""
+    """Show the details of a file: its path, and its text."""
 
     async def work(services: Services, context: CommandContext) -> object:
         file = await _find(number, services, context)

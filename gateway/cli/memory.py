@@ -128,7 +128,7 @@ def list_changes_command(
 
 
 def list_pending_command(scope: InScope = None, as_json: AsJson = False) -> None:
-    """List what waits for your decision."""
+    """List the changes that wait for your decision."""
 
     async def load_json(services: Services, scopes: frozenset[Scope]) -> object:
         pending_notes = await services.notebook.review.list_pending(scopes)

@@ -267,7 +267,7 @@ def _switch_on(name: str, assignments: Sequence[str], mode: Mode | None) -> None
 
 
 def _probe(provider: MemoryProvider) -> bool:
-    """Call a memory service once, and print what answered or what is wrong.
+    """Call a memory service once, and print its answer or the problem.
 
     Return whether it works.
     """

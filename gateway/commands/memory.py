@@ -368,8 +368,8 @@ class MemoryCommands:
     async def _undo(self, text: str, context: CommandContext) -> Answer:
         """Undo the change whose number is `text`, or the latest change that can be undone.
 
-        Raises Refused if there is no such change, if its note was changed later, or if a
-        member of a group wants to undo somebody else's change.
+        Raises Refused if there is no such change, if its note was changed later, or if a group
+        member wants to undo another member's change.
         """
         texts = context.texts
         number = parse_number(text)

@@ -97,7 +97,7 @@ class ModelCommands:
         return text
 
     async def _load_lacks(self, name: str) -> frozenset[Ability]:
-        """Return what a model can't use, by the settings and by what was learnt."""
+        """Return the abilities that a model lacks, by the settings and by its refusals."""
         lacks = self._options.known_lacks(name)
         if self._options.forgets_lacks(name):
             return lacks
@@ -216,7 +216,7 @@ class ToolCommands:
         return Answer(text="\n".join(lines), buttons=tuple(buttons))
 
     async def _save(self, account: Account, switched_off: frozenset[str]) -> None:
-        """Store what is switched off for all accounts of the person."""
+        """Store the choice for all accounts of the person."""
         linked_accounts = await self._services.links.list_accounts(account)
         accounts = {account, *(entry.account for entry in linked_accounts)}
         for each in sorted(accounts, key=lambda each: each.key):

@@ -1,6 +1,6 @@
 """/forget: erase all messages about a subject, and everything that was derived from them.
 
-Nothing is erased before the person has confirmed the list of what would be erased.
+The person sees a list first. Nothing is erased before they confirm it.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ def is_owner_alone(context: CommandContext) -> bool:
 
 
 async def describe_copies(services: Services, *, is_owner: bool) -> Sequence[str]:
-    """Return sentences about backups that still hold what was just erased."""
+    """Return sentences about backups that still contain the erased texts."""
     # Imported here because most commands don't need it.
     from gateway.upkeep.backups import describe_remaining_copies
 

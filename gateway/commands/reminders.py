@@ -72,7 +72,7 @@ class ReminderCommands:
         return await self._change_numbered(action, rest, context)
 
     async def _change_numbered(self, action: str, rest: str, context: CommandContext) -> Answer:
-        """Change the job whose number stands in `rest`, or remove several jobs."""
+        """Change the job whose number is in `rest`, or remove several jobs."""
         first, _, words = rest.strip().partition(" ")
         number = parse_number(first)
         numbers = [parse_number(word) for word in rest.split()]
@@ -123,7 +123,7 @@ class ReminderCommands:
     async def _change_state(
         self, texts: Texts, action: Action, number: int, requester: Requester
     ) -> str:
-        """Pause, resume, run, remove or restore a job, and say what was done."""
+        """Pause, resume, run, remove or restore a job, and confirm it."""
         return await self._appointments.change(
             action,
             number,

@@ -1,4 +1,4 @@
-"""`mneme chat` beside a running gateway: shows the conversation, and sends what is typed to it.
+"""`mneme chat` beside a running gateway: shows the conversation, and sends the typed text to it.
 
 If the gateway stops, the chat waits until it runs again, and reconnects.
 """

@@ -1,4 +1,4 @@
-"""The socket on which a running gateway says what is true, and takes up changed settings.
+"""The socket on which a running gateway reports its state and takes up changed settings.
 
 A client sends one line with a question and gets one line with a JSON object. Only the user of the
 home can open the socket.

@@ -58,7 +58,7 @@ def call_program(arguments: Sequence[str], *, is_checked: bool = True) -> str:
         raise ConfigError(f"{arguments[0]} can't be run: {error}.") from error
     if done.returncode and is_checked:
         lines = (done.stderr or done.stdout).strip().splitlines()
-        # systemctl also tells what went well.
+        # systemctl also reports successes.
         reasons = [line for line in lines if not line.startswith("Created symlink")]
         words = reasons[0] if reasons else f"code {done.returncode}"
         raise ConfigError(f"`{' '.join(arguments)}` failed: {words}")

@@ -1,8 +1,7 @@
 """Takes a thumb on an answer as feedback about the facts that the answer repeats.
 
 A thumb up raises the trust in these facts at once: it's the person's own tap. A thumb down doesn't
-say which fact is wrong, and lowering trust weakens what is stored, so it waits for a tap on a
-button, like everything that weakens something.
+say which fact is wrong. Lowering a fact's trust weakens it, so it waits for a tap on a button.
 """
 
 from __future__ import annotations

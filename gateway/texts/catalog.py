@@ -548,7 +548,7 @@ def load_catalog(language: str) -> Mapping[str, Any]:
     """Return the texts of a language by their keys. English fills the gaps."""
     path = files("gateway.texts").joinpath(f"{language}.toml")
     if language == ENGLISH_CODE:
-        # The log and the model read the English sentences of errors, so they stand in core.
+        # The log and the model read the English sentences of errors, so core has them.
         return {**tomllib.loads(path.read_text("utf-8")), "errors": load_sentences()}
     english = load_catalog(ENGLISH_CODE)
     if not path.is_file():
@@ -567,7 +567,7 @@ def _fill_gaps(texts: Mapping[str, Any], english: Mapping[str, Any]) -> dict[str
 
 @lru_cache(maxsize=64)
 def load_offline_texts(code: str) -> Mapping[str, str]:
-    """Return the answers without a model in a language. The English ones stand in core."""
+    """Return the answers without a model in a language. The English ones are in core."""
     # Imported here because a shell starts faster without it.
     from core.agent.offline import ENGLISH_TEXTS
 

@@ -58,7 +58,7 @@ class Languages:
         return self.of_account(account or scope.speaker(""))
 
     def of_address(self, address: Address) -> Texts:
-        """Return the texts for a chat of which only the address is known."""
+        """Return the texts for a chat when only its address is known."""
         return self.of_scope(
             Scope.group(address.platform, address.chat_id),
             Account(platform=address.platform, user_id=address.chat_id),

@@ -221,7 +221,7 @@ class BackupMaker:
         return deleted
 
     async def _rewrite_old(self, new: BackupRecord, scratch: Path) -> tuple[list[Path], list[Path]]:
-        """Remove what was forgotten since from older backups without encryption.
+        """Remove texts that were forgotten since then from older backups without encryption.
 
         Returns the backups that were rewritten, and those that couldn't be.
         """
@@ -424,7 +424,7 @@ def describe_restore(settings: Settings) -> str:
 
 
 def describe_remaining_copies(settings: Settings, epoch: int, *, is_owner: bool) -> list[str]:
-    """Return sentences about backups that still hold what was forgotten, for a receipt.
+    """Return sentences about backups that still contain forgotten texts, for a receipt.
 
     Only the owner gets the names of files.
     """

@@ -1,7 +1,7 @@
 """The list of a home's backups, in `backups.json` in the home.
 
-It isn't in state.db, because it's needed when state.db is damaged. It says which backups still hold
-what was forgotten, and whether the last backup is recent enough.
+It isn't in state.db, because it's needed when state.db is damaged. It says which backups still
+contain forgotten texts, and whether the last backup is recent enough.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class BackupRecord:
 
     path: Path
     made_at: datetime
-    # The erasure epoch of the content: what was forgotten later is still in it.
+    # The erasure epoch of the content: texts that were forgotten later are still in it.
     epoch: int
     is_encrypted: bool = False
     kind: Literal["backup", "old_home"] = "backup"

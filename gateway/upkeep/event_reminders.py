@@ -1,6 +1,6 @@
 """Reminds the owner of the events of their calendars, `remind_minutes` before each begins.
 
-The running gateway reads the calendars every ten minutes and looks every minute what is due. A
+The running gateway reads the calendars every ten minutes and sends due reminders every minute. A
 notice has a key made of the event and its beginning, so it's sent once, also after a restart, and
 again if the event is moved.
 """

@@ -1,7 +1,7 @@
 """Restores a backup: unpacks it next to the home, checks it, and puts it in the home's place.
 
-The home that was there is kept next to the new one. What was forgotten after the backup is then
-erased again, as the journal next to the home says.
+The home that was there is kept next to the new one. Texts that were forgotten after the backup are
+then erased again. The journal next to the home lists the erasures.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Restored:
     manifest: Manifest
     # Where the old home is; None if there was none.
     old_home: Path | None
-    # Whether the journal or the old state.db says what was forgotten after the backup.
+    # Whether the journal or the old state.db lists the erasures after the backup.
     knows_erasures: bool
 
 
@@ -151,7 +151,7 @@ class RestoreJob:
 
 
 def _swap_folders(new: Path, home: Path, old_home: Path) -> None:
-    """Move the folder `new` to `home`, and what was there to `old_home`. Raises OSError.
+    """Move the folder `home` to `old_home`, and the folder `new` to `home`. Raises OSError.
 
     If the system can exchange two folders in one step, a kill leaves either the old or the new
     home. Otherwise, a kill between the two steps leaves none, and both folders stay next to it.

@@ -35,7 +35,7 @@ _log = structlog.get_logger("retention")
 
 
 class RetentionKeeper:
-    """Erases what is too old, scope by scope, a few thousand messages at a time."""
+    """Erases old messages, scope by scope, a few thousand at a time."""
 
     def __init__(self, services: Services, clock: Clock) -> None:
         self._services = services
@@ -142,7 +142,7 @@ class RetentionKeeper:
         return count
 
     async def _expire(self, scope: Scope, before: datetime) -> bool:
-        """Erase what is older in a scope. Returns whether something was erased."""
+        """Erase the older messages of a scope. Returns whether something was erased."""
         values = {"scopes": scope_parameter(frozenset({scope})), "before": before}
         calls = await self._services.database.execute(expiry.DELETE_EXPIRED_CALLS, values)
         account = TERMINAL

@@ -31,7 +31,7 @@ class ProgressLine:
     def __init__(self, output: TextIO, show_after_s: float = SHOW_AFTER_S) -> None:
         self._output = output
         self._shows_at = time.monotonic() + show_after_s
-        # How long the line is that stands on the terminal.
+        # The length of the last line on the terminal.
         self._width = 0
 
     def show(self, progress: UpgradeProgress) -> None:

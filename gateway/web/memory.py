@@ -38,7 +38,7 @@ class NoteFileView:
 
 
 async def load_memory(request: PageRequest) -> Values:
-    """Return the notes, what waits for a yes, and contradictory facts."""
+    """Return the notes, the changes that wait for a yes, and contradictory facts."""
     notebook = request.services.notebook
     files = [await _load_file(request, target) for target in FILES]
     instructions = await notebook.entries(frozenset({request.context.scope}), INSTRUCTIONS)
@@ -130,7 +130,7 @@ def _diff_change(change: NoteChange) -> list[ChangedWords]:
 
 
 async def load_skills(request: PageRequest) -> Values:
-    """Return the skills, and what is wrong with folders that aren't one."""
+    """Return the skills, and the problems of folders that aren't skills."""
     skills, problems = await request.services.skills.list_skills(request.scopes)
     return {"skills": skills[:MAX_SKILLS], "problems": problems}
 
@@ -155,7 +155,7 @@ class PromptPart:
 
 
 async def load_prompt(request: PageRequest) -> Values:
-    """Return what stands in the system prompt of a conversation, the latest one by default."""
+    """Return the parts of a conversation's system prompt, by default of the latest one."""
     conversations = request.services.conversations
     latest = await conversations.list_recent(request.scopes, MAX_PROMPTS)
     number = request.number("session") or (latest[0].id if latest else 0)

@@ -219,7 +219,7 @@ async def back_up(request: PageRequest, form: Mapping[str, str]) -> Answer:
 
 
 async def test_service(request: PageRequest, form: Mapping[str, str]) -> Answer:
-    """Call a memory service once, and say what answered or what is wrong."""
+    """Call a memory service once, and show its answer or the problem."""
     # Imported here because few people look at this.
     from gateway.check import probe_provider, run_probe
 

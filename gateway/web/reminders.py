@@ -1,4 +1,4 @@
-"""The page "Reminders": what is due and when, as a list and as a week, and what was delivered."""
+"""The page "Reminders": due times as a list and as a week, and past deliveries."""
 
 from __future__ import annotations
 

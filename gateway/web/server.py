@@ -1,8 +1,8 @@
 """The web server of the local page: checks every request, and calls the view or action it is for.
 
 By default, only browsers on this machine reach it. A request is answered if its `Host` is this
-server, so a foreign web page can't reach it by a name that points here. Whoever has used a key gets
-a cookie. A form must come from this server and repeat the token of the login.
+server, so a foreign web page can't reach it by a name that points here. A browser that has used a
+key gets a cookie. A form must come from this server and repeat the token of the login.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The page "Today": what waits for a yes, what is due next, what was noted lately, and the health.
+"""The page "Today": waiting changes, the next reminders, the latest notes, and the health.
 
 The state of the system is shown to the owner only, as with /status.
 """
@@ -43,7 +43,7 @@ class PendingItem:
 
 
 async def load_today(request: PageRequest) -> Values:
-    """Return what waits, the next jobs, the latest changes and, for the owner, the health."""
+    """Return waiting changes, the next jobs, the latest notes and, for the owner, the health."""
     services, texts = request.services, request.texts
     pending = await services.notebook.review.list_pending(request.scopes)
     jobs = await services.jobs.list_visible(request.scopes)

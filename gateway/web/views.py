@@ -106,7 +106,7 @@ class Page:
     name: str
     views: tuple[View, ...]
     actions: tuple[Action, ...] = ()
-    # Nobody but the owner sees it and may use its actions.
+    # Only the owner sees it and may use its actions.
     is_for_owner: bool = False
 
 

@@ -243,7 +243,7 @@ class GraphitiEngine:
             )
 
     def _forget_failure(self, key: str, addition: asyncio.Task[Sequence[str]]) -> None:
-        """Let the next try start anew after a failure. Reading the error marks it as seen."""
+        """Let the next try start over after a failure. Reading the error marks it as seen."""
         if addition.cancelled() or addition.exception() is not None:
             self._additions.pop(key, None)
 
@@ -303,7 +303,7 @@ class GraphitiEngine:
     async def _empty_summaries(self, driver: Any, episode: str) -> None:
         """Empty the summaries of everything that an episode mentions.
 
-        The library writes them anew after a deletion, but keeps the old text if the model fails.
+        The library rewrites them after a deletion, but keeps the old text if the model fails.
         """
         from graphiti_core.nodes import EpisodicNode
         from graphiti_core.search.search_utils import get_mentioned_nodes

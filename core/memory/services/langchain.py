@@ -204,7 +204,7 @@ class LangChain(RemoteService):
 
     @contextmanager
     def _translate_errors(self) -> Iterator[None]:
-        """Turn errors of PostgreSQL into DeliveryError. Their texts may quote what was stored."""
+        """Turn errors of PostgreSQL into DeliveryError. Their texts may quote stored words."""
         if not self._is_postgres:
             yield
             return

@@ -140,7 +140,7 @@ class Letta(ServerService):
                 space, lambda archive: self._delete_passage(archive, memory_id), False
             )
         except Refused:
-            # Letta refuses the id of a passage in another archive, and what is no id at all.
+            # Letta refuses the id of a passage in another archive, and a malformed id.
             return False
 
     async def _delete_passage(self, archive: str, passage: str) -> bool:

@@ -48,7 +48,7 @@ def in_list(column: str, parameter: str) -> str:
 
 
 def contains_item(column: str, parameter: str) -> str:
-    """Return the SQL condition that the list in `column` contains what is bound as `parameter`."""
+    """Return the SQL condition that the list in `column` contains the value of `parameter`."""
     return f"EXISTS (SELECT 1 FROM json_each({column}) WHERE value = :{parameter})"
 
 

@@ -8,9 +8,9 @@ Everything happens in one transaction, which holds the write lock of the file:
 3. The integrity of the new state is checked.
 
 Only then the transaction is committed, and the copy is deleted. If the process is killed, SQLite
-rolls the transaction back, and the next start deletes what is left of the copy and begins again. If
-it is killed after the commit, the next start finds the new version and deletes the copy. Nobody
-can open state.db before that, so no erasure runs while a copy has what it erases.
+rolls the transaction back, and the next start deletes the rest of the copy and begins again. If it
+is killed after the commit, the next start finds the new version and deletes the copy. state.db
+stays closed until then, so no erasure runs while a copy still has the erased words.
 """
 
 from __future__ import annotations

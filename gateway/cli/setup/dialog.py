@@ -64,7 +64,7 @@ class Dialog:
         self.console.print(Text(strip_controls(text)), soft_wrap=True)
 
     def warn(self, text: str) -> None:
-        """Show what went wrong."""
+        """Show the error."""
         self.console.print(Text(strip_controls(text), style="red"), soft_wrap=True)
 
     def ask(self, question: str, default: str = "") -> str:
@@ -74,7 +74,7 @@ class Dialog:
         return self._ask_again(question)
 
     def ask_secret(self, question: str, *, is_optional: bool = False) -> str:
-        """Return a secret. What is typed isn't shown."""
+        """Return a secret. The typed text isn't shown."""
         question = f"{question} ({self.words['hidden']})"
         if is_optional:
             text = Text(question)

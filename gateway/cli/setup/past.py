@@ -73,7 +73,7 @@ def _import(path: Path) -> None:
     try:
         import_command(str(path))
     except typer.Exit:
-        # The import has said what was wrong.
+        # The import has already printed the problem.
         return
 
 
