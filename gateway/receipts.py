@@ -388,13 +388,13 @@ class ReceiptWriter:
 
         The answer is edited. If it can't be, because it is in a group, was never delivered or is no
         longer in the conversation, the person gets a notice instead. `change_id` is the number of
-        the change, or None if the note waits for approval. Returns False if the turn has no answer
-        yet.
+        the change, or None if the note waits for approval. Returns False if the turn is the latest
+        one and has no answer yet.
         """
         texts = self.services.languages.of_scope(note.scope)
         rows = await self._find_turn(note)
         if rows and not _has_answer(rows):
-            # A restart interrupted the turn. Its answer will have the receipt or the question.
+            # A restart interrupted the turn. Its answer is edited once it's there.
             return False
         edit = None
         if rows:
@@ -408,7 +408,10 @@ class ReceiptWriter:
         return True
 
     async def _find_turn(self, note: PendingNote) -> Sequence[Message]:
-        """Return the messages of a note's turn in a direct chat. Empty if they aren't there."""
+        """Return the messages of a note's turn in a direct chat.
+
+        The result is empty if they aren't there, or if a later turn began before an answer.
+        """
         if note.scope.is_group or note.message_id is None or note.account is None:
             return ()
         conversations = self.services.conversations
@@ -417,9 +420,11 @@ class ReceiptWriter:
         if session is None:
             return ()
         history = await conversations.load_history(session, scopes)
-        for rows in split_turns(history):
+        turns = split_turns(history)
+        for rows in turns:
             if any(row.id == note.message_id for row in rows):
-                return rows
+                may_be_shown = rows is turns[-1] or _has_answer(rows)
+                return rows if may_be_shown else ()
         return ()
 
     async def _edit_answer(

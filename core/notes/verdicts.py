@@ -43,7 +43,7 @@ _log = structlog.get_logger("verdicts")
 OnVerdict = Callable[[PendingNote, int | None], Awaitable[bool]]
 """Tells the person about a note. The number of its change is None if the note needs approval.
 
-Returns False if the answer of the note's turn isn't written yet, because that answer will tell it.
+Returns False if the answer of the note's turn isn't written yet. The person is told later.
 """
 
 
@@ -84,6 +84,9 @@ class Verifier:
     def __post_init__(self) -> None:
         # Notes may be proposed that an earlier process didn't judge.
         self.has_proposals = True
+        # The verdicts that the person wasn't told yet, by the id of the note: the number of its
+        # change, or None.
+        self._untold: dict[int, int | None] = {}
 
     async def judge_proposals(self, busy_scopes: Collection[Scope]) -> None:
         """Judge all proposed notes, except those of scopes with a running turn."""
@@ -106,24 +109,38 @@ class Verifier:
             await self._settle(session, proposals)
 
     async def _settle(self, session: Session | None, proposals: Sequence[_Proposal]) -> None:
-        """Add the notes of one conversation that follow from it, and let the others wait."""
+        """Add the notes of one conversation that follow from it, and let the others wait.
+
+        Verdicts that couldn't be told at an earlier call are told now.
+        """
+        unjudged = [each for each in proposals if each.note.id not in self._untold]
         following: set[int] = set()
-        if session is not None:
-            following = await self._ask(session, proposals[:MAX_NOTES])
-        for index, proposal in enumerate(proposals):
+        if session is not None and unjudged:
+            following = await self._ask(session, unjudged[:MAX_NOTES])
+        for index, proposal in enumerate(unjudged):
             change_id = None
             if index in following:
                 change_id = await self._make(proposal)
-            # The person is told first. After a crash in between, the note is judged again, and the
-            # person isn't told twice.
-            is_told = await self.on_verdict(proposal.note, change_id)
-            if change_id is None:
-                await self.notes.ask_about(proposal.note.id)
-            else:
-                await self.notes.drop(proposal.note.id)
-            if not is_told:
-                # The answer may have been written meanwhile, without the note.
-                await self.on_verdict(proposal.note, change_id)
+            self._untold[proposal.note.id] = change_id
+        for proposal in proposals:
+            await self._tell(proposal.note)
+
+    async def _tell(self, note: PendingNote) -> None:
+        """Tell the person the verdict on a note, or leave the note proposed for a later try.
+
+        The person is told first. After a crash in between, the note is judged again, and the person
+        isn't told twice. A note stays proposed until then, so an answer that is being written
+        meanwhile can't miss the verdict.
+        """
+        change_id = self._untold[note.id]
+        if not await self.on_verdict(note, change_id):
+            self.has_proposals = True
+            return
+        del self._untold[note.id]
+        if change_id is None:
+            await self.notes.ask_about(note.id)
+        else:
+            await self.notes.drop(note.id)
 
     async def _ask(self, session: Session, proposals: Sequence[_Proposal]) -> set[int]:
         """Return the indexes of the notes that follow from the messages, as the helper judges."""

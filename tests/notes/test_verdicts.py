@@ -38,6 +38,7 @@ class Desk:
         self.conversations = Conversations(database, self.clock)
         self.notebook = Notebook(home, self.notes, self.clock, {"memory": 1_000, "user": 1_000})
         self.told: list[tuple[str, bool]] = []
+        self.has_answer = True
         self.provider = NotesProvider(
             self.notebook,
             evidence_of(database),
@@ -47,6 +48,8 @@ class Desk:
         )
 
     async def _tell(self, note: PendingNote, change_id: int | None) -> bool:
+        if not self.has_answer:
+            return False
         self.told.append((note.operations[0].content, change_id is not None))
         return True
 
@@ -217,3 +220,29 @@ async def test_a_correction_before_the_verdict_keeps_the_note_waiting(
 
     assert list(await desk.entries()) == []
     assert desk.told == [(TRANSLATED, False)]
+
+
+@pytest.mark.parametrize(
+    ("verdict", "is_made"), [(YES, True), ('[{"note": 1, "follows": "no"}]', False)]
+)
+async def test_a_verdict_before_the_answer_is_told_after_it_without_asking_the_helper_again(
+    home: Path, database: Database, verdict: str, is_made: bool
+) -> None:
+    model = ScriptedModel(says(verdict))
+    desk = Desk(home, database, model)
+    context = await desk.say(TYPED)
+    await desk.note(TRANSLATED, context)
+    desk.has_answer = False
+    await desk.provider.catch_up()
+    assert desk.told == []
+    # An answer that is written now doesn't show the note, because it isn't told yet.
+    assert [note.is_proposed for note in await desk.notes.list_pending(HERS)] == [True]
+
+    desk.has_answer = True
+    await desk.provider.catch_up()
+
+    assert desk.told == [(TRANSLATED, is_made)]
+    assert len(model.requests) == 1
+    assert list(await desk.entries()) == ([TRANSLATED] if is_made else [])
+    assert await desk.pending() == ([] if is_made else [TRANSLATED])
+    assert await desk.notes.list_proposed() == []
