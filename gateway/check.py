@@ -24,7 +24,7 @@ from core.errors import ConfigError, MnemeError, ModelError, StoreError
 from core.memory.manager import ProviderThread, translate_foreign_errors
 from core.memory.provider import MemoryProvider, implements
 from core.store.mailbox import OutboxCounts
-from core.store.sqlite import database as sqlite
+from core.store.sqlite import opening as sqlite
 from core.store.sqlite import salvage
 from core.store.sqlite.integrity import find_damage
 from core.store.sync import PLATFORM as MEMORY

@@ -52,7 +52,8 @@ from core.store.preferences import ChatRules, Preference, Preferences
 from core.store.rows import get_meta, parse_account, set_meta
 from core.store.sessions import Conversations
 from core.store.sqlite.copying import needs_migration
-from core.store.sqlite.database import Database, LockWait
+from core.store.sqlite.database import Database
+from core.store.sqlite.faults import LockWait
 from core.store.sync import SyncQueue
 from core.store.usage_and_limits import Budget, UsageLog
 from core.types import LOCAL_SCOPE, Account, Address, ErasureEpoch, File, Scope, ToolContext

@@ -13,10 +13,11 @@ from typing import Any, Literal
 from core.errors import Refused
 from core.privacy.quotes import QuoteMatcher
 from core.search.query import plan_inflected
+from core.store.engine import Connection, Row
 from core.store.erasure import expiry, statements
 from core.store.erasure.statements import ErasureItem, ErasureList, ErasureRequest
 from core.store.query import DEFAULT_ROLES, SearchPlan, SearchQuery
-from core.store.rows import Connection, Row, load_inbound, to_datetime
+from core.store.rows import load_inbound, to_datetime
 from core.store.sqlite.indexing import is_stale, latest_message_id
 from core.store.sqlite.text_index import TextIndex
 from core.store.visibility import encode_list

@@ -27,13 +27,12 @@ from core.privacy.home_files import HomeFiles
 from core.privacy.quotes import QuoteMatcher
 from core.search.query import extract_filters
 from core.skills.library import Skills
+from core.store.engine import Database, Row
 from core.store.erasure import epoch, personal_data, statements
 from core.store.erasure.statements import ErasureItem, ErasureList, ErasureRequest, Erasures
 from core.store.notes import Operation
 from core.store.query import SearchQuery
-from core.store.rows import Row, read_account
-from core.store.sqlite.compaction import compact, compact_step
-from core.store.sqlite.database import Database
+from core.store.rows import read_account
 from core.store.sync import SyncQueue
 from core.types import Scope
 
@@ -202,7 +201,7 @@ class Forgetting:
         await self.erasures.prune()
         await self.resume(self.clock.now() - ABANDONED_AFTER)
         await self._remove_files()
-        return await compact_step(self.database)
+        return await self.database.compact_step()
 
     async def _add_notes_and_skills(self, erasure_list: ErasureList, words: QuoteMatcher) -> None:
         """Add an item for each note and each part of a skill that would be erased."""
@@ -233,7 +232,7 @@ class Forgetting:
     async def _compact(self) -> bool:
         """Remove the bytes of erased rows until the timeout. Returns whether all are removed."""
         try:
-            return await compact(self.database, COMPACTION_TIMEOUT_S)
+            return await self.database.compact(COMPACTION_TIMEOUT_S)
         except StoreError as error:
             # Maintenance repairs a damaged index, and removes the bytes afterwards.
             _log.error("the bytes of what was erased are still there", error=str(error))

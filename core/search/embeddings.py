@@ -20,10 +20,9 @@ import structlog
 from config.masking import mask_secrets
 from core.errors import DeliveryError, MnemeError, Refused
 from core.memory.http import CallTimeout, JsonService, objects
-from core.store import vectors
+from core.store.engine import Connection, Database
 from core.store.query import MessageMatch, SearchQuery
-from core.store.rows import Connection
-from core.store.sqlite.database import Database
+from core.store.search import vectors
 from core.store.sqlite.text_index import TextIndex
 from core.text.normalize import clean_query
 

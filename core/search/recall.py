@@ -41,6 +41,7 @@ from core.search.results import (
     page_slice,
     shorten_to_budget,
 )
+from core.store.engine import LOG_SPACE_WAIT_S, Connection, Database
 from core.store.facts.facts import find_aliases
 from core.store.media.files import find_files
 from core.store.query import (
@@ -55,9 +56,7 @@ from core.store.query import (
     ShownMessage,
     TextKind,
 )
-from core.store.rows import Connection
 from core.store.sqlite import indexing, text_index
-from core.store.sqlite.database import LOG_SPACE_WAIT_S, Database
 from core.store.sqlite.excerpts import SessionExcerpts
 from core.store.sqlite.indexing import is_stale
 from core.store.sqlite.text_index import TextIndex, TooMuchTextError

@@ -14,9 +14,7 @@ from datetime import datetime, timedelta
 
 from core.ports import Clock
 from core.store import rows
-from core.store.rows import Connection, Row
-from core.store.sqlite.database import Database
-from core.store.sqlite.schema import contains_item, in_list
+from core.store.engine import Connection, Database, Row, contains_item, in_list
 from core.store.visibility import encode_list
 from core.types import Account, Address, Command, ErasureEpoch, Scope
 

@@ -19,11 +19,10 @@ from typing import NamedTuple
 
 from core.errors import HistoryError, StoreDamagedError, StoreError
 from core.store import messages, rows, sessions
+from core.store.engine import LOG_SPACE_WAIT_S, Connection, Database, Row
 from core.store.erasure import personal_data
-from core.store.rows import Connection, Row
 from core.store.sqlite import indexing
-from core.store.sqlite.database import LOG_SPACE_WAIT_S, Database
-from core.store.sqlite.indexing import defer_indexing, write_indexed_text
+from core.store.sqlite.indexing import defer_indexing
 from core.store.visibility import scope_parameter, visible
 from core.text.normalize import shorten
 from core.types import Account, Address, MessageKind, Role, Scope, Session, SessionEnd
@@ -236,7 +235,7 @@ class Archive:
             loop.call_soon_threadsafe(is_stored.set)
             return new_counts
 
-        writing = asyncio.create_task(write_indexed_text(self._database, store))
+        writing = asyncio.create_task(self._database.write_indexed(store))
         writing.add_done_callback(lambda _: is_stored.set())
         return writing, is_stored
 
@@ -249,7 +248,7 @@ class Archive:
     async def _wait_for_log_space(self) -> None:
         """Wait until the write-ahead log can be truncated. Raises StoreError after a timeout."""
         if not await self._database.wait_for_log_space(LOG_SPACE_WAIT_S):
-            raise StoreError(LOG_SPACE_ERROR.format(path=self._database.path))
+            raise StoreError(LOG_SPACE_ERROR.format(path=self._database.name))
 
     async def export(
         self, scopes: frozenset[Scope], on_unreadable: Callable[[], None] = lambda: None

@@ -14,11 +14,10 @@ from core.dates.schedule import Schedule
 from core.errors import Refused
 from core.ports import Clock
 from core.store import rows
+from core.store.engine import Connection, Database, Row, Values
 from core.store.incognito import IncognitoRegistry
 from core.store.messages import append_message
-from core.store.rows import Connection, Row, Values
 from core.store.sessions import ensure_session
-from core.store.sqlite.database import Database
 from core.store.visibility import scope_parameter, visible
 from core.types import LOCAL_SCOPE, Account, Address, ErasureEpoch, Message, Scope, Session
 
@@ -115,6 +114,7 @@ _INSERT_JOB = f"""
 INSERT INTO jobs ({", ".join(_COLUMNS)}) SELECT {", ".join(f":{name}" for name in _COLUMNS)}
 WHERE (SELECT COUNT(*) {_FROM_OPEN_JOBS}) < :max_jobs
 AND (NOT :is_prompt OR (SELECT COUNT(*) {_FROM_OPEN_JOBS} AND is_prompt) < :max_prompts)
+RETURNING id
 """
 """Inserts a job unless its account has reached a limit. The limits count the jobs of all chats."""
 # A job that isn't due again ends, unless it has a cron expression or an interval.
@@ -267,10 +267,10 @@ class Jobs:
                 "scope_id": rows.ensure_scope(connection, job.scope),
                 "address_id": rows.ensure_address(connection, job.target),
             }
-            insertion = connection.execute(_INSERT_JOB, values)
-            if not insertion.rowcount:
+            new_jobs = connection.execute(_INSERT_JOB, values).fetchall()
+            if not new_jobs:
                 raise self._build_limit_error(connection, values)
-            row = connection.execute(_SELECT_JOB, {"id": insertion.lastrowid}).fetchone()
+            row = connection.execute(_SELECT_JOB, {"id": new_jobs[0]["id"]}).fetchone()
             return _read_job(row)
 
         return await self._database.write(insert_job, epoch)

@@ -22,12 +22,9 @@ from config.masking import mask_secrets
 from core.ports import Clock
 from core.store import rows
 from core.store.actions import CLAIM_QUESTIONS, ButtonAction, insert_actions
+from core.store.engine import Connection, Database, Row, in_list
 from core.store.incognito import IncognitoRegistry
 from core.store.message_ids import load_last_message_ids, load_newest_chat_ids
-from core.store.rows import Connection, Row
-from core.store.sqlite.database import Database
-from core.store.sqlite.indexing import write_indexed_text
-from core.store.sqlite.schema import in_list
 from core.store.visibility import encode_list
 from core.types import Address, Answer, ErasureEpoch, Inbound
 
@@ -58,13 +55,16 @@ SELECT failed_at, platform, error FROM raw_updates WHERE failed_at NOT NULL ORDE
 _DELETE_DEAD_LETTERS = "DELETE FROM raw_updates WHERE failed_at < :before"
 _INSERT_ENTRY = """
 INSERT INTO inbox (id, address_id, external_id, inbound, received_at)
-SELECT MAX(CAST(:received_at * 1e6 AS INTEGER), 1 + (SELECT COALESCE(MAX(id), 0) FROM inbox)),
-    :address, :external, :inbound, :received_at
+SELECT candidates.id, :address, :external, :inbound, :received_at
+FROM (SELECT CAST(:received_at * 1e6 AS BIGINT) AS id
+    UNION ALL SELECT 1 + COALESCE(MAX(id), 0) FROM inbox) AS candidates
 WHERE NOT EXISTS (SELECT 1 FROM messages WHERE address_id = :address AND external_id = :external)
 AND NOT EXISTS (
     SELECT 1 FROM answered_events WHERE address_id = :address AND external_id = :external
 )
+ORDER BY candidates.id DESC LIMIT 1
 ON CONFLICT (address_id, external_id) DO NOTHING
+RETURNING id
 """
 """Stores an event unless it is known. Its id is the time in microseconds or the next free id, so no
 later entry gets the id of a closed one."""
@@ -197,8 +197,8 @@ class Inbox:
             }
             if inbound.link_base:
                 connection.execute(_SET_LINK_BASE, values)
-            insertion = connection.execute(_INSERT_ENTRY, values)
-            if not insertion.rowcount:
+            new_entries = connection.execute(_INSERT_ENTRY, values).fetchall()
+            if not new_entries:
                 return None
             claim = {
                 "address": inbound.address,
@@ -207,7 +207,7 @@ class Inbox:
                 "now": received_at,
             }
             connection.execute(CLAIM_QUESTIONS, claim)
-            return insertion.lastrowid
+            return int(new_entries[0]["id"])
 
         return await self._database.write(insert, inbound.epoch, is_short=True)
 
@@ -582,7 +582,7 @@ class Outbox:
             connection.execute(_MARK_DONE, values)
             connection.execute(_SET_POSTED_ID, values)
 
-        await write_indexed_text(self.database, write, is_short=on_done is None)
+        await self.database.write_indexed(write, is_short=on_done is None)
 
     async def record_failure(
         self,

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import json
 
+from core.store.engine import Database
 from core.store.rows import address_values, set_meta
-from core.store.sqlite.database import Database
 from core.types import Address, Scope
 
 # The beginning of keys in `state_meta`. The rest is the key of an address, and the value is the id

@@ -14,17 +14,9 @@ from typing import Any
 
 from core.errors import StoreError
 from core.store import rows
+from core.store.engine import Connection, Database, Row, Values, in_list
 from core.store.mailbox import INTENT_MARK
-from core.store.rows import (
-    MESSAGE_COLUMNS,
-    Connection,
-    History,
-    Row,
-    address_values,
-    read_message,
-)
-from core.store.sqlite.database import Database
-from core.store.sqlite.schema import in_list
+from core.store.rows import MESSAGE_COLUMNS, History, address_values, read_message
 from core.store.usage_and_limits import record_prefix_break
 from core.store.visibility import encode_list, scope_parameter, visible
 from core.types import Address, Json, Message, Quote, Scope, Session, is_memory_block
@@ -384,7 +376,7 @@ def limit_quote(text: str) -> str:
     return f"{text[: MAX_QUOTE_CHARS - 2].rstrip()} …"
 
 
-def load_transcript(connection: Connection, values: rows.Values) -> list[Message]:
+def load_transcript(connection: Connection, values: Values) -> list[Message]:
     """List the readable messages of session ``:id``, oldest first.
 
     The list is empty if the session isn't visible in ``:scopes``.

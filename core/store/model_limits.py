@@ -13,9 +13,9 @@ from typing import Any, cast, get_args
 
 from config.model_options import Ability, Effort
 from core.errors import PAYLOAD_ERRORS, Sentence
+from core.store.engine import Connection, Database
 from core.store.incognito import IncognitoRegistry
-from core.store.rows import Connection, get_meta, set_meta
-from core.store.sqlite.database import Database
+from core.store.rows import get_meta, set_meta
 from core.types import Request, Session
 
 ABILITIES: tuple[Ability, ...] = get_args(Ability)

@@ -12,8 +12,7 @@ from datetime import datetime
 from typing import Any, Literal
 
 from core.store import rows, tool_calls
-from core.store.rows import Connection, Row
-from core.store.sqlite.database import Database
+from core.store.engine import Connection, Database, Row
 from core.store.sqlite.excerpts import PLATFORM_ID, message_link
 from core.store.usage_and_limits import record_prefix_break
 from core.store.visibility import check_epoch, current_epoch, scope_parameter, visible

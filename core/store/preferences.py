@@ -14,9 +14,7 @@ from zoneinfo import ZoneInfo
 
 from core.dates.schedule import load_zone, resolve_wall_time
 from core.store import rows
-from core.store.rows import Connection
-from core.store.sqlite.database import Database
-from core.store.sqlite.schema import in_list
+from core.store.engine import Connection, Database, in_list
 from core.store.visibility import encode_list
 from core.types import Account, Inbound
 

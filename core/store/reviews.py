@@ -13,9 +13,9 @@ from datetime import datetime
 from hashlib import blake2b
 
 from core.store import rows
+from core.store.engine import Connection, Database
 from core.store.notes import FACT, PendingNote, insert_pending
-from core.store.rows import MESSAGE_COLUMNS, Connection, read_message
-from core.store.sqlite.database import Database
+from core.store.rows import MESSAGE_COLUMNS, read_message
 from core.store.visibility import current_epoch, scope_parameter, visible
 from core.text.normalize import fold, words_of
 from core.types import ErasureEpoch, Message, Scope

@@ -1,22 +1,22 @@
-"""Code that all modules of the store use: database protocols, and encoders and readers of rows.
+"""Code that all modules of the store use: encoders and readers of rows.
 
-A function that takes a connection runs inside its caller's transaction. `core/store/sqlite/`
-implements the protocols `Connection`, `Cursor` and `Row`; this module imports no database engine.
+A function that takes a connection runs inside its caller's transaction.
 """
 
 from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from functools import cache
-from typing import Any, Protocol, TypeVar
+from typing import Any
 
 from pydantic import TypeAdapter
 from pydantic_core import from_json
 
+from core.store.engine import Connection, Row, T
 from core.types import (
     Account,
     Address,
@@ -33,47 +33,6 @@ from core.types import (
     SessionPrompt,
     Usage,
 )
-
-T = TypeVar("T")
-
-Values = Mapping[str, object]
-
-
-class Row(Protocol):
-    """One row of a result: `row["name"]`, `row[0]`, `row[:3]`."""
-
-    def __getitem__(self, key: Any, /) -> Any: ...
-    def keys(self) -> list[str]: ...
-    def __iter__(self) -> Iterator[Any]: ...
-    def __len__(self) -> int: ...
-
-
-class Cursor(Protocol):
-    """The result of a statement."""
-
-    @property
-    def rowcount(self) -> int: ...
-
-    @property
-    def lastrowid(self) -> int | None: ...
-
-    def fetchone(self) -> Any: ...
-    def fetchall(self) -> list[Any]: ...
-    def fetchmany(self, size: int, /) -> list[Any]: ...
-    def __iter__(self) -> Iterator[Any]: ...
-
-
-class Connection(Protocol):
-    """An open transaction. Functions that take a connection neither begin nor end the transaction.
-
-    Rows are read by name or position. Statements have named parameters.
-    """
-
-    def execute(self, statement: str, values: Any = ..., /) -> Cursor: ...
-    def executemany(self, statement: str, values: Iterable[Any], /) -> Cursor:
-        """Run the statement once per item of `values`. All strings must be valid Unicode."""
-        ...
-
 
 # --- Statements that several modules extend ---
 
@@ -311,6 +270,32 @@ def get_meta(connection: Connection, key: str) -> str | None:
 def set_meta(connection: Connection, key: str, value: str) -> None:
     statement = "REPLACE INTO state_meta (key, value) VALUES (:key, :value)"
     connection.execute(statement, {"key": key, "value": value})
+
+
+# --- Erased bytes ---
+
+COMPACTION_KEY = "erasure_compaction"
+"""A key of `state_meta`: the stage at which the removal of erased bytes continues.
+
+Without the key, there is nothing to do. See `Database.compact`."""
+COMPACT_ALL = "all"
+"""The first stage: erased words may be in text indexes."""
+COMPACT_LOG = "log"
+"""The last stage: erased words may be in the log of recent writes."""
+
+
+def request_compaction(connection: Connection) -> None:
+    """Record that indexed words were deleted, which means that all compaction stages must run."""
+    set_meta(connection, COMPACTION_KEY, COMPACT_ALL)
+
+
+def request_checkpoint(connection: Connection) -> None:
+    """Record that the log must be truncated, because data that isn't in a text index was deleted.
+
+    If a stage is already recorded, nothing changes, because every run ends with this stage.
+    """
+    if get_meta(connection, COMPACTION_KEY) is None:
+        set_meta(connection, COMPACTION_KEY, COMPACT_LOG)
 
 
 # --- Rows as values ---

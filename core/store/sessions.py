@@ -16,15 +16,13 @@ from core.errors import StaleReadError, StoreError
 from core.ports import Clock
 from core.store import lineage, messages, rows
 from core.store.actions import ButtonAction, insert_actions
+from core.store.engine import Connection, Database
 from core.store.incognito import IncognitoConversation, IncognitoRegistry
 from core.store.lineage import UndoRequest
 from core.store.mailbox import OutboxItem, close_entries, fill_outbox_item
 from core.store.message_ids import load_latest_question
 from core.store.messages import append_message, set_sent_blocks
-from core.store.rows import MESSAGE_COLUMNS, Connection, address_values, read_message
-from core.store.sqlite.compaction import request_checkpoint
-from core.store.sqlite.database import Database
-from core.store.sqlite.indexing import write_indexed_text
+from core.store.rows import MESSAGE_COLUMNS, address_values, read_message, request_checkpoint
 from core.store.tool_calls import CallOutcome, forget_calls, read_call_outcomes
 from core.store.usage_and_limits import ModelCall, log_call
 from core.store.visibility import scope_parameter, visible
@@ -315,7 +313,7 @@ class Conversations:
             return stored_messages
 
         is_short = sum(len(message.text) for message in new_messages) < SHORT_TEXT_CHARS
-        return await write_indexed_text(self._database, write_turn, epoch, is_short=is_short)
+        return await self._database.write_indexed(write_turn, epoch, is_short=is_short)
 
     async def load_call_outcomes(self, session_id: int) -> dict[str, CallOutcome]:
         """Return what is known about the tool calls that have no stored result."""
@@ -437,7 +435,7 @@ class Conversations:
                 close_entries(connection, [row["id"] for row in entries], now)
             return message_id
 
-        message_id = await write_indexed_text(self._database, write)
+        message_id = await self._database.write_indexed(write)
         return message_id if incognito_message is None else incognito_message.id
 
     async def load_latest_question(
@@ -586,7 +584,7 @@ class Conversations:
                 messages.delete_derived_title(connection, first.session_id, first.id)
             return hidden_messages
 
-        return await write_indexed_text(self._database, write, epoch)
+        return await self._database.write_indexed(write, epoch)
 
     async def redo(
         self, request: UndoRequest, epoch: ErasureEpoch | None = None
@@ -594,8 +592,8 @@ class Conversations:
         """See `lineage.redo`."""
         if conversation := self._incognito.find_by_session(request.session.id):
             return conversation.redo(request.origin)
-        return await write_indexed_text(
-            self._database, lambda connection: lineage.redo(connection, request), epoch
+        return await self._database.write_indexed(
+            lambda connection: lineage.redo(connection, request), epoch
         )
 
     async def load_transcript(self, session_id: int, scopes: frozenset[Scope]) -> list[Message]:

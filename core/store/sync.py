@@ -24,20 +24,17 @@ from typing import Literal, get_args
 
 from core.ports import Clock
 from core.store import rows
+from core.store.engine import Connection, Database, Row, in_list
 from core.store.lineage import IS_PERSONS_MESSAGE, WITH_TURN_PARTS
 from core.store.mailbox import OutboxItem, fill_outbox_item
 from core.store.notes import IS_NOTE_CHANGE, SELECT_CHANGES, read_change
 from core.store.rows import (
     MESSAGE_COLUMNS,
     SELECT_SESSIONS,
-    Connection,
-    Row,
     read_message,
     read_session,
     split_turns,
 )
-from core.store.sqlite.database import Database
-from core.store.sqlite.schema import in_list
 from core.store.visibility import encode_list
 from core.types import Address, Answer, Message, Scope, Session
 

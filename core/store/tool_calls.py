@@ -15,8 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from enum import Enum
 
-from core.store.rows import Connection
-from core.store.sqlite.schema import in_list
+from core.store.engine import Connection, in_list
 from core.store.visibility import encode_list
 from core.types import ToolCallKey
 

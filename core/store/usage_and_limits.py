@@ -18,10 +18,8 @@ from config.model_options import Price, UsageOptions
 from config.settings import DayLimits, LimitedResource, LimitOptions
 from core.errors import LimitReached
 from core.store import rows
+from core.store.engine import Connection, Database, Row, in_list
 from core.store.ownership.people import SELECT_LINKED_ACCOUNTS, TERMINAL, is_owner_account
-from core.store.rows import Connection, Row
-from core.store.sqlite.database import Database
-from core.store.sqlite.schema import in_list
 from core.store.visibility import encode_list, scope_parameter, visible
 from core.types import LOCAL_SCOPE, BillingScope, CallKind, Scope, Usage
 

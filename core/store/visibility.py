@@ -13,16 +13,9 @@ from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
 from core.errors import StaleReadError
+from core.store.engine import Connection, in_list, overlaps
 from core.store.query import DEFAULT_ROLES, FILE_KINDS, SearchFilters, SearchQuery
-from core.store.rows import (
-    DELEGATED_SESSION_IDS,
-    Connection,
-    clean,
-    get_meta,
-    int64_or_zero,
-    to_timestamp,
-)
-from core.store.sqlite.schema import in_list, overlaps
+from core.store.rows import DELEGATED_SESSION_IDS, clean, get_meta, int64_or_zero, to_timestamp
 from core.text.normalize import comparison_form, is_unspaced
 from core.types import ErasureEpoch, Scope
 

@@ -19,7 +19,8 @@ from prometheus_client.registry import Collector
 
 from core.errors import StoreError
 from core.ports import Clock
-from core.store.rows import Row, to_datetime
+from core.store.engine import Row
+from core.store.rows import to_datetime
 from core.store.sync import PLATFORM as MEMORY
 from gateway.supervisor import CONNECTED
 

@@ -8,7 +8,7 @@ import time
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from core.store.rows import Connection
+from core.store.engine import Connection
 from tests.fixtures.scheduler_harness import RunningClock, SchedulerHarness, lifetime
 
 JOBS = 100_000

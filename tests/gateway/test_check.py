@@ -20,8 +20,9 @@ from config.settings import Settings
 from core.errors import ConfigError, DeliveryError, ModelError, StoreError
 from core.store.facts.facts import Facts
 from core.store.facts.rows import Fact
-from core.store.sqlite.database import MIN_SQLITE_VERSION, SQLITE_VERSION, Database
+from core.store.sqlite.database import Database
 from core.store.sqlite.integrity import find_damage
+from core.store.sqlite.opening import MIN_SQLITE_VERSION, SQLITE_VERSION
 from gateway.check import CheckResult, repair_indexes, run_checks, run_probe
 from gateway.commands.status import StatusCommands
 from gateway.services import Services

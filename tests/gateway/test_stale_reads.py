@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
+from core.store.engine import Connection
 from core.store.jobs import Job, Jobs
-from core.store.rows import Connection
 from core.store.sqlite.database import Database
 from core.types import Account, Address, Answer
 from gateway.scheduler import Scheduler

@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from core.errors import StoreError
-from core.store.sqlite.database import Database, LockWait
+from core.store.sqlite.database import Database
+from core.store.sqlite.faults import LockWait
 from core.types import Address
 from tests.fixtures.forked import ROOT
 from tests.fixtures.gateway_harness import GatewayHarness, KeptReply, open_gateway

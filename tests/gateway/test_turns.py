@@ -14,7 +14,7 @@ import pytest
 from core.agent.sessions import Turn
 from core.errors import DeliveryError, StoreError
 from core.ports import Reply
-from core.store.sqlite.database import LockWait
+from core.store.sqlite.faults import LockWait
 from core.types import Account, Address, Answer, Command, Scope, Sender
 from gateway.texts.catalog import ENGLISH as texts
 from tests.fixtures.delivery_record import hold

@@ -13,10 +13,11 @@ from pathlib import Path
 import pytest
 
 from core.memory.provider import Forgotten, MemoryProvider
+from core.store.engine import Connection
 from core.store.erasure.statements import erase_messages
 from core.store.mailbox import OutboxCounts
 from core.store.notes import NoteChange
-from core.store.rows import Connection, load_answer
+from core.store.rows import load_answer
 from core.store.sync import SyncTask
 from core.types import Message, Session, ToolContext
 from gateway.delivery import Delivery, memory_reply

@@ -15,7 +15,8 @@ from collections.abc import Sequence
 from datetime import datetime
 from operator import xor
 
-from core.store.rows import Connection, get_meta, set_meta
+from core.store.engine import Connection
+from core.store.rows import get_meta, set_meta
 from core.store.visibility import EPOCH_META_KEY, epoch_number, scope_parameter
 from core.types import Scope
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from core.store.sqlite.schema import in_list
+from core.store.engine import in_list
 from core.store.visibility import visible
 
 _IN_IDS = in_list("id", "ids")

@@ -12,6 +12,7 @@ from itertools import count
 from typing import Any
 
 from core.store import messages, rows
+from core.store.engine import Connection, Database, in_list, is_within, sent_text_sql
 from core.store.erasure.statements import (
     COPY_STATEMENTS,
     FROM_GROUP_QUOTES,
@@ -25,9 +26,6 @@ from core.store.erasure.statements import (
     ErasureRequest,
 )
 from core.store.facts.rows import ENTITY_NAMES
-from core.store.rows import Connection
-from core.store.sqlite.database import Database
-from core.store.sqlite.schema import in_list, is_within, sent_text_sql
 from core.store.visibility import encode_list, scope_parameter, visible
 from core.types import Account, Scope
 

@@ -17,15 +17,12 @@ from typing import Any, Literal, NamedTuple
 
 from core.ports import Clock
 from core.store import rows
+from core.store.engine import Connection, Database, Row, in_list, overlaps
 from core.store.erasure import epoch, expiry
 from core.store.mailbox import close_entries
 from core.store.messages import erase_message
 from core.store.notes import IS_NOTE_CHANGE
-from core.store.rows import Connection, Row
-from core.store.sqlite.compaction import request_checkpoint, request_compaction
-from core.store.sqlite.database import Database
-from core.store.sqlite.indexing import write_indexed_text
-from core.store.sqlite.schema import in_list, overlaps
+from core.store.rows import request_checkpoint, request_compaction
 from core.store.sync import SyncQueue
 from core.store.usage_and_limits import record_prefix_break
 from core.store.visibility import encode_list, scope_parameter, visible
@@ -593,10 +590,10 @@ class Erasures:
 
         ids = erasure_list.ids
         message_ids = [*ids["asked"], *ids["repeats"], *ids["messages"]]
-        await write_indexed_text(self._database, erase_copies)
+        await self._database.write_indexed(erase_copies)
         for start in range(0, len(message_ids), STEP_MESSAGES):
             batch = message_ids[start : start + STEP_MESSAGES]
-            await write_indexed_text(self._database, partial(erase_batch, ids=batch))
+            await self._database.write_indexed(partial(erase_batch, ids=batch))
         await self._database.write(lambda connection: _mark_finished(connection, erasure_list, now))
         if sync_queue is not None:
             sync_queue.on_wake()

@@ -15,6 +15,7 @@ from typing import NamedTuple, TypeAlias
 from core.errors import Refused
 from core.ports import Clock
 from core.store import rows
+from core.store.engine import Connection, Database, Row, in_list
 from core.store.facts.learning import (
     CONFIRMATION_STEP,
     DOUBT_FACTOR,
@@ -39,17 +40,7 @@ from core.store.facts.rows import (
     update_fact,
 )
 from core.store.notes import Author
-from core.store.rows import (
-    MESSAGE_COLUMNS,
-    SELECT_SESSIONS,
-    Connection,
-    Row,
-    read_message,
-    read_session,
-)
-from core.store.sqlite.database import Database
-from core.store.sqlite.indexing import write_indexed_text
-from core.store.sqlite.schema import in_list
+from core.store.rows import MESSAGE_COLUMNS, SELECT_SESSIONS, read_message, read_session
 from core.store.sqlite.text_index import score_facts
 from core.store.visibility import current_epoch, encode_list, scope_parameter, visible
 from core.text.normalize import plain_with_offsets, words_of
@@ -242,8 +233,7 @@ class Facts:
         If the text of the fact's message is no longer `source_text`, nothing is stored, and the
         returned fact has no id.
         """
-        return await write_indexed_text(
-            self._database,
+        return await self._database.write_indexed(
             lambda connection: learn_fact(connection, fact, source_text, self._clock.now(), by),
             epoch,
         )
@@ -466,7 +456,7 @@ class Facts:
                 return replace(fact, id=0)
             return find_fact(connection, fact_id, scopes)
 
-        return await write_indexed_text(self._database, take_back)
+        return await self._database.write_indexed(take_back)
 
     async def forget(self, fact_ids: Sequence[int], scopes: Scopes) -> int:
         """Erase facts with their names, index entries and history.
@@ -480,8 +470,8 @@ class Facts:
         statement = (
             f"DELETE FROM facts WHERE {in_list('id', 'ids')} AND {visible('facts.scope_id')}"
         )
-        return await write_indexed_text(
-            self._database, lambda connection: connection.execute(statement, values).rowcount
+        return await self._database.write_indexed(
+            lambda connection: connection.execute(statement, values).rowcount
         )
 
     async def list_due_sessions(self, after_id: int = 0) -> Sequence[Session]:
@@ -545,7 +535,7 @@ class Facts:
                     learn_lesson(connection, lesson, self._clock.now())
             return self._list_unread(connection, session_id)
 
-        return await write_indexed_text(self._database, learn_and_mark)
+        return await self._database.write_indexed(learn_and_mark)
 
     def _list_unread(
         self, connection: Connection, session_id: int, limit: int = BATCH_MESSAGES
@@ -591,7 +581,7 @@ class Facts:
                 close_contradicted(connection, others, new_fact, by, now)
             return find_fact(connection, fact_id, scopes)
 
-        return await write_indexed_text(self._database, write, by.epoch)
+        return await self._database.write_indexed(write, by.epoch)
 
     async def _select_facts(
         self, statement: str, scopes: Scopes, limit: int, **values: object

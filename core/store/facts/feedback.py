@@ -14,11 +14,10 @@ from typing import Literal
 
 from core.ports import Clock
 from core.store import messages
+from core.store.engine import Connection, Database, sent_text_sql
 from core.store.facts.facts import Facts
 from core.store.facts.rows import SELECT_VISIBLE, Fact, read_fact
-from core.store.rows import Connection, address_values
-from core.store.sqlite.database import Database
-from core.store.sqlite.schema import sent_text_sql
+from core.store.rows import address_values
 from core.store.visibility import encode_list, scope_parameter, visible
 from core.text.terms import terms_of
 from core.types import Account, Address, Scopes

@@ -14,6 +14,7 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from core.store import rows
+from core.store.engine import Connection, Row
 from core.store.facts.rows import (
     LOGGED_COLUMNS,
     SELECT_SAME_PERSON,
@@ -29,7 +30,6 @@ from core.store.facts.rows import (
     update_fact,
 )
 from core.store.notes import Author
-from core.store.rows import Connection, Row
 from core.text.terms import names_in
 from core.types import Message
 

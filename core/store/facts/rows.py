@@ -13,8 +13,8 @@ from typing import Any, Literal
 
 from core.errors import Refused
 from core.store import rows
+from core.store.engine import Connection, Row
 from core.store.notes import Author
-from core.store.rows import Connection, Row
 from core.store.sqlite.fact_index import index_fact, store_fact_names
 from core.store.visibility import scope_parameter, visible
 from core.text.normalize import fold, plain_with_offsets, words_of

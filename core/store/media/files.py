@@ -17,12 +17,10 @@ from typing import Any
 
 from core.errors import StaleReadError
 from core.store import rows
+from core.store.engine import Connection, Database, Row, in_list
 from core.store.query import FILE_KINDS, FileHit, SearchFilters, SearchQuery
-from core.store.rows import Connection, Row, address_values, to_timestamp
-from core.store.sqlite.compaction import request_compaction
-from core.store.sqlite.database import Database
+from core.store.rows import address_values, request_compaction, to_timestamp
 from core.store.sqlite.fact_index import SELECT_FILE_PARTS, index_file_part
-from core.store.sqlite.schema import in_list
 from core.store.visibility import encode_list, scope_parameter, visible
 from core.text.normalize import comparison_form, shorten
 from core.text.terms import query_terms, terms_of

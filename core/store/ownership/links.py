@@ -15,11 +15,10 @@ from datetime import datetime, timedelta
 
 from core.errors import Refused
 from core.store import rows
+from core.store.engine import Connection, Database, Values
 from core.store.erasure import epoch
 from core.store.ownership import people
 from core.store.ownership.people import generate_code, normalize_code
-from core.store.rows import Connection, Values
-from core.store.sqlite.database import Database
 from core.types import Account, Address, Scope
 
 

@@ -14,11 +14,9 @@ from datetime import datetime, timedelta
 
 from core.errors import StoreError
 from core.store import rows
+from core.store.engine import Connection, Database, Row, in_list
 from core.store.erasure import epoch
 from core.store.incognito import IncognitoRegistry
-from core.store.rows import Connection, Row
-from core.store.sqlite.database import Database
-from core.store.sqlite.schema import in_list
 from core.store.visibility import current_epoch, encode_list, scope_parameter, visible
 from core.types import LOCAL_SCOPE, Account, Address, ErasureEpoch, Inbound, Scope
 

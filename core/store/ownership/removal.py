@@ -9,12 +9,11 @@ from datetime import datetime
 
 from core.errors import compose_sentence
 from core.store import rows
+from core.store.engine import Connection, Database
 from core.store.erasure import epoch
 from core.store.mailbox import IS_OPEN
 from core.store.ownership import people
-from core.store.rows import Connection
-from core.store.sqlite.compaction import request_checkpoint
-from core.store.sqlite.database import Database
+from core.store.rows import request_checkpoint
 from core.types import Account, Scope
 
 REMOVED_KEY = "author_removed"

@@ -4,8 +4,7 @@ A caller passes a function that gets the connection. The function runs in one th
 COMMIT. A transaction therefore costs one switch between threads, and a cancelled caller can't leave
 a transaction open.
 
-An inline read, or a short write on a fast disk, takes about as long as such a switch. It runs in
-the caller's thread instead.
+An inline read, or a short write on a fast disk, runs in the caller's thread instead.
 """
 
 from __future__ import annotations
@@ -16,8 +15,7 @@ import os
 import sqlite3
 import threading
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
-from dataclasses import dataclass, field
+from collections.abc import AsyncIterator, Callable
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -26,10 +24,11 @@ import aiosqlite
 
 from core.errors import StoreDamagedError, StoreError, StoreLostError
 from core.store import rows
-from core.store.rows import Row, T, Values
+from core.store.engine import Row, T, Values
 from core.store.sqlite.faults import (
     LOCKED,
     LOST,
+    LockWait,
     close_cursors,
     is_busy,
     to_store_error,
@@ -47,16 +46,10 @@ from core.store.tool_calls import record_call
 from core.store.visibility import check_epoch
 from core.types import Account, Address, ErasureEpoch, Scope
 
-SQLITE_VERSION = sqlite3.sqlite_version_info
-MIN_SQLITE_VERSION = (3, 37, 0)  # RETURNING came with 3.35, STRICT tables with 3.37
-
 READERS = 2
 CHECKPOINT_TIMEOUT_MS = 10_000  # how long a checkpoint waits for readers, by default
 
-LOCK_TIMEOUT_S = 4.0  # writes fail when another program has locked the file for this long
 LOCK_RETRY_S = 0.02
-LOCK_EPISODE_S = 10.0
-"""If no write has noticed a lock for this long, the next lock counts as a new one."""
 
 LOG_BYTES = 8_000_000
 """Writes try to truncate the log when a long read has let it grow beyond this size."""
@@ -66,7 +59,6 @@ LOG_FULL_BYTES = 12_000_000
 """`wait_for_log_space` waits while the log is larger than this."""
 LOG_TIMEOUT_MS = 200
 """How long a write that truncates the log waits for readers. Short reads end sooner."""
-LOG_SPACE_WAIT_S = 60.0
 
 INLINE_READ_S = 0.002
 """How long an inline read may block the event loop by default. Most take a tenth of this time."""
@@ -83,39 +75,6 @@ The mean duration of short writes is a moving average over about as many writes.
 
 class _BusyError(Exception):
     """Another thread uses the writer's connection, or another process writes the file."""
-
-
-@dataclass
-class LockWait:
-    """Measures how long another program has locked the file.
-
-    The time limit starts when the lock is first noticed, not when a write begins to wait.
-    Otherwise, queued writes would wait for the whole limit one after the other.
-    """
-
-    timeout_s: float = LOCK_TIMEOUT_S
-    now: Callable[[], float] = time.monotonic
-    sleep: Callable[[float], Awaitable[object]] = asyncio.sleep
-    # When the current lock was first noticed. None while the file isn't locked.
-    _began_at: float | None = field(default=None, init=False)
-    # When a lock was last noticed.
-    _noticed_at: float = field(default=0.0, init=False)
-
-    def note_lock(self) -> None:
-        """Record that a write found the file locked."""
-        now = self.now()
-        if self._began_at is None or now - self._noticed_at > LOCK_EPISODE_S:
-            self._began_at = now
-        self._noticed_at = now
-
-    def note_success(self) -> None:
-        """Record that a write found the file unlocked."""
-        self._began_at = None
-
-    @property
-    def is_over(self) -> bool:
-        """Whether the current lock has reached the time limit."""
-        return self._began_at is not None and self._noticed_at - self._began_at >= self.timeout_s
 
 
 class FileGuard:
@@ -173,6 +132,7 @@ class Database:
         lock_wait: LockWait,
     ) -> None:
         self.path = path
+        self.name = str(path)
         self._log_path = f"{path}-wal"
         # The size of the log after the last failed attempt to truncate it.
         self._untruncated_bytes = 0
@@ -340,7 +300,8 @@ class Database:
         """Run one write transaction. The duration of a short write is added to the mean."""
         start_s = time.perf_counter()
         result = _transact(connection, "BEGIN IMMEDIATE", work)
-        self._lock_wait.note_success()
+        if self._lock_wait.began_at is not None:
+            self._lock_wait.note_success()
         if is_short:
             duration_s = time.perf_counter() - start_s
             self._mean_short_write_s += (duration_s - self._mean_short_write_s) / SHORT_WRITES
@@ -370,6 +331,45 @@ class Database:
         return await self.write(
             lambda connection: connection.execute(statement, values or {}).rowcount, epoch
         )
+
+    async def write_indexed(
+        self,
+        work: Callable[[sqlite3.Connection], T],
+        epoch: ErasureEpoch | None = None,
+        *,
+        is_short: bool = False,
+    ) -> T:
+        """Run `work`, which changes indexed text, as `write` does, even if an index is damaged.
+
+        A damaged index over facts is rebuilt at once. Other indexes are flagged for a rebuild.
+        """
+        try:
+            return await self.write(work, epoch, is_short=is_short)
+        except StoreError as error:
+            from core.store.sqlite import fact_index, indexing
+
+            if not indexing.is_index_damage(error):
+                raise
+        if await self.write(fact_index.repair_fact_index):
+            return await self.write_indexed(work, epoch)
+
+        def reset_and_work(connection: sqlite3.Connection) -> T:
+            indexing.reset_indexes(connection)
+            return work(connection)
+
+        return await self.write(reset_and_work, epoch)
+
+    async def compact(self, limit_s: float) -> bool:
+        """Remove erased words from the bytes of the files. See `compaction.py`."""
+        from core.store.sqlite.compaction import compact
+
+        return await compact(self, self.checkpoint, limit_s)
+
+    async def compact_step(self) -> bool:
+        """Run one small step of `compact`."""
+        from core.store.sqlite.compaction import compact_step
+
+        return await compact_step(self, self.checkpoint)
 
     # --- The files ---
 

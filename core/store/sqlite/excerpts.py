@@ -14,6 +14,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from core.store import rows
+from core.store.engine import IS_SHOWN, Connection, Row
 from core.store.query import (
     MAX_FIRST_MESSAGES,
     MAX_LAST_MESSAGES,
@@ -26,13 +27,10 @@ from core.store.query import (
 from core.store.rows import (
     SESSION_SUMMARY_COLUMNS,
     SESSION_SUMMARY_WIDTH,
-    Connection,
-    Row,
     int64_or_zero,
     read_session,
     to_datetime,
 )
-from core.store.sqlite.schema import IS_SHOWN
 from core.store.visibility import encode_list, scope_parameter, session_filters, visible
 from core.text.normalize import shorten
 from core.types import Role, Session

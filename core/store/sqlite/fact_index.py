@@ -9,7 +9,8 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterable
 
-from core.store.rows import Connection, clean, insert, scoped_term
+from core.store.engine import Connection
+from core.store.rows import clean, insert, scoped_term
 from core.store.sqlite.schema import CREATE_FACTS_CONTENT, SET_FACTS_RANK, reset_index
 from core.text.terms import entity_key, hint_terms, terms_of
 

@@ -1,11 +1,15 @@
-"""Converts errors of SQLite to sentences that say what to do, and closes cursors after an error."""
+"""Converts errors of SQLite to sentences that say what to do, closes cursors after an error, and
+measures how long another program has locked the file."""
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import sqlite3
+import time
 import traceback
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from core.errors import StoreDamagedError, StoreError
@@ -29,6 +33,10 @@ ERROR_SENTENCES = {
     "locked": LOCKED,
 }
 """Sentences for people, by a part of SQLite's error message."""
+
+LOCK_TIMEOUT_S = 4.0  # writes fail when another program has locked the file for this long
+LOCK_EPISODE_S = 10.0
+"""If no write has noticed a lock for this long, the next lock counts as a new one."""
 
 
 def is_busy(error: sqlite3.DatabaseError) -> bool:
@@ -71,3 +79,36 @@ def close_cursors(error: BaseException) -> None:
     while current is not None:
         traceback.clear_frames(current.__traceback__)
         current = current.__context__
+
+
+@dataclass
+class LockWait:
+    """Measures how long another program has locked the file.
+
+    The time limit starts when the lock is first noticed, not when a write begins to wait.
+    Otherwise, queued writes would wait for the whole limit one after the other.
+    """
+
+    timeout_s: float = LOCK_TIMEOUT_S
+    now: Callable[[], float] = time.monotonic
+    sleep: Callable[[float], Awaitable[object]] = asyncio.sleep
+    # When the current lock was first noticed. None while the file isn't locked.
+    began_at: float | None = field(default=None, init=False)
+    # When a lock was last noticed.
+    _noticed_at: float = field(default=0.0, init=False)
+
+    def note_lock(self) -> None:
+        """Record that a write found the file locked."""
+        now = self.now()
+        if self.began_at is None or now - self._noticed_at > LOCK_EPISODE_S:
+            self.began_at = now
+        self._noticed_at = now
+
+    def note_success(self) -> None:
+        """Record that a write found the file unlocked."""
+        self.began_at = None
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the current lock has reached the time limit."""
+        return self.began_at is not None and self._noticed_at - self.began_at >= self.timeout_s

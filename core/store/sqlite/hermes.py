@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from core.errors import HistoryError
-from core.store.rows import Connection
+from core.store.engine import Connection
 
 MAX_VALUE_BYTES = 10_000_000
 """SQLite raises an error if a value is longer."""

@@ -14,35 +14,31 @@ one small step, so that other writers wait only briefly.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import groupby, starmap
 from operator import attrgetter, itemgetter
 from typing import NamedTuple
 
 from core.errors import StoreError
-from core.store.rows import Connection, Row, T, get_meta, set_meta
-from core.store.sqlite.database import Database
+from core.store.engine import IS_SHOWN, Connection, Row, in_list
+from core.store.rows import get_meta, set_meta
 from core.store.sqlite.fact_index import (
     find_fact_index_damage,
     rebuild_fact_index,
     rebuild_file_index,
-    repair_fact_index,
 )
 from core.store.sqlite.schema import (
     CHUNKED_UNTIL_KEY,
     INDEX_TABLES,
-    IS_SHOWN,
     REBUILD_CURSOR_KEY,
     STALE_KEY,
     VERSION_KEY,
-    in_list,
     merge_table,
     reset_index,
 )
 from core.store.visibility import encode_list
 from core.text.normalize import TERMS_VERSION
-from core.types import ErasureEpoch
 
 CHUNK_MESSAGES = 8
 """A chunk grows to 16 messages, twice this number. With the 17th message, the first 8 become a full
@@ -402,34 +398,6 @@ def flag_if_damaged(connection: Connection) -> bool:
 # --- Writing in spite of a damaged index ---
 
 
-async def write_indexed_text(
-    database: Database,
-    work: Callable[[Connection], T],
-    epoch: ErasureEpoch | None = None,
-    *,
-    is_short: bool = False,
-) -> T:
-    """Run `work`, which changes indexed text, in a write transaction, even if an index is damaged.
-
-    If `work` fails because of a damaged index, the damage is repaired and `work` runs again. A
-    damaged index over facts is rebuilt at once. Otherwise, the other indexes are emptied and
-    flagged for a rebuild. Raises all other errors of `Database.write`.
-    """
-    try:
-        return await database.write(work, epoch, is_short=is_short)
-    except StoreError as error:
-        if not _is_index_damage(error):
-            raise
-    if await database.write(repair_fact_index):
-        return await write_indexed_text(database, work, epoch)
-
-    def reset_and_work(connection: Connection) -> T:
-        reset_indexes(connection)
-        return work(connection)
-
-    return await database.write(reset_and_work, epoch)
-
-
 def reset_indexes(connection: Connection) -> None:
     """Empty the indexes over messages and chunks, damaged or not, and flag a rebuild."""
     flag_for_rebuild(connection)
@@ -437,7 +405,7 @@ def reset_indexes(connection: Connection) -> None:
         reset_index(connection, table)
 
 
-def _is_index_damage(error: StoreError) -> bool:
+def is_index_damage(error: StoreError) -> bool:
     """Whether an error comes from a damaged FTS5 table.
 
     A damaged table makes SQLite report corruption, a general error, or "constraint failed" without

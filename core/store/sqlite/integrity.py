@@ -6,7 +6,8 @@ from datetime import datetime, timedelta
 
 from core.errors import StoreDamagedError
 from core.ports import Clock
-from core.store.rows import Connection, get_meta, set_meta
+from core.store.engine import Connection
+from core.store.rows import get_meta, set_meta
 from core.store.sqlite.database import Database
 
 MAX_REPORTED_PROBLEMS = 5

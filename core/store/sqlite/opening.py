@@ -43,6 +43,9 @@ SECURE_DELETE = "PRAGMA secure_delete = ON"
 FOREIGN_KEYS = "PRAGMA foreign_keys = ON"
 """Makes SQLite also delete the rows that belong to a deleted row, in a schema that says so."""
 
+SQLITE_VERSION = sqlite3.sqlite_version_info
+MIN_SQLITE_VERSION = (3, 37, 0)  # RETURNING came with 3.35, STRICT tables with 3.37
+
 CHECKPOINT_PAGES = 1_500
 """When the log has this many pages of 4 KB, SQLite copies them into the file.
 

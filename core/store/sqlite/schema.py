@@ -1,5 +1,5 @@
 """The schema of state.db: its statements, the SQL functions that triggers and views call, and
-expressions in SQLite's own dialect.
+the upkeep of its indexes.
 
 `schema.sql` draws the present schema, which a new file gets. `earlier.sql` has a section for each
 version before it, with which `upgrade.py` changes an older file. `PRAGMA user_version` is the
@@ -23,8 +23,9 @@ from pathlib import Path
 from string import Template
 
 from core.errors import MnemeError
+from core.store.engine import IS_SHOWN, Connection
 from core.store.query import DAY_TERM_COUNT
-from core.store.rows import Connection, scoped_term
+from core.store.rows import scoped_term
 from core.text.normalize import (
     MAX_INDEXED_CHARS,
     SCOPE_MARKER,
@@ -33,52 +34,6 @@ from core.text.normalize import (
     indexed_words,
 )
 from core.text.terms import date_terms, name_terms, terms_of
-from core.types import MEMORY_TAG
-
-# --- Expressions ---
-
-
-@cache
-def in_list(column: str, parameter: str) -> str:
-    """Return the SQL condition that `column` is in the JSON list bound as `parameter`.
-
-    Both names become part of the SQL, so they must be constants and never user input.
-    """
-    return f"{column} IN (SELECT value FROM json_each(:{parameter}))"
-
-
-def contains_item(column: str, parameter: str) -> str:
-    """Return the SQL condition that the list in `column` contains the value of `parameter`."""
-    return f"EXISTS (SELECT 1 FROM json_each({column}) WHERE value = :{parameter})"
-
-
-def overlaps(column: str, parameter: str) -> str:
-    """Return the SQL condition that the lists in `column` and `parameter` share an item."""
-    return f"EXISTS (SELECT 1 FROM json_each({column}) WHERE {in_list('value', parameter)})"
-
-
-def is_within(column: str, parameter: str) -> str:
-    """Return the SQL condition that all items of the list in `column` are in `parameter`."""
-    return f"NOT EXISTS (SELECT 1 FROM json_each({column}) WHERE NOT {in_list('value', parameter)})"
-
-
-def sent_text_sql(*, of_memory: bool) -> str:
-    """Return the SQL expression for the text of a message as it was sent to the model.
-
-    With `of_memory`, only the blocks that memory added are included (see
-    `core.types.is_memory_block`). Otherwise, only the other blocks are included.
-    """
-    is_memory = f"substr(value ->> 'text', 1, {len(MEMORY_TAG)}) = '{MEMORY_TAG}'"
-    condition = is_memory if of_memory else f"NOT ({is_memory})"
-    return f"(SELECT group_concat(value ->> 'text') FROM json_each(sent) WHERE {condition})"
-
-
-IS_SHOWN = (
-    "messages.kind = 'chat' AND messages.role IN ('user', 'assistant') AND messages.text <> ''"
-)
-"""The SQL condition for messages that are shown to people: chat messages with a text, from a person
-or from the assistant."""
-
 
 # --- Functions of triggers and views ---
 

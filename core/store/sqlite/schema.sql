@@ -587,7 +587,7 @@ BEGIN
     DELETE FROM state_meta WHERE key = 'index_cursor';
 END;
 
--- Vectors of messages for semantic search. See core/store/vectors.py.
+-- Vectors of messages for semantic search. See core/store/search/vectors.py.
 CREATE TABLE message_vectors (
     message_id INTEGER PRIMARY KEY REFERENCES messages (id) ON DELETE CASCADE,
     model TEXT NOT NULL,

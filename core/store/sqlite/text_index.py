@@ -14,6 +14,7 @@ from functools import cached_property
 from itertools import accumulate, chain, islice
 from typing import Any, NamedTuple
 
+from core.store.engine import IS_SHOWN, Connection, in_list
 from core.store.query import (
     CandidateMessage,
     Clause,
@@ -23,12 +24,8 @@ from core.store.query import (
     SearchQuery,
     TextKind,
 )
-from core.store.rows import (
-    Connection,
-    scoped_term,
-)
+from core.store.rows import scoped_term
 from core.store.sqlite.indexing import last_chunked_id
-from core.store.sqlite.schema import IS_SHOWN, in_list
 from core.store.visibility import (
     IS_IN_LINEAGE,
     SqlCondition,

@@ -7,12 +7,7 @@ import contextlib
 import sqlite3
 from pathlib import Path
 
-from core.store.sqlite.compaction import (
-    compact,
-    compact_step,
-    request_checkpoint,
-    request_compaction,
-)
+from core.store.rows import request_checkpoint, request_compaction
 from core.store.sqlite.database import Database
 from tests.fixtures.forgetting import left_of
 from tests.fixtures.new_database import write_earlier
@@ -24,8 +19,8 @@ def free_pages(connection: sqlite3.Connection) -> int:
 
 
 async def test_nothing_is_done_where_nothing_was_deleted(database: Database) -> None:
-    assert not await compact_step(database)
-    assert await compact(database, 0.0)
+    assert not await database.compact_step()
+    assert await database.compact(0.0)
 
 
 async def test_freed_pages_hold_nothing(database: Database) -> None:
@@ -38,7 +33,7 @@ async def test_freed_pages_hold_nothing(database: Database) -> None:
     await stored.execute("DELETE FROM messages")
     assert await database.read(free_pages) > 180
     await database.write(request_checkpoint)
-    assert await compact(database, 60.0)
+    assert await database.compact(60.0)
     assert left_of("Zanzibar", database.path) == []
     assert await stored.execute("PRAGMA integrity_check") == [("ok",)]
 
@@ -59,7 +54,7 @@ async def test_pages_freed_by_an_older_version_are_overwritten_once(tmp_path: Pa
     assert left_of("Zanzibar", path) == ["state.db"]
     async with Database.open(path) as database:
         assert await database.read(free_pages) > 50
-        assert await compact(database, 60.0)
+        assert await database.compact(60.0)
         assert left_of("Zanzibar", path) == []
 
 
@@ -71,11 +66,11 @@ async def test_compaction_runs_in_steps_and_goes_on_in_another_process(database:
     assert left_of("zanzibar", database.path)
     await database.write(request_compaction)
     await database.write(request_checkpoint)
-    assert await compact_step(database)
-    assert not await compact(database, 0.0), "there was no time for it"
+    assert await database.compact_step()
+    assert not await database.compact(0.0), "there was no time for it"
     await stored.session(["somebody writes between two steps", "yes"])
     async with Database.open(database.path) as other:
-        while await compact_step(other):
+        while await other.compact_step():
             pass
-        assert await compact(other, 0.0)
+        assert await other.compact(0.0)
     assert left_of("zanzibar", database.path) == []

@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from core.errors import StoreError, StoreLostError
-from core.store.rows import Connection, get_meta, set_meta
+from core.store.engine import Connection
+from core.store.rows import get_meta, set_meta
 from core.store.sqlite.database import LOG_FULL_BYTES, SHORT_WRITES, Database
 from core.store.sqlite.schema import SCHEMA_VERSION
 

@@ -30,7 +30,6 @@ from core.store.sqlite.indexing import (
     defer_indexing,
     is_stale,
     reset_indexes,
-    write_indexed_text,
 )
 from core.store.sqlite.schema import INDEX_TABLES, SCHEMA_VERSION, VERSION_KEY, register_functions
 from core.store.sqlite.text_index import TextIndex
@@ -504,8 +503,7 @@ async def test_an_error_that_is_no_damage_flags_nothing(
         "INSERT INTO accounts VALUES (1, 2)",
     ):
         with pytest.raises(StoreError):
-            await write_indexed_text(
-                database,
+            await database.write_indexed(
                 lambda connection, wrong=statement: connection.execute(wrong).close(),  # type: ignore[misc]
             )
     assert not await database.read(is_stale)

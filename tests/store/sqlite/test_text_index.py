@@ -7,7 +7,6 @@ import pytest
 from core.errors import StoreError
 from core.search.recall import Recall
 from core.store.sqlite.database import Database
-from core.store.sqlite.indexing import write_indexed_text
 from core.text import terms
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.search_queries import search_query
@@ -124,7 +123,7 @@ async def test_damage_costs_no_message_and_is_mended(
             {"text": "another ferry 数据库 arrives"},
         )
 
-    await write_indexed_text(database, append)
+    await database.write_indexed(append)
     assert (await stored.execute("SELECT COUNT(*) FROM messages"))[0][0] == 2
     if not await stored.execute("SELECT 1 FROM state_meta WHERE key = 'index_stale'"):
         assert await recall.verify() != []

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from core.store.rows import Connection, get_meta, set_meta
-from core.store.sqlite.schema import IS_SHOWN
+from core.store.engine import IS_SHOWN, Connection
+from core.store.rows import get_meta, set_meta
 
 # Keys of `state_meta`.
 MODEL_META_KEY = "vectors_model"

@@ -1,0 +1,192 @@
+"""The roles of a database engine, and SQL expressions that each engine understands.
+
+`core/store/sqlite/` and `core/store/postgres/` implement the roles. All other modules use only this
+one, so that they work with both engines. A statement is written once, as SQLite reads it; the
+connection to PostgreSQL translates it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cache
+from typing import Any, Protocol, TypeVar
+
+from core.types import MEMORY_TAG, ErasureEpoch
+
+T = TypeVar("T")
+
+Values = Mapping[str, object]
+
+LOG_SPACE_WAIT_S = 60.0
+"""How long large writes wait for `Database.wait_for_log_space`."""
+
+
+# --- Roles ---
+
+
+class Row(Protocol):
+    """One row of a result: `row["name"]`, `row[0]`, `row[:3]`."""
+
+    def __getitem__(self, key: Any, /) -> Any: ...
+    def keys(self) -> list[str]: ...
+    def __iter__(self) -> Iterator[Any]: ...
+    def __len__(self) -> int: ...
+
+
+class Cursor(Protocol):
+    """The result of a statement."""
+
+    @property
+    def rowcount(self) -> int: ...
+
+    @property
+    def lastrowid(self) -> int | None:
+        """The id of the message that the statement has inserted. Other inserts return their id."""
+        ...
+
+    def fetchone(self) -> Any: ...
+    def fetchall(self) -> list[Any]: ...
+    def fetchmany(self, size: int, /) -> list[Any]: ...
+    def __iter__(self) -> Iterator[Any]: ...
+
+
+class Connection(Protocol):
+    """An open transaction. Functions that take a connection neither begin nor end the transaction.
+
+    Rows are read by name or position. Statements have named parameters.
+    """
+
+    def execute(self, statement: str, values: Any = ..., /) -> Cursor: ...
+    def executemany(self, statement: str, values: Iterable[Any], /) -> Cursor:
+        """Run the statement once per item of `values`. All strings must be valid Unicode."""
+        ...
+
+
+class Database(Protocol):
+    """Runs transactions. Methods raise StoreError if the engine fails.
+
+    A write with an `epoch` raises StaleReadError if data in its scopes was erased since then,
+    because the write may repeat that data.
+    """
+
+    # Names the database in sentences for people.
+    name: str
+
+    async def write(
+        self,
+        work: Callable[[Connection], T],
+        epoch: ErasureEpoch | None = None,
+        *,
+        is_short: bool = False,
+    ) -> T:
+        """Run `work` in one write transaction and return its result.
+
+        It is durable when this method returns. If `work` raises an exception, the transaction is
+        rolled back. If it changes nothing, no tool call is recorded. An engine may run short
+        writes in the caller's thread.
+        """
+        ...
+
+    async def write_indexed(
+        self,
+        work: Callable[[Connection], T],
+        epoch: ErasureEpoch | None = None,
+        *,
+        is_short: bool = False,
+    ) -> T:
+        """Run `work`, which changes indexed text, as `write` does, even if an index is damaged."""
+        ...
+
+    async def execute(
+        self, statement: str, values: Values | None = None, epoch: ErasureEpoch | None = None
+    ) -> int:
+        """Run one statement as a write transaction. Returns how many rows it changed."""
+        ...
+
+    async def read(self, work: Callable[[Connection], T]) -> T:
+        """Run `work` in one read transaction, which sees one state of the data."""
+        ...
+
+    async def read_inline(self, work: Callable[[Connection], T], limit_s: float = ...) -> T:
+        """Run a read that usually takes less time than a switch between threads.
+
+        An engine may run it in the caller's thread for at most `limit_s`.
+
+        `work` may run twice, so it must have no other effect.
+        """
+        ...
+
+    async def fetch_all(self, statement: str, values: Values | None = None) -> list[Row]:
+        """Return all rows of one statement."""
+        ...
+
+    async def fetch_one(self, statement: str, values: Values | None = None) -> Row | None:
+        """Return the first row of one statement, or None."""
+        ...
+
+    async def compact(self, limit_s: float) -> bool:
+        """Remove erased words from the bytes of the database, for about `limit_s` seconds.
+
+        Returns whether all steps are done.
+        """
+        ...
+
+    async def compact_step(self) -> bool:
+        """Run one small step of `compact`. Returns whether another step can follow at once."""
+        ...
+
+    async def wait_for_log_space(self, wait_s: float) -> bool:
+        """Wait until there is room for another large transaction.
+
+        Returns False if another program has prevented it for `wait_s` seconds.
+        """
+        ...
+
+    async def data_version(self) -> int:
+        """Return a number that changes whenever another process writes."""
+        ...
+
+
+# --- Expressions ---
+
+
+@cache
+def in_list(column: str, parameter: str) -> str:
+    """Return the SQL condition that `column` is in the JSON list bound as `parameter`.
+
+    Both names become part of the SQL, so they must be constants and never user input.
+    """
+    return f"{column} IN (SELECT value FROM json_each(:{parameter}))"
+
+
+def contains_item(column: str, parameter: str) -> str:
+    """Return the SQL condition that the list in `column` contains the text bound as `parameter`."""
+    return f"EXISTS (SELECT 1 FROM json_each({column}) WHERE value = :{parameter})"
+
+
+def overlaps(column: str, parameter: str) -> str:
+    """Return the SQL condition that the lists in `column` and `parameter` share an item."""
+    return f"EXISTS (SELECT 1 FROM json_each({column}) WHERE {in_list('value', parameter)})"
+
+
+def is_within(column: str, parameter: str) -> str:
+    """Return the SQL condition that all items of the list in `column` are in `parameter`."""
+    return f"NOT EXISTS (SELECT 1 FROM json_each({column}) WHERE NOT {in_list('value', parameter)})"
+
+
+def sent_text_sql(*, of_memory: bool) -> str:
+    """Return the SQL expression for the text of a message as it was sent to the model.
+
+    With `of_memory`, only the blocks that memory added are included (see
+    `core.types.is_memory_block`). Otherwise, only the other blocks are included.
+    """
+    is_memory = f"substr(value ->> 'text', 1, {len(MEMORY_TAG)}) = '{MEMORY_TAG}'"
+    condition = is_memory if of_memory else f"NOT ({is_memory})"
+    return f"(SELECT group_concat(value ->> 'text') FROM json_each(sent) WHERE {condition})"
+
+
+IS_SHOWN = (
+    "messages.kind = 'chat' AND messages.role IN ('user', 'assistant') AND messages.text <> ''"
+)
+"""The SQL condition for messages that are shown to people: chat messages with a text, from a person
+or from the assistant."""
