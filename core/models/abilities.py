@@ -25,8 +25,9 @@ MAX_INFORMED = 1000
 # The types of blocks with which an answer begins.
 _THINKING_TYPES = ("thinking", "redacted_thinking", "reasoning")
 ABILITIES: tuple[Ability, ...] = get_args(Ability)
-# The ids and names of tool calls that every server accepts in later requests.
-_CALL_ID = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+# The ids of tool calls that every server accepts in later requests. OpenAI refuses longer ones.
+CALL_ID = re.compile(r"[a-zA-Z0-9_-]{1,40}")
+# The names of tool calls may have all other characters.
 _NO_NAME_CHARS = re.compile(r"[^a-zA-Z0-9_-]")
 MAX_TOOL_NAME_CHARS = 64
 # Levels that are sent only if the settings or the refusal name them.
@@ -198,7 +199,7 @@ def repair_calls(request: Request, completion: Completion) -> Completion:
     for block in completion.blocks:
         if block["type"] == "tool_use":
             call_id = block["id"]
-            if call_id in taken_ids or not _CALL_ID.fullmatch(call_id):
+            if call_id in taken_ids or not CALL_ID.fullmatch(call_id):
                 call_id = f"call_{uuid4().hex[:24]}"
                 new_ids[block["id"]] = call_id
             taken_ids.add(call_id)

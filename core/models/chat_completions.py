@@ -19,6 +19,7 @@ from typing import Any
 import structlog
 from pydantic_core import from_json, to_json
 
+from core.models.abilities import CALL_ID
 from core.models.connections import Retries, ServerConnection
 from core.models.failures import (
     ModelFailure,
@@ -27,6 +28,7 @@ from core.models.failures import (
     is_about_call_ids,
     word_in_english,
 )
+from core.models.reasoning import ReasoningParts, ReturnedReasoning
 from core.ports import Clock, TextCallback
 from core.text.normalize import make_json_safe
 from core.types import Completion, Json, Request, Usage, join_text
@@ -41,12 +43,8 @@ _STOP_REASONS = {
     "length": "max_tokens",
     "content_filter": "refusal",
 }
-# An id of a tool call that every server accepts in later requests.
-_CALL_ID = re.compile(r"[a-zA-Z0-9_-]{1,40}")
 # The only ids that Mistral accepts.
 _SHORT_CALL_ID = re.compile(r"[a-zA-Z0-9]{9}")
-# The fields of thinking whose texts arrive in pieces.
-_DETAIL_TEXTS = ("text", "summary", "data")
 _THINKING_START = "<think>"
 _THINKING_END = "</think>"
 
@@ -116,6 +114,7 @@ class ChatCompletions:
         # People often copy the address of a request, so its path is removed.
         self.url = (base_url or OFFICIAL_URL).rstrip("/").removesuffix("/chat/completions")
         self._dialect = _Dialect()
+        self._reasoning = ReturnedReasoning(self.url)
         if self.url == OFFICIAL_URL:
             self._dialect.limit_field = "max_completion_tokens"
         self._retries = Retries(
@@ -160,15 +159,19 @@ class ChatCompletions:
     ) -> Completion:
         """Send a request. If the server refuses an optional field, repeat it without that field.
 
-        If it refuses the ids of tool calls, repeat it with short ones. All later requests are then
-        sent like that. Raises ModelFailure.
+        If it refuses the ids of tool calls, repeat it with short ones, and if it refuses or misses
+        thinking, repeat it as `ReturnedReasoning` says. All later requests are then sent like that.
+        Raises ModelFailure.
         """
         while True:
             try:
                 return await self._stream(request, on_piece, silence_s)
             except ModelFailure as failure:
-                is_about_fields = failure.status in (400, 422) and not failure.has_begun
-                if not is_about_fields or not self._dialect.correct(str(failure)):
+                if failure.status not in (400, 422) or failure.has_begun:
+                    raise
+                if not (
+                    self._dialect.correct(str(failure)) or self._reasoning.learn(request, failure)
+                ):
                     raise
                 self._log.info("the model's server refuses an optional field", url=self.url)
 
@@ -176,7 +179,7 @@ class ChatCompletions:
         self, request: Request, on_piece: TextCallback, silence_s: float
     ) -> Completion:
         """Send a request once, and read the chunks of its answer. Raises ModelFailure."""
-        answer = ChunkedAnswer(self.url)
+        answer = ChunkedAnswer(self.url, request.model)
         try:
             answer.is_complete = await self._connection.stream(
                 "/chat/completions",
@@ -194,9 +197,12 @@ class ChatCompletions:
     def _build_body(self, request: Request) -> bytes:
         """Return the request as JSON in the form of the Chat Completions API."""
         has_marks = request.model.startswith(self.marked_models)
-        messages = build_messages(request, self.url, has_marks=has_marks)
-        if self._dialect.shortens_call_ids:
-            messages = [_shorten_call_ids(message) for message in messages]
+        messages = build_messages(
+            request,
+            self._reasoning,
+            shortens_ids=self._dialect.shortens_call_ids,
+            has_marks=has_marks,
+        )
         body: dict[str, Any] = {
             "model": request.model,
             self._dialect.limit_field: request.max_tokens,
@@ -213,12 +219,16 @@ class ChatCompletions:
 
 
 def build_messages(
-    request: Request, server: str = "", *, has_marks: bool = False
+    request: Request,
+    reasoning: ReturnedReasoning,
+    *,
+    shortens_ids: bool = False,
+    has_marks: bool = False,
 ) -> list[dict[str, Any]]:
     """Return the system prompt and the messages of a request as Chat Completions messages.
 
-    Thinking goes back only to the server that wrote it, and only in the form in which it came. With
-    `has_marks`, the cache marks stay. As only parts may have them, each content is a list of parts.
+    `reasoning` adds the thinking that the model wrote. With `has_marks`, the cache marks stay. As
+    only parts may have them, each content is a list of parts.
     """
     messages: list[dict[str, Any]] = []
     if request.system:
@@ -226,20 +236,19 @@ def build_messages(
         messages.append({"role": "system", "content": content})
     for message in request.messages:
         if message["role"] == "assistant":
-            messages += _build_assistant_messages(message["content"], server)
+            answer = _build_assistant_message(message["content"])
+            if answer is not None:
+                reasoning.add_to(answer, message["content"], request.model)
+                messages.append(answer)
         else:
             messages += _build_user_messages(message["content"], has_marks=has_marks)
+    for built in messages:
+        _shorten_call_ids(built, shortens_all=shortens_ids)
     return messages
 
 
-def _build_assistant_messages(blocks: Sequence[Json], server: str) -> list[dict[str, Any]]:
-    """Return an answer with its tool calls as a message. Returns [] if there are neither."""
-    details: list[Json] = []
-    extras: dict[str, Json] = {}
-    for block in blocks:
-        if block["type"] == "reasoning" and block["server"] == server:
-            details += block["details"]
-            extras |= block["calls"]
+def _build_assistant_message(blocks: Sequence[Json]) -> dict[str, Any] | None:
+    """Return an answer with its tool calls as a message. Returns None if there are neither."""
     message: dict[str, Any] = {"role": "assistant"}
     text = join_text([block for block in blocks if block["type"] in ("text", "tool_use")])
     if text:
@@ -251,33 +260,30 @@ def _build_assistant_messages(blocks: Sequence[Json], server: str) -> list[dict[
                 "id": call["id"],
                 "type": "function",
                 "function": {"name": call["name"], "arguments": to_json(call["input"]).decode()},
-                **({"extra_content": extras[call["id"]]} if call["id"] in extras else {}),
             }
             for call in calls
         ]
-    if details:
-        message["reasoning_details"] = details
-    return [message] if text or calls else []
+    return message if text or calls else None
 
 
-def _shorten_call_ids(message: dict[str, Any]) -> dict[str, Any]:
-    """Return the message with ids that Mistral accepts, in tool calls and their results alike."""
+def _shorten_call_ids(message: dict[str, Any], *, shortens_all: bool) -> None:
+    """Shorten ids of tool calls and of their results that the server refuses.
+
+    With `shortens_all`, all ids become those that Mistral accepts.
+    """
     if "tool_call_id" in message:
-        return {**message, "tool_call_id": _shorten_call_id(message["tool_call_id"])}
-    calls = message.get("tool_calls")
-    if not calls:
-        return message
-    return {
-        **message,
-        "tool_calls": [{**call, "id": _shorten_call_id(call["id"])} for call in calls],
-    }
+        call_id = message["tool_call_id"]
+        message["tool_call_id"] = _shorten_call_id(call_id, shortens_all=shortens_all)
+    for call in message.get("tool_calls") or ():
+        call["id"] = _shorten_call_id(call["id"], shortens_all=shortens_all)
 
 
-def _shorten_call_id(call_id: str) -> str:
-    """Return the same 9 letters or digits for an id each time. A short id stays as it is."""
-    if _SHORT_CALL_ID.fullmatch(call_id):
+def _shorten_call_id(call_id: str, *, shortens_all: bool) -> str:
+    """Return the same acceptable id for an id each time. An acceptable id stays as it is."""
+    if (_SHORT_CALL_ID if shortens_all else CALL_ID).fullmatch(call_id):
         return call_id
-    return hashlib.sha256(call_id.encode()).hexdigest()[:9]
+    digest = hashlib.sha256(call_id.encode()).hexdigest()
+    return digest[:9] if shortens_all else f"call_{digest[:32]}"
 
 
 def _build_user_messages(
@@ -349,18 +355,20 @@ def _join_texts(blocks: Iterable[Json]) -> str:
 
 
 class ChunkedAnswer:
-    """Builds an answer from the chunks of the Chat Completions API."""
+    """Builds an answer from the chunks of the Chat Completions API.
 
-    def __init__(self, server: str = "") -> None:
+    `server` is the URL of the server that sends them, and `model` the model that was asked.
+    """
+
+    def __init__(self, server: str = "", model: str = "") -> None:
         self.has_begun = False
         # The server has said that the answer is complete. Some servers give no other reason for its
         # end.
         self.is_complete = False
-        self._server = server
         self._text = ""
-        # Thinking that the server wants back: by its index in the answer, and by the index of the
-        # tool call that it belongs to.
-        self._details: dict[int, dict[str, Any]] = {}
+        # Thinking that the server wants back, and the part of it that belongs to a tool call, by
+        # the call's index in the answer.
+        self._reasoning = ReasoningParts(server, model)
         self._extras: dict[int, Json] = {}
         self._thinking = ThinkingFilter()
         # The tool calls so far, by their index in the answer.
@@ -391,8 +399,7 @@ class ChunkedAnswer:
         delta = choice.get("delta") or {}
         for call in delta.get("tool_calls") or ():
             self._add_call(call)
-        for detail in delta.get("reasoning_details") or ():
-            self._add_detail(detail)
+        self._reasoning.add(delta)
         if delta.get("refusal"):
             self._has_refused = True
         content = _read_text(delta.get("content"))
@@ -420,15 +427,6 @@ class ChunkedAnswer:
         call["name"] += function.get("name") or ""
         call["arguments"] += function.get("arguments") or ""
 
-    def _add_detail(self, delta: Json) -> None:
-        """Extend a part of the thinking. Its texts arrive in pieces, its other fields whole."""
-        detail = self._details.setdefault(delta.get("index") or 0, {})
-        for name, value in delta.items():
-            if name in _DETAIL_TEXTS and value is not None:
-                value = (detail.get(name) or "") + value
-            if value is not None or name not in detail:
-                detail[name] = value
-
     def build_completion(self, model: str) -> Completion:
         """Return the whole answer. If the answer doesn't name its model, `model` is used.
 
@@ -438,10 +436,12 @@ class ChunkedAnswer:
             raise ModelFailure("unreadable")
         self._text += self._thinking.finish()
         text = str(make_json_safe(self._text)).rstrip()
-        calls = {index: self._build_call(index) for index in sorted(self._calls)}
+        calls = self._build_calls()
+        extras = {calls[index]["id"]: extra for index, extra in self._extras.items()}
         blocks: list[Json] = []
-        if self._details or self._extras:
-            blocks.append(self._build_reasoning(calls))
+        reasoning = self._reasoning.build(extras, has_calls=bool(calls))
+        if reasoning is not None:
+            blocks.append(reasoning)
         if text:
             blocks.append({"type": "text", "text": text})
         blocks += calls.values()
@@ -453,18 +453,22 @@ class ChunkedAnswer:
             model=self._model or model,
         )
 
-    def _build_reasoning(self, calls: Mapping[int, Json]) -> Json:
-        """Return a block with the thinking that the server wants back unchanged."""
-        return {
-            "type": "reasoning",
-            "server": self._server,
-            "details": [make_json_safe(self._details[index]) for index in sorted(self._details)],
-            "calls": {
-                calls[index]["id"]: make_json_safe(extra) for index, extra in self._extras.items()
-            },
-        }
+    def _build_calls(self) -> dict[int, dict[str, Any]]:
+        """Return the tool calls as blocks, by their index. Each gets an id of its own.
 
-    def _build_call(self, index: int) -> Json:
+        Raises ModelFailure if the arguments of a call can't be read.
+        """
+        calls: dict[int, dict[str, Any]] = {}
+        call_ids: set[str] = set()
+        for index in sorted(self._calls):
+            call = self._build_call(index)
+            if not CALL_ID.fullmatch(call["id"]) or call["id"] in call_ids:
+                call["id"] = f"call_{time.time_ns():x}_{index}"
+            call_ids.add(call["id"])
+            calls[index] = call
+        return calls
+
+    def _build_call(self, index: int) -> dict[str, Any]:
         """Return a tool call as a block. Raises ModelFailure if its arguments can't be read.
 
         If the answer was cut off, the arguments may be incomplete.
@@ -476,12 +480,9 @@ class ChunkedAnswer:
             raise ModelFailure("unreadable") from error
         if not call["name"] or not isinstance(arguments, dict):
             raise ModelFailure("unreadable")
-        call_id = call["id"]
-        if not _CALL_ID.fullmatch(call_id):
-            call_id = f"call_{time.time_ns():x}_{index}"
         return {
             "type": "tool_use",
-            "id": call_id,
+            "id": call["id"],
             "name": call["name"],
             "input": make_json_safe(arguments),
         }

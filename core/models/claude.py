@@ -17,7 +17,13 @@ import structlog
 from pydantic_core import PydanticSerializationError, from_json, to_json
 
 from core.models.connections import Retries, ServerConnection
-from core.models.failures import ModelFailure, ServerNames, WordSentence, word_in_english
+from core.models.failures import (
+    ModelFailure,
+    ServerNames,
+    WordSentence,
+    find_missing_thinking,
+    word_in_english,
+)
 from core.ports import Clock, TextCallback
 from core.text.normalize import make_json_safe
 from core.types import Completion, Json, Request, Usage, join_text
@@ -71,6 +77,8 @@ class Claude:
         self.url = (base_url or OFFICIAL_URL).rstrip("/").removesuffix("/v1")
         self.is_official = urlsplit(self.url).hostname == "api.anthropic.com"
         self._accepts_cache_marks = True
+        # Some servers write thinking without signatures and refuse it later.
+        self._accepts_unsigned = not self.is_official
         # The signatures of thinking that the server refused, oldest first.
         self._refused_signatures: dict[str, None] = {}
         self._retries = Retries(
@@ -126,24 +134,28 @@ class Claude:
         Raises ModelFailure.
         """
         request = keep_thinking_of(request, self.url, self._refused_signatures)
+        if not self._accepts_unsigned:
+            request = _keep_signed(request)
         if self.add_search_results is not None:
             request = replace(request, messages=tuple(self.add_search_results(request.messages)))
         if not self._accepts_cache_marks:
             request = strip_cache_marks(request)
-        try:
-            return await self._stream(request, on_piece, silence_s)
-        except ModelFailure as failure:
-            if failure.status not in (400, 422) or failure.has_begun:
-                raise
-            if "thinking" in failure.refused_abilities:
-                unthinking_request = self._without_thinking(request)
-                if unthinking_request is None:
+        while True:
+            try:
+                return await self._stream(request, on_piece, silence_s)
+            except ModelFailure as failure:
+                if failure.status not in (400, 422) or failure.has_begun:
                     raise
-                return await self._stream(unthinking_request, on_piece, silence_s)
-            plain_request = strip_cache_marks(request)
-            if self.is_official or plain_request == request:
-                raise
-        return await self._try_without_cache_marks(plain_request, on_piece, silence_s)
+                plain_request = strip_cache_marks(request)
+                if "thinking" in failure.refused_abilities:
+                    unthinking_request = self._without_thinking(request, str(failure))
+                    if unthinking_request is None:
+                        raise
+                    request = unthinking_request
+                    continue
+                if self.is_official or plain_request == request:
+                    raise
+            return await self._try_without_cache_marks(plain_request, on_piece, silence_s)
 
     async def _try_without_cache_marks(
         self, request: Request, on_piece: TextCallback, silence_s: float
@@ -155,21 +167,26 @@ class Claude:
             self._log.warning("the model's server rejects cache marks", url=self.url)
         return completion
 
-    def _without_thinking(self, request: Request) -> Request | None:
-        """Return the request without thinking, which is left out of later requests, too.
+    def _without_thinking(self, request: Request, explanation: str) -> Request | None:
+        """Return the request without the thinking that the server refuses, or None if it has none.
 
-        The server refuses it: it was changed, or the history has too little of it. Returns None if
-        the request has no thinking and asks for none.
+        Unsigned thinking is left out first, and then all of it. Later requests leave it out, too.
+        A server that misses thinking in the history thinks unless it is told not to.
         """
-        signatures = {
-            _read_signature(block): None
+        if find_missing_thinking(explanation):
+            return replace(request, effort="none") if request.effort != "none" else None
+        blocks = [
+            block
             for message in request.messages
             for block in message["content"]
             if block["type"] in _THINKING_TYPES
-        }
-        if not signatures and not request.effort:
+        ]
+        if self._accepts_unsigned and not all(map(_read_signature, blocks)):
+            self._accepts_unsigned = False
+            return _keep_signed(request)
+        if not blocks and request.effort in ("", "none"):
             return None
-        self._refused_signatures |= signatures
+        self._refused_signatures |= dict.fromkeys(map(_read_signature, blocks))
         while len(self._refused_signatures) > MAX_REFUSED_SIGNATURES:
             del self._refused_signatures[next(iter(self._refused_signatures))]
         return replace(_replace_thinking(request, lambda _: None), effort="")
@@ -178,7 +195,7 @@ class Claude:
         self, request: Request, on_piece: TextCallback, silence_s: float
     ) -> Completion:
         """Send a request once, and read the events of its answer. Raises ModelFailure."""
-        answer = StreamedAnswer(self.url)
+        answer = StreamedAnswer(self.url, request.model, keeps_unsigned=self._accepts_unsigned)
         try:
             await self._connection.stream(
                 "/v1/messages",
@@ -232,11 +249,13 @@ def _build_thinking(request: Request) -> dict[str, Any]:
 class StreamedAnswer:
     """Builds an answer from the stream events of the Messages API.
 
-    `server` is the URL of the server that sends them.
+    `server` is the URL of the server that sends them, and `model` the model that was asked. With
+    `keeps_unsigned`, thinking without a signature is a part of the answer, too.
     """
 
-    def __init__(self, server: str = "") -> None:
-        self._server = server
+    def __init__(self, server: str = "", model: str = "", *, keeps_unsigned: bool = False) -> None:
+        self._origin = {"server": server, "model": model}
+        self._keeps_unsigned = keeps_unsigned
         # The content blocks so far.
         self.blocks: list[dict[str, Any]] = []
         self._message: dict[str, Any] = {}
@@ -334,7 +353,9 @@ class StreamedAnswer:
         if not stop_reason and not self._has_stopped:
             raise ModelFailure("unreadable")
         try:
-            blocks = build_input_blocks(self.blocks, self._server)
+            blocks = build_input_blocks(
+                self.blocks, self._origin, keeps_unsigned=self._keeps_unsigned
+            )
         except ValueError as error:
             raise ModelFailure("unreadable") from error
         if not stop_reason:
@@ -363,17 +384,22 @@ def _token_count(usage: Any, name: str) -> int:
     return value if isinstance(value, int) else 0
 
 
-def build_input_blocks(blocks: Sequence[Json], server: str = "") -> tuple[Json, ...]:
+def build_input_blocks(
+    blocks: Sequence[Json], origin: Json, *, keeps_unsigned: bool = False
+) -> tuple[Json, ...]:
     """Return the blocks of an answer in a form that later requests may contain.
 
-    The following are removed: fields that only answers may have, empty texts, unsigned thinking,
-    and white space at the end. Thinking gets the URL of its server, because other servers must not
-    get it. Raises ModelFailure for an unknown type of block, and ModelFailure
-    or ValueError for a block that can't be read.
+    The following are removed: fields that only answers may have, empty texts, unsigned thinking
+    unless `keeps_unsigned`, and white space at the end. Thinking gets its `origin`, the URL of its
+    server and its model, because others must not get it. Raises ModelFailure for an unknown type of
+    block, and ModelFailure or ValueError for a block that can't be read.
     """
     input_blocks: list[dict[str, Any]] = []
     for block in blocks:
-        input_block = _build_input_block(block, server)
+        if block.get("type") in _THINKING_TYPES:
+            input_block = _build_thinking_block(block, origin, keeps_unsigned=keeps_unsigned)
+        else:
+            input_block = _build_input_block(block)
         if input_block is not None:
             input_blocks.append(input_block)
     if input_blocks and input_blocks[-1]["type"] == "text":
@@ -395,15 +421,18 @@ def strip_cache_marks(request: Request) -> Request:
 
 
 def keep_thinking_of(request: Request, server: str, refused: Collection[str]) -> Request:
-    """Return the request with no thinking but that of the server with this URL.
+    """Return the request with no thinking but that of its model on the server with this URL.
 
-    Thinking with one of the `refused` signatures is left out, too.
+    Thinking with one of the `refused` signatures is left out, too. Thinking that an earlier version
+    stored names no model.
     """
 
     def convert(block: Json) -> Json | None:
-        if block.get("server") != server or _read_signature(block) in refused:
+        if block.get("server") != server or block.get("model", request.model) != request.model:
             return None
-        return {name: value for name, value in block.items() if name != "server"}
+        if _read_signature(block) in refused:
+            return None
+        return {name: value for name, value in block.items() if name not in ("server", "model")}
 
     return _replace_thinking(request, convert)
 
@@ -423,6 +452,11 @@ def _replace_thinking(request: Request, convert: Callable[[Json], Json | None]) 
     return replace(request, messages=tuple(messages))
 
 
+def _keep_signed(request: Request) -> Request:
+    """Return the request without thinking that has no signature."""
+    return _replace_thinking(request, lambda block: block if _read_signature(block) else None)
+
+
 def _has_thinking(message: Json) -> bool:
     return message["role"] == "assistant" and any(
         block["type"] in _THINKING_TYPES for block in message["content"]
@@ -434,7 +468,25 @@ def _read_signature(block: Json) -> str:
     return str(block.get("signature") or block.get("data") or "")
 
 
-def _build_input_block(block: Json, server: str) -> dict[str, Any] | None:
+def _build_thinking_block(
+    block: Json, origin: Json, *, keeps_unsigned: bool
+) -> dict[str, Any] | None:
+    """Return thinking in a form that later requests may contain; None to leave it out.
+
+    Raises ModelFailure if the type of the block is unknown.
+    """
+    if block["type"] == "redacted_thinking" and block.get("data"):
+        return {"type": "redacted_thinking", "data": block["data"], **origin}
+    if block["type"] == "reasoning":
+        raise ModelFailure("unknown_block", block="reasoning")
+    thinking = block.get("thinking") or ""
+    if block.get("signature") or (keeps_unsigned and thinking):
+        signature = block.get("signature") or ""
+        return {"type": "thinking", "thinking": thinking, "signature": signature, **origin}
+    return None
+
+
+def _build_input_block(block: Json) -> dict[str, Any] | None:
     """Return one block in a form that later requests may contain; None to leave it out.
 
     Raises ModelFailure if the type of the block is unknown.
@@ -443,20 +495,6 @@ def _build_input_block(block: Json, server: str) -> dict[str, Any] | None:
     match block_type:
         case "text":
             return _build_text(block)
-        case "thinking":
-            if not block.get("signature"):
-                return None
-            thinking = block.get("thinking") or ""
-            return {
-                "type": "thinking",
-                "thinking": thinking,
-                "signature": block["signature"],
-                "server": server,
-            }
-        case "redacted_thinking":
-            if not block.get("data"):
-                return None
-            return {"type": "redacted_thinking", "data": block["data"], "server": server}
         case "tool_use" | "server_tool_use":
             return _build_tool_call(block)
         case "web_search_tool_result" if block.get("tool_use_id") and "content" in block:

@@ -32,6 +32,10 @@ _BAD_KEY = re.compile(_FAILURES["bad_key"])
 _NO_CREDIT = re.compile(_FAILURES["no_credit"])
 _WINDOW = re.compile(_FAILURES["window"])
 _CALL_IDS = re.compile(_FAILURES["call_ids"], re.IGNORECASE)
+_MISSING_THINKING: Mapping[str, re.Pattern[str]] = {
+    kind: re.compile(entry["refusal"], re.IGNORECASE)
+    for kind, entry in _FAILURES["missing_thinking"].items()
+}
 _SUCCESSOR = re.compile(_FAILURES["successor"], re.IGNORECASE)
 _STATUSES = frozenset(_FAILURES["kinds"]["statuses"])
 _NOT_RETRYABLE = frozenset(_FAILURES["kinds"]["not_retryable"])
@@ -179,6 +183,23 @@ def build_refusal(response: ErrorResponse, names: ServerNames, key: str) -> Mode
 def is_about_call_ids(explanation: str) -> bool:
     """Return True if a server refused a request because of the ids of its tool calls."""
     return _CALL_IDS.search(explanation) is not None
+
+
+def find_missing_thinking(explanation: str) -> str:
+    """Return what kind of thinking a server misses in the history of a request, or ""."""
+    for kind, pattern in _MISSING_THINKING.items():
+        if pattern.search(explanation):
+            return kind
+    return ""
+
+
+def find_placeholders(kind: str) -> Mapping[str, Any]:
+    """Return the fields that a server accepts instead of missing thinking of this kind.
+
+    Those of "message" belong to an answer with tool calls, those of "call" to its first call.
+    """
+    entry: Mapping[str, Any] = _FAILURES["missing_thinking"][kind]
+    return entry
 
 
 def _read_explanation(body: object) -> str:

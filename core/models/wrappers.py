@@ -513,7 +513,8 @@ class ModelRouter:
         if not (completion.usage.total_input or completion.usage.output):
             completion = await self._estimate_usage(request, completion)
         self.tally.count_answer(request.model, completion.usage)
-        if completion.stop_reason == "tool_use":
+        # An answer that was cut off may have calls, too.
+        if any(block["type"] == "tool_use" for block in completion.blocks):
             return repair_calls(request, completion)
         return completion
 

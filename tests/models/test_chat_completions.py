@@ -21,6 +21,7 @@ from core.models.chat_completions import (
     ThinkingFilter,
     build_messages,
 )
+from core.models.reasoning import ReturnedReasoning
 from core.types import Completion, Json, Request
 from tests.fixtures.chat_api import MODEL, ChatApi, Reply
 from tests.fixtures.chat_rules import take_marks
@@ -169,6 +170,25 @@ async def test_other_servers_get_the_ids_of_calls_as_they_are() -> None:
     assert api.requests[0]["messages"][-1]["tool_call_id"] == "toolu_01ABCdef"
 
 
+async def test_ids_that_openai_refuses_are_shortened_in_calls_and_results_alike() -> None:
+    turns: list[Any] = ["Look"]
+    ids = [
+        f"chatcmpl-tool-{letter * length}" for letter, length in (("a", 26), ("b", 27), ("b", 50))
+    ]
+    for call_id in ids:
+        call = {"type": "tool_use", "id": call_id, "name": "memory", "input": {}}
+        turns += [[call], build_results([call])]
+    async with calling(["Seen.", "And now."]) as (api, caller):
+        await caller.ask(*turns)
+        await caller.ask(*turns, "Seen.", "And now?")
+    assert api.refusals == []
+    before, after = (json.dumps(body["messages"])[:-1] for body in api.requests)
+    assert after.startswith(before)
+    sent = [m["tool_call_id"] for m in api.requests[0]["messages"] if m["role"] == "tool"]
+    assert sent[0] == ids[0]
+    assert len(set(sent)) == 3
+
+
 @pytest.mark.parametrize("chunk_chars", [1, 3, 400])
 async def test_tool_calls_and_their_results_make_the_round_trip(chunk_chars: int) -> None:
     calls = ModelReply.call(
@@ -194,7 +214,7 @@ async def test_tool_calls_and_their_results_make_the_round_trip(chunk_chars: int
 
 
 def test_whole_calls_that_all_have_the_same_index_stay_apart() -> None:
-    answer = ChunkedAnswer("https://chat.example")
+    answer = ChunkedAnswer("https://chat.example", "gemini")
     for number in (1, 2):
         function = {"name": "memory", "arguments": f'{{"content": "{number}"}}'}
         call = {"index": 0, "id": f"call_{number}", "type": "function", "function": function}
@@ -234,7 +254,8 @@ async def test_history_of_the_messages_api_is_accepted() -> None:
 
 async def test_answer_with_nothing_but_thinking_is_left_out_of_later_requests() -> None:
     thinking = [{"type": "thinking", "thinking": "Hm.", "signature": "abc"}]
-    assert build_messages(build_request("One", thinking, "Two", system=())) == [
+    request = build_request("One", thinking, "Two", system=())
+    assert build_messages(request, ReturnedReasoning("")) == [
         {"role": "user", "content": "One"},
         {"role": "user", "content": "Two"},
     ]
@@ -494,8 +515,8 @@ async def test_reasoning_goes_back_unchanged_to_the_server_that_wrote_it() -> No
     assert not any("look" in text for text in caller.texts)
 
 
-@pytest.mark.parametrize("change", ["changed", "missing"])
-async def test_server_refuses_reasoning_that_was_changed(change: str) -> None:
+@pytest.mark.parametrize(("change", "refusals"), [("changed", 2), ("missing", 1)])
+async def test_server_refuses_reasoning_that_was_changed(change: str, refusals: int) -> None:
     replies: list[Reply] = [ModelReply(blocks=(THOUGHT, LOOK)), "Found."]
     async with calling(replies, {"wants_reasoning": True}) as (api, caller):
         first = await caller.ask("Where?")
@@ -503,7 +524,8 @@ async def test_server_refuses_reasoning_that_was_changed(change: str) -> None:
         changed = {**reasoning, "details": [{**reasoning["details"][0], "text": "Something else."}]}
         blocks = [changed, call] if change == "changed" else [call]
         await caller.fail("Where?", blocks, build_results([call]))
-    assert len(api.refusals) == 1
+    # Changed thinking is left out, and then it is missing.
+    assert len(api.refusals) == refusals
 
 
 async def test_reasoning_stays_away_from_other_servers() -> None:

@@ -216,24 +216,28 @@ def test_a_call_that_is_cut_off_with_its_answer_loses_no_text() -> None:
     assert (completion.usage.input, completion.usage.output) == (3, 7)
 
 
-async def test_thinking_goes_back_signed_and_unsigned_thinking_does_not() -> None:
+async def test_thinking_goes_back_signed_and_unsigned_thinking_is_tried_once() -> None:
     thought = {"type": "thinking", "thinking": "Porto, I think. " * 3}
     hidden = {"type": "redacted_thinking", "data": "abc="}
+    unsigned = {"type": "thinking", "thinking": "Surely.", "signature": ""}
     replies = [
         [thought, hidden, text("  "), text("In Porto."), text(" Surely.")],
-        [{**thought, "signature": ""}, text("Yes.")],
+        [unsigned, text("Yes.")],
     ]
     async with calling([*replies, "End."]) as (api, caller):
         first = await caller.ask("Where?")
         signed = {**thought, "signature": sign(thought["thinking"])}
-        assert first.blocks[:2] == ({**signed, "server": api.url}, {**hidden, "server": api.url})
+        origin = {"server": api.url, "model": api.requests[0]["model"]}
+        assert first.blocks[:2] == ({**signed, **origin}, {**hidden, **origin})
         assert first.blocks[2:] == (text("In Porto."), text(" Surely."))
         assert first.text == "In Porto. Surely."
         second = await caller.ask("Where?", first.blocks, "Sure?")
-        assert second.blocks == (text("Yes."),)
+        assert second.blocks == ({**unsigned, **origin}, text("Yes."))
         await caller.ask("Where?", first.blocks, "Sure?", second.blocks, "Really?")
-        assert api.requests[-1]["messages"][1]["content"][:2] == [signed, hidden]
-    assert not api.refusals
+        messages = api.requests[-1]["messages"]
+        assert messages[1]["content"][:2] == [signed, hidden]
+        assert messages[3]["content"] == [text("Yes.")]
+    assert len(api.refusals) == 1
 
 
 async def test_thinking_of_one_server_is_not_sent_to_another_one() -> None:
@@ -437,8 +441,9 @@ def test_only_what_can_be_sent_back_is_kept() -> None:
         },
         {"type": "text", "text": "end \n", "citations": []},
     ]
-    assert claude.build_input_blocks(blocks, "https://x") == (
-        {"type": "thinking", "thinking": "hm", "signature": "s", "server": "https://x"},
+    origin = {"server": "https://x", "model": "m"}
+    assert claude.build_input_blocks(blocks, origin) == (
+        {"type": "thinking", "thinking": "hm", "signature": "s", **origin},
         {"type": "tool_use", "id": "a", "name": "n", "input": {"x": None}},
         {"type": "text", "text": "end"},
     )
@@ -454,7 +459,7 @@ def test_only_what_can_be_sent_back_is_kept() -> None:
 )
 def test_block_that_cannot_be_stored_is_a_model_error(block: dict[str, Any]) -> None:
     with pytest.raises(ModelError):
-        claude.build_input_blocks([block])
+        claude.build_input_blocks([block], {})
 
 
 def test_marks_are_taken_off_and_nothing_else() -> None:
@@ -550,3 +555,48 @@ async def test_reasoning_of_a_server_with_another_api_is_left_out() -> None:
     contents = [message["content"] for message in api.requests[0]["messages"]]
     assert contents == [[text("One")], [text("Two")], [text("Three")], [text("Four")]]
     assert api.refusals == []
+
+
+UNSIGNED = {"type": "thinking", "thinking": "I must look.", "signature": ""}
+
+
+async def test_thinking_of_one_model_is_not_sent_to_another_one_of_the_same_server() -> None:
+    thought = {"type": "thinking", "thinking": "I must look."}
+    async with calling([[thought, LOOK], "Found.", "Again."]) as (api, caller):
+        first = await caller.ask("Where?")
+        turns = ("Where?", first.blocks, results(first.blocks))
+        await caller.ask(*turns, model=BUDGET_MODEL)
+        await caller.ask(*turns)
+    assert api.refusals == []
+    assert ["I must look" in json.dumps(body["messages"]) for body in api.requests] == [
+        False,
+        False,
+        True,
+    ]
+
+
+async def test_unsigned_thinking_goes_back_to_a_server_that_misses_it() -> None:
+    async with calling([[UNSIGNED, LOOK], "Found."], {"signs": False}) as (api, caller):
+        first = await caller.ask("Where?")
+        await caller.ask("Where?", first.blocks, results(first.blocks))
+    assert api.refusals == []
+    assert api.requests[1]["messages"][1]["content"][0] == UNSIGNED
+
+
+async def test_server_that_misses_thinking_of_foreign_calls_is_asked_not_to_think() -> None:
+    call = {**LOOK, "id": "call_1"}
+    async with calling(["Found."], {"signs": False}) as (api, caller):
+        assert (await caller.ask("Where?", [call], results([call]))).text == "Found."
+    assert len(api.refusals) == 1
+    assert api.requests[1]["thinking"] == {"type": "disabled"}
+
+
+async def test_unsigned_thinking_that_is_refused_is_never_sent_again() -> None:
+    async with calling([[UNSIGNED, LOOK], "Found.", [UNSIGNED, LOOK], "Again."]) as (api, caller):
+        first = await caller.ask("Where?")
+        turns = ("Where?", first.blocks, results(first.blocks))
+        assert (await caller.ask(*turns)).text == "Found."
+        second = await caller.ask(*turns, "Found.", "And now?")
+        await caller.ask(*turns, "Found.", "And now?", second.blocks, results(second.blocks))
+    assert len(api.refusals) == 1
+    assert [block["type"] for block in second.blocks] == ["tool_use"]

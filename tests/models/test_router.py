@@ -107,17 +107,19 @@ async def test_earlier_calls_of_tools_become_texts_for_a_model_without_tools(hom
     ]
 
 
+@pytest.mark.parametrize("stop_reason", ["tool_calls", "length"])
 async def test_calls_with_a_repeated_id_or_an_impossible_name_become_acceptable(
-    home: Path,
+    home: Path, stop_reason: str
 ) -> None:
     earlier = {**CALL, "id": "call_0"}
     calls = [
         {"type": "tool_use", "id": "call_0", "name": "Look it up!", "input": {}},
         {"type": "tool_use", "id": "call_0", "name": "facts", "input": {}},
         {"type": "tool_use", "id": "call_7", "name": "n" * 90, "input": {}},
+        {"type": "tool_use", "id": f"chatcmpl-tool-{'a' * 32}", "name": "facts", "input": {}},
     ]
     thinking = {"type": "thinking", "thinking": "Hm."}
-    reply = ModelReply(blocks=(thinking, *calls))
+    reply = ModelReply(blocks=(thinking, *calls), stop_reason=stop_reason)
     async with (
         ChatApi([reply], wants_reasoning=True) as api,
         asking(api, load_options(home)) as asker,
@@ -125,11 +127,12 @@ async def test_calls_with_a_repeated_id_or_an_impossible_name_become_acceptable(
         request = build_request("Where?", [earlier], build_results([earlier], "In Porto."))
         completion = await asker.ask(request)
     reasoning, *asked = completion.blocks
-    assert [call["name"] for call in asked] == ["Look_it_up_", "facts", "n" * 64]
+    assert [call["name"] for call in asked] == ["Look_it_up_", "facts", "n" * 64, "facts"]
     ids = [call["id"] for call in asked]
     assert ids[2] == "call_7"
-    assert len({"call_0", *ids}) == 4
-    assert set(reasoning["calls"]) <= set(ids)
+    assert len({"call_0", *ids}) == 5
+    assert max(map(len, ids)) <= 40
+    assert set(reasoning["calls"]) == set(ids)
 
 
 @pytest.mark.parametrize("is_in_result", [False, True])
