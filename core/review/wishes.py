@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 
+from core.review.negation import list_refusals, to_plain_pattern
 from core.text.languages import latin_stop_words, script_stop_words
 from core.text.normalize import fold, is_unspaced, language_data, plain_with_offsets, words_of
 from core.text.terms import stop_words, word_terms
@@ -210,7 +211,7 @@ def _is_in_other_language(message: str) -> bool:
 @cache
 def _other_words() -> re.Pattern[str]:
     words = language_data("wishes", "core.review")["others"]["words"]
-    return re.compile(rf"(?<!\w)(?:{_to_plain_frame(words)})(?!\w)")
+    return re.compile(rf"(?<!\w)(?:{to_plain_pattern(words)})(?!\w)")
 
 
 @cache
@@ -236,19 +237,25 @@ def _has_end(plain: str, language: str) -> bool:
 
 def _speaks_against(sentence: str, effect: Effect, languages: frozenset[str]) -> bool:
     plain = to_plain(_mask_quotations(sentence)[0])
-    if _has_marker(plain, "hearsay", languages) or _has_marker(plain, "retract", languages):
+    if _is_unmeant(plain, languages):
         return True
     is_question = sentence.rstrip().endswith(("?", "\uff1f"))
     if is_question and not _has_marker(plain, "request", languages):
+        return True
+    clauses = [clause for clause, _ in _split_clauses(sentence, languages)]
+    if list_refusals(clauses, effect, languages):
         return True
     if effect is Effect.PLAN:
         return False
     before, colon, _ = sentence.partition(":")
     if colon and not _asks_or_greets(before, languages):
         return True
-    if _depends(plain, languages):
-        return True
-    return any(_forbids(clause, languages) for clause, _ in _split_clauses(sentence, languages))
+    return _depends(plain, languages) or any(_forbids(clause, languages) for clause in clauses)
+
+
+def _is_unmeant(plain: str, languages: frozenset[str]) -> bool:
+    """Return True if a sentence says what somebody else wants, or takes its wish back."""
+    return any(_has_marker(plain, name, languages) for name in ("hearsay", "retract"))
 
 
 def _depends(plain: str, languages: frozenset[str]) -> bool:
@@ -270,7 +277,7 @@ def _list_verbs_to_end(language: str) -> frozenset[str]:
     data = language_data("wishes", "core.review")[language]
     verbs: set[str] = set()
     for frame in (*data["remove"], *data["weaken"]):
-        match = _VERB_FRAME.search(_to_plain_frame(frame))
+        match = _VERB_FRAME.search(to_plain_pattern(frame))
         if match:
             verbs |= {verb for verb in (match[1] or match[2]).split("|") if verb}
     return frozenset(verbs)
@@ -390,14 +397,14 @@ def _find_in_sentence(
         return []
     masked, quotations = _mask_quotations(sentence)
     plain = to_plain(masked)
-    if _has_marker(plain, "hearsay", languages) or _has_marker(plain, "retract", languages):
-        return []
-    if effect is not Effect.PLAN and _depends(plain, languages):
+    if _is_unmeant(plain, languages) or (effect is not Effect.PLAN and _depends(plain, languages)):
         return []
     is_question = masked.rstrip().endswith(("?", "\uff1f")) and not is_offer
     wishes: list[Wish] = []
     is_own = True
-    for clause, is_after_colon in _split_clauses(masked, languages):
+    clauses = _split_clauses(masked, languages)
+    refusals = list_refusals([clause for clause, _ in clauses], effect, languages)
+    for clause, is_after_colon in clauses:
         # Words after a colon may be a quotation, unless the words before it ask or greet.
         if is_after_colon and not is_own:
             break
@@ -405,20 +412,10 @@ def _find_in_sentence(
         is_own = is_own or _is_lead(clause, languages)
         if is_question and not _has_marker(clause, "request", languages):
             continue
+        if clause in refusals:
+            continue
         for match in _match(clause, tables, languages, is_offer=is_offer):
-            words = match.words
-            for quotation in quotations:
-                words = words.replace(_MASK, quotation, 1)
-            wishes.append(
-                Wish(
-                    words,
-                    match.table,
-                    match.language,
-                    match.is_object_first,
-                    sentence,
-                    match.later,
-                )
-            )
+            wishes.append(match.to_wish(_unmask(match.words, quotations), sentence))
     return wishes
 
 
@@ -426,6 +423,13 @@ def _mask_quotations(sentence: str) -> tuple[str, list[str]]:
     """Return a sentence with a sign for each quotation, and the quotations as plain words."""
     quotations = [to_plain(match[0]) for match in _QUOTATION.finditer(sentence)]
     return _QUOTATION.sub(f" {_MASK} ", sentence), quotations
+
+
+def _unmask(words: str, quotations: Sequence[str]) -> str:
+    """Return the words with the quotations in place of their signs."""
+    for quotation in quotations:
+        words = words.replace(_MASK, quotation, 1)
+    return words
 
 
 def _split_clauses(sentence: str, languages: frozenset[str]) -> list[tuple[str, bool]]:
@@ -496,6 +500,9 @@ class _Match:
     is_object_first: bool
     later: str
 
+    def to_wish(self, words: str, sentence: str) -> Wish:
+        return Wish(words, self.table, self.language, self.is_object_first, sentence, self.later)
+
 
 def _match(
     clause: str, tables: Sequence[str], languages: Iterable[str], *, is_offer: bool
@@ -540,7 +547,7 @@ def _find_later(text: str, language: str) -> str:
 def _later_pattern(language: str) -> re.Pattern[str]:
     gap = _gap(language)
     data = language_data("wishes", "core.review")[language]
-    later, until = ("|".join(map(_to_plain_frame, data[name])) for name in ("later", "until"))
+    later, until = ("|".join(map(to_plain_pattern, data[name])) for name in ("later", "until"))
     leads = _join_phrases(language, ("lead", "request"))
     polite = rf"(?:{gap}(?:{_join_phrases(language, ('tail',))})){{0,{MAX_TAILS}}}"
     edge = r"(?<!\w)" if gap else ""
@@ -584,7 +591,7 @@ def _frames(language: str, table: str) -> tuple[tuple[re.Pattern[str], bool], ..
     """Return the patterns of a table, and whether the object comes first in each."""
     patterns = []
     for frame in language_data("wishes", "core.review")[language][table]:
-        body = _to_plain_frame(frame)
+        body = to_plain_pattern(frame)
         if table == "plan" and body.endswith("*"):
             body = f"{body[:-2]}(?: *)?" if _gap(language) else f"{body[:-1]}(?:*)?"
         body = body.replace("(", "(?:").replace("(?:?:", "(?:").replace("*", "\0")
@@ -599,14 +606,10 @@ def _restore_repeats(body: str) -> str:
     return body.replace("\\w\0", "\\w*").replace(".\0", ".*")
 
 
-def _to_plain_frame(frame: str) -> str:
-    return plain_with_offsets(fold(frame))[0].replace("\\W", "\\w")
-
-
 @cache
 def _join_phrases(language: str, tables: tuple[str, ...]) -> str:
     data = language_data("wishes", "core.review")[language]
-    phrases = {_to_plain_frame(phrase) for table in tables for phrase in data[table]}
+    phrases = {to_plain_pattern(phrase) for table in tables for phrase in data[table]}
     ordered = sorted(phrases, key=len, reverse=True)
     return "|".join(phrase.replace("(", "(?:").replace("(?:?:", "(?:") for phrase in ordered)
 
@@ -654,7 +657,7 @@ def _marker(language: str, name: str) -> re.Pattern[str]:
     """Return a pattern of a language's words of one table, such as those for hearsay."""
     words = language_data("wishes", "core.review")[language][name]
     joined = "|".join(words) if isinstance(words, list) else words
-    joined = _to_plain_frame(joined)
+    joined = to_plain_pattern(joined)
     is_spaced = language not in UNSPACED_LANGUAGES and not (
         language == "ko" and name in ("hearsay", "request", "denial")
     )

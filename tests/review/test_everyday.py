@@ -1,5 +1,7 @@
 """515 everyday requests in ten languages: how many ask, although the person typed the wish.
 
+150 refusals such as "stop deleting my reminder" show that the opposite never counts as a wish.
+
 All are asked in a conversation that holds foreign text, because without any the gate never asks.
 The helper model of these tests is always right. It's only asked if the rules find no wish but may
 be wrong about it. Run with -s to print the requests that ask.
@@ -75,3 +77,13 @@ def test_at_most_two_percent_of_requests_in_free_words_ask_with_a_helper_that_is
     print(f"\n{len(unknown)} of {len(requests)} ask by rules alone, {len(asking)} in all: {asking}")  # noqa: T201  The figure is asked for.
     assert len(requests) == 200
     assert len(asking) <= MAX_SHARE * len(requests), asking
+
+
+def test_refusals_are_no_wishes_even_for_a_helper_that_says_yes_to_everything() -> None:
+    refusals = _read("refused.txt")
+    found = [text for effect, thing, text in refusals if not _asks(effect, thing, text)]
+    reaching = [text for effect, thing, text in refusals if _may_be_judged(effect, thing, text)]
+    print(f"\nThe helper is asked about {len(reaching)} of {len(refusals)}: {reaching}")  # noqa: T201  The figure is asked for.
+    assert len(refusals) == 150
+    assert found == []
+    assert len(reaching) <= MAX_SHARE * len(refusals), reaching
