@@ -113,7 +113,7 @@ VALUES
 _TAKE = f"UPDATE actions SET taker = :taker WHERE {in_list('id', 'ids')}"
 CLAIM_QUESTIONS = f"""
 UPDATE actions SET taker = :taker
-WHERE taker IS NULL AND id IN (SELECT id FROM ({_SELECT_QUESTIONS}))
+WHERE taker IS NULL AND id IN (SELECT id FROM ({_SELECT_QUESTIONS}) AS questions)
 """
 """Runs when an event is accepted. The event takes the open questions, so that no later event can
 answer them."""

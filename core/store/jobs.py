@@ -120,7 +120,8 @@ RETURNING id
 # A job that isn't due again ends, unless it has a cron expression or an interval.
 _FINISH_RUN = """
 UPDATE jobs SET next_at = :next_at,
-    ended_at = CASE WHEN :next_at IS NULL AND cron IS NULL AND every_s IS NULL THEN :now END
+    ended_at = CASE WHEN :next_at IS NULL AND cron IS NULL AND every_s IS NULL
+        THEN CAST(:now AS DOUBLE PRECISION) END
 WHERE id = :id AND ended_at IS NULL AND next_at IS :due_at
 """
 _REOPEN = """

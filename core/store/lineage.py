@@ -25,7 +25,7 @@ IS_PERSONS_MESSAGE = "role = 'user' AND kind <> 'summary' AND (kind <> 'command'
 """The SQL condition that a message is a person's, even if it was erased or undone later."""
 WITH_TURN_PARTS = f"""
 WITH RECURSIVE parts (id, until_id) AS (
-    SELECT CAST(:id AS INTEGER), 9223372036854775807
+    SELECT CAST(:id AS BIGINT), CAST(9223372036854775807 AS BIGINT)
     UNION ALL
     SELECT child.id, (
         SELECT COALESCE(MIN(id), 9223372036854775807) FROM messages
@@ -71,7 +71,7 @@ NOT EXISTS (
 # The session with the latest message of each lineage, the latest session first.
 _SELECT_LATEST = f"""
 {rows.SELECT_SESSIONS}
-WHERE {_is_listed("sessions")} AND (:needle IS NULL OR instr(bare(sessions.title), :needle))
+WHERE {_is_listed("sessions")} AND (:needle IS NULL OR instr(bare(sessions.title), :needle) > 0)
     AND (:roots IS NULL OR {in_list(_ROOT.format("sessions"), "roots")})
     AND {_IS_BEFORE} AND {_IS_LATEST}
 ORDER BY sessions.last_at DESC, sessions.id DESC LIMIT :limit
@@ -124,7 +124,7 @@ ORDER BY sessions.id LIMIT :limit
 _SELECT_TRANSCRIPT_PAGE = f"""
 SELECT {MESSAGE_COLUMNS} FROM sessions CROSS JOIN messages ON messages.session_id = sessions.id
 WHERE sessions.id = :id AND {visible()} AND messages.kind IN ('chat', 'quote', 'command', 'notice')
-    AND (messages.text <> '' OR messages.blocks NOT NULL)
+    AND (messages.text <> '' OR messages.blocks IS NOT NULL)
 """
 _SELECT_EARLIER = f"""{_SELECT_TRANSCRIPT_PAGE}
     AND messages.id < :bound ORDER BY messages.id DESC LIMIT :limit

@@ -50,7 +50,7 @@ FROM inbox JOIN addresses ON addresses.id = inbox.address_id WHERE inbox.id = :i
 """
 """Stores an inbox entry as a dead letter. Its number is negative, unlike those of real updates."""
 _SELECT_DEAD_LETTERS = """
-SELECT failed_at, platform, error FROM raw_updates WHERE failed_at NOT NULL ORDER BY 1, update_id
+SELECT failed_at, platform, error FROM raw_updates WHERE failed_at IS NOT NULL ORDER BY 1, update_id
 """
 _DELETE_DEAD_LETTERS = "DELETE FROM raw_updates WHERE failed_at < :before"
 _INSERT_ENTRY = """
@@ -351,7 +351,7 @@ class DeadItem:
 
 
 IS_OPEN = "done_at IS NULL AND dead_at IS NULL"
-_PLATFORM = "substr(address, 1, instr(address, ':') - 1)"
+_PLATFORM = "substr(address, 1, MAX(instr(address, ':') - 1, 0))"
 _FIRST_IDS = f"""
 SELECT MIN(id) FROM outbox WHERE {IS_OPEN} AND payload IS NOT NULL AND (
     :platforms = 'null' OR {in_list(_PLATFORM, "platforms")}
@@ -373,16 +373,15 @@ WHERE item.key = :key AND older.done_at IS NULL AND older.dead_at IS NULL
 LIMIT 1
 """
 _HAS_PREFIX = "substr(key, 1, length(:prefix)) = :prefix"
-# `error` is the error of the latest item that has one. MAX compares texts, so the id is padded to
-# 20 digits and cut off afterwards.
+# `error` is the error of the latest item that has one.
 _COUNT_ITEMS = f"""
 SELECT
-    COALESCE(SUM({IS_OPEN} AND next_at IS NULL), 0) AS held,
-    COALESCE(SUM({IS_OPEN} AND next_at IS NOT NULL), 0) AS due,
-    COALESCE(SUM(dead_at IS NOT NULL), 0) AS dead,
-    COALESCE(
-        substr(MAX(CASE WHEN error IS NOT NULL THEN printf('%020d', id) || error END), 21), ''
-    ) AS error
+    COUNT(*) FILTER (WHERE {IS_OPEN} AND next_at IS NULL) AS held,
+    COUNT(*) FILTER (WHERE {IS_OPEN} AND next_at IS NOT NULL) AS due,
+    COUNT(*) FILTER (WHERE dead_at IS NOT NULL) AS dead,
+    COALESCE((
+        SELECT error FROM outbox WHERE {_HAS_PREFIX} AND error IS NOT NULL ORDER BY id DESC LIMIT 1
+    ), '') AS error
 FROM outbox WHERE {_HAS_PREFIX}
 """
 _RETRY_DEAD = f"""
@@ -404,17 +403,17 @@ WHERE {_IS_UNDELIVERED} AND {in_list("id", "ids")}
 """Marks dead items as done and deletes their content. The keys are kept for `RETENTION`, so that
 these items aren't created again."""
 # Inserts an item, or replaces the content of the open item that has the same key.
-_INSERT_OR_REPLACE = f"""
+_INSERT_OR_REPLACE = """
 INSERT INTO outbox
     (key, address, kind, payload, posted, message_id, reply_to, attempts, next_at, created_at)
 VALUES
     (:key, :address, :kind, :payload, :posted, :message_id, :reply_to, :attempts, :next_at,
     :created_at)
 ON CONFLICT (key) DO UPDATE SET payload = excluded.payload, next_at = excluded.next_at,
-    message_id = COALESCE(excluded.message_id, message_id)
-WHERE {IS_OPEN}
+    message_id = COALESCE(excluded.message_id, outbox.message_id)
+WHERE outbox.done_at IS NULL AND outbox.dead_at IS NULL
 """
-_INSERT_OR_FILL = f"{_INSERT_OR_REPLACE} AND payload IS NULL"
+_INSERT_OR_FILL = f"{_INSERT_OR_REPLACE} AND outbox.payload IS NULL"
 """Like `_INSERT_OR_REPLACE`, but changes an existing item only if it has no content yet."""
 _SET_POSTED_ID = """
 UPDATE messages SET posted_id =
@@ -442,8 +441,9 @@ SELECT * FROM outbox
 WHERE dead_at IS NOT NULL AND payload IS NOT NULL AND reply_to LIKE '@%' ORDER BY id
 """
 _RECORD_FAILURE = f"""
-UPDATE outbox SET attempts = attempts + :is_refusal, next_at = :next_at,
-    dead_at = CASE WHEN :next_at IS NULL THEN :now END, error = :error, cause = :cause
+UPDATE outbox SET attempts = attempts + :refusals, next_at = :next_at,
+    dead_at = CASE WHEN :next_at IS NULL THEN CAST(:now AS DOUBLE PRECISION) END,
+    error = :error, cause = :cause
 WHERE key = :key AND {IS_OPEN}
 """
 _MAKE_DUE = f"""
@@ -598,7 +598,7 @@ class Outbox:
         A failure counts as an attempt only if the platform has refused the message (`is_refusal`).
         If `next_at` is None, the item becomes dead. Dead items are kept for the owner to see.
         """
-        values = {"error": error, "next_at": next_at, "is_refusal": is_refusal, "cause": cause}
+        values = {"error": error, "next_at": next_at, "refusals": int(is_refusal), "cause": cause}
         await self._update(_RECORD_FAILURE, key, now=self.clock.now(), **values)
 
     async def make_due(self, platforms: Sequence[str], now: datetime) -> None:

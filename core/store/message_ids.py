@@ -32,17 +32,20 @@ FROM addresses WHERE platform = :platform
 edits begin with a letter, and letters sort after the colon."""
 RECENT_MESSAGES = 2000
 _SELECT_NEWEST_IDS = """
-SELECT chat_id, CAST(given_id AS INTEGER) AS newest_id, MAX(recent.id)
-FROM (
-    SELECT id, session_id, address_id,
-        CASE WHEN external_id NOT GLOB '*[^0-9]*' THEN external_id ELSE posted_id END AS given_id
-    FROM messages ORDER BY id DESC LIMIT :limit
-) AS recent
-JOIN addresses ON addresses.id = recent.address_id
-JOIN sessions ON sessions.id = recent.session_id
-WHERE platform = :platform AND given_id <> '' AND given_id NOT GLOB '*[^0-9]*'
-    AND end_reason IS NOT 'import'
-GROUP BY chat_id
+SELECT chat_id, newest_id FROM (
+    SELECT chat_id, CAST(given_id AS BIGINT) AS newest_id,
+        ROW_NUMBER() OVER (PARTITION BY chat_id ORDER BY recent.id DESC) AS place
+    FROM (
+        SELECT id, session_id, address_id, CASE
+            WHEN external_id NOT GLOB '*[^0-9]*' THEN external_id ELSE posted_id
+        END AS given_id
+        FROM messages ORDER BY id DESC LIMIT :limit
+    ) AS recent
+    JOIN addresses ON addresses.id = recent.address_id
+    JOIN sessions ON sessions.id = recent.session_id
+    WHERE platform = :platform AND given_id <> '' AND given_id NOT GLOB '*[^0-9]*'
+        AND end_reason IS NOT 'import'
+) AS ranked WHERE place = 1
 """
 """Selects the id of the newest message of each chat, among a bounded number of messages.
 
@@ -137,8 +140,8 @@ async def note_first_message(database: Database, address: Address, message_id: s
 
 async def _load_first_messages(database: Database, platform: str) -> dict[Address, str]:
     """Return the noted first message of each address of a platform."""
-    statement = "SELECT key, value FROM state_meta WHERE key GLOB :pattern"
-    rows = await database.fetch_all(statement, {"pattern": f"{_FIRST_MESSAGE}{platform}:*"})
+    statement = "SELECT key, value FROM state_meta WHERE substr(key, 1, length(:start)) = :start"
+    rows = await database.fetch_all(statement, {"start": f"{_FIRST_MESSAGE}{platform}:"})
     messages = {}
     for row in rows:
         chat_id = row["key"].removeprefix(f"{_FIRST_MESSAGE}{platform}:")

@@ -78,7 +78,8 @@ _HISTORY_PARTS = f"""
 WITH RECURSIVE line (
     id, parent_id, parent_from, parent_until, from_id, until_id, visible_scopes
 ) AS (
-    SELECT id, parent_id, parent_from, parent_until, 0, 9223372036854775807, NULL FROM sessions
+    SELECT id, parent_id, parent_from, parent_until, CAST(0 AS BIGINT),
+        CAST(9223372036854775807 AS BIGINT), NULLIF(visible_scopes, visible_scopes) FROM sessions
     WHERE id = :session AND {visible()}
     UNION
     SELECT sessions.id, sessions.parent_id, sessions.parent_from, sessions.parent_until,
@@ -168,7 +169,7 @@ _IDS_BY_DELIVERY = f"""
 SELECT outbox.message_id FROM outbox
 WHERE outbox.address IN (
     SELECT {rows.CONVERSATION_KEY} FROM addresses WHERE platform = :platform AND chat_id = :chat_id
-) AND instr(outbox.posted, '"' || :external_id || '"')
+) AND instr(outbox.posted, '"' || :external_id || '"') > 0
 """
 SELECT_QUOTED = f"""
 SELECT {MESSAGE_COLUMNS}, 0 {_FROM_CHAT_BY_EXTERNAL_ID} AND {visible()}
@@ -194,8 +195,8 @@ UPDATE messages SET sent = NULL,
     quoted = json_set(quoted, '$.kind', 'reply', '$.text', :quote_text)
 WHERE id > :id
     AND address_id IN (SELECT id FROM addresses WHERE platform = :platform AND chat_id = :chat_id)
-    AND quoted ->> '$.message_id' = :id
-    AND NOT (quoted ->> '$.kind' = 'part' AND instr(:text, quoted ->> '$.text'))
+    AND CAST(quoted ->> 'message_id' AS BIGINT) = :id
+    AND NOT (quoted ->> 'kind' = 'part' AND instr(:text, quoted ->> 'text') > 0)
 RETURNING session_id
 """
 """Updates the text of the quotes of a message. A quote of a selected part isn't changed if the new

@@ -273,7 +273,8 @@ LEFT JOIN addresses ON addresses.id = pending_notes.address_id
 WHERE is_proposed AND NOT is_written ORDER BY pending_notes.id
 """
 _SELECT_VERSIONS = f"""
-SELECT after, MAX(id) AS id, MAX(at) AS at, MAX(is_pinned) AS is_pinned FROM note_changes
+SELECT after, MAX(id) AS id, MAX(at) AS at, COUNT(CASE WHEN is_pinned THEN 1 END) > 0 AS is_pinned
+FROM note_changes
 WHERE {visible("note_changes.scope_id")} AND target = :target AND after IS NOT NULL GROUP BY after
 """
 _SET_PINNED = f"""
@@ -281,15 +282,14 @@ UPDATE note_changes SET is_pinned = :is_pinned
 WHERE {visible("note_changes.scope_id")} AND target = :target AND after = :entry
 """
 _INHERIT_PIN = """
-UPDATE note_changes SET is_pinned = 1 WHERE id = :id AND (
+UPDATE note_changes SET is_pinned = TRUE WHERE id = :id AND (
     SELECT old.is_pinned FROM note_changes AS old
     WHERE old.scope_id = :scope_id AND old.target = :target AND old.after = :before AND old.id < :id
     ORDER BY old.id DESC LIMIT 1
 )
 """
 """A pinned note stays pinned when it is reworded."""
-# The current mark is the sum of the latest ids of note changes and fact changes. Selects the mark
-# unless the curator has already reviewed it or is paused.
+# The sum of the latest ids of note and fact changes, unless it was reviewed or reviews are paused.
 _SELECT_UNREVIEWED_MARK = f"""
 SELECT latest.mark FROM (
     SELECT MAX(id) + COALESCE(
@@ -303,8 +303,8 @@ SELECT latest.mark FROM (
 """
 _MARK_REVIEWED = """
 INSERT INTO note_reviews (scope_id, watermark, paused_until) VALUES (:scope_id, :mark, :until)
-ON CONFLICT (scope_id) DO UPDATE SET
-    watermark = COALESCE(excluded.watermark, watermark), paused_until = excluded.paused_until
+ON CONFLICT (scope_id) DO UPDATE SET paused_until = excluded.paused_until,
+    watermark = COALESCE(excluded.watermark, note_reviews.watermark)
 """
 _SELECT_SKILLS = f"""
 SELECT skills.*, scopes.key AS scope_key FROM skills JOIN scopes ON scopes.id = skills.scope_id
@@ -312,9 +312,9 @@ WHERE {visible("skills.scope_id")}
 """
 _UPDATE_SKILL = """
 INSERT INTO skills (scope_id, name, uses, used_at, is_disabled)
-VALUES (:scope_id, :name, :used_at IS NOT NULL, :used_at, COALESCE(:is_disabled, 0))
-ON CONFLICT (scope_id, name) DO UPDATE SET uses = uses + excluded.uses,
-    used_at = COALESCE(excluded.used_at, used_at), is_disabled = COALESCE(:is_disabled, is_disabled)
+VALUES (:scope_id, :name, :uses, :used_at, COALESCE(:is_disabled, FALSE))
+ON CONFLICT (scope_id, name) DO UPDATE SET is_disabled = COALESCE(:is_disabled, skills.is_disabled),
+    uses = skills.uses + excluded.uses, used_at = COALESCE(excluded.used_at, skills.used_at)
 """
 
 
@@ -503,7 +503,8 @@ class Notes:
         self, scope: Scope, name: str, epoch: ErasureEpoch | None = None, **change: datetime | bool
     ) -> None:
         """Record a use of a skill (`used_at`), or turn the skill on or off (`is_disabled`)."""
-        values = {"name": name, "used_at": None, "is_disabled": None, **change}
+        uses = int("used_at" in change)
+        values = {"name": name, "uses": uses, "used_at": None, "is_disabled": None, **change}
 
         def write(connection: Connection) -> None:
             scope_id = rows.ensure_scope(connection, scope)
@@ -586,7 +587,7 @@ class Notes:
         """Record that a proposed change now waits for a person's confirmation."""
         values = {"id": rows.int64_or_zero(note_id)}
         await self._database.execute(
-            "UPDATE pending_notes SET is_proposed = 0 WHERE id = :id", values
+            "UPDATE pending_notes SET is_proposed = FALSE WHERE id = :id", values
         )
 
     async def drop(self, note_id: int) -> None:

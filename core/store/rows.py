@@ -261,6 +261,12 @@ def insert_statement(table: str, *names: str) -> str:
     return f"INSERT INTO {table} ({', '.join(names)}) VALUES ({parameters})"
 
 
+_SET_META = """
+INSERT INTO state_meta (key, value) VALUES (:key, :value)
+ON CONFLICT (key) DO UPDATE SET value = excluded.value
+"""
+
+
 def get_meta(connection: Connection, key: str) -> str | None:
     statement = "SELECT value FROM state_meta WHERE key = :key"
     row = connection.execute(statement, {"key": key}).fetchone()
@@ -268,8 +274,7 @@ def get_meta(connection: Connection, key: str) -> str | None:
 
 
 def set_meta(connection: Connection, key: str, value: str) -> None:
-    statement = "REPLACE INTO state_meta (key, value) VALUES (:key, :value)"
-    connection.execute(statement, {"key": key, "value": value})
+    connection.execute(_SET_META, {"key": key, "value": value})
 
 
 # --- Erased bytes ---

@@ -96,9 +96,8 @@ FROM incognito_addresses JOIN addresses ON addresses.id = incognito_addresses.ad
 ORDER BY incognito_addresses.at, addresses.id
 """
 _EMPTY_INBOX_ENTRIES = """
-UPDATE inbox SET inbound = json_set(
-    inbound, '$.text', '', '$.command', NULL, '$.attachments', json('[]'), '$.reply_to', NULL,
-    '$.quoted', NULL
+UPDATE inbox SET inbound = json_remove(
+    json_set(inbound, '$.text', ''), '$.command', '$.attachments', '$.reply_to', '$.quoted'
 ) WHERE address_id = :address
 """
 _SELECT_MARKED_ENTRIES = (

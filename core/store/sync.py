@@ -129,11 +129,12 @@ class Forgotten:
 
 _SET_SYNCED = """
 INSERT INTO sync_watermarks (provider, subject, last_id) VALUES (:provider, :subject, :last_id)
-ON CONFLICT DO UPDATE SET last_id = MAX(last_id, excluded.last_id)
+ON CONFLICT (provider, subject)
+    DO UPDATE SET last_id = MAX(sync_watermarks.last_id, excluded.last_id)
 """
 _SELECT_IS_SYNCED = """
 SELECT 1 FROM sync_watermarks
-WHERE provider = :provider AND subject = :subject AND last_id >= CAST(:first AS INTEGER)
+WHERE provider = :provider AND subject = :subject AND last_id >= CAST(:first AS BIGINT)
 """
 # One row per session that a service may get: its latest message, the last message that is recorded
 # as synced, and the last message when its end was synced. A delegated session is included only if
@@ -181,7 +182,8 @@ gone (id, own_id, session_id, address_id, scope) AS (
     JOIN scopes ON scopes.id = sessions.scope_id
     WHERE {in_list("messages.id", "message_ids")}
 )
-SELECT DISTINCT marks.provider, gone.session_id, gone.address_id, gone.scope, gone.id
+SELECT DISTINCT marks.provider, CAST(gone.session_id AS TEXT) AS session_id,
+    CAST(gone.address_id AS TEXT) AS address_id, gone.scope, gone.id
 FROM providers CROSS JOIN gone
 JOIN sync_watermarks AS marks ON marks.provider = providers.provider AND marks.last_id >= gone.id
     AND marks.subject IN (

@@ -20,12 +20,12 @@ from core.store.visibility import encode_list
 from core.types import ToolCallKey
 
 _INSERT_CALL = """
-INSERT OR IGNORE INTO tool_calls (session_id, call_id, is_waiting)
-VALUES (:session_id, :call_id, 0)
+INSERT INTO tool_calls (session_id, call_id, is_waiting)
+VALUES (:session_id, :call_id, FALSE) ON CONFLICT DO NOTHING
 """
 _INSERT_WAITING_CALL = """
-INSERT INTO tool_calls (session_id, call_id, is_waiting) VALUES (:session_id, :call_id, 1)
-ON CONFLICT (session_id, call_id) DO UPDATE SET is_waiting = 1
+INSERT INTO tool_calls (session_id, call_id, is_waiting) VALUES (:session_id, :call_id, TRUE)
+ON CONFLICT (session_id, call_id) DO UPDATE SET is_waiting = TRUE
 """
 _DELETE_CALL = "DELETE FROM tool_calls WHERE session_id = :session_id AND call_id = :call_id"
 _INSERT_UNFINISHED = """

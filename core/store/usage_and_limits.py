@@ -295,8 +295,8 @@ _SUM_CALLS_SINCE = f"""
 SELECT model, SUM(turns) AS turns, {_SUM_TOKENS} FROM model_calls WHERE at >= :since
 """
 _COUNT_JOBS_SINCE = """
-SELECT COALESCE(SUM(is_prompt), 0) AS scheduled_questions,
-    COALESCE(SUM(NOT is_prompt), 0) AS reminders
+SELECT COUNT(*) FILTER (WHERE is_prompt) AS scheduled_questions,
+    COUNT(*) FILTER (WHERE NOT is_prompt) AS reminders
 FROM jobs WHERE created_at >= :since
 """
 # The accounts are compared with scope keys without the 8 characters of "account:".
@@ -314,7 +314,7 @@ SELECT COUNT(*) AS raises FROM (
     CROSS JOIN messages ON messages.session_id = sessions.id
     WHERE sessions.last_at >= :since AND messages.created_at >= :since
         AND messages.kind = 'command' AND messages.text = '{RAISE_OWNER_LINE}'
-) WHERE {_IS_OF_OWNER}
+) AS raises WHERE {_IS_OF_OWNER}
 """
 """Counts how often the owner has raised the line, in direct chats."""
 

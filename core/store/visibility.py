@@ -67,7 +67,7 @@ _IS_FROM_SENDER = (
 _HAS_FILE = f"""EXISTS (
     SELECT 1 FROM message_files WHERE message_files.message_id = messages.id
         AND (:file_kinds IS NULL OR {in_list("message_files.kind", "file_kinds")})
-        AND instr(bare(message_files.name), :file_name)
+        AND instr(bare(message_files.name), :file_name) > 0
 )"""
 # The session `:session`, or any session of its lineage. With `:has_delegated`, a delegated session
 # belongs to the lineage of the session that started it.
@@ -227,7 +227,7 @@ doesn't change, a write needs no other check of its epoch.
 # Selects a row if something in the epoch's scopes is being erased, or was erased or detached since.
 _SELECT_CONFLICT = f"""
 SELECT 1 FROM erasures
-WHERE started_at NOT NULL AND COALESCE(epoch, 9223372036854775807) > :number
+WHERE started_at IS NOT NULL AND COALESCE(epoch, 9223372036854775807) > :number
     AND {overlaps("erasures.scopes", "scopes")}
 UNION ALL
 SELECT 1 FROM scope_detachments

@@ -39,8 +39,11 @@ searches for the words instead."""
 # The name of `address` in the lines of earlier versions.
 _EARLIER_ADDRESS = "lane"
 _INSERT_BEGUN = """
-REPLACE INTO erasures (id, address, account, scopes, list, made_at, started_at)
+INSERT INTO erasures (id, address, account, scopes, list, made_at, started_at)
 VALUES (:id, :address, :account, :scopes, :list, :made_at, :now)
+ON CONFLICT (id) DO UPDATE SET address = excluded.address, account = excluded.account,
+    scopes = excluded.scopes, list = excluded.list, made_at = excluded.made_at,
+    started_at = excluded.started_at, epoch = NULL, done_at = NULL
 """
 
 

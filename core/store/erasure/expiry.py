@@ -36,7 +36,7 @@ SELECT_SPARED: Mapping[str, str] = {
 """The rows among ``:ids`` that stay when messages expire: newer and pinned ones, active jobs."""
 SELECT_PINNED_NOTES = f"""
 SELECT DISTINCT after FROM note_changes
-WHERE {visible("note_changes.scope_id")} AND is_pinned AND after NOT NULL
+WHERE {visible("note_changes.scope_id")} AND is_pinned AND after IS NOT NULL
 """
 DETACH_KEPT_FACTS = f"""
 UPDATE facts SET message_id = NULL

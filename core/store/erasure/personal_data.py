@@ -75,7 +75,7 @@ EXPORT_STATEMENTS: Mapping[str, str] = {
     "session": f"""
         SELECT sessions.id, scopes.key AS scope, addresses.platform, addresses.chat_id,
             addresses.thread_id, title, model, {_PROMPT}, started_at, last_at, ended_at,
-            end_reason, message_count AS messages, NULLIF(is_delegated, 0) AS is_delegated
+            end_reason, message_count AS messages, CASE WHEN is_delegated THEN 1 END AS is_delegated
         FROM sessions JOIN scopes ON scopes.id = sessions.scope_id
         JOIN addresses ON addresses.id = sessions.address_id WHERE {visible()}
     """,
@@ -93,7 +93,7 @@ EXPORT_STATEMENTS: Mapping[str, str] = {
         SELECT messages.id, messages.session_id, scopes.key AS scope, quoted
         FROM sessions JOIN scopes ON scopes.id = sessions.scope_id
         CROSS JOIN messages ON messages.session_id = sessions.id
-        WHERE {visible()} AND quoted NOT NULL
+        WHERE {visible()} AND quoted IS NOT NULL
     """,
     "fact": _select_all("facts", _is_own("account"), f", {ENTITY_NAMES}"),
     "change of a fact": _select_all("fact_changes", _is_own("account")),
@@ -121,11 +121,11 @@ EXPORT_STATEMENTS: Mapping[str, str] = {
     """,
     "update that could not be read": f"""
         SELECT platform, raw, error, failed_at FROM raw_updates
-        WHERE failed_at NOT NULL AND {_is_own(RAW_UPDATE_SENDER)}
+        WHERE failed_at IS NOT NULL AND {_is_own(RAW_UPDATE_SENDER)}
     """,
     "to be delivered": f"""
         SELECT address, kind, payload, created_at FROM outbox
-        WHERE payload NOT NULL AND address IN ({VISIBLE_CONVERSATION_KEYS})
+        WHERE payload IS NOT NULL AND address IN ({VISIBLE_CONVERSATION_KEYS})
     """,
     "model call": _select_all("model_calls", _is_own("account")),
 }

@@ -193,7 +193,11 @@ _TITLE_MESSAGE_ID = """(
 
 
 def _select_own(
-    table: str, texts: str, message_id: str = "message_id", at: str = "created_at", also: str = "0"
+    table: str,
+    texts: str,
+    message_id: str = "message_id",
+    at: str = "created_at",
+    also: str = "FALSE",
 ) -> str:
     """Return a statement that selects the rows of a table that the person may erase.
 
@@ -251,7 +255,7 @@ COPY_STATEMENTS: Mapping[str, CopyStatements] = {
     "files": CopyStatements(
         _select_own(
             "message_files",
-            "name, (SELECT group_concat(text, char(10)) FROM file_parts "
+            "name, (SELECT group_concat(text, '\n') FROM file_parts "
             "WHERE file_parts.hash = message_files.hash)",
             at="at",
         ),
@@ -279,14 +283,14 @@ COPY_STATEMENTS: Mapping[str, CopyStatements] = {
     "quotes": CopyStatements(
         f"""
         SELECT id, quoted ->> '$.message_id', NULL, quoted ->> '$.text', quoted ->> '$.name'
-        FROM messages WHERE quoted NOT NULL AND session_id IN ({VISIBLE_SESSION_IDS})
+        FROM messages WHERE quoted IS NOT NULL AND session_id IN ({VISIBLE_SESSION_IDS})
         """,
         _ERASE_QUOTE,
     ),
     "own_quotes": CopyStatements(
         f"""
         SELECT id, NULL, NULL, quoted ->> '$.text', quoted ->> '$.name' FROM messages
-        WHERE :limited AND quoted ->> '$.user_id' = :sender
+        WHERE :limited AND quoted ->> 'user_id' = :sender
             AND session_id IN ({VISIBLE_SESSION_IDS})
         """,
         _ERASE_QUOTE,
@@ -377,17 +381,24 @@ WHERE session_id IN ({VISIBLE_SESSION_IDS}) AND (NOT :limited OR sender_id = :se
 These are undone messages, and messages that contain ß or characters that encode or mark up text, as
 in URLs ("%20"), HTML ("&amp;"), JSON ("\\n") or Markdown ("**").
 """
-SELECT_POSSIBLE_REPEATS = f"""
-SELECT id, role, origin, kind, text, blocks, tools, sender_id, :limited AND :account IS (
-    SELECT account FROM jobs WHERE id = 0 + CASE messages.origin
-        WHEN 'job' THEN substr(messages.external_id, 5)
+# The external id of a reminder is ``job:12@1700000000``. The chat of a scheduled question is the id
+# of its job.
+_IS_OF_OWN_JOB = """(:limited AND :account IS (
+    SELECT account FROM jobs WHERE id = CAST(CASE messages.origin
+        WHEN 'job' THEN NULLIF(
+            substr(messages.external_id, 5, MAX(instr(messages.external_id, '@') - 5, 0)), ''
+        )
         ELSE (
             SELECT chat_id FROM addresses WHERE id = messages.address_id AND platform = 'cron'
         )
-    END
-) AS is_of_own_job FROM messages
+    END AS BIGINT)
+))"""
+SELECT_POSSIBLE_REPEATS = f"""
+SELECT id, role, origin, kind, text, blocks, tools, sender_id,
+    {_IS_OF_OWN_JOB} AS is_of_own_job
+FROM messages
 WHERE session_id IN ({VISIBLE_SESSION_IDS}) AND (
-    kind <> 'chat' OR blocks IS NOT NULL OR is_of_own_job
+    kind <> 'chat' OR blocks IS NOT NULL OR {_IS_OF_OWN_JOB}
     OR role <> 'user' AND id > :first AND session_id IN (
         SELECT session_id FROM messages AS listed WHERE {in_list("listed.id", "messages")}
     )
@@ -429,12 +440,12 @@ FROM_OWN_GROUP_MESSAGES = f"""
 FROM messages JOIN sessions ON sessions.id = messages.session_id
 JOIN scopes ON scopes.id = sessions.scope_id
 JOIN addresses ON addresses.id = messages.address_id
-WHERE scopes.key GLOB 'room:*' AND NOT {visible()} AND NOT sender_is_anonymous
+WHERE scopes.key >= 'room:' AND scopes.key < 'room;' AND NOT {visible()} AND NOT sender_is_anonymous
     AND {in_list("platform || ':' || sender_id", "own")}
 """
 """The FROM clause for a person's own messages in groups that aren't visible in their direct chat.
 """
-_QUOTED_USER_ID = "(quoted ->> '$.user_id')"
+_QUOTED_USER_ID = "(quoted ->> 'user_id')"
 FROM_GROUP_QUOTES = FROM_OWN_GROUP_MESSAGES.replace("sender_id", _QUOTED_USER_ID)
 """The FROM clause for quotes of the person in groups that aren't visible in their direct chat."""
 _SELECT_OWN_GROUPS = f"""

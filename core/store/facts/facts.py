@@ -97,11 +97,11 @@ GROUP BY fact_entities.fact_id
 _SELECT_BY_NAMES = f"{_COUNT_NAMES} ORDER BY names DESC, fact_id DESC LIMIT :limit"
 _SELECT_WITH_ALL_NAMES = f"""
 SELECT {FACT_COLUMNS} FROM facts
-WHERE id IN (SELECT fact_id FROM ({_COUNT_NAMES}) WHERE names = :count)
+WHERE id IN (SELECT fact_id FROM ({_COUNT_NAMES}) AS counts WHERE names = :count)
 ORDER BY closed_at IS NOT NULL, last_at DESC, id DESC LIMIT :limit
 """
 _SELECT_RELATED_NAMES = f"""
-SELECT entities.display_name AS display_name, COUNT(*) AS facts FROM ({_COUNT_NAMES}) AS near
+SELECT MAX(entities.display_name) AS display_name, COUNT(*) AS facts FROM ({_COUNT_NAMES}) AS near
 JOIN fact_entities ON fact_entities.fact_id = near.fact_id
 JOIN entities ON entities.id = fact_entities.entity_id
 WHERE NOT {in_list("entities.name", "names")}
@@ -154,7 +154,8 @@ ORDER BY id LIMIT :limit
 """
 _MARK_READ = """
 INSERT INTO fact_watermarks (session_id, message_id) VALUES (:session, :message)
-ON CONFLICT (session_id) DO UPDATE SET message_id = MAX(message_id, excluded.message_id)
+ON CONFLICT (session_id)
+    DO UPDATE SET message_id = MAX(fact_watermarks.message_id, excluded.message_id)
 """
 _DELETE_REREAD = """
 DELETE FROM fact_rereads
@@ -169,14 +170,14 @@ ALIAS_ATTRIBUTE = "called"
 """
 _RELATION = "substr(attribute, length(:subject) + 2)"
 """The part of an attribute after its subject, such as ``mother`` or ``sister|ana``."""
-_RELATION_WITHOUT_VALUE = f"substr({_RELATION}, 1, length({_RELATION}) - length(value) - 1)"
+_RELATION_WITHOUT_VALUE = f"substr({_RELATION}, 1, MAX(length({_RELATION}) - length(value) - 1, 0))"
 """The relation without the value at its end, such as ``sister`` of ``sister|ana``."""
 _SELECT_ALIASES = f"""
 SELECT id, attribute, value, content FROM facts
 WHERE {visible("facts.scope_id")} AND closed_at IS NULL AND value <> ''
     AND attribute >= :subject || '|' AND attribute < :subject || '}}' AND (
         {in_list(_RELATION, "relations")} OR {in_list(_RELATION_WITHOUT_VALUE, "relations")}
-        OR attribute GLOB :subject || '|{ALIAS_ATTRIBUTE}|*'
+        OR substr({_RELATION}, 1, {len(ALIAS_ATTRIBUTE) + 1}) = '{ALIAS_ATTRIBUTE}|'
     )
 """
 """Selects facts with attributes such as ``me|mother``, ``me|sister|ana`` or ``me|called|office``.

@@ -34,7 +34,7 @@ ORDER BY id DESC LIMIT 1
 """
 """Selects what memory added to the question before an answer."""
 _SELECT_MENTIONED = f"""
-{SELECT_VISIBLE} AND instr(:text, rtrim(content, ' .')) ORDER BY last_at DESC, id DESC LIMIT 50
+{SELECT_VISIBLE} AND instr(:text, rtrim(content, ' .')) > 0 ORDER BY last_at DESC, id DESC LIMIT 50
 """
 _SELECT_JUDGED = "SELECT facts FROM thumbs WHERE message_id = :id AND account = :account"
 _PUT_THUMB = """
@@ -44,7 +44,7 @@ ON CONFLICT (message_id, account) DO UPDATE SET
     verdict = excluded.verdict, facts = excluded.facts, at = excluded.at
 """
 _COUNT_THUMBS = f"""
-SELECT COALESCE(SUM(verdict > 0), 0) AS up, COALESCE(SUM(verdict < 0), 0) AS down
+SELECT COUNT(*) FILTER (WHERE verdict > 0) AS up, COUNT(*) FILTER (WHERE verdict < 0) AS down
 FROM thumbs JOIN messages ON messages.id = thumbs.message_id
 JOIN sessions ON sessions.id = messages.session_id
 WHERE {visible()} AND thumbs.at >= :since

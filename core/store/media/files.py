@@ -139,7 +139,7 @@ _INSERT_CONTENT = """
 INSERT INTO files (hash, type, size, pages, duration_s, width, height, note)
 VALUES (:hash, :type, :size, :pages, :duration_s, :width, :height, :note)
 ON CONFLICT (hash) DO UPDATE SET type = excluded.type, pages = excluded.pages,
-    duration_s = COALESCE(excluded.duration_s, duration_s), note = excluded.note,
+    duration_s = COALESCE(excluded.duration_s, files.duration_s), note = excluded.note,
     width = excluded.width, height = excluded.height
 """
 _INSERT_FILE = """
@@ -166,7 +166,7 @@ JOIN file_parts ON file_parts.id = found.part_id
 JOIN (
     SELECT message_files.id, message_files.hash FROM message_files WHERE {_IS_SHOWN}
         AND (:kinds IS NULL OR {in_list("message_files.kind", "kinds")})
-        AND (:name = '' OR instr(bare(message_files.name), :name))
+        AND (:name = '' OR instr(bare(message_files.name), :name) > 0)
         AND (:after IS NULL OR message_files.at >= :after)
         AND (:before IS NULL OR message_files.at < :before)
 ) AS shown ON shown.hash = file_parts.hash
@@ -175,7 +175,7 @@ ORDER BY found.score, shown.id DESC LIMIT :limit
 _SELECT_BY_NAME = f"""
 {_SELECT_FILES} WHERE {_IS_SHOWN}
     AND (:kinds IS NULL OR {in_list("message_files.kind", "kinds")})
-    AND (:name = '' OR instr(bare(message_files.name), :name))
+    AND (:name = '' OR instr(bare(message_files.name), :name) > 0)
     AND (:after IS NULL OR message_files.at >= :after)
     AND (:before IS NULL OR message_files.at < :before)
 ORDER BY message_files.id DESC LIMIT :limit

@@ -83,7 +83,7 @@ SELECT digest FROM links WHERE token = COALESCE(:token, token) AND expires_at > 
 """Selects links that wait for the owner's decision or were confirmed by the owner."""
 _GIVE_ACCESS = (
     """
-    UPDATE accounts SET removed_at = NULL, is_blocked = 0
+    UPDATE accounts SET removed_at = NULL, is_blocked = FALSE
     WHERE platform = :platform AND user_id = :user_id
     """,
     """

@@ -51,15 +51,15 @@ _SELECT_PERSON = """
 SELECT people.id, people.is_owner FROM accounts JOIN people ON people.id = accounts.person_id
 WHERE accounts.platform = :platform AND accounts.user_id = :user_id
 """
-_SELECT_OWNER = "SELECT id FROM people WHERE is_owner = 1 ORDER BY id LIMIT 1"
+_SELECT_OWNER = "SELECT id FROM people WHERE is_owner ORDER BY id LIMIT 1"
 _SELECT_OWNER_OF_GROUP = """
-SELECT people.id FROM owner_groups JOIN people ON people.is_owner = 1
+SELECT people.id FROM owner_groups JOIN people ON people.is_owner
 WHERE scope_key = :scope AND NOT is_past
 """
 _SELECT_SCOPES_OF_PERSON = """
 SELECT 'account:' || platform || ':' || user_id AS key FROM accounts WHERE person_id = :person
 UNION
-SELECT scope_key FROM owner_groups JOIN people ON people.id = :person AND people.is_owner = 1
+SELECT scope_key FROM owner_groups JOIN people ON people.id = :person AND people.is_owner
 """
 _SELECT_GROUP_SCOPE = """
 SELECT COALESCE((SELECT scope_key FROM group_scopes WHERE key = :scope), :scope) AS key
@@ -75,7 +75,7 @@ _MIGRATE_GROUP = (
     SELECT :scope FROM owner_groups WHERE scope_key = :replaced AND NOT is_past
     ON CONFLICT DO NOTHING
     """,
-    "UPDATE owner_groups SET is_past = 1 WHERE scope_key = :replaced",
+    "UPDATE owner_groups SET is_past = TRUE WHERE scope_key = :replaced",
 )
 """Maps all ids of a group to one scope, which replaces the scope of the new id.
 
@@ -90,9 +90,9 @@ JOIN scopes ON scopes.id = sessions.scope_id
 WHERE {visible()} AND sessions.external_id IS NULL
     AND scopes.key LIKE 'account:' || addresses.platform || ':%'
     AND scopes.key NOT IN (
-        SELECT 'account:' || platform || ':' || user_id FROM accounts WHERE removed_at NOT NULL
+        SELECT 'account:' || platform || ':' || user_id FROM accounts WHERE removed_at IS NOT NULL
     )
-GROUP BY addresses.id, scopes.id
+GROUP BY addresses.id, scopes.id, sessions.scope_id, sessions.address_id
 ORDER BY addresses.platform = 'terminal', MAX(sessions.last_at) DESC, MAX(sessions.id) DESC
 """
 """Selects private chats, the latest first and the terminal last. Groups, cron sessions and removed
@@ -100,7 +100,7 @@ accounts are left out, and so are imports, which may be chats with another perso
 _DETACH_GROUP = (
     "UPDATE group_scopes SET scope_key = :next WHERE scope_key = :scope",
     "INSERT INTO group_scopes (key, scope_key) VALUES (:scope, :next)",
-    "UPDATE owner_groups SET is_past = 1 WHERE scope_key = :scope",
+    "UPDATE owner_groups SET is_past = TRUE WHERE scope_key = :scope",
     "DELETE FROM actions WHERE scope_id = :id",
     """
     UPDATE jobs SET scope_id = :scope_id, address_id = :address_id
@@ -133,7 +133,7 @@ UPDATE accounts SET person_id = :person,
 {_WHERE_ACCOUNT}
 """
 _APPROVE_ACCOUNT = f"""
-UPDATE accounts SET admitted_at = :now, admitted_by = :by, removed_at = NULL, is_blocked = 0
+UPDATE accounts SET admitted_at = :now, admitted_by = :by, removed_at = NULL, is_blocked = FALSE
 {_WHERE_ACCOUNT}
 """
 # All accounts. `why` is the reason for each account's access or removal, and `seen_at` is the time
@@ -141,10 +141,10 @@ UPDATE accounts SET admitted_at = :now, admitted_by = :by, removed_at = NULL, is
 _SELECT_ALL_ACCOUNTS = f"""
 SELECT accounts.platform, user_id, name, person_id, COALESCE(removed_at, admitted_at) AS at,
     CASE
-        WHEN removed_at NOT NULL THEN CASE is_blocked WHEN 1 THEN 'blocked' ELSE 'removed' END
+        WHEN removed_at IS NOT NULL THEN CASE WHEN is_blocked THEN 'blocked' ELSE 'removed' END
         WHEN is_owner THEN owner_source
         WHEN {in_list("accounts.platform || ':' || user_id", "listed")} THEN 'listed'
-        WHEN admitted_at NOT NULL THEN COALESCE(admitted_by, 'code')
+        WHEN admitted_at IS NOT NULL THEN COALESCE(admitted_by, 'code')
         ELSE ''
     END AS why,
     (
@@ -297,7 +297,7 @@ def move_account(
     values = {**rows.field_values(account), "person": person_id, "owner_source": owner_source}
     connection.execute(_MOVE_ACCOUNT, values)
     connection.execute(
-        "DELETE FROM people WHERE is_owner = 0 AND id NOT IN (SELECT person_id FROM accounts)"
+        "DELETE FROM people WHERE NOT is_owner AND id NOT IN (SELECT person_id FROM accounts)"
     )
 
 
@@ -525,8 +525,9 @@ class People:
             }
             for statement in (
                 "UPDATE jobs SET address_id = :new WHERE address_id = :old",
-                "UPDATE OR REPLACE incognito_addresses "
-                "SET address_id = :new WHERE address_id = :old",
+                "DELETE FROM incognito_addresses WHERE address_id = :new "
+                "AND EXISTS (SELECT 1 FROM incognito_addresses WHERE address_id = :old)",
+                "UPDATE incognito_addresses SET address_id = :new WHERE address_id = :old",
             ):
                 connection.execute(statement, ids)
 

@@ -24,7 +24,8 @@ MAX_SEARCHED_MESSAGES = 2_000
 """How many messages one call checks for missing vectors. This takes a few milliseconds."""
 
 _SELECT_LAST_TO_SEARCH = """
-SELECT MAX(id) FROM (SELECT id FROM messages WHERE id > :after_id ORDER BY id LIMIT :max_searched)
+SELECT MAX(id)
+FROM (SELECT id FROM messages WHERE id > :after_id ORDER BY id LIMIT :max_searched) AS searched
 """
 # The messages in a range of ids that have no vector of the current model and size.
 _SELECT_WITHOUT_VECTOR = f"""
