@@ -44,6 +44,14 @@ def compose_sentence(message: str, values: Mapping[str, object]) -> str:
     )
 
 
+def word_clause(key: str, **values: object) -> str:
+    """Return an English clause of `errors.toml`, such as the reason why a change waits.
+
+    It may be stored: `Texts.word_stored` finds its key again.
+    """
+    return compose_sentence(key, values)
+
+
 def _format_moment(local: datetime) -> str:
     """Return a moment in English words, like `core.dates.schedule.format_moment`."""
     return f"{local:%A} {local.day} {local:%B %Y} at {local:%H:%M}"

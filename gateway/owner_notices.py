@@ -140,7 +140,7 @@ class OwnerNotices:
         texts = await self.load_texts()
         text = texts.MEMORY_DOWN if kind == "down" else texts.MEMORY_KEEPS
         key = f"memory-{kind}:{name}:{self._clock.now().date()}"
-        await self.notify(key, text.format(name=name, reason=reason))
+        await self.notify(key, text.format(name=name, reason=texts.word_suspicion(reason)))
 
     async def notify_budget(self, budget: Budget, name: LimitedResource) -> None:
         """Tell a person that a daily limit is nearly reached, once a day per limit.
@@ -198,7 +198,7 @@ class OwnerNotices:
         """
         texts = await self.load_texts(note.scope)
         if note.is_draft and not note.scope.is_group:
-            lines = [texts.DRAFT.format(reason=escape(note.reason)), ""]
+            lines = [texts.DRAFT.format(reason=escape(texts.word_stored(note.reason))), ""]
             lines += texts.render_changes(note.operations)
             buttons = make_decision_buttons(texts, note)
             await self.notify(f"draft:{note.id}", "\n".join(lines), note.scope, buttons=buttons)
@@ -261,7 +261,7 @@ class OwnerNotices:
         for note in notes:
             kind = texts.table("RECEIPT_PENDING").get(note.target)
             kind = kind or texts.table("RECEIPT_PENDING")["memory"]
-            lines.append(f"- {note.id}: {kind}; {escape(note.reason)}")
+            lines.append(f"- {note.id}: {kind}; {escape(texts.word_stored(note.reason))}")
             lines += texts.render_changes(note.operations)
             buttons += make_decision_buttons(texts, note)
         key = f"review:{first.scope.key}:{message_id}"
@@ -275,20 +275,22 @@ class OwnerNotices:
         texts = await self.load_texts(scope)
         digest = sha256(entry.encode("utf-8", "replace")).hexdigest()
         name = f"{ALL_FILES[target]}{_of_group(texts, scope)}"
-        text = texts.NOTE_BY_HAND.format(name=name, reason=reason)
+        text = texts.NOTE_BY_HAND.format(name=name, reason=texts.word_suspicion(reason))
         await self.notify(f"warned:{scope.key}:{digest}", text, scope)
 
     async def warn_about_file(self, name: str, reason: str, digest: str) -> None:
         """Warn the owner about one of their own files, once for each content."""
         texts = await self.load_texts()
-        text = texts.OWNER_FILE.format(name=name, reason=reason)
+        text = texts.OWNER_FILE.format(name=name, reason=texts.word_suspicion(reason))
         await self.notify(f"warned:{name}:{digest}", text)
 
 
 def _render_pending(texts: Texts, note: PendingNote) -> str:
     """Render a notice that says why an item waits for approval, and which command shows it."""
     kinds = texts.table("PENDING_ASK")
-    text = kinds[_PENDING_KINDS.get(note.target, "note")].format(reason=escape(note.reason))
+    text = kinds[_PENDING_KINDS.get(note.target, "note")].format(
+        reason=escape(texts.word_stored(note.reason))
+    )
     if note.scope.is_group:
         text = texts.PENDING_IN_GROUP.format(group=note.scope.key, text=text)
     return text

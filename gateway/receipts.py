@@ -633,7 +633,10 @@ def _render_pending(texts: Texts, note: PendingNote) -> str:
         verb = texts.table("RECEIPT_VERBS").get(operation.action, operation.action)
         parts.append(f"{verb} {_quote(content)}")
     return texts.RECEIPT_WAITS.format(
-        number=note.id, kind=kind, changes="; ".join(parts), reason=escape(note.reason)
+        number=note.id,
+        kind=kind,
+        changes="; ".join(parts),
+        reason=escape(texts.word_stored(note.reason)),
     )
 
 

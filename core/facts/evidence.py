@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 
-from core.errors import ToolError
+from core.errors import ToolError, word_clause
 from core.facts.alignment import TypedText
 from core.facts.assertions import Statement, is_asserted, resolve_owner
 from core.facts.closeness import Judgement, Support, judge
@@ -216,7 +216,9 @@ class Evidence:
             for part in (*statement.names, *statement.figures)
             if part not in parts
         ]
-        return f"no one here has typed {' or '.join(missing[:MAX_MISSING_LISTED]) or 'that'}"
+        if not missing:
+            return word_clause("waits_text_missing")
+        return word_clause("waits_words_missing", words=" or ".join(missing[:MAX_MISSING_LISTED]))
 
     def _score(self, statement: Statement, index: int) -> int:
         """Return the number of a statement's parts that a message contains.

@@ -19,7 +19,7 @@ from zoneinfo import ZoneInfo
 
 from pydantic import Field
 
-from core.errors import ToolError
+from core.errors import ToolError, word_clause
 from core.facts.claims import MAX_FACT_CHARS, TRUST_BY_ORIGIN, fact_from_claim, mentions_change
 from core.facts.closeness import Support as Closeness
 from core.facts.evidence import EvidenceSearch
@@ -460,7 +460,7 @@ class FactsProvider(MemoryProvider):
         facts = await self.facts.list_page(context.scopes, 0, MAX_COMPARED_FACTS)
         return [
             Subject(
-                label=f"fact {fact.id}",
+                label=word_clause("label_fact", number=fact.id),
                 text=fact.content,
                 number=str(fact.id),
                 is_pinned=fact.is_pinned,
@@ -544,7 +544,7 @@ class FactsProvider(MemoryProvider):
 
         reason: str | None = None
         if fact.origin == "person" or fact.is_pinned:
-            reason = "the person worded or pinned that fact"
+            reason = word_clause("waits_persons_fact")
         elif context.hold_reason:
             reason = context.hold_reason
         elif report is not None:
@@ -555,7 +555,7 @@ class FactsProvider(MemoryProvider):
                 and support.message.sender != context.sender
             )
             if is_typed_by_other:
-                reason = "someone else typed that"
+                reason = word_clause("waits_others_words")
             elif support is not None:
                 return await self._update(fact, report, support, context)
         if reason is not None:
@@ -647,7 +647,7 @@ class FactsProvider(MemoryProvider):
         evidence = await self.evidence.load_evidence(context)
         suspicion = find_suspicion(report.content)
         if suspicion is not None:
-            return None, f"it contains {suspicion}"
+            return None, word_clause("waits_suspicious", suspicion=suspicion)
         support = await asyncio.to_thread(report.find_support, evidence)
         if support is None:
             return None, evidence.describe_missing(report.content, report.required_names)
@@ -660,7 +660,7 @@ class FactsProvider(MemoryProvider):
         if judgement.support is Closeness.UNCLEAR and source is None:
             # No one else could have suggested it.
             return support, ""
-        return None, "it says it otherwise than it was typed here"
+        return None, word_clause("waits_said_otherwise")
 
     def _to_json(self, fact: Fact) -> dict[str, object]:
         """Return the fields of a fact that are shown to the model."""

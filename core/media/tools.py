@@ -12,7 +12,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from core.errors import ToolError
+from core.errors import ToolError, word_clause
 from core.guard.tool_definitions import ToolArguments, build_tool
 from core.media.blocks import OUTLINE_CHARS, clean_name, describe_details
 from core.store.media.files import (
@@ -107,7 +107,12 @@ def build_file_tools(files: Files) -> list[Tool]:
         number = arguments.get("file_id") if isinstance(arguments, Mapping) else None
         # The call itself reports a wrong number.
         file = await find(number if isinstance(number, int) else 0, context)
-        subject = Subject(label=f"file {file.id}", text=file.name, number=str(file.id), kind="file")
+        subject = Subject(
+            label=word_clause("label_file", number=file.id),
+            text=file.name,
+            number=str(file.id),
+            kind="file",
+        )
         return [subject]
 
     return [

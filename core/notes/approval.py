@@ -19,7 +19,7 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from core.errors import ToolError
+from core.errors import ToolError, word_clause
 from core.facts.closeness import Support
 from core.facts.evidence import Evidence, EvidenceSearch
 from core.guard.guard import REASONS
@@ -56,7 +56,7 @@ class NoteApproval:
             if any(operation.content for operation in operations):
                 quotations = quote_operations(context.sender.name, context.account, operations)
                 return quotations, replace(
-                    author, origin="member", reason="in a group, the owner decides about its notes"
+                    author, origin="member", reason=word_clause("waits_group_notes")
                 )
 
         reason = explain_suspicion(operations) or context.hold_reason or None
@@ -118,8 +118,8 @@ def _explain_unsupported(
         with_doubtful = evidence.judge_note(content, sender, with_doubtful=True)
         is_unclear = is_unclear and with_doubtful.support is not Support.REFUSED
         if with_doubtful.support is Support.CLOSE:
-            reason = reason or f"it contains {REASONS['doubtful']}"
+            reason = reason or word_clause("waits_suspicious", suspicion=REASONS["doubtful"])
         if judgement.reasons & {"name", "figure", "nothing typed"}:
             reason = reason or evidence.describe_missing(content)
-        reason = reason or "its wording differs from what was typed here"
+        reason = reason or word_clause("waits_other_wording")
     return reason, is_unclear

@@ -23,7 +23,7 @@ from zoneinfo import ZoneInfo
 import structlog
 from pydantic import BaseModel, Field
 
-from core.errors import ModelError
+from core.errors import ModelError, word_clause
 from core.facts.claims import extract_claims
 from core.facts.evidence import Evidence
 from core.facts.reading.operations import parse_items
@@ -45,8 +45,9 @@ PAUSE_BETWEEN_QUESTIONS = timedelta(hours=1)
 PAUSE_AFTER_REJECTION = timedelta(days=1)
 # Two notes that contradict each other share at least this part of the words of the shorter one.
 MIN_SHARED_TERMS = 0.5
-CONTRADICTION = "two notes contradict each other"
-OUTDATED = "a fact has overtaken a note"
+# The reasons why a note is dropped: keys of `core/errors.toml`.
+CONTRADICTION = "waits_notes_contradict"
+OUTDATED = "waits_note_outdated"
 _FIRST_PERSON_VERBS = {"is": "am", "has": "have"}
 # The blanks after a sentence, or a new line. The full stop after a digit, as in "the 3. May", ends
 # no sentence.
@@ -81,16 +82,16 @@ class _Draft:
     @property
     def reason(self) -> str:
         """All reasons and the notes that will be lost, for the person who decides."""
-        loss = "nothing is lost"
-        if self.lost_entries:
-            entries = " ".join(f"“{entry}”" for entry in self.lost_entries)
-            loss = f"no longer noted then: {entries}"
-        return f"{', '.join(dict.fromkeys(self.reasons))}; {loss}"
+        reasons = ", ".join(dict.fromkeys(self.reasons))
+        if not self.lost_entries:
+            return word_clause("waits_draft", reasons=reasons)
+        notes = " ".join(f"“{entry}”" for entry in self.lost_entries)
+        return word_clause("waits_draft_loses", reasons=reasons, notes=notes)
 
     def drop(self, entry: str, reason: str, replacement: str = "") -> None:
         """Draft that a note is removed, or replaced if there is a `replacement`."""
         self.lost_entries.append(entry)
-        self.reasons.append(reason)
+        self.reasons.append(word_clause(reason))
         action: Literal["replace", "remove"] = "replace" if replacement else "remove"
         self.operations.append(Operation(action=action, content=replacement, old_text=entry))
 
@@ -142,7 +143,7 @@ class Curator:
             if self.notebook.is_nearly_full(target, entries):
                 if self.model is not None:
                     next_review_at = now + PAUSE_BETWEEN_QUESTIONS
-                draft.reasons.append(f"{FILES[target]} is {self.notebook.heading(target, entries)}")
+                draft.reasons.append(self._describe_size(target, entries))
                 changeable = [version.after for version in versions if not version.is_pinned]
                 await self._draft_merges(draft, changeable, context)
             if draft.operations:
@@ -157,6 +158,14 @@ class Curator:
                 await self.notebook.review.add_pending(note, context.epoch)
                 break
         await self.notes.mark_reviewed(context.scope, next_review_at, mark)
+
+    def _describe_size(self, target: str, entries: Sequence[str]) -> str:
+        """Return how full a file with these notes is, as a clause."""
+        size, limit = self.notebook.measure(target, entries)
+        percent = round(100 * size / limit)
+        return word_clause(
+            "waits_file_full", file=FILES[target], percent=percent, chars=size, limit=limit
+        )
 
     async def _draft_corrections(
         self, versions: Sequence[NoteVersion], context: ToolContext

@@ -16,7 +16,7 @@ from typing import Literal
 
 from pydantic import BaseModel, Field
 
-from core.errors import Refused, ToolError
+from core.errors import Refused, ToolError, word_clause
 from core.facts.evidence import EvidenceSearch
 from core.guard.guard import clean_text, find_suspicion
 from core.guard.tool_definitions import ToolArguments, build_tool, parse_arguments
@@ -214,7 +214,7 @@ class NotesProvider(MemoryProvider):
                 others = [other for other in entries if other != entry]
                 subjects.append(
                     Subject(
-                        label="the note",
+                        label=word_clause("label_note"),
                         text=entry,
                         is_pinned=is_pinned,
                         kind="memory",

@@ -22,7 +22,7 @@ import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from core.errors import Refused, ToolError
+from core.errors import Refused, ToolError, word_clause
 from core.review.effects import list_effects
 from core.review.naming import is_same_word, names_subject
 from core.review.pending import Review
@@ -54,11 +54,6 @@ _MIN_SENT_SHARE = 1.0
 _ADDRESS_END = r"/?(?:[.,;:!?]*(?:\s|$)|[)\]}>\"'”»])"
 # What a voice note may do at once. Speech is easily misheard.
 _SPOKEN_EFFECTS = frozenset({Effect.ADD, Effect.PLAN})
-_MISHEARD = "it was said in a voice note, and speech is easily misheard"
-_PINNED = "{label} is pinned, and a pinned item is never changed without approval"
-_NOT_TYPED = "nobody typed that wish in this message, and the conversation has {source}"
-_NOBODY_SPOKE = "nobody asked for that in this message"
-_NOT_NAMED = "you didn't name {label}, and the conversation has {source}"
 
 
 @dataclass
@@ -82,11 +77,12 @@ class Gate:
         subjects = await _find_subjects(tool, arguments, context)
         for subject in subjects:
             if subject.is_pinned:
-                return replace(context, hold_reason=_PINNED.format(label=subject.label))
+                reason = word_clause("waits_pinned", label=subject.label)
+                return replace(context, hold_reason=reason)
         transcript = await self.transcripts.load(context)
         context = replace(context, foreign_source=transcript.tool_source)
         if transcript.is_spoken and effects - _SPOKEN_EFFECTS:
-            return replace(context, hold_reason=_MISHEARD)
+            return replace(context, hold_reason=word_clause("waits_misheard"))
         if transcript.is_clean:
             return context
         for effect in sorted(effects, key=lambda effect: effect.value):
@@ -156,7 +152,7 @@ class Gate:
         if missing or is_typed:
             return missing or ""
         # The words of another member of a group aren't the asker's.
-        return "you didn't type that here"
+        return word_clause("waits_not_typed")
 
 
 def _open_call(tool: Tool, arguments: Json) -> tuple[Json, str]:
@@ -177,8 +173,11 @@ def _explain_untyped(
     transcript: Transcript,
 ) -> str:
     """Return why the person didn't type the wish for a change, as a clause, or ""."""
-    source = transcript.foreign[0].source if transcript.foreign else ""
-    not_typed = _NOT_TYPED.format(source=source) if source else _NOBODY_SPOKE
+    not_typed = word_clause("waits_nobody_asked")
+    source = None
+    if transcript.foreign:
+        source = transcript.foreign[0].source
+        not_typed = word_clause("waits_not_wished", source=source)
     if not transcript.messages:
         return not_typed
     if effect is Effect.SEND:
@@ -195,7 +194,7 @@ def _explain_untyped(
     if not wishes:
         return not_typed
     unnamed = _find_unnamed(wishes, subjects, effect)
-    return _NOT_NAMED.format(label=unnamed, source=source) if unnamed else ""
+    return word_clause("waits_not_named", label=unnamed, source=source) if unnamed else ""
 
 
 def _is_named_to_send(subject: Subject, transcript: Transcript) -> bool:
@@ -223,9 +222,9 @@ def _explain_lookup(arguments: Json, transcript: Transcript, context: ToolContex
             continue
         if name == "url":
             if not any(names_address(source, text.strip()) for source in sources):
-                return "nobody typed that address, and no search has returned it"
+                return word_clause("waits_address")
         elif not shares_words(text, f"{transcript.typed}\n{transcript.previous}", _MIN_SENT_SHARE):
-            return "the search has words that nobody typed here"
+            return word_clause("waits_search_words")
     return ""
 
 
@@ -246,7 +245,7 @@ def _find_unnamed(wishes: Sequence[Wish], subjects: Sequence[Subject], effect: E
     for subject in subjects:
         if not any(names_subject(wish, subject) for wish in wishes):
             return subject.label
-    return "" if subjects or effect is Effect.PLAN else "the thing"
+    return "" if subjects or effect is Effect.PLAN else word_clause("label_item")
 
 
 def _is_weakened(texts: Sequence[str], subject: Subject) -> bool:

@@ -14,7 +14,7 @@ import re
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 
-from core.errors import Refused, Sentence
+from core.errors import Refused, Sentence, word_clause
 from core.guard import guard
 from core.guard.origin_and_fence import account_mark, origin_label
 from core.ports import Clock
@@ -148,7 +148,7 @@ def explain_suspicion(operations: Sequence[Operation]) -> str | None:
     for operation in operations:
         suspicion = guard.find_suspicion(operation.content)
         if suspicion:
-            return f"it contains {suspicion}"
+            return word_clause("waits_suspicious", suspicion=suspicion)
     return None
 
 
@@ -185,13 +185,13 @@ def find_foreign_source(
     source = context.foreign_source
     for row in rows:
         if _is_recalled(row) or is_foreign(row, context.sender, own_tools):
-            source = "text that nobody typed here"
+            source = word_clause("source_untyped_here")
             if row.role == "tool":
-                source = f"a result of {row.tool_name}"
+                source = word_clause("source_tool_result", tool=row.tool_name)
             break
     if not source:
         return None
-    return f"this conversation contains {source}, and the idea may come from that"
+    return word_clause("waits_idea_of_others", source=source)
 
 
 def quote_operations(

@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+from core.errors import Sentence
 from core.guard.origin_and_fence import (
     EARLIER_ANSWERS_LEAD,
     FILE_LEAD,
@@ -33,38 +34,34 @@ from core.types import Message, Sender, Session, ToolContext
 OWN_TOOLS = frozenset({"facts", "remember_this", "memory", "reminder", "skill_manage"})
 # This many of the latest messages are searched for foreign text that a person repeats.
 MAX_EARLIER = 300
-_TOOL_SOURCE = "the description of a tool of an MCP server"
-_PROMPT_SOURCE = "a file of a project, a skill or a text of a memory service"
+_TOOL_SOURCE = Sentence("source_tool_description")
+_PROMPT_SOURCE = Sentence("source_prompt")
 # A question repeats a foreign text if the text contains this share of its words.
 MIN_REPEATED_SHARE = 0.7
 _SENTENCE_END = re.compile(r"(?<=[.!?…。！？])[)\]*_”\"']*\s+|(?<=[。！？])|\n+")
 # A line of recalled background that isn't a note (n1) or a fact (f1).
 _RECALLED_LINE = re.compile(r"- (?![nf]\d)")
 _FRAME_SOURCES = {
-    f"[{SKILL_LEAD}": "a skill",
-    f"[{RULES_LEAD}": "a file of a project",
-    f"[{JOB_RESULTS_LEAD}": "the result of a job",
-    f"[{EARLIER_ANSWERS_LEAD}": "the result of a job",
-    f"[{FILE_LEAD}": "a file",
+    f"[{SKILL_LEAD}": "skill",
+    f"[{RULES_LEAD}": "project_file",
+    f"[{JOB_RESULTS_LEAD}": "job",
+    f"[{EARLIER_ANSWERS_LEAD}": "job",
+    f"[{FILE_LEAD}": "file",
 }
-_ORIGIN_SOURCES = {
-    "forwarded": "a forwarded message",
-    "pasted": "a pasted text",
-    "via_bot": "a message of a bot",
-    "member": "a message of somebody else",
-    "imported": "an imported message",
-    "job": "the result of a job",
-    "tool": "a delegated task",
-    "file": "a file",
-    "service": "a memory service",
-}
+# The origins that have a name of their own.
+_ORIGINS = frozenset(
+    (
+        *("forwarded", "pasted", "via_bot", "member", "imported"),
+        *("job", "tool", "file", "service"),
+    )
+)
 
 
 @dataclass(frozen=True, slots=True)
 class ForeignText:
     """A text that the person didn't type, and where it comes from, as a noun phrase."""
 
-    source: str
+    source: Sentence
     text: str
 
 
@@ -96,7 +93,8 @@ class Transcript:
     @property
     def tool_source(self) -> str:
         """What says that others described tools, or "" if nobody else did."""
-        return _TOOL_SOURCE if any(item.source == _TOOL_SOURCE for item in self.foreign) else ""
+        is_described = any(item.source == _TOOL_SOURCE for item in self.foreign)
+        return str(_TOOL_SOURCE) if is_described else ""
 
     @property
     def is_clean(self) -> bool:
@@ -155,7 +153,7 @@ def read_transcript(
     for index, row in enumerate(rows):
         part = _typed_by(row, asker)
         if part and not is_scheduled and repeats(part, texts):
-            foreign.append(ForeignText("a text that repeats what others wrote", part))
+            foreign.append(ForeignText(Sentence("source_repetition"), part))
         elif part:
             all_typed.append(part)
             if any(row is each for each in current):
@@ -213,7 +211,7 @@ def _list_all_foreign(
         # The rows already contain the texts behind the assistant's answers of this conversation.
         quote = row.quote
         if quote is not None and quote.is_ours and quote.message_id not in known_ids:
-            foreign.append(ForeignText("an answer from an earlier conversation", quote.text))
+            foreign.append(ForeignText(Sentence("source_earlier_answer"), quote.text))
     return foreign
 
 
@@ -290,7 +288,7 @@ def _list_result(row: Message, *, is_group: bool) -> list[ForeignText]:
     """
     if row.tool_name in OWN_TOOLS and not is_group:
         return []
-    return [ForeignText(f"what {row.tool_name} returned", row.text)]
+    return [ForeignText(Sentence("source_result", {"tool": row.tool_name}), row.text)]
 
 
 def mark_repeats(rows: Sequence[Message], earlier_foreign: Sequence[str]) -> list[Message]:
@@ -343,19 +341,19 @@ def _calls_tools(row: Message) -> bool:
 def _list_foreign(row: Message, session: Session, asker: Sender) -> list[ForeignText]:
     """Return the foreign texts that a row adds to the model's context."""
     if row.kind == "summary":
-        return [ForeignText("a summary of what was said before", row.text)]
+        return [ForeignText(Sentence("source_summary"), row.text)]
     if row.role == "tool":
         return _list_result(row, is_group=session.scope.is_group)
     if row.role == "assistant":
         if row.origin == "job":
-            return [ForeignText(_ORIGIN_SOURCES["job"], row.text)]
+            return [ForeignText(Sentence("source_job"), row.text)]
         return []
 
     texts = _list_background(row, session)
     if row.kind != "chat":
         return texts
     if row.sender is not None and row.sender.id != asker.id:
-        return [*texts, ForeignText(_ORIGIN_SOURCES["member"], row.text)]
+        return [*texts, ForeignText(Sentence("source_member"), row.text)]
     return [*texts, *_list_message_parts(row)]
 
 
@@ -366,20 +364,20 @@ def _list_message_parts(row: Message) -> list[ForeignText]:
         # The name is foreign, too, because it becomes a part of the sent message.
         quoted_text = f"{row.quote.name} {row.quote.text}".strip()
         if quoted_text:
-            parts.append(ForeignText("a quoted message", quoted_text))
+            parts.append(ForeignText(Sentence("source_quote"), quoted_text))
     if row.origin not in ("typed", "spoken"):
-        source = _ORIGIN_SOURCES.get(row.origin, "a text that nobody typed")
-        return [*parts, ForeignText(source, row.text)]
+        name = row.origin if row.origin in _ORIGINS else "untyped"
+        return [*parts, ForeignText(Sentence(f"source_{name}"), row.text)]
     typed = row.text
     text = row.text.strip()
     start = find_foreign_start(text, row.sender_name)
     if is_partly_pasted(text) or start < len(text):
         # A text that is too long counts as pasted as a whole.
         start = start if text[start:].strip() else 0
-        parts.append(ForeignText(_ORIGIN_SOURCES["pasted"], text[start:].strip()))
+        parts.append(ForeignText(Sentence("source_pasted"), text[start:].strip()))
         typed = text[:start]
     for inserted in list_insertions(typed):
-        parts.append(ForeignText("a name that the platform inserted", inserted))
+        parts.append(ForeignText(Sentence("source_inserted_name"), inserted))
     return parts
 
 
@@ -391,13 +389,13 @@ def _list_background(row: Message, session: Session) -> list[ForeignText]:
     texts: list[ForeignText] = []
     for block in row.sent_blocks or ():
         text = str(block.get("text", ""))
-        for lead, source in _FRAME_SOURCES.items():
+        for lead, name in _FRAME_SOURCES.items():
             if text.startswith(lead):
-                texts.append(ForeignText(source, text))
+                texts.append(ForeignText(Sentence(f"source_{name}"), text))
     for block in row.memory_blocks:
         for line in str(block.get("text", "")).splitlines():
             if _RECALLED_LINE.match(line) and not _is_own_line(line, row, session):
-                texts.append(ForeignText("a recalled line", line))
+                texts.append(ForeignText(Sentence("source_recalled"), line))
     return texts
 
 

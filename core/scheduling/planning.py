@@ -21,7 +21,8 @@ from core.dates.requests.halves import ClockTime
 from core.dates.requests.lexicon import MAX_REQUEST_CHARS
 from core.dates.requests.parts import DAY_MINUTES, Assumption, Missing
 from core.dates.requests.reader import ReminderReading, read_request, revise_reading
-from core.dates.schedule import ParsedSchedule, Schedule, format_duration, resolve_wall_time
+from core.dates.schedule import ParsedSchedule, Schedule, resolve_wall_time
+from core.errors import word_clause
 from core.review.naming import consists_of
 from core.review.transcript import Transcript
 from core.review.wishes import find_wishes
@@ -53,21 +54,19 @@ def explain_untyped_schedule(
     if reading.is_prompt and not is_typed:
         interval = _shortest_interval(reading.schedule, now)
         if interval is not None and interval < min_interval:
-            return (
-                f"it would ask me every {format_duration(interval.total_seconds())}, and nobody "
-                "typed that"
-            )
+            minutes = max(1, round(interval.total_seconds() / 60))
+            return word_clause("waits_asks_often", minutes=minutes)
     if not transcript.foreign:
         return None
     source = transcript.foreign[0].source
     if reading.is_prompt:
-        return f"each run costs money, and the conversation has {source}"
+        return word_clause("waits_costs", source=source)
     if not is_typed:
-        return f"nobody typed that time here, and the conversation has {source}"
+        return word_clause("waits_time_not_typed", source=source)
     requests = find_wishes(transcript.messages, Effect.PLAN, transcript.questions)
     typed_tasks = "\n".join(wish.sentence for wish in requests)
     if not consists_of(reading.text, typed_tasks):
-        return f"you asked for it in other words, and the conversation has {source}"
+        return word_clause("waits_other_words", source=source)
     return None
 
 

@@ -19,7 +19,7 @@ from pydantic import Field
 
 from core.dates.recurrence import next_recurrence
 from core.dates.schedule import ParsedSchedule, Schedule, load_zone, resolve_wall_time
-from core.errors import Refused, ToolError
+from core.errors import Refused, ToolError, word_clause
 from core.guard.tool_definitions import ToolArguments, build_tool, parse_arguments
 from core.review.pending import Review
 from core.review.transcript import Transcript, TranscriptReader
@@ -141,7 +141,7 @@ class _ReminderTool:
         jobs = await self.appointments.jobs.list_visible(context.scopes)
         return [
             Subject(
-                label=f"reminder {job.id}",
+                label=word_clause("label_reminder", number=job.id),
                 text=job.text,
                 number=str(job.id),
                 kind="reminder",

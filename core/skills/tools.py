@@ -15,7 +15,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from core.errors import ToolError
+from core.errors import ToolError, word_clause
 from core.guard.guard import clean_text
 from core.guard.tool_definitions import ToolArguments, build_tool, parse_arguments
 from core.review.pending import explain_suspicion, find_foreign_source
@@ -169,7 +169,11 @@ class SkillTools:
         skill = await self.skills.find(parsed_arguments.name, context.scopes)
         skills, _ = await self.skills.list_skills(context.scopes, "")
         others = [_describe(other) for other in skills if other.name != skill.name]
-        return [Subject(label="the skill", text=_describe(skill), kind="skill", others=others)]
+        return [
+            Subject(
+                label=word_clause("label_skill"), text=_describe(skill), kind="skill", others=others
+            )
+        ]
 
     async def _build_author(self, operation: Operation, context: ToolContext) -> Author:
         """Return the author of a change by the model.
@@ -181,9 +185,7 @@ class SkillTools:
         # The owner's own groups see more than their own scope.
         is_others_group = context.scope.is_group and context.scopes == {context.scope}
         if is_others_group:
-            return replace(
-                author, origin="member", reason="in a group, the owner decides about its skills"
-            )
+            return replace(author, origin="member", reason=word_clause("waits_group_skills"))
         reason = explain_suspicion([operation]) or None
         if reason is None:
             reason = await self._find_doubt(operation, context)

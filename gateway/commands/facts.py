@@ -351,7 +351,7 @@ class FactCommands:
             before = texts.quote(shorten(change.before, _MAX_BEFORE_CHARS))
             done = texts.FACT_PREVIOUSLY.format(done=done, text=before)
         elif change.reason:
-            done = f"{done}: {escape(change.reason)}"
+            done = f"{done}: {escape(texts.word_stored(change.reason))}"
         return f"- {texts.format_day(change.at, self.known_facts.zone)}: {done}"
 
     async def _ask_to_forget(self, fact: Fact, context: CommandContext) -> Answer:

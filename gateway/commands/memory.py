@@ -481,7 +481,9 @@ def describe_pending(texts: Texts, note: PendingNote, zone: tzinfo) -> str:
     place = ALL_FILES.get(note.target) or texts.table("PENDING_KINDS")[note.target]
     if note.account is not None:
         place = texts.PENDING_FOR.format(place=place, account=note.account.key)
-    return f"{texts.format_moment(note.at, zone)}, {place}; {escape(note.reason)}"
+    return (
+        f"{texts.format_moment(note.at, zone)}, {place}; {escape(texts.word_stored(note.reason))}"
+    )
 
 
 def render_pending_changes(texts: Texts, note: PendingNote) -> list[str]:

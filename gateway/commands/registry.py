@@ -19,7 +19,7 @@ from typing import Protocol, runtime_checkable
 
 from pydantic import TypeAdapter
 
-from core.errors import Refused
+from core.errors import Refused, word_clause
 from core.menus.command_specs import CommandSpec
 from core.ports import Clock
 from core.store.actions import Actions, ButtonAction, build_question
@@ -124,7 +124,7 @@ class CommandContext:
             address=None if self.is_shell else self.inbound.address,
             external_id=self.inbound.message_id if is_message and not self.is_shell else None,
             origin="member" if self.is_member else "typed",
-            reason="in a group, the owner decides about its notes",
+            reason=word_clause("waits_group_notes"),
             epoch=self.epoch,
         )
 

@@ -49,6 +49,10 @@ LANGUAGES: Mapping[str, str] = {
 }
 _LOCALES: Mapping[str, str] = {"en": "en_GB", "pt-BR": "pt_BR", "zh": "zh_Hans"}
 ENGLISH_CODE = "en"
+# The keys of clauses in `core/errors.toml` that are stored with their values.
+_CLAUSE_PREFIXES = ("waits_", "source_", "label_")
+# What their values look like. Any other value may be any text.
+_VALUES = {"number": r"\d+", "percent": r"\d+", "file": r"\S+"}
 
 
 class Texts:
@@ -100,11 +104,21 @@ class Texts:
         return " ".join(map(self.word, report.sentences))
 
     def word_stored(self, text: str) -> str:
-        """Return in this language a sentence of core that is stored in English."""
+        """Return in this language a sentence or clause of core that is stored in English."""
+        if self.language == ENGLISH_CODE:
+            return text
         for key, sentence in load_sentences().items():
             if sentence == text:
                 return self.word(Sentence(key))
-        return text
+        for key, pattern in _load_clause_patterns().items():
+            match = pattern.fullmatch(text)
+            if match is not None:
+                return self.word(Sentence(key, _read_values(match)))
+        # Several clauses may be joined, and what makes a text suspicious is a value of a clause.
+        clauses = text.split(", ")
+        if len(clauses) > 1 and all(map(_is_clause, clauses)):
+            return self.join_list([self.word_stored(clause) for clause in clauses])
+        return self.word_suspicion(text)
 
     def ask_to_reword(self, suspicion: str) -> str:
         """Return the answer to a person whose text looks suspicious."""
@@ -125,7 +139,9 @@ class Texts:
     def _word_value(self, value: object) -> object:
         """Return a value of an error for a sentence in this language."""
         if isinstance(value, str):
-            return self.word_suspicion(value)
+            return self.word_stored(value)
+        if isinstance(value, list):
+            return self.join_alternatives(value)
         if isinstance(value, MnemeError | Sentence):
             return self.word(value)
         if isinstance(value, Duration):
@@ -563,6 +579,37 @@ def _fill_gaps(texts: Mapping[str, Any], english: Mapping[str, Any]) -> dict[str
         is_table = isinstance(text, dict) and isinstance(english.get(key), dict)
         filled[key] = _fill_gaps(text, english[key]) if is_table and "other" not in text else text
     return filled
+
+
+@cache
+def _load_clause_patterns() -> Mapping[str, re.Pattern[str]]:
+    """Return patterns of the English clauses that are stored with their values, by their keys."""
+    patterns = {}
+    for key, sentence in load_sentences().items():
+        if key.startswith(_CLAUSE_PREFIXES) and "{" in sentence:
+            parts = re.split(r"\{(\w+)(?::,)?\}", sentence)
+            parts[::2] = map(re.escape, parts[::2])
+            parts[1::2] = [f"(?P<{name}>{_VALUES.get(name, '.+')})" for name in parts[1::2]]
+            patterns[key] = re.compile("".join(parts), re.DOTALL)
+    return patterns
+
+
+def _is_clause(text: str) -> bool:
+    return text in load_sentences().values() or any(
+        pattern.fullmatch(text) for pattern in _load_clause_patterns().values()
+    )
+
+
+def _read_values(match: re.Match[str]) -> dict[str, object]:
+    """Return the values of a clause. Numbers are formatted again, and alternatives are joined."""
+    values: dict[str, object] = {}
+    for name, value in match.groupdict().items():
+        values[name] = value
+        if name == "words":
+            values[name] = re.split("(?<=”) or (?=“)", value)
+        elif re.fullmatch(r"\d+(,\d+)*", value):
+            values[name] = int(value.replace(",", ""))
+    return values
 
 
 @lru_cache(maxsize=64)

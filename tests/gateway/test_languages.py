@@ -22,6 +22,7 @@ from babel import Locale
 from adapters.terminal.adapter import make_inbound
 from config.settings import GeneralOptions
 from core.dates.requests.reader import read_request
+from core.errors import Sentence, load_sentences, word_clause
 from core.scheduling.recurrence_words import describe_recurrences, load_english_words
 from core.search.rendering import load_english_words as load_result_words
 from gateway.texts.catalog import (
@@ -37,6 +38,8 @@ from tests.fixtures.clock import SteadyClock
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "gateway" / "texts"
 TRANSLATIONS = [code for code in list_languages() if code != "en"]
+# The values of clauses that are numbers.
+NUMBERS = {"number", "percent", "chars", "limit", "minutes"}
 # How many texts a language may still lack. English is shown for them. Lower the numbers only.
 MAX_MISSING: Mapping[str, int] = {}
 # Labels of buttons: more than this is cut on a phone.
@@ -247,6 +250,46 @@ def test_weekly_reminder_is_worded_in_each_language(language: str, text: str) ->
     rule = "DTSTART;TZID=Europe/Lisbon:20261123T083000\nRRULE:FREQ=WEEKLY;BYDAY=MO"
     words = load_texts(language).schedule_words
     assert describe_recurrences((rule,), "Europe/Lisbon", words) == text
+
+
+# Clauses as they are stored, with one clause inside another, and their German form.
+STORED_CLAUSES = {
+    "fact 3 is pinned, and a pinned item is never changed without approval": (
+        "Tatsache 3 ist angeheftet, und Angeheftetes ändere ich nie ohne dein Ja"
+    ),
+    "this conversation contains a result of web_search, and the idea may come from that": (
+        "in diesem Gespräch steht ein Ergebnis von web_search, und die Idee kann daher kommen"
+    ),
+    "it contains invisible characters (U+200B)": "darin ist unsichtbare Zeichen (U+200B)",
+    "two notes contradict each other, MEMORY.md is 86 % full, 1,030/1,200 characters; "
+    "nothing is lost": (
+        "zwei Notizen widersprechen sich und MEMORY.md ist zu 86 % voll, 1.030/1.200 Zeichen; "
+        "nichts geht verloren"
+    ),
+    "no one here has typed “Porto” or “5”": "das hat hier niemand geschrieben: “Porto” oder “5”",
+    "a reason of an extension": "a reason of an extension",
+}
+
+
+@pytest.mark.parametrize("stored", STORED_CLAUSES)
+def test_stored_clause_is_worded_with_its_values(stored: str) -> None:
+    assert load_texts("de").word_stored(stored) == STORED_CLAUSES[stored]
+    assert load_texts("en").word_stored(stored) == stored
+
+
+@pytest.mark.parametrize("language", TRANSLATIONS)
+def test_every_stored_clause_is_worded_in_the_language(language: str) -> None:
+    """Why a change waits, where a text comes from, and what a change is about."""
+    keys = [key for key in load_sentences() if key.startswith(("waits_", "source_", "label_"))]
+    assert len(keys) > 50
+    texts = load_texts(language)
+    for key in keys:
+        names = list_placeholders(load_sentences()[key])
+        values = {name: 7 if name in NUMBERS else f"<{name}>" for name in names}
+        clause = word_clause(key, **values)
+        worded = texts.word_stored(clause)
+        assert worded == texts.word(Sentence(key, values)), key
+        assert worded != clause, key
 
 
 def test_an_unknown_code_gets_english_and_a_region_its_language() -> None:

@@ -18,7 +18,7 @@ from zoneinfo import ZoneInfo
 import structlog
 from pydantic import BaseModel, ValidationError
 
-from core.errors import LimitReached, ModelError
+from core.errors import LimitReached, ModelError, word_clause
 from core.facts.claims import Claim
 from core.facts.evidence import Evidence
 from core.facts.reading.reports import Candidate, ReportedOperation, Support
@@ -45,7 +45,6 @@ _REFUSED_STATUSES = (400, 413, 422)
 """HTTP statuses with which a service rejects the messages. Sending them again wouldn't help."""
 _OBJECT = re.compile(r"\{[^{}]*\}")
 """A JSON object without nested objects."""
-_PINNED = "fact {number} is pinned"
 _log = structlog.get_logger("facts")
 T = TypeVar("T", bound=BaseModel)
 
@@ -209,7 +208,7 @@ def _find_doubt(
     if support is None:
         return evidence.describe_missing(operation.content, operation.required_names)
     if fact is not None and fact.is_pinned:
-        return _PINNED.format(number=fact.id)
+        return word_clause("waits_fact_pinned", number=fact.id)
     return ""
 
 

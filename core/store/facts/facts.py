@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from itertools import groupby
 from typing import NamedTuple, TypeAlias
 
-from core.errors import Refused
+from core.errors import Refused, word_clause
 from core.ports import Clock
 from core.store import rows
 from core.store.engine import Connection, Database, Row, in_list
@@ -363,7 +363,7 @@ class Facts:
                 return replace(fact, trust=fact.trust + (1 - fact.trust) * CONFIRMATION_STEP)
             return replace(fact, trust=fact.trust * DOUBT_FACTOR)
 
-        reason = "called right" if is_right else "called wrong"
+        reason = word_clause("fact_called_right" if is_right else "fact_called_wrong")
         return await self._edit(fact_id, scopes, adjust_trust, action="trust", by=by, reason=reason)
 
     async def pin(
