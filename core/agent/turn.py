@@ -25,7 +25,7 @@ from core.agent.prompt_and_memory import (
 )
 from core.agent.sessions import Turn, estimate_request_tokens
 from core.agent.tool_runner import ToolRunner
-from core.errors import MnemeError, ModelError, StaleReadError
+from core.errors import MnemeError, ModelError, StaleReadError, word_clause
 from core.guard.origin_and_fence import Scrubber, hide_citations, scrub, scrub_blocks
 from core.media.intake import MediaIntake, Reception
 from core.models.wrappers import TOO_LONG_STATUS, MeteredModel
@@ -49,14 +49,12 @@ from core.types import (
     Usage,
 )
 
-STOPPED_MARK = "[stopped]"
-# The mark at the end of an answer, by the stop reason of the Messages API.
+# The mark at the end of an answer, by the stop reason of the Messages API. The marks are keys of
+# `core/errors.toml`. The gateway words them for people.
 _STOP_REASON_MARKS = {
-    "max_tokens": "[cut off: the answer reached its length limit; say “go on” for the rest]",
-    "refusal": "[The model declined to answer this.]",
-    "model_context_window_exceeded": (
-        "[cut off: the model's window is full; say “go on” for the rest]"
-    ),
+    "max_tokens": "mark_cut_off",
+    "refusal": "mark_declined",
+    "model_context_window_exceeded": "mark_window_full",
 }
 
 
@@ -236,7 +234,7 @@ class Agent:
         return replace(turn, entries=tuple(entries)), receptions
 
     async def stop(self, turn: Turn, stored_answer: Answer | None = None) -> AnsweredTurn:
-        """End a turn that the person stopped, and store its text so far with `STOPPED_MARK`.
+        """End a turn that the person stopped, and store its text so far with a mark.
 
         If the whole answer is already stored, pass it as `stored_answer`; then nothing is stored.
         """
@@ -255,7 +253,7 @@ class Agent:
                 turns = 1 if cancelled_turn.answered_calls == 0 else 0
                 running.unlogged_calls.append(self._estimate_open_call(cancelled_turn, turns=turns))
         await self._store_question(running)
-        text = f"{running.current_text.strip()}\n\n{STOPPED_MARK}".strip()
+        text = f"{running.current_text.strip()}\n\n{word_clause('mark_stopped')}".strip()
         return await self._finish(running, self._plain_row(session, text))
 
     def interrupt(self, turn: Turn) -> bool:
@@ -357,8 +355,7 @@ class Agent:
                 running.session, running.rows = await self._compress_if_needed(
                     running.session, running.rows, running.turn
                 )
-            rounds = self.options.max_rounds
-            text = f"[stopped after {rounds} rounds of tools; say “go on” to continue]"
+            text = word_clause("mark_rounds", number=self.options.max_rounds)
             return await self._finish(running, self._plain_row(running.session, text))
         except MnemeError:
             self._running.pop(key, None)
@@ -689,12 +686,12 @@ def extract_tool_calls(completion: Completion) -> list[Json]:
 
 def build_last_row(row: Message, completion: Completion) -> Message:
     """Return the row of a turn's last completion, with a mark if the answer is incomplete."""
-    mark = _STOP_REASON_MARKS.get(completion.stop_reason, "")
-    text = "\n\n".join(part for part in (row.text, mark) if part)
+    mark = _STOP_REASON_MARKS.get(completion.stop_reason)
+    text = "\n\n".join(part for part in (row.text, mark and word_clause(mark)) if part)
     if extract_tool_calls(completion) or not text:
         # A call that was cut off can't run, and the API rejects empty answers in later requests.
         row = replace(row, blocks=None)
     # An offline answer quotes recall or is a fixed text. It isn't indexed, because recall would
     # find its own results.
     kind: MessageKind = "quote" if completion.model == OFFLINE_MODEL else "chat"
-    return replace(row, text=text or "(no answer)", kind=kind)
+    return replace(row, text=text or word_clause("mark_no_answer"), kind=kind)

@@ -82,7 +82,7 @@ class _Draft:
     @property
     def reason(self) -> str:
         """All reasons and the notes that will be lost, for the person who decides."""
-        reasons = ", ".join(dict.fromkeys(self.reasons))
+        reasons = "; ".join(dict.fromkeys(self.reasons))
         if not self.lost_entries:
             return word_clause("waits_draft", reasons=reasons)
         notes = " ".join(f"“{entry}”" for entry in self.lost_entries)

@@ -115,7 +115,7 @@ class Texts:
             if match is not None:
                 return self.word(Sentence(key, _read_values(match)))
         # Several clauses may be joined, and what makes a text suspicious is a value of a clause.
-        clauses = text.split(", ")
+        clauses = text.split("; ")
         if len(clauses) > 1 and all(map(_is_clause, clauses)):
             return self.join_list([self.word_stored(clause) for clause in clauses])
         return self.word_suspicion(text)

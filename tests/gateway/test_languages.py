@@ -261,7 +261,7 @@ STORED_CLAUSES = {
         "in diesem Gespräch steht ein Ergebnis von web_search, und die Idee kann daher kommen"
     ),
     "it contains invisible characters (U+200B)": "darin ist unsichtbare Zeichen (U+200B)",
-    "two notes contradict each other, MEMORY.md is 86 % full, 1,030/1,200 characters; "
+    "two notes contradict each other; MEMORY.md is 86 % full, 1,030/1,200 characters; "
     "nothing is lost": (
         "zwei Notizen widersprechen sich und MEMORY.md ist zu 86 % voll, 1.030/1.200 Zeichen; "
         "nichts geht verloren"

@@ -48,7 +48,7 @@ def test_earlier_answers_of_a_scheduled_question_are_foreign() -> None:
         )
     ]
     transcript = read_transcript(rows, session_in(Scope.account("telegram", "42")), ANA)
-    assert [item.source for item in transcript.foreign] == ["the result of a job"]
+    assert [str(item.source) for item in transcript.foreign] == ["the result of a job"]
 
 
 def test_lines_below_a_heading_are_foreign_and_the_heading_is_typed() -> None:
