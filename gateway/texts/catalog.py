@@ -50,7 +50,7 @@ LANGUAGES: Mapping[str, str] = {
 _LOCALES: Mapping[str, str] = {"en": "en_GB", "pt-BR": "pt_BR", "zh": "zh_Hans"}
 ENGLISH_CODE = "en"
 # The keys of clauses in `core/errors.toml` that are stored with their values.
-_CLAUSE_PREFIXES = ("waits_", "source_", "label_")
+_CLAUSE_PREFIXES = ("waits_", "source_", "label_", "mark_")
 # What their values look like. Any other value may be any text.
 _VALUES = {"number": r"\d+", "percent": r"\d+", "file": r"\S+"}
 
@@ -119,6 +119,16 @@ class Texts:
         if len(clauses) > 1 and all(map(_is_clause, clauses)):
             return self.join_list([self.word_stored(clause) for clause in clauses])
         return self.word_suspicion(text)
+
+    def word_marks(self, text: str) -> str:
+        """Word the marks of an answer that isn't complete, such as "[stopped]"."""
+        if self.language == ENGLISH_CODE:
+            return text
+        paragraphs = text.split("\n\n")
+        for place, paragraph in enumerate(paragraphs):
+            if paragraph.startswith(("[", "(")):
+                paragraphs[place] = self.word_stored(paragraph)
+        return "\n\n".join(paragraphs)
 
     def ask_to_reword(self, suspicion: str) -> str:
         """Return the answer to a person whose text looks suspicious."""

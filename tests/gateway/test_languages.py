@@ -267,6 +267,10 @@ STORED_CLAUSES = {
         "nichts geht verloren"
     ),
     "no one here has typed “Porto” or “5”": "das hat hier niemand geschrieben: “Porto” oder “5”",
+    "[stopped]": "[angehalten]",
+    "[stopped after 40 rounds of tools; say “go on” to continue]": (
+        "[nach 40 Runden mit Werkzeugen angehalten; mit „weiter“ geht es weiter]"
+    ),
     "a reason of an extension": "a reason of an extension",
 }
 

@@ -201,6 +201,16 @@ async def test_stop_keeps_the_partial_answer_marked(home: Path) -> None:
         assert roles[1] == ("assistant", "The beginning of a long story\n\n[stopped]")
 
 
+async def test_mark_of_a_stopped_answer_is_in_the_language_of_the_person(home: Path) -> None:
+    model = ScriptedModel(says("Es war einmal"))
+    model.gate = asyncio.Event()
+    async with open_gateway(home, model) as harness, asyncio.TaskGroup() as tasks:
+        turn = tasks.create_task(harness.say("Erzähl mir was", language="de"))
+        await model.began.wait()
+        assert (await harness.say("/stop", language="de")).answer is None
+        assert (await turn).text == "Es war einmal\n\n[angehalten]"
+
+
 async def test_an_answer_that_does_not_arrive_stays_in_the_outbox_and_is_delivered_later(
     home: Path,
 ) -> None:
