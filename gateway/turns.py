@@ -650,7 +650,10 @@ class BatchRunner:
 
 def _add_notices(texts: Texts, answered_turn: AnsweredTurn, *, is_last_turn: bool) -> Answer:
     """Append notices about the conversation to the model's answer."""
-    paragraphs = [texts.word_marks(answered_turn.answer.text)]
+    text = answered_turn.answer.text
+    if any(paragraph.startswith(("[", "(")) for paragraph in text.split("\n\n")):
+        text = texts.word_marks(text)
+    paragraphs = [text]
     if is_last_turn:
         paragraphs.append(texts.IN_A_ROW)
     if answered_turn.has_compressed:
