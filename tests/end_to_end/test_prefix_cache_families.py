@@ -3,7 +3,6 @@ from the cache, across a restart."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
@@ -20,13 +19,13 @@ from core.ports import Model
 from core.types import Completion, Request
 from tests.bench.cache import KEY, TURNS, around, asked, deliver, remember, share
 from tests.end_to_end.test_mcp import server_options
-from tests.end_to_end.test_prefix_cache import prefix
 from tests.fixtures.chat_api import MODEL, ChatApi
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.echo_model import FENCE, find_calls
 from tests.fixtures.gateway_harness import open_gateway
 from tests.fixtures.messages_api import MessagesApi
 from tests.fixtures.model_reply import ModelReply
+from tests.fixtures.prefix_cache import prompt_bytes
 from tests.fixtures.scripted_model import ScriptedModel
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
@@ -95,9 +94,7 @@ async def test_messages_form_reads_97_percent_from_the_cache(home: Path) -> None
     bodies = [body for body in api.requests if body.get("tools")]
     assert len(bodies) > TURNS + TURNS // 3
     assert {tool["name"] for tool in bodies[-1]["tools"]} >= TOOLS
-    for earlier, later in pairwise(bodies):
-        before = prefix(earlier)
-        assert prefix(later)[: len(before)] == before
+    assert_prefixes_on_bytes(api)
     assert share(api.usages) >= 0.97, f"{100 * share(api.usages):.1f} %"
 
 
@@ -112,8 +109,7 @@ async def test_chat_completions_form_reads_97_percent_from_the_cache(home: Path)
     bodies = [body for body in api.requests if body.get("tools")]
     assert len(bodies) > TURNS + TURNS // 3
     assert {tool["function"]["name"] for tool in bodies[-1]["tools"]} >= TOOLS
-    prompts = [json.dumps([body["tools"], body["messages"]])[:-2] for body in bodies]
-    assert all(later.startswith(earlier) for earlier, later in pairwise(prompts))
+    assert_prefixes_on_bytes(api)
     assert cached_share(api.usages) >= 0.97, f"{100 * cached_share(api.usages):.1f} %"
 
 
@@ -130,7 +126,21 @@ async def test_claude_behind_a_router_reads_97_percent_from_the_cache(home: Path
             "anthropic/claude-sonnet-5-5",
         )
     assert api.refusals == []
+    assert_prefixes_on_bytes(api)
     assert cached_share(api.usages) >= 0.97, f"{100 * cached_share(api.usages):.1f} %"
+
+
+def assert_prefixes_on_bytes(api: MessagesApi | ChatApi) -> None:
+    """Each request with tools extends the bytes of the one before, but for the cache marks."""
+    prompts = [
+        prompt_bytes(raw)
+        for raw, body in zip(api.raw_requests, api.requests, strict=True)
+        if body.get("tools")
+    ]
+    assert len(prompts) > TURNS + TURNS // 3
+    for earlier, later in pairwise(prompts):
+        assert len(earlier) > 10_000
+        assert later.startswith(earlier)
 
 
 def cached_share(usages: Sequence[dict[str, Any]]) -> float:
