@@ -12,7 +12,7 @@ import contextlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, time
+from datetime import datetime, time, tzinfo
 from typing import TYPE_CHECKING
 
 from core.agent.offline import NO_MODEL
@@ -21,7 +21,7 @@ from core.errors import TURN_BUDGET_SPENT
 from core.markup.markdown import escape
 from core.media.tools import SEND_FILE
 from core.scheduling.tool import read_choices
-from core.search.citations import CitedMessage, number_citations
+from core.search.citations import CitedFile, CitedMessage, CitedSource, number_citations
 from core.store.actions import ButtonAction
 from core.store.jobs import Job, is_nothing_new
 from core.store.mailbox import OutboxItem
@@ -42,6 +42,7 @@ from gateway.services import Services
 from gateway.texts.catalog import Texts, load_offline_texts, load_texts
 
 if TYPE_CHECKING:
+    from core.store.media.files import AttachedFile
     from core.tools.web import Source
 
 QUOTE_CHARS = 80
@@ -107,9 +108,9 @@ class ReceiptWriter:
             is_owner=turn.is_owner,
         )
         first_steps = await self._list_first_steps(texts, answer, reader) if self.is_offline else ()
-        text, cited_messages = number_citations(answer.text, rows)
+        text, sources = number_citations(answer.text, rows)
         answer, actions = await self._add_lines(
-            texts, replace(answer, text=text), find_last_turn(rows), reader, cited=cited_messages
+            texts, replace(answer, text=text), find_last_turn(rows), reader, cited=sources
         )
         if not first_steps:
             return answer, actions
@@ -142,12 +143,12 @@ class ReceiptWriter:
         rows: Sequence[Message],
         reader: _Reader,
         judged_id: int = 0,
-        cited: Sequence[CitedMessage] = (),
+        cited: Sequence[CitedSource] = (),
     ) -> tuple[Answer, Sequence[ButtonAction]]:
         """Return an answer with receipts and questions for a reader, and its buttons' actions.
 
         `judged_id` is the id of a note that was proposed and now waits for approval. `cited` are
-        the messages that the answer cites, in the order of their numbers.
+        the messages and files that the answer cites, in the order of their numbers.
         """
         answer, file_buttons = await self._add_files(texts, answer, rows, reader.scopes)
         receipts = await self.list_receipts(texts, rows, reader.scopes)
@@ -162,7 +163,9 @@ class ReceiptWriter:
             lines.append(_render_pending(texts, note))
             if not note.scope.is_group or reader.is_owner:
                 buttons += make_decision_buttons(texts, note)
-        lines += self._render_sources(texts, cited, rows)
+        source_line, source_buttons = await self._render_sources(texts, cited, rows, reader.scopes)
+        lines += source_line
+        buttons += source_buttons
         if any(_is_over_budget(row) for row in rows):
             lines.append(texts.TURN_BUDGET_SPENT)
         if not lines and not buttons:
@@ -175,27 +178,49 @@ class ReceiptWriter:
         text = "\n\n".join(part for part in (answer.text, "\n".join(lines)) if part)
         return replace(answer, text=text, buttons=(*answer.buttons, *labelled_buttons)), actions
 
-    def _render_sources(
-        self, texts: Texts, cited: Sequence[CitedMessage], rows: Sequence[Message]
-    ) -> list[str]:
-        """Return a line with the messages that an answer cites and the web pages of its turn.
+    async def _render_sources(
+        self,
+        texts: Texts,
+        cited: Sequence[CitedSource],
+        rows: Sequence[Message],
+        scopes: frozenset[Scope],
+    ) -> tuple[list[str], list[Button]]:
+        """Return a line with the sources that an answer cites and the web pages of its turn.
 
-        The answer contains the numbers of the messages. The line is left out if it would be empty.
+        The answer contains the numbers of the sources. The line is left out if it would be empty.
+        The buttons send the cited files.
         """
         zone = self.services.zone
-        items = []
-        for number, message in enumerate(cited, start=1):
-            link = message.link
-            day = texts.format_day(message.at, zone)
-            place = f"[{day}](<{link}>)" if link else day
-            command = "" if link else f" (`/recall around:{message.message_id}`)"
-            quote = texts.quote(shorten(to_single_line(message.text), SOURCE_CHARS))
-            items.append(f"{number}. {place}: {quote}{command}")
+        items: list[str] = []
+        buttons: dict[int, Button] = {}
+        for number, source in enumerate(cited, start=1):
+            if isinstance(source, CitedFile):
+                file = await self.services.files.find(source.file_id, scopes)
+                items.append(f"{number}. {await self._render_cited_file(texts, source, file)}")
+                if file is not None:
+                    label = texts.FILE_SEND.format(name=shorten(file.name, LABEL_CHARS))
+                    buttons[file.id] = make_button(label, "files", f"send {file.id}")
+            else:
+                items.append(f"{number}. {_render_cited_message(texts, source, zone)}")
         for number, page in enumerate(_list_pages(rows)[:MAX_SOURCES], start=len(items) + 1):
             title = escape(shorten(page.title, QUOTE_CHARS))
             day = texts.format_day(datetime.combine(page.read_on, time(), zone), zone)
             items.append(texts.SOURCE.format(number=number, title=title, url=page.url, day=day))
-        return [texts.SOURCES.format(sources=" · ".join(items))] if items else []
+        lines = [texts.SOURCES.format(sources=" · ".join(items))] if items else []
+        return lines, list(buttons.values())
+
+    async def _render_cited_file(
+        self, texts: Texts, source: CitedFile, file: AttachedFile | None
+    ) -> str:
+        """Return the name of a cited file with its cited part: "contract.pdf, page 7"."""
+        if file is None:
+            return texts.NO_SUCH_FILE
+        name = escape(shorten(to_single_line(file.name), QUOTE_CHARS))
+        if not source.label or file.content is None:
+            return name
+        parts = await self.services.files.load_parts(file.content.hash)
+        is_label = any(part.label == source.label for part in parts)
+        return f"{name}, {escape(source.label)}" if is_label else name
 
     async def _add_files(
         self, texts: Texts, answer: Answer, rows: Sequence[Message], scopes: frozenset[Scope]
@@ -453,6 +478,15 @@ class ReceiptWriter:
             next_at=services.clock.now(),
         )
         return item, actions
+
+
+def _render_cited_message(texts: Texts, message: CitedMessage, zone: tzinfo) -> str:
+    """Return the date and the words of a cited message, with a link or a command that opens it."""
+    day = texts.format_day(message.at, zone)
+    place = f"[{day}](<{message.link}>)" if message.link else day
+    command = "" if message.link else f" (`/recall around:{message.message_id}`)"
+    quote = texts.quote(shorten(to_single_line(message.text), SOURCE_CHARS))
+    return f"{place}: {quote}{command}"
 
 
 def _has_answer(rows: Sequence[Message]) -> bool:

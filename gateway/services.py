@@ -32,7 +32,7 @@ from core.privacy.forgetting import Forgetting
 from core.privacy.home_files import HomeFiles
 from core.review.pending import Review
 from core.scheduling.appointments import Appointments
-from core.search.citations import add_search_results
+from core.search.citations import add_citable_blocks, name_source
 from core.search.recall import Recall
 from core.skills.library import Skills
 from core.store.actions import Actions
@@ -448,14 +448,14 @@ def connect_model_server(settings: Settings, clock: Clock, name: str) -> ModelCl
             key = settings.anthropic_api_key.get_secret_value()
     # Imported here because a vendor's package takes a second or two to load.
     if server.api == "messages":
-        from core.models.claude import Claude
+        from core.models.claude import CitableBlocks, Claude
 
         names = ServerNames(key=server.key, address=address)
         client = Claude(
             key, url, clock, options.tries, options.patience_s, word=word_sentence, names=names
         )
         if client.is_official:
-            client.add_search_results = add_search_results
+            client.citable = CitableBlocks(add_citable_blocks, name_source)
         return client
     from core.models.chat_completions import ChatCompletions
 

@@ -331,16 +331,21 @@ def scrub(text: str) -> str:
     return scrubber.feed(text) + scrubber.close()
 
 
-# The model's mark for a message that it cites, with the spaces before it. People don't see marks.
-CITATION = re.compile(r"(?P<space>[^\S\n]*)\[message (?P<message_id>\d{1,18})\]")
+# The model's mark for a message or a part of a file that it cites, with the spaces before it:
+# "[message 412]", "[file 12, page 7]". People don't see marks.
+CITATION = re.compile(
+    r"(?P<space>[^\S\n]*)\[(?:message (?P<message_id>\d{1,18})"
+    r"|file (?P<file_id>\d{1,18})(?:, (?P<part>[^\[\]\n]{1,80}))?)\]"
+)
 # The beginning of a mark at the end of a text that is still arriving.
 _UNFINISHED_CITATION = re.compile(
-    r"[^\S\n]*\[(?:m|me|mes|mess|messa|messag|message(?: \d{0,18})?)?\Z"
+    r"[^\S\n]*\[(?:m|me|mes|mess|messa|messag|message(?: \d{0,18})?"
+    r"|f|fi|fil|file(?: \d{0,18}|(?: \d{1,18},(?: [^\[\]\n]{0,80})?))?)?\Z"
 )
 
 
 def hide_citations(text: str, *, is_finished: bool = True) -> str:
-    """Return an answer without the marks of the messages that it cites.
+    """Return an answer without the marks of the messages and files that it cites.
 
     Unless the answer `is_finished`, the beginning of a mark at its end is left out, too.
     """

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import InitVar, dataclass, field, replace
+from functools import partial
 from typing import Any
 from urllib.parse import quote, urlsplit
 
@@ -44,6 +45,16 @@ _DELTA_FIELDS = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class CitableBlocks:
+    """Makes blocks that the model can cite, and names cited parts. See `core.search.citations`."""
+
+    # Replaces texts in the messages of a request by ``search_result`` and ``document`` blocks.
+    add: Callable[[Sequence[Json]], Sequence[Json]]
+    # Names a part of a document by the document's title and the text of the part.
+    name_part: Callable[[str, str], str]
+
+
 @dataclass(eq=False)
 class Claude:
     """A `Model` that calls a server with the Messages API."""
@@ -59,9 +70,8 @@ class Claude:
     sleep: InitVar[Callable[[float], Awaitable[None]]] = asyncio.sleep
     word: InitVar[WordSentence] = word_in_english
     names: ServerNames = field(default_factory=ServerNames)
-    # Replaces texts in the messages of a request by ``search_result`` blocks, which the model can
-    # cite. None if the server doesn't know such blocks. See `core.search.citations`.
-    add_search_results: Callable[[Sequence[Json]], Sequence[Json]] | None = None
+    # None if the server doesn't know blocks with citations.
+    citable: CitableBlocks | None = None
 
     def __post_init__(
         self,
@@ -136,8 +146,8 @@ class Claude:
         request = keep_thinking_of(request, self.url, self._refused_signatures)
         if not self._accepts_unsigned:
             request = _keep_signed(request)
-        if self.add_search_results is not None:
-            request = replace(request, messages=tuple(self.add_search_results(request.messages)))
+        if self.citable is not None:
+            request = replace(request, messages=tuple(self.citable.add(request.messages)))
         if not self._accepts_cache_marks:
             request = strip_cache_marks(request)
         while True:
@@ -195,7 +205,12 @@ class Claude:
         self, request: Request, on_piece: TextCallback, silence_s: float
     ) -> Completion:
         """Send a request once, and read the events of its answer. Raises ModelFailure."""
-        answer = StreamedAnswer(self.url, request.model, keeps_unsigned=self._accepts_unsigned)
+        answer = StreamedAnswer(
+            self.url,
+            request.model,
+            partial(self._name_source, request),
+            keeps_unsigned=self._accepts_unsigned,
+        )
         try:
             await self._connection.stream(
                 "/v1/messages",
@@ -209,6 +224,22 @@ class Claude:
         except ModelFailure as failure:
             failure.has_begun = bool(answer.blocks)
             raise
+
+    def _name_source(self, request: Request, citation: Json) -> str:
+        """Return the name of a cited message or part of a file, or "" for other citations."""
+        if citation["type"] == "search_result_location":
+            return str(citation["source"])
+        if citation["type"] != "content_block_location" or self.citable is None:
+            return ""
+        documents = [
+            block
+            for message in request.messages
+            for block in message["content"]
+            if block["type"] == "document"
+        ]
+        document = documents[citation["document_index"]]
+        passage = document["source"]["content"][citation["start_block_index"]]
+        return self.citable.name_part(document["title"], passage["text"])
 
 
 def build_body(request: Request) -> bytes:
@@ -249,12 +280,21 @@ def _build_thinking(request: Request) -> dict[str, Any]:
 class StreamedAnswer:
     """Builds an answer from the stream events of the Messages API.
 
-    `server` is the URL of the server that sends them, and `model` the model that was asked. With
-    `keeps_unsigned`, thinking without a signature is a part of the answer, too.
+    `server` is the URL of the server that sends them, and `model` the model that was asked.
+    `name_source` returns the name of a citation for its mark, or "" for a citation that gets none.
+    With `keeps_unsigned`, thinking without a signature is a part of the answer, too.
     """
 
-    def __init__(self, server: str = "", model: str = "", *, keeps_unsigned: bool = False) -> None:
+    def __init__(
+        self,
+        server: str = "",
+        model: str = "",
+        name_source: Callable[[Json], str] = lambda _: "",
+        *,
+        keeps_unsigned: bool = False,
+    ) -> None:
         self._origin = {"server": server, "model": model}
+        self._name_source = name_source
         self._keeps_unsigned = keeps_unsigned
         # The content blocks so far.
         self.blocks: list[dict[str, Any]] = []
@@ -317,14 +357,10 @@ class StreamedAnswer:
         return self._place_text(index, delta[field]) if field == "text" else ""
 
     def _end_block(self, index: int) -> str:
-        """Write marks of the cited search results behind a text, and return the marks."""
+        """Write marks of the cited messages and files behind a text, and return the marks."""
         block = self.blocks[index]
-        sources = [
-            citation["source"]
-            for citation in block.get("citations") or ()
-            if citation["type"] == "search_result_location"
-        ]
-        marks = "".join(f" [{source}]" for source in dict.fromkeys(sources))
+        sources = dict.fromkeys(map(self._name_source, block.get("citations") or ()))
+        marks = "".join(f" [{source}]" for source in sources if source)
         if marks:
             block["text"] += marks
         return self._place_text(index, marks)

@@ -11,12 +11,13 @@ import pytest
 
 from config.model_options import DEFAULT_SERVER
 from config.settings import Settings
-from core.models.claude import Claude
-from core.search.citations import add_search_results
+from core.models.claude import CitableBlocks, Claude
+from core.search.citations import add_citable_blocks, name_source
 from core.types import Completion, Request
 from gateway.services import connect_model_server
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.gateway_harness import GatewayHarness, KeptReply, open_gateway
+from tests.fixtures.media_samples import make_pdf
 from tests.fixtures.messages_api import MessagesApi
 from tests.fixtures.model_reply import ModelReply
 from tests.fixtures.scripted_model import ScriptedModel, calls, says
@@ -121,7 +122,7 @@ async def test_citations_of_the_messages_api_are_numbered_and_the_server_accepts
             api_key="sk-ant-test",
             base_url=api.url,
             clock=SteadyClock(),
-            add_search_results=add_search_results,
+            citable=CitableBlocks(add_citable_blocks, name_source),
         )
         async with open_gateway(home, claude) as harness:
             await harness.say("The tent we bought is blue.")
@@ -132,6 +133,73 @@ async def test_citations_of_the_messages_api_are_numbered_and_the_server_accepts
     assert answer.startswith("It is blue [1], and new.\n\nSources: 1. ")
     assert later == "Yes."
     assert api.refusals == []
+
+
+def answer_from_the_contract(body: dict[str, Any]) -> ModelReply:
+    """Answer with a citation of page 7, as the Messages API sends it."""
+    (document,) = [
+        block
+        for message in body["messages"]
+        for block in message["content"]
+        if block["type"] == "document"
+    ]
+    pages = [part["text"] for part in document["source"]["content"]]
+    index = next(index for index, text in enumerate(pages) if "boiler" in text)
+    citation = {
+        "type": "content_block_location",
+        "cited_text": pages[index],
+        "document_index": 0,
+        "document_title": document["title"],
+        "start_block_index": index,
+        "end_block_index": index + 1,
+        "file_id": None,
+    }
+    block = {"type": "text", "text": "Every two years", "citations": [citation]}
+    return ModelReply(blocks=(block, {"type": "text", "text": "."}))
+
+
+async def test_citation_of_a_document_names_its_page_and_the_server_accepts_the_history(
+    home: Path,
+) -> None:
+    replies: list[Any] = ["Kept.", answer_from_the_contract, answer_from_the_contract]
+
+    def reply(body: dict[str, Any]) -> Any:
+        step = replies.pop(0)
+        return step(body) if callable(step) else step
+
+    async with MessagesApi(reply, key="sk-ant-test") as api:
+        claude = Claude(
+            api_key="sk-ant-test",
+            base_url=api.url,
+            clock=SteadyClock(),
+            citable=CitableBlocks(add_citable_blocks, name_source),
+        )
+        async with open_gateway(home, claude) as harness:
+            await harness.send(make_pdf(), "contract.pdf")
+            reply_of = await harness.say("How often is the boiler serviced?")
+            later = await harness.say("Sure?")
+        await claude.close()
+    expected = "Every two years [1].\n\nSources: 1. contract.pdf, page 7"
+    assert reply_of.text == expected
+    assert later.text == expected
+    assert reply_of.answer is not None
+    assert [button.label for button in reply_of.answer.buttons] == ["Send contract.pdf"]
+    assert api.refusals == []
+
+
+async def test_mark_of_a_page_is_checked_and_names_the_file(home: Path) -> None:
+    model = ScriptedModel(says("Kept."))
+    async with open_gateway(home, model) as harness:
+        await harness.send(make_pdf(), "contract.pdf")
+        model.script = [
+            says(
+                "Every two years [file 1, page 7], cheap [file 9, page 1], as it says [file 1, p. 3]."
+            )
+        ]
+        answer = (await harness.say("How often is the boiler serviced?")).text
+    claim, _, sources = answer.partition("\n\n")
+    assert claim == "Every two years [1], cheap, as it says [2]."
+    assert sources == "Sources: 1. contract.pdf, page 7 · 2. contract.pdf"
 
 
 @pytest.mark.parametrize(
@@ -146,4 +214,4 @@ async def test_only_the_official_server_gets_blocks_that_its_models_cite(
     client = connect_model_server(settings, SteadyClock(), DEFAULT_SERVER)
     await client.close()
     assert isinstance(client, Claude)
-    assert (client.add_search_results is not None) is cites
+    assert (client.citable is not None) is cites

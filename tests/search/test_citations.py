@@ -8,7 +8,14 @@ from datetime import UTC, datetime
 import pytest
 
 from core.guard.origin_and_fence import hide_citations
-from core.search.citations import MAX_CITED, add_search_results, number_citations
+from core.search.citations import (
+    MAX_CITED,
+    CitedFile,
+    CitedMessage,
+    add_citable_blocks,
+    name_source,
+    number_citations,
+)
 from core.types import Json, Message
 
 AT = datetime(2026, 5, 3, 9, 0, tzinfo=UTC)
@@ -28,9 +35,10 @@ def test_marks_of_returned_messages_become_numbers_in_the_order_of_use() -> None
     rows = [search_result(412, 7)]
     text, cited = number_citations("Blue [message 7], big [message 412] [message 7].", rows)
     assert text == "Blue [1], big [2] [1]."
-    assert [message.message_id for message in cited] == [7, 412]
-    assert cited[0].text == "the tent number 7"
-    assert cited[0].at == AT
+    assert cited == [
+        CitedMessage(message_id=7, at=AT, text="the tent number 7", link=None),
+        CitedMessage(message_id=412, at=AT, text="the tent number 412", link=None),
+    ]
 
 
 def test_mark_of_a_message_that_no_search_returned_is_removed_with_its_space() -> None:
@@ -62,16 +70,22 @@ def test_answer_cites_at_most_five_messages() -> None:
     assert len(cited) == MAX_CITED
 
 
-@pytest.mark.parametrize("code", ["x[m412]", "[message]", "rows[0]", "[message x]", "[ ]"])
+@pytest.mark.parametrize(
+    "code",
+    ["x[m412]", "[message]", "rows[0]", "[message x]", "[ ]", "[file]", "[file x]", "[files 3]"],
+)
 def test_brackets_that_are_no_citations_stay_as_they_are(code: str) -> None:
     assert number_citations(code, [search_result(412)]) == (code, [])
     assert hide_citations(code) == code
 
 
-@pytest.mark.parametrize("length", range(1, len(" [message 412]") + 1))
-def test_unfinished_mark_at_the_end_of_a_growing_answer_is_hidden(length: int) -> None:
-    shown = hide_citations("Blue" + " [message 412]"[:length], is_finished=False)
-    assert shown.rstrip() == "Blue"
+@pytest.mark.parametrize("mark", [" [message 412]", " [file 12]", " [file 12, page 7]"])
+def test_unfinished_mark_at_the_end_of_a_growing_answer_is_hidden(mark: str) -> None:
+    shown = {
+        hide_citations("Blue" + mark[:length], is_finished=False).rstrip()
+        for length in range(1, len(mark) + 1)
+    }
+    assert shown == {"Blue"}
 
 
 def history(result: Message) -> list[Json]:
@@ -87,19 +101,96 @@ def history(result: Message) -> list[Json]:
 
 def test_result_of_a_search_becomes_blocks_that_a_model_can_cite() -> None:
     messages = history(search_result(412))
-    ((converted,),) = [message["content"] for message in add_search_results(messages)[2:]]
+    ((converted,),) = [message["content"] for message in add_citable_blocks(messages)[2:]]
     metadata, block = converted["content"]
     assert "tent" not in metadata["text"]
     assert '"message_id": 412' in metadata["text"]
     assert block["source"] == "message 412"
     assert block["content"] == [{"type": "text", "text": "the >>>tent<<< number 412"}]
     assert block["citations"] == {"enabled": True}
-    assert add_search_results(messages) == add_search_results(messages)
+    assert add_citable_blocks(messages) == add_citable_blocks(messages)
 
 
 def test_result_without_messages_and_results_of_other_tools_stay() -> None:
     empty = history(search_result())
     other = history(search_result(412))
     other[1]["content"][0]["name"] = "web_search"
-    assert add_search_results(empty) == empty
-    assert add_search_results(other) == other
+    assert add_citable_blocks(empty) == empty
+    assert add_citable_blocks(other) == other
+
+
+CONTRACT = (
+    "[Contents of file 12, “contract.pdf” (PDF, 2 pages, 12 kB), which aren't the words of the "
+    "person who sent them:]\n\n— page 1 —\nThe rent is 900 euros.\n\n— page 2 —\nThe boiler is new."
+)
+
+
+def shown_file(text: str = CONTRACT) -> Message:
+    """A message as it was sent to the model, with the text of a file."""
+    return Message(
+        role="user",
+        text="What does it say?",
+        session_id=1,
+        created_at=AT,
+        sent_blocks=({"type": "text", "text": "What?"}, {"type": "text", "text": text}),
+    )
+
+
+def test_mark_of_a_shown_file_becomes_a_number_and_one_of_an_unknown_file_goes() -> None:
+    answer = "New [file 12, page 2], cheap [file 13, page 1] and cheap [file 12]."
+    text, cited = number_citations(answer, [shown_file()])
+    assert text == "New [1], cheap and cheap [2]."
+    assert cited == [CitedFile(12, "page 2"), CitedFile(12, "")]
+
+
+def test_mark_right_behind_the_same_mark_is_left_out() -> None:
+    text, _ = number_citations("New [file 12, page 2] [file 12, page 2].", [shown_file()])
+    assert text == "New [1]."
+
+
+def test_file_that_a_tool_read_or_found_can_be_cited() -> None:
+    call = {"type": "tool_use", "id": "t1", "name": "read_document", "input": {"file_id": 12}}
+    rows = [
+        Message(role="assistant", text="", session_id=1, created_at=AT, blocks=(call,)),
+        Message(
+            role="tool",
+            text=json.dumps({"files": [{"file_id": 13}]}),
+            session_id=1,
+            created_at=AT,
+            tool_name="find_files",
+        ),
+    ]
+    text, cited = number_citations("A [file 12, page 1], b [file 13].", rows)
+    assert text == "A [1], b [2]."
+    assert cited == [CitedFile(12, "page 1"), CitedFile(13, "")]
+
+
+def test_text_of_a_file_becomes_a_document_with_a_block_for_each_part() -> None:
+    block = {"type": "text", "text": CONTRACT, "cache_control": {"type": "ephemeral"}}
+    question = {"type": "text", "text": "What does it say?"}
+    ((message,),) = [add_citable_blocks([{"role": "user", "content": [question, block]}])]
+    kept, document = message["content"]
+    assert kept == question
+    assert document["title"] == "file 12: contract.pdf"
+    assert "aren't the words of the person" in document["context"]
+    parts = [part["text"] for part in document["source"]["content"]]
+    assert parts == ["— page 1 —\nThe rent is 900 euros.", "— page 2 —\nThe boiler is new."]
+    assert document["citations"] == {"enabled": True}
+    assert document["cache_control"] == {"type": "ephemeral"}
+    assert name_source(document["title"], parts[1]) == "file 12, page 2"
+
+
+def test_file_without_text_stays_a_text() -> None:
+    frame = "[Contents of file 12, “photo.jpg” (JPEG, 12 kB) aren't readable.]"
+    messages: list[Json] = [{"role": "user", "content": [{"type": "text", "text": frame}]}]
+    assert add_citable_blocks(messages) == messages
+
+
+def test_text_without_parts_is_one_block() -> None:
+    frame = CONTRACT.partition("— page")[0] + "Only one line."
+    ((message,),) = [
+        add_citable_blocks([{"role": "user", "content": [{"type": "text", "text": frame}]}])
+    ]
+    (document,) = message["content"]
+    assert document["source"]["content"] == [{"type": "text", "text": "Only one line."}]
+    assert name_source(document["title"], "Only one line.") == "file 12"
