@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -37,7 +38,10 @@ class Judge:
             if "follows" not in str(body["system"]):
                 return ModelReply.say("[]")
             self.judged += 1
-            return ModelReply.say(f'[{{"note": 1, "follows": "{self.verdict}"}}]')
+            # After a kill, the notes of several messages may be judged together.
+            notes = re.findall(r'{"note": (\d+),', str(body["messages"][-1]["content"]))
+            verdicts = [{"note": int(note), "follows": self.verdict} for note in notes]
+            return ModelReply.say(json.dumps(verdicts))
         last = body["messages"][-1]["content"]
         results = [str(block["content"]) for block in last if block["type"] == "tool_result"]
         if results and NOT_DONE not in results:
