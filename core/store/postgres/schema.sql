@@ -30,6 +30,8 @@ CREATE AGGREGATE total(double precision) (SFUNC = add_to_total, STYPE = double p
 CREATE TABLE schema_version (
     version bigint NOT NULL
 );
+-- Each write transaction takes a number, which shows other processes that there is something new.
+CREATE SEQUENCE write_numbers;
 
 -- Visibility: scopes, groups with a new id, people with their accounts, pairing codes, links between accounts.
 
@@ -532,7 +534,7 @@ BEGIN
         );
     END LOOP;
 END $$;
-CREATE INDEX message_index_by_word ON message_index USING gin (words);
+CREATE INDEX message_index_by_word ON message_index USING gin (words) WITH (fastupdate = off);
 
 -- Chunks: rows of messages as one document. The counts are chunks per scope.
 CREATE TABLE chunks (
@@ -585,9 +587,9 @@ BEGIN
         );
     END LOOP;
 END $$;
-CREATE INDEX chunk_index_by_term ON chunk_index USING gin (terms);
+CREATE INDEX chunk_index_by_term ON chunk_index USING gin (terms) WITH (fastupdate = off);
 
--- The number of chunks of a scope that contain a term, which has the id of the scope before it.
+-- The number of chunks of a scope that contain a term, as it is indexed, also with its marks.
 CREATE TABLE chunk_vocabulary (
     scope_id bigint NOT NULL,
     term text COLLATE "C" NOT NULL,
@@ -603,7 +605,7 @@ CREATE FUNCTION chunk_terms_counted_after_insert() RETURNS trigger LANGUAGE plpg
 BEGIN
     INSERT INTO chunk_vocabulary (scope_id, term, doc)
     SELECT scope_id, term, count(*) FROM added, unnest(tsvector_to_array(terms)) AS term
-    WHERE strpos(term, '+') = 0 GROUP BY scope_id, term ORDER BY scope_id, term
+    GROUP BY scope_id, term ORDER BY scope_id, term
     ON CONFLICT (scope_id, term) DO UPDATE SET doc = chunk_vocabulary.doc + EXCLUDED.doc;
     INSERT INTO chunk_lengths (scope_id, chunk_count, length)
     SELECT scope_id, count(*), sum(length) FROM added GROUP BY scope_id ORDER BY scope_id
@@ -618,7 +620,7 @@ BEGIN
     UPDATE chunk_vocabulary SET doc = doc - gone.doc
     FROM (
         SELECT scope_id, term, count(*) AS doc FROM removed, unnest(tsvector_to_array(terms)) AS term
-        WHERE strpos(term, '+') = 0 GROUP BY scope_id, term
+        GROUP BY scope_id, term
     ) AS gone
     WHERE chunk_vocabulary.scope_id = gone.scope_id AND chunk_vocabulary.term = gone.term;
     DELETE FROM chunk_vocabulary USING (
@@ -928,7 +930,7 @@ CREATE TABLE file_index (
     length integer NOT NULL,
     terms tsvector NOT NULL
 );
-CREATE INDEX file_index_by_term ON file_index USING gin (terms);
+CREATE INDEX file_index_by_term ON file_index USING gin (terms) WITH (fastupdate = off);
 
 -- Contents that no message has any more. Their bytes are deleted from the home.
 CREATE TABLE file_removals (

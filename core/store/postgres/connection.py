@@ -1,0 +1,195 @@
+"""A connection to PostgreSQL that behaves like one to SQLite: named parameters, and rows that are
+read by name or position.
+
+Values are written into the statement by the client, correctly quoted, so that a parameter needs no
+type and the server plans each statement with its values.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from functools import cache
+from typing import Any
+
+import psycopg
+from psycopg.abc import Buffer
+from psycopg.adapt import Dumper, Loader
+from psycopg.types.string import StrDumperUnknown
+
+from core.store import rows
+from core.store.postgres.dialect import LIST_SUFFIX, translate
+from core.store.postgres.schema import SCHEMA
+from core.types import Account, Address, Scope
+
+CONNECT_TIMEOUT_S = 10
+KEEPALIVE_IDLE_S = 30
+"""After this many seconds without traffic, the system asks whether the server is still there."""
+
+
+class StoreRow(tuple[Any, ...]):
+    """One row of a result: `row["name"]`, `row[0]`, `row[:3]`."""
+
+    __slots__ = ()
+    # The position of each column. `_row_type` makes a class for each list of columns.
+    positions: dict[str, int] = {}  # noqa: RUF012
+
+    def __getitem__(self, key: Any, /) -> Any:
+        if isinstance(key, str):
+            return tuple.__getitem__(self, self.positions[key])
+        return tuple.__getitem__(self, key)
+
+    def keys(self) -> list[str]:
+        """Return the names of the columns, in their order."""
+        return list(self.positions)
+
+
+@cache
+def _row_type(names: tuple[str, ...]) -> type[StoreRow]:
+    positions = {name: position for position, name in reversed(list(enumerate(names)))}
+    ordered = {name: positions[name] for name in names}
+    return type("StoreRow", (StoreRow,), {"positions": ordered, "__slots__": ()})
+
+
+def _make_rows(cursor: psycopg.Cursor[Any]) -> Callable[[Sequence[Any]], StoreRow]:
+    names = tuple(column.name for column in cursor.description or ())
+    return _row_type(names)
+
+
+class StoreCursor(psycopg.ClientCursor[StoreRow]):
+    """The result of a statement. A statement without a result has no rows."""
+
+    # The id of the message that the statement has inserted.
+    lastrowid: int | None = None
+
+    def take_id(self) -> None:
+        """Read the id that an INSERT statement returns without being asked for it."""
+        for row in self.fetchall():
+            self.lastrowid = int(row[0])
+
+    def fetchone(self) -> StoreRow | None:
+        return None if self.description is None else super().fetchone()
+
+    def fetchall(self) -> list[StoreRow]:
+        return [] if self.description is None else super().fetchall()
+
+    def fetchmany(self, size: int = 0) -> list[StoreRow]:
+        return [] if self.description is None else super().fetchmany(size)
+
+    def __iter__(self) -> Iterator[StoreRow]:
+        return iter(()) if self.description is None else super().__iter__()
+
+
+class StoreConnection:
+    """A connection to the store's database. Statements are written as for SQLite."""
+
+    def __init__(self, url: str) -> None:
+        """Connect to the server. Raises psycopg.OperationalError if it can't be reached."""
+        self.raw = psycopg.connect(
+            url,
+            autocommit=True,
+            row_factory=_make_rows,
+            cursor_factory=StoreCursor,
+            connect_timeout=CONNECT_TIMEOUT_S,
+            keepalives_idle=KEEPALIVE_IDLE_S,
+            application_name="mneme",
+            client_encoding="utf-8",
+        )
+        # How many rows the statements on this connection have changed.
+        self.total_changes = 0
+        _adapt_types(self.raw)
+        self.raw.execute(f"SET search_path TO {SCHEMA}")
+        # A statement that compares text with what a person typed must not depend on the server.
+        self.raw.execute("SET timezone TO 'UTC'")
+
+    def execute(self, statement: str, values: Any = (), /) -> StoreCursor:
+        """Run a statement. Texts that aren't valid Unicode are repaired first."""
+        translated = translate(statement)
+        if translated.lists:
+            values = _add_lists(values, translated.lists)
+        cursor = StoreCursor(self.raw, row_factory=_make_rows)
+        # Always with values, so that "%%" means "%" in every statement.
+        cursor.execute(translated.sql.encode(), values)
+        if translated.returns_id:
+            cursor.take_id()
+        self._count_changes(cursor)
+        return cursor
+
+    def executemany(self, statement: str, values: Iterable[Any], /) -> StoreCursor:
+        """Run the statement once per item of `values`."""
+        cursor = StoreCursor(self.raw, row_factory=_make_rows)
+        translated = translate(statement)
+        sql = translated.sql.encode()
+        for item in values:
+            cursor.execute(sql, _add_lists(item, translated.lists) if translated.lists else item)
+            self._count_changes(cursor)
+        return cursor
+
+    def _count_changes(self, cursor: StoreCursor) -> None:
+        status = cursor.statusmessage or ""
+        if status.startswith(("INSERT", "UPDATE", "DELETE", "MERGE")):
+            self.total_changes += max(0, cursor.rowcount)
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether the server or the network has ended the connection."""
+        return bool(self.raw.closed)
+
+    def close(self) -> None:
+        self.raw.close()
+
+
+def _add_lists(values: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
+    """Return the values with the items of those that are JSON lists."""
+    added = dict(values)
+    for name in names:
+        added[name + LIST_SUFFIX] = None if values[name] is None else json.loads(values[name])
+    return added
+
+
+# --- Types ---
+
+
+class _TextDumper(StrDumperUnknown):
+    """Binds a text. PostgreSQL stores neither lone surrogates nor NUL, so both are replaced."""
+
+    def dump(self, obj: str) -> Buffer | None:
+        if "\0" in obj:
+            obj = obj.replace("\0", "\ufffd")
+        return super().dump(rows.clean(obj))
+
+
+class _KeyDumper(Dumper):
+    """Binds a scope, an account or an address as its key."""
+
+    def dump(self, obj: Any) -> Buffer | None:
+        return rows.clean(obj.key).encode()
+
+
+class _TimeDumper(Dumper):
+    """Binds a time as seconds since 1970."""
+
+    def dump(self, obj: datetime) -> Buffer | None:
+        return repr(rows.to_timestamp(obj)).encode()
+
+    def quote(self, obj: datetime) -> Buffer:
+        return repr(rows.to_timestamp(obj)).encode()
+
+
+class _NumberLoader(Loader):
+    """Reads what SUM and AVG return: an int if it is whole, otherwise a float."""
+
+    def load(self, data: Buffer) -> int | float:
+        text = bytes(data)
+        return int(text) if text.lstrip(b"-").isdigit() else float(text)
+
+
+def _adapt_types(connection: psycopg.Connection[Any]) -> None:
+    """Bind our own types, and read numbers, as SQLite does."""
+    adapters = connection.adapters
+    adapters.register_dumper(str, _TextDumper)
+    for type_with_key in (Account, Address, Scope):
+        adapters.register_dumper(type_with_key, _KeyDumper)
+    adapters.register_dumper(datetime, _TimeDumper)
+    adapters.register_loader("numeric", _NumberLoader)

@@ -1,0 +1,293 @@
+"""Runs transactions on PostgreSQL with one writer and several readers, each in its own thread.
+
+A caller passes a function that gets the connection, as in `core/store/sqlite/database.py`. The
+function runs in one thread from BEGIN to COMMIT, so a cancelled caller can't leave a transaction
+open.
+
+Several processes may write to the same store. They write one after the other: each write takes an
+advisory lock first. So ids grow in the order of the commits, and no write sees half of another one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable
+from concurrent.futures import ThreadPoolExecutor
+
+import psycopg
+
+from core.store.postgres.connection import StoreConnection
+from core.store.postgres.faults import (
+    CUT,
+    CUT_WHILE_STORING,
+    StoreCutError,
+    describe_url,
+    to_connect_error,
+    to_store_error,
+)
+from core.store.postgres.indexing import index_noted_messages
+from core.store.postgres.schema import SCHEMA, prepare_schema
+from core.store.rows import Row, T, Values
+from core.store.tool_calls import record_call
+from core.store.visibility import check_epoch
+from core.types import ErasureEpoch
+
+READERS = 3
+WRITE_LOCK = 7_236_650_018
+"""The advisory lock of all writes."""
+_BEGIN_WRITE = f"""
+BEGIN;
+SELECT pg_advisory_xact_lock({WRITE_LOCK});
+SELECT nextval('write_numbers');
+"""
+_BEGIN_READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+_WRITE_NUMBER = "SELECT last_value FROM write_numbers"
+_TABLES = """
+SELECT schemaname || '.' || tablename FROM pg_tables WHERE schemaname = :schema
+"""
+
+
+class Database:
+    """Runs transactions. Methods raise StoreError if PostgreSQL fails.
+
+    A write with an `epoch` raises StaleReadError if data in its scopes was erased since then,
+    because the write may repeat that data.
+    """
+
+    def __init__(
+        self, name: str, writer: ConnectionThread, readers: list[ConnectionThread]
+    ) -> None:
+        # Host and database, for sentences to people.
+        self.name = name
+        # The server checks its own files, so Mneme notices no damage and saves no log.
+        self.damage = ""
+        self.rescue_count = 0
+        self._writer = writer
+        # How many write transactions this process has begun.
+        self._write_count = 0
+        # Last in, first out: the reader that was used last is ready at once.
+        self._readers: asyncio.LifoQueue[ConnectionThread] = asyncio.LifoQueue()
+        for reader in readers:
+            self._readers.put_nowait(reader)
+
+    @classmethod
+    @contextlib.asynccontextmanager
+    async def open(cls, url: str) -> AsyncIterator[Database]:
+        """Connect to the server and bring the schema up to date.
+
+        Raises StoreError if the server can't be reached, is too old, or has a newer schema.
+        """
+        name = describe_url(url)
+        with contextlib.ExitStack() as stack:
+            writer, *readers = [
+                stack.enter_context(contextlib.closing(ConnectionThread(url, name)))
+                for _ in range(1 + READERS)
+            ]
+            await writer.run(lambda connection: prepare_schema(connection.raw))
+            yield cls(name, writer, readers)
+
+    # --- Writing ---
+
+    async def write(
+        self,
+        work: Callable[[StoreConnection], T],
+        epoch: ErasureEpoch | None = None,
+        *,
+        is_short: bool = False,
+    ) -> T:
+        """Run `work` in one write transaction and return its result.
+
+        It is durable when this method returns. If `work` raises an exception, the transaction is
+        rolled back. If it changes nothing, no tool call is recorded. `is_short` has no effect.
+        """
+
+        def checked_work(connection: StoreConnection) -> T:
+            self._write_count += 1
+            check_epoch(connection, epoch)
+            changes = connection.total_changes
+            result = work(connection)
+            if connection.total_changes > changes:
+                if epoch is not None and epoch.call is not None:
+                    record_call(connection, epoch.call)
+                index_noted_messages(connection)
+            return result
+
+        return await self._writer.write(checked_work)
+
+    async def write_indexed(
+        self,
+        work: Callable[[StoreConnection], T],
+        epoch: ErasureEpoch | None = None,
+        *,
+        is_short: bool = False,
+    ) -> T:
+        """Run `work`, which changes indexed text. The server repairs no index, so it's a write."""
+        return await self.write(work, epoch, is_short=is_short)
+
+    async def execute(
+        self, statement: str, values: Values | None = None, epoch: ErasureEpoch | None = None
+    ) -> int:
+        """Run one statement as a write transaction. Returns how many rows it changed."""
+        return await self.write(
+            lambda connection: connection.execute(statement, values or {}).rowcount, epoch
+        )
+
+    async def data_version(self) -> int:
+        """Return a number that changes whenever another process writes."""
+
+        def count_other_writes(connection: StoreConnection) -> int:
+            self._write_count += 1
+            row = connection.execute(_WRITE_NUMBER).fetchone()
+            return 0 if row is None else int(row[0]) - self._write_count
+
+        # In a write transaction, so that each write that has a number has ended.
+        return await self._writer.write(count_other_writes)
+
+    # --- Reading ---
+
+    async def read(self, work: Callable[[StoreConnection], T]) -> T:
+        """Run `work` in one read transaction, which sees one state of the data.
+
+        If the connection was cut, it is opened again, and `work` runs again from the start.
+        """
+        reader = await self._readers.get()
+        try:
+            return await reader.read(work)
+        finally:
+            self._readers.put_nowait(reader)
+
+    async def read_inline(
+        self, work: Callable[[StoreConnection], T], limit_s: float | None = None
+    ) -> T:
+        """Run `work` in one read transaction, in the thread of a reader.
+
+        A caller's thread can't wait for a server, so `limit_s` has no effect.
+        """
+        return await self.read(work)
+
+    async def fetch_all(self, statement: str, values: Values | None = None) -> list[Row]:
+        """Return all rows of one statement."""
+        return await self.read(
+            lambda connection: [*connection.execute(statement, values or {}).fetchall()]
+        )
+
+    async def fetch_one(self, statement: str, values: Values | None = None) -> Row | None:
+        """Return the first row of one statement, or None."""
+        return await self.read(
+            lambda connection: connection.execute(statement, values or {}).fetchone()
+        )
+
+    # --- Upkeep ---
+
+    async def vacuum(self) -> None:
+        """Remove deleted rows from the files of all tables of the store.
+
+        The server's archives of its log, its replicas and its backups may still have them.
+        """
+        await self._writer.run(_vacuum)
+
+
+def _vacuum(connection: StoreConnection) -> None:
+    tables = connection.execute(_TABLES, {"schema": SCHEMA}).fetchall()
+    connection.execute(f"VACUUM {', '.join(row[0] for row in tables)}")
+
+
+# --- Connections ---
+
+
+class ConnectionThread:
+    """A connection with a thread of its own. It is opened when it is first used."""
+
+    def __init__(self, url: str, name: str) -> None:
+        self._url = url
+        self._name = name
+        self._connection: StoreConnection | None = None
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="postgres")
+
+    def close(self) -> None:
+        """Wait for the thread, and close the connection."""
+        self._thread.shutdown()
+        if self._connection is not None:
+            self._connection.close()
+
+    async def run(self, work: Callable[[StoreConnection], T]) -> T:
+        """Run `work` without a transaction."""
+        return await self._call(lambda: self._translate_errors(work, self._open()))
+
+    async def write(self, work: Callable[[StoreConnection], T]) -> T:
+        """Run `work` in a write transaction, after those of all other processes."""
+        return await self._call(lambda: self._transact(_BEGIN_WRITE, work))
+
+    async def read(self, work: Callable[[StoreConnection], T]) -> T:
+        """Run `work` in a read transaction, and once more if the connection was cut."""
+
+        def read_again() -> T:
+            try:
+                return self._transact(_BEGIN_READ, work)
+            except StoreCutError:
+                return self._transact(_BEGIN_READ, work)
+
+        return await self._call(read_again)
+
+    async def _call(self, function: Callable[[], T]) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._thread, function)
+
+    def _open(self) -> StoreConnection:
+        """Return the connection. One that was cut is opened again."""
+        if self._connection is None or self._connection.is_cut:
+            self._connection = None
+            try:
+                self._connection = StoreConnection(self._url)
+            except psycopg.Error as error:
+                raise to_connect_error(self._name, error) from error
+        return self._connection
+
+    def _transact(self, begin: str, work: Callable[[StoreConnection], T]) -> T:
+        """Run `work` in a transaction that begins with the statements `begin`."""
+        connection = self._begin(begin)
+        try:
+            result = self._translate_errors(work, connection)
+        except BaseException:
+            _roll_back(connection)
+            raise
+        try:
+            connection.raw.execute("COMMIT")
+        except psycopg.Error as error:
+            if connection.is_cut:
+                raise StoreCutError(CUT_WHILE_STORING.format(name=self._name)) from error
+            raise to_store_error(self._name, error) from error
+        return result
+
+    def _begin(self, begin: str) -> StoreConnection:
+        """Begin a transaction. If the connection was cut while it was idle, it is opened again."""
+        connection = self._open()
+        try:
+            connection.raw.execute(begin.encode())
+            return connection
+        except psycopg.Error as error:
+            if not connection.is_cut:
+                _roll_back(connection)
+                raise to_store_error(self._name, error) from error
+        connection = self._open()
+        self._translate_errors(lambda opened: opened.raw.execute(begin.encode()), connection)
+        return connection
+
+    def _translate_errors(
+        self, work: Callable[[StoreConnection], T], connection: StoreConnection
+    ) -> T:
+        """Run `work`, and convert errors of PostgreSQL to StoreError."""
+        try:
+            return work(connection)
+        except psycopg.Error as error:
+            if connection.is_cut:
+                raise StoreCutError(CUT.format(name=self._name)) from error
+            raise to_store_error(self._name, error) from error
+
+
+def _roll_back(connection: StoreConnection) -> None:
+    """End a transaction that failed. A connection on which that fails is closed."""
+    try:
+        connection.raw.execute("ROLLBACK")
+    except psycopg.Error:
+        connection.close()

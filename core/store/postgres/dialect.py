@@ -1,0 +1,119 @@
+"""Translates statements from the SQL of SQLite, in which the store writes them, to PostgreSQL's.
+
+The store uses the part of SQL that both engines know. The few differences that are left have a
+rule each here. Statements are constants, so each is translated once.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import NamedTuple
+
+LIST_SUFFIX = "__list"
+"""The suffix of a parameter that has the items of a JSON list."""
+
+_TOKEN = re.compile(
+    r"""
+    (?P<kept>'(?:[^']|'')*' | "[^"]*" | --[^\n]* | ::)
+    | (?P<name>:[a-z_]\w*)
+    | (?P<mark>\?)
+    """,
+    re.VERBOSE | re.IGNORECASE,
+)
+"""What a translation leaves alone, such as a text in quotes, or a parameter."""
+_IN_LIST = re.compile(
+    r"\b(?P<no>NOT )?IN \(SELECT value FROM json_each\(:(?P<name>\w+)\)\)", re.IGNORECASE
+)
+_SOURCE = r"(?:\w+(?:\([^()]*\))?(?:\s+AS\s+\w+)?)"
+_CROSS_JOIN_ON = re.compile(rf"\bCROSS\s+JOIN(\s+{_SOURCE}\s+ON\b)")
+"""SQLite reads the tables of a CROSS JOIN in their order. PostgreSQL chooses the order itself."""
+_IS_VALUE = re.compile(r"\bIS (NOT )?(?=:\w|\(|\w+\.\w)(?!NULL\b)")
+_RULES: tuple[tuple[re.Pattern[str], str], ...] = (
+    (_CROSS_JOIN_ON, r"JOIN\1"),
+    (re.compile(r"\bLIMIT -1\b"), "LIMIT ALL"),
+    (re.compile(r"(?<=\bAS )INTEGER(?=\))"), "bigint"),
+    (re.compile(r"(?<=\bAS )REAL(?=\))"), "double precision"),
+)
+_GLOB = re.compile(r"\bGLOB '((?:[^']|'')*)'")
+_GLOB_PART = re.compile(r"\*|\?|\[[^\]]*\]|[^*?\[]+")
+_INSERT_OR_IGNORE = re.compile(r"\bINSERT OR IGNORE INTO\b", re.IGNORECASE)
+_RETURNING = re.compile(r"\s*\bRETURNING\b", re.IGNORECASE)
+_INSERT_MESSAGE = re.compile(r"\s*INSERT INTO messages\b", re.IGNORECASE)
+_REPLACE_META = re.compile(r"\s*REPLACE INTO state_meta\b", re.IGNORECASE)
+
+
+class Translated(NamedTuple):
+    """A statement for psycopg, with parameters such as ``%(name)s``."""
+
+    sql: str
+    # The parameters with a JSON list whose items are bound with the suffix `LIST_SUFFIX`.
+    lists: frozenset[str]
+    # Whether the statement returns the id of the row that it inserts, which nobody asked for.
+    returns_id: bool
+
+
+@lru_cache(maxsize=2_000)
+def translate(statement: str) -> Translated:
+    """Translate a statement that is written for SQLite."""
+    lists: set[str] = set()
+
+    def write_list(match: re.Match[str]) -> str:
+        lists.add(match["name"])
+        comparison = "<> ALL" if match["no"] else "= ANY"
+        return f"{comparison}(:{match['name']}{LIST_SUFFIX})"
+
+    sql = _IN_LIST.sub(write_list, statement)
+    for pattern, replacement in _RULES:
+        sql = pattern.sub(replacement, sql)
+    sql = _IS_VALUE.sub(_write_distinct, sql)
+    sql = _GLOB.sub(_write_pattern, sql)
+    if _INSERT_OR_IGNORE.search(sql):
+        sql = _append(_INSERT_OR_IGNORE.sub("INSERT INTO", sql), "ON CONFLICT DO NOTHING")
+    if _REPLACE_META.match(sql):
+        sql = _REPLACE_META.sub("INSERT INTO state_meta", sql)
+        sql = _append(sql, "ON CONFLICT (key) DO UPDATE SET value = EXCLUDED.value")
+    returns_id = bool(_INSERT_MESSAGE.match(sql)) and not _RETURNING.search(sql)
+    if returns_id:
+        sql = f"{sql.rstrip().rstrip(';')} RETURNING id"
+    return Translated(_write_parameters(sql), frozenset(lists), returns_id)
+
+
+def _write_distinct(match: re.Match[str]) -> str:
+    """Write a comparison for which NULL equals NULL: ``a IS :b`` compares values in SQLite."""
+    return "IS DISTINCT FROM " if match[1] else "IS NOT DISTINCT FROM "
+
+
+def _write_pattern(match: re.Match[str]) -> str:
+    """Write a comparison with a pattern such as ``GLOB 'room:*'`` with a regular expression."""
+    pattern = ""
+    for part in _GLOB_PART.findall(match[1]):
+        if part == "*":
+            pattern += ".*"
+        elif part == "?":
+            pattern += "."
+        elif part.startswith("["):
+            pattern += part.replace("\\", "\\\\")
+        else:
+            pattern += re.sub(r"[.+(){}|\\^$\]]", r"\\\g<0>", part)
+    return f"~ '^(?:{pattern})$'"
+
+
+def _append(sql: str, clause: str) -> str:
+    """Add a clause to an INSERT statement, before RETURNING."""
+    body = sql.rstrip().rstrip(";")
+    returning = _RETURNING.search(body)
+    if returning is None:
+        return f"{body} {clause}"
+    return f"{body[: returning.start()]} {clause}{body[returning.start() :]}"
+
+
+def _write_parameters(sql: str) -> str:
+    """Write ``:name`` as ``%(name)s`` and ``?`` as ``%s``. A percent sign is doubled."""
+
+    def write(match: re.Match[str]) -> str:
+        if match["name"]:
+            return f"%({match['name'][1:]})s"
+        return "%s" if match["mark"] else match[0]
+
+    return _TOKEN.sub(write, sql.replace("%", "%%"))

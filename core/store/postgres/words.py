@@ -1,0 +1,156 @@
+"""Writes the words of messages and the terms of chunks as `tsvector`, and queries as `tsquery`.
+
+Python analyses all texts, the same for both engines. The server compares only finished terms. Each
+term has the id of its scope before it (see `scoped_term`), so a search reads only entries of its
+own scopes.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
+from typing import NamedTuple
+
+from core.store.query import Clause, Phrase, SearchPlan
+from core.store.rows import scoped_term
+from core.text.normalize import WORD_PATTERN, comparison_form, indexed_words
+
+MAX_TERM_CHARS = 200
+"""Longer terms are cut. PostgreSQL allows 2 KB."""
+MAX_VECTOR_BYTES = 900_000
+"""A vector has only as many of the first terms as fit. PostgreSQL allows 1 MB."""
+MAX_POSITION = 16_383
+FIELD_GAP = 16
+"""The words of tool calls follow those of the text at this distance, so that no phrase spans both.
+"""
+FEW, MANY = 2, 4
+"""A term that occurs this often is indexed with a mark, too."""
+FEW_MARK, MANY_MARK, TOOLS_MARK = "+2", "+4", "+0"
+"""What follows a term that occurs twice, four times, or only in tool calls."""
+
+
+class Vector(NamedTuple):
+    """The indexed terms of a message or a chunk."""
+
+    # For a cast to `tsvector`.
+    literal: str
+    # The number of terms.
+    length: int
+
+
+# --- Indexed text ---
+
+
+def words_of(text: str | None) -> list[str]:
+    """Return the words of a text as the index of messages has them: lower case, no accents."""
+    return [
+        word[:MAX_TERM_CHARS] for word in WORD_PATTERN.findall(comparison_form(indexed_words(text)))
+    ]
+
+
+def message_vector(scope_id: int, text: str, tools: str | None) -> Vector:
+    """Return the words of a message with their positions."""
+    words = words_of(text)
+    tool_words = words_of(tools)
+    positions: dict[str, list[int]] = {}
+    first_tool_position = len(words) + FIELD_GAP
+    for position, word in chain(enumerate(words, 1), enumerate(tool_words, first_tool_position)):
+        positions.setdefault(word, []).append(min(position, MAX_POSITION))
+    counts = Counter(words)
+    marks = {
+        word: _marks_of(counts[word]) or ([] if counts[word] else [TOOLS_MARK])
+        for word in positions
+    }
+    return Vector(_write_vector(scope_id, positions, marks), len(words) + len(tool_words))
+
+
+def term_vector(scope_id: int, terms: Sequence[str]) -> Vector:
+    """Return the terms of a chunk, without positions. A term may occur several times."""
+    counts = Counter(term[:MAX_TERM_CHARS] for term in terms)
+    marks = {term: _marks_of(count) for term, count in counts.items()}
+    return Vector(_write_vector(scope_id, dict.fromkeys(counts, ()), marks), len(terms))
+
+
+def _marks_of(count: int) -> list[str]:
+    """Return what follows a term that occurs `count` times."""
+    marks = []
+    if count >= FEW:
+        marks.append(FEW_MARK)
+    if count >= MANY:
+        marks.append(MANY_MARK)
+    return marks
+
+
+def _write_vector(
+    scope_id: int, positions: Mapping[str, Sequence[int]], marks: Mapping[str, Sequence[str]]
+) -> str:
+    """Write a vector such as ``'7xferry':1,4 '7xferry+2'``."""
+    parts: list[str] = []
+    size_bytes = 0
+    for term, places in positions.items():
+        scoped = scoped_term(scope_id, term)
+        term_bytes = len(scoped.encode()) + 4
+        size_bytes += term_bytes * (1 + len(marks[term])) + 2 * len(places)
+        if size_bytes > MAX_VECTOR_BYTES:
+            break
+        quoted = _quote(scoped)
+        parts.append(f"{quoted}:{','.join(map(str, places))}" if places else quoted)
+        parts += [_quote(scoped + mark) for mark in marks[term]]
+    return " ".join(parts)
+
+
+def _quote(term: str) -> str:
+    escaped = term.replace("\\", "\\\\").replace("'", "''")
+    return f"'{escaped}'"
+
+
+# --- Queries ---
+
+
+def scoped_query(plan: SearchPlan, scope_ids: Iterable[int]) -> str:
+    """Return a plan as a `tsquery` for the messages of some scopes. It's "" if it has no words."""
+    queries = []
+    for scope_id in scope_ids:
+        for clauses in plan.alternatives:
+            query = _write_alternative(scope_id, clauses)
+            if query:
+                queries.append(f"({query})")
+    return " | ".join(queries)
+
+
+def _write_alternative(scope_id: int, clauses: Sequence[Clause]) -> str:
+    wanted = [
+        _write_phrase(scope_id, phrase)
+        for clause in clauses
+        if not clause.is_excluded
+        for phrase in clause.phrases
+    ]
+    if not wanted or not all(wanted):
+        return ""
+    excluded = []
+    for clause in clauses:
+        phrases = [_write_phrase(scope_id, phrase) for phrase in clause.phrases]
+        if clause.is_excluded and phrases and all(phrases):
+            excluded.append(f"!({' & '.join(phrases)})")
+    return " & ".join([*wanted, *excluded])
+
+
+def _write_phrase(scope_id: int, phrase: Phrase) -> str:
+    """Return the query for any text of a phrase, such as ``('7xice' <-> '7xcream':*)``."""
+    texts = []
+    for text in phrase.texts:
+        words = [_quote(scoped_term(scope_id, word)) for word in query_words(text)]
+        if words:
+            texts.append(f"({' <-> '.join(words)}{':*' if phrase.is_prefix else ''})")
+    return f"({' | '.join(texts)})" if texts else ""
+
+
+def query_words(text: str) -> list[str]:
+    """Return the words of a text in a query. It's already split as the index is."""
+    return [word[:MAX_TERM_CHARS] for word in WORD_PATTERN.findall(comparison_form(text))]
+
+
+def term_query(scoped_terms: Iterable[str]) -> str:
+    """Return the `tsquery` for any of the terms, which already have their scopes."""
+    return " | ".join(_quote(term) for term in scoped_terms)
