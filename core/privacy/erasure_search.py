@@ -18,8 +18,7 @@ from core.store.erasure import expiry, statements
 from core.store.erasure.statements import ErasureItem, ErasureList, ErasureRequest
 from core.store.query import DEFAULT_ROLES, SearchPlan, SearchQuery
 from core.store.rows import load_inbound, to_datetime
-from core.store.sqlite.indexing import is_stale, latest_message_id
-from core.store.sqlite.text_index import TextIndex
+from core.store.search.text_search import TextSearch, is_stale, latest_message_id
 from core.store.visibility import encode_list
 from core.text.terms import stop_words
 
@@ -175,7 +174,7 @@ def _search(connection: Connection, plan: SearchPlan, query: SearchQuery) -> set
     if not plan.alternatives and query.text.strip():
         # The query consists of signs that aren't in the index.
         return set()
-    index = TextIndex(connection, query)
+    index = TextSearch(connection, query)
     if plan.alternatives:
         matches = index.find_messages(plan)
     else:

@@ -23,7 +23,7 @@ from core.memory.http import CallTimeout, JsonService, objects
 from core.store.engine import Connection, Database
 from core.store.query import MessageMatch, SearchQuery
 from core.store.search import vectors
-from core.store.sqlite.text_index import TextIndex
+from core.store.search.text_search import TextSearch
 from core.text.normalize import clean_query
 
 QUESTION_CHARS = 1_000
@@ -239,7 +239,7 @@ def _find_nearest(
     """Return the messages with the highest cosine similarity to a vector, best first."""
     nearest: list[MessageMatch] = []
     vector_bytes = FLOAT16_BYTES * len(vector)
-    for matches, data in TextIndex(connection, query).iter_vectors(model, vector_bytes):
+    for matches, data in TextSearch(connection, query).iter_vectors(model, vector_bytes):
         matrix = np.frombuffer(data, np.float16).reshape(len(matches), -1)
         scores = matrix.astype(np.float32) @ vector
         rows = np.argsort(-scores)[:MAX_NEAREST].tolist()

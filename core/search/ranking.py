@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from core.search.term_weights import RELATED_WEIGHT, choose_chunks, weigh_terms
 from core.store.query import DAY_TERM_COUNT, CandidateMessage, MessageMatch, SearchQuery
-from core.store.sqlite.text_index import LINEAGES_READ, TextIndex
+from core.store.search.text_search import LINEAGES_READ, TextSearch
 from core.text.normalize import is_unspaced
 from core.text.terms import asks_when, is_date_term, moment_terms
 from core.text.variants import RELATED_PREFIX_LETTERS, are_related
@@ -46,7 +46,7 @@ class RankedMatches(NamedTuple):
     corrections: Mapping[str, str]
 
 
-def rank_matches(index: TextIndex, query: SearchQuery, names: Sequence[str] = ()) -> RankedMatches:
+def rank_matches(index: TextSearch, query: SearchQuery, names: Sequence[str] = ()) -> RankedMatches:
     """Rank the messages that contain any word of the query.
 
     `names` are aliases of people and things that the query names. Candidates are read in parts, and

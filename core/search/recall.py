@@ -1,7 +1,7 @@
 """Searches the stored messages, and provides matching messages to the model before a turn.
 
 A search parses the query (`core/search/query.py`), loads candidates from the text indexes
-(`core/store/sqlite/text_index.py`), ranks them (`core/search/ranking.py`) and builds the results
+(`core/store/search/text_search.py`), ranks them (`core/search/ranking.py`) and builds the results
 (`core/search/results.py`), all in a single database transaction. If an index is damaged, the search
 repairs the index first, so it takes longer but still returns results.
 """
@@ -56,10 +56,9 @@ from core.store.query import (
     ShownMessage,
     TextKind,
 )
-from core.store.sqlite import indexing, text_index
-from core.store.sqlite.excerpts import SessionExcerpts
-from core.store.sqlite.indexing import is_stale
-from core.store.sqlite.text_index import TextIndex, TooMuchTextError
+from core.store.search import chunks, text_search
+from core.store.search.excerpts import SessionExcerpts
+from core.store.search.text_search import TextSearch, TooMuchTextError, is_stale
 from core.text.normalize import shorten
 from core.text.terms import highlight_patterns, query_terms
 from core.text.terms import is_question as ends_with_question
@@ -274,16 +273,16 @@ class Recall:
     async def _repair_indexes(self) -> None:
         """Rebuild stale or damaged indexes, and index new messages if the chunks are behind."""
         state = await self._database.read(
-            partial(_read_index_state, max_lag=text_index.TAIL_MESSAGES)
+            partial(_read_index_state, max_lag=text_search.TAIL_MESSAGES)
         )
         needs_rebuild = state.is_stale
         if not state.is_stale and not state.is_behind:
-            needs_rebuild = await self._database.write(indexing.flag_if_damaged)
+            needs_rebuild = await self._database.write(chunks.flag_if_damaged)
         if needs_rebuild:
-            while await self._database.write(indexing.rebuild_step):
+            while await self._database.write(chunks.rebuild_step):
                 pass
         for _ in range(STEPS_BEFORE_SEARCH):
-            if not await self._run_step(indexing.index_pending):
+            if not await self._run_step(chunks.index_pending):
                 break
 
     async def tend(self) -> bool:
@@ -295,28 +294,28 @@ class Recall:
         if not await self._database.wait_for_log_space(0):
             return False
         if state.is_stale or state.is_behind:
-            step = indexing.rebuild_step if state.is_stale else indexing.index_pending
+            step = chunks.rebuild_step if state.is_stale else chunks.index_pending
             await self._run_step(lambda connection: step(connection, TEND_MESSAGES))
             return True
         if state.latest_message_id == self._merged_until:
             return False
-        if await self._run_step(indexing.merge_step):
+        if await self._run_step(chunks.merge_step):
             return True
         self._merged_until = state.latest_message_id
         return False
 
     async def verify(self) -> list[str]:
         """Check the indexes. Returns a sentence for each problem."""
-        return await self._database.write(indexing.find_index_damage)
+        return await self._database.write(chunks.find_index_damage)
 
     async def rebuild(self) -> int:
         """Rebuild all indexes in small steps, so that other writers can run in between.
 
         Returns the number of indexed messages.
         """
-        await self._database.write(indexing.flag_for_rebuild)
+        await self._database.write(chunks.flag_for_rebuild)
         total = 0
-        while step := await self._database.write(indexing.rebuild_step):
+        while step := await self._database.write(chunks.rebuild_step):
             total += step
             await self._database.wait_for_log_space(LOG_SPACE_WAIT_S)
         return total
@@ -332,7 +331,7 @@ class Recall:
             return await self._database.write(step)
         except StoreError:
             was_stale = await self._database.read(is_stale)
-            is_damaged = await self._database.write(indexing.flag_if_damaged)
+            is_damaged = await self._database.write(chunks.flag_if_damaged)
             if was_stale or not is_damaged:
                 raise
             return 1
@@ -346,11 +345,13 @@ class _IndexState(NamedTuple):
     latest_message_id: int
 
 
-def _read_index_state(connection: Connection, max_lag: int = indexing.LAG_MESSAGES) -> _IndexState:
+def _read_index_state(
+    connection: Connection, max_lag: int = text_search.LAG_MESSAGES
+) -> _IndexState:
     return _IndexState(
         is_stale(connection),
-        indexing.is_behind(connection, max_lag),
-        indexing.latest_message_id(connection),
+        text_search.is_behind(connection, max_lag),
+        text_search.latest_message_id(connection),
     )
 
 
@@ -377,7 +378,7 @@ def _search(
             return answer
         note = results.SOME_WORDS_NOTE if plan.alternatives else results.NOT_AS_TYPED_NOTE
         notes = (note,)
-    if needs_fresh_index and indexing.is_behind(connection, text_index.TAIL_MESSAGES):
+    if needs_fresh_index and text_search.is_behind(connection, text_search.TAIL_MESSAGES):
         return None
     return search.find_for_turn() if query.kind is TextKind.TURN else search.find_any_word(notes)
 
@@ -398,7 +399,7 @@ class _IndexSearch:
         self._highlights = tuple(
             chain.from_iterable(ranked_list.highlights for ranked_list in lists)
         )
-        self._index = TextIndex(connection, query, max_chars)
+        self._index = TextSearch(connection, query, max_chars)
         self._excerpts = SessionExcerpts(connection, query)
 
     def find_as_typed(self, plan: SearchPlan) -> SearchResults | None:
@@ -506,7 +507,7 @@ def _needs_latest_messages(query: SearchQuery) -> bool:
 def _list_latest(connection: Connection, query: SearchQuery) -> SearchResults:
     """Return the newest messages that pass the filters of a query without words."""
     limit_per_session = max(MAX_MATCHES_SHOWN, min(query.limits.messages, MAX_MESSAGES))
-    latest = TextIndex(connection, query).latest_messages(limit_per_session)
+    latest = TextSearch(connection, query).latest_messages(limit_per_session)
     matches = _take_enough(latest, query)
     answer = results.build_discovery(SessionExcerpts(connection, query), query, matches, ())
     return _add_files(answer, connection, query)
@@ -514,7 +515,7 @@ def _list_latest(connection: Connection, query: SearchQuery) -> SearchResults:
 
 def _add_files(answer: SearchResults, connection: Connection, query: SearchQuery) -> SearchResults:
     """Add the files that match a query. A search for a turn has none."""
-    if query.kind is TextKind.TURN or not indexing.has_files(connection):
+    if query.kind is TextKind.TURN or not text_search.has_files(connection):
         return answer
     return replace(answer, files=find_files(connection, query))
 

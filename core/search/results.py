@@ -22,7 +22,7 @@ from core.store.query import (
     TextKind,
 )
 from core.store.rows import to_datetime
-from core.store.sqlite.excerpts import (
+from core.store.search.excerpts import (
     BROWSE_MAX,
     MatchRow,
     SessionExcerpts,

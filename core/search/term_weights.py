@@ -16,7 +16,7 @@ from typing import NamedTuple, TypeAlias
 
 from core.dates.mentions import months_in
 from core.store.query import SearchQuery
-from core.store.sqlite.text_index import RANKED_CHUNKS, ChunkChoice, TextIndex
+from core.store.search.text_search import RANKED_CHUNKS, ChunkChoice, TextSearch
 from core.text.normalize import clean_query, is_unspaced, split_by_script, words_of
 from core.text.terms import (
     alternate_terms,
@@ -90,7 +90,7 @@ class TermWeights:
     corrections: Mapping[str, str]
 
 
-def weigh_terms(index: TextIndex, text: str, names: Sequence[str]) -> TermWeights:
+def weigh_terms(index: TextSearch, text: str, names: Sequence[str]) -> TermWeights:
     """Return the weighted terms of a query, including its variants, aliases and corrections.
 
     `names` are aliases of people and things that the query names.
@@ -128,7 +128,7 @@ def weigh_terms(index: TextIndex, text: str, names: Sequence[str]) -> TermWeight
     )
 
 
-def _find_unknown_terms(index: TextIndex, frequencies: Mapping[str, int]) -> set[str]:
+def _find_unknown_terms(index: TextSearch, frequencies: Mapping[str, int]) -> set[str]:
     """Return the terms that no message contains, neither in a chunk nor without a chunk."""
     return {
         term
@@ -249,7 +249,7 @@ def _weigh_words(
 
 
 def _correct_words(
-    index: TextIndex, unknown_words: Mapping[str, str]
+    index: TextSearch, unknown_words: Mapping[str, str]
 ) -> dict[str, list[Correction]]:
     """Return corrections of the first `MAX_CORRECTED_WORDS` unknown words, by their terms."""
     corrections: dict[str, list[Correction]] = {}
@@ -265,7 +265,7 @@ def _correct_words(
     return corrections
 
 
-def _correct_word(index: TextIndex, word: str) -> list[Correction]:
+def _correct_word(index: TextSearch, word: str) -> list[Correction]:
     """Return the best corrections of a word: known words that differ from it by one typing error.
 
     The score of a correction is higher if the error is more probable and if the word occurs in

@@ -21,8 +21,7 @@ from core.errors import HistoryError, StoreDamagedError, StoreError
 from core.store import messages, rows, sessions
 from core.store.engine import LOG_SPACE_WAIT_S, Connection, Database, Row
 from core.store.erasure import personal_data
-from core.store.sqlite import indexing
-from core.store.sqlite.indexing import defer_indexing
+from core.store.search.chunks import merge_step
 from core.store.visibility import scope_parameter, visible
 from core.text.normalize import shorten
 from core.types import Account, Address, MessageKind, Role, Scope, Session, SessionEnd
@@ -241,7 +240,7 @@ class Archive:
 
     async def _merge_index(self) -> None:
         """Merge segments of the text index in small steps, until there is nothing to merge."""
-        step = partial(indexing.merge_step, pages=MERGE_PAGES)
+        step = partial(merge_step, pages=MERGE_PAGES)
         while await self._database.write(step):
             await self._wait_for_log_space()
 
@@ -342,7 +341,7 @@ def _store_batch(connection: Connection, batch: Sequence[TransferRecord]) -> Cou
         records_by_conversation.setdefault(key, []).extend(group)
 
     new_counts = Counter[int]()
-    with defer_indexing(connection):
+    with connection.index.defer(connection):
         for records in records_by_conversation.values():
             session_id, new_count = _store_conversation(connection, records)
             new_counts[session_id] = new_count

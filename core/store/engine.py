@@ -7,11 +7,15 @@ connection to PostgreSQL translates it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from functools import cache
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 from core.types import MEMORY_TAG, ErasureEpoch
+
+if TYPE_CHECKING:
+    from core.store.query import SearchPlan
 
 T = TypeVar("T")
 
@@ -50,11 +54,112 @@ class Cursor(Protocol):
     def __iter__(self) -> Iterator[Any]: ...
 
 
+class Ranking(NamedTuple):
+    """A statement that ranks rows of a text index: it selects their ids and scores, lower first."""
+
+    sql: str
+    values: Values
+    # The statement ranks at most so many rows, the newest ones.
+    limit: int
+
+
+class TextIndex(Protocol):
+    """The text indexes over messages, chunks, facts and files.
+
+    An object has no state. A term has the id of its scope before it: see `rows.scoped_term`.
+    Methods that change an index run in a write transaction.
+    """
+
+    @property
+    def order_of_hits(self) -> str:
+        """The clause that keeps the ranked rows `hits` in order when other tables are joined."""
+        ...
+
+    # --- Searching ---
+
+    def rank_messages(
+        self, connection: Connection, plan: SearchPlan, scope_ids: Sequence[int], *, is_small: bool
+    ) -> Iterator[Ranking]:
+        """Yield rankings of the messages that match a plan: first of the newest, then of the rest.
+
+        `is_small` says that the scopes have a small share of all messages.
+        """
+        ...
+
+    def count_chunks(self, connection: Connection, terms: Iterable[str]) -> Iterable[Sequence[Any]]:
+        """Return the terms that chunks contain, each with the number of these chunks."""
+        ...
+
+    def rank_chunks(
+        self,
+        connection: Connection,
+        leading: Sequence[str],
+        lending: Sequence[str],
+        match_count: int,
+        limit: int,
+    ) -> Iterator[Ranking]:
+        """Yield rankings of the chunks that contain a leading term.
+
+        Lending terms only improve the rank. `match_count` is an upper limit of the number of
+        matches. If more than `limit` chunks match, the newest ones are ranked first.
+        """
+        ...
+
+    def score_facts(
+        self, connection: Connection, terms: Sequence[str], scope_ids: Sequence[int], limit: int
+    ) -> dict[int, float]:
+        """Return the positive scores, by fact id, of the best facts with any of the terms."""
+        ...
+
+    def rank_file_parts(self, terms: Sequence[str], *, needs_all: bool) -> Ranking:
+        """Return a ranking of the parts of files that contain the terms, as a subquery."""
+        ...
+
+    # --- Filling ---
+
+    def index_messages(self, connection: Connection, after: int, last: int) -> None:
+        """Add the chat messages with ids greater than `after` and up to `last`."""
+        ...
+
+    def defer(self, connection: Connection) -> AbstractContextManager[None]:
+        """Index the messages that the `with` block inserts when it ends."""
+        ...
+
+    def index_chunks(self, connection: Connection, chunk_ids: Sequence[int]) -> None:
+        """Add chunks, and mark them as indexed."""
+        ...
+
+    def remove_chunk(self, connection: Connection, chunk_id: int) -> None: ...
+
+    def index_fact(self, connection: Connection, fact_id: int) -> None:
+        """Add a fact, replacing its earlier version."""
+        ...
+
+    def index_file_part(self, connection: Connection, part_id: int, text: str) -> None: ...
+
+    # --- Upkeep ---
+
+    def begin_rebuild(self, connection: Connection) -> None:
+        """Empty the indexes over messages and chunks, and rebuild those over facts and files."""
+        ...
+
+    def merge(self, connection: Connection, pages: int) -> bool:
+        """Merge parts of the indexes, about so many pages. Returns whether there was work to do."""
+        ...
+
+    def find_damage(self, connection: Connection) -> list[str]:
+        """Check the indexes. Returns a sentence about each problem."""
+        ...
+
+
 class Connection(Protocol):
     """An open transaction. Functions that take a connection neither begin nor end the transaction.
 
     Rows are read by name or position. Statements have named parameters.
     """
+
+    @property
+    def index(self) -> TextIndex: ...
 
     def execute(self, statement: str, values: Any = ..., /) -> Cursor: ...
     def executemany(self, statement: str, values: Iterable[Any], /) -> Cursor:

@@ -7,7 +7,6 @@ of the rules, or the plain sentence where no rule fits."""
 from __future__ import annotations
 
 import random
-import sqlite3
 import statistics
 import time
 from collections.abc import Mapping, Sequence
@@ -19,7 +18,7 @@ from core.facts.claims import Claim, extract_claims, fact_from_claim
 from core.facts.provider import FactRanking, Question
 from core.store.facts.facts import Facts
 from core.store.facts.rows import Fact, insert_fact
-from core.store.sqlite.database import Database
+from core.store.sqlite.database import Database, StoreConnection
 from core.text.terms import entity_key, entity_keys_in, names_in, query_terms
 from core.types import Message, Scope, Sender
 from tests.bench.fact_set import NOISE, TOLD, Asked, questions
@@ -193,7 +192,7 @@ async def _measure(facts: Facts, database: Database, size: int) -> tuple[str, fl
     return f"| {' | '.join(cells)} |", cost
 
 
-def _fill(connection: sqlite3.Connection, made: Sequence[Fact]) -> None:
+def _fill(connection: StoreConnection, made: Sequence[Fact]) -> None:
     """Many facts in one transaction, each as `learn` writes it."""
     for fact in made:
         insert_fact(connection, fact)

@@ -17,7 +17,7 @@ from core.search import ranking
 from core.search.recall import Recall
 from core.search.results import NO_WORDS_NOTE, SOME_WORDS_NOTE
 from core.store.query import SearchQuery, SearchResults, TextKind
-from core.store.sqlite import indexing
+from core.store.search import chunks
 from core.store.sqlite.database import Database
 from core.types import Account, Scope
 from tests.fixtures.clock import SteadyClock
@@ -90,7 +90,7 @@ async def test_a_sign_that_belongs_to_a_word_counts(
     for _ in range(20):
         await stored.session([f"{word} lately, {word} {word}"])
     assert (await _ask(recall, asked.format(signed))).sessions[0].session.id == wanted
-    while await database.write(indexing.index_pending):
+    while await database.write(chunks.index_pending):
         pass
     found = await _ask(recall, asked.format(signed))
     assert found.sessions[0].session.id == wanted
@@ -583,7 +583,7 @@ async def test_a_delegated_session_is_found_only_where_it_is_asked_for(
         assert (await _ask(recall, f"in:{child}")).sessions[0].session.is_delegated
         turn = await _ask(recall, "Which ferries sail, then?", kind=TextKind.TURN)
         assert {one.session.id for one in turn.sessions} <= {parent}
-        while await database.write(indexing.index_pending):
+        while await database.write(chunks.index_pending):
             pass
 
 

@@ -15,7 +15,7 @@ from itertools import count
 from pathlib import Path
 
 from core.store.mailbox import OutboxItem
-from core.store.sqlite.indexing import index_pending
+from core.store.search.chunks import index_pending
 from core.types import Account, Address, Answer
 from tests.fixtures.embedding_service import EmbeddingDouble
 from tests.fixtures.gateway_harness import KeptReply

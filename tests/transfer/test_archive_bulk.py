@@ -5,8 +5,8 @@ from __future__ import annotations
 import sqlite3
 from pathlib import Path
 
+from core.store.search.text_search import is_stale
 from core.store.sqlite.database import Database
-from core.store.sqlite.indexing import is_stale
 from tests.transfer.test_archive import exported, line, sessions, take
 
 

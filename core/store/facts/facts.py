@@ -41,7 +41,6 @@ from core.store.facts.rows import (
 )
 from core.store.notes import Author
 from core.store.rows import MESSAGE_COLUMNS, SELECT_SESSIONS, read_message, read_session
-from core.store.sqlite.text_index import score_facts
 from core.store.visibility import current_epoch, encode_list, scope_parameter, visible
 from core.text.normalize import plain_with_offsets, words_of
 from core.text.terms import (
@@ -616,7 +615,7 @@ def _find_candidates(
     }
     statement = f"SELECT id FROM scopes WHERE {visible('scopes.id')}"
     scope_ids = [int(row["id"]) for row in connection.execute(statement, values)]
-    text_scores = score_facts(connection, terms, scope_ids, MAX_CANDIDATES)
+    text_scores = connection.index.score_facts(connection, terms, scope_ids, MAX_CANDIDATES)
     name_rows = connection.execute(_SELECT_BY_NAMES, values)
     name_counts = {row["fact_id"]: row["names"] for row in name_rows}
 

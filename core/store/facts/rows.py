@@ -6,7 +6,7 @@ All functions run inside their caller's transaction.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
@@ -15,9 +15,9 @@ from core.errors import Refused
 from core.store import rows
 from core.store.engine import Connection, Row
 from core.store.notes import Author
-from core.store.sqlite.fact_index import index_fact, store_fact_names
 from core.store.visibility import scope_parameter, visible
 from core.text.normalize import fold, plain_with_offsets, words_of
+from core.text.terms import entity_key
 from core.types import Account, Scope, Scopes
 
 FactKind = Literal["identity", "project", "episode", "working"]
@@ -131,6 +131,14 @@ LOGGED_COLUMNS = (
 )
 """The columns that may change. Their values before and after each change are logged."""
 _UPDATED_COLUMNS = (*LOGGED_COLUMNS, "comparison_form")
+_INSERT_NAME = """
+INSERT INTO entities (scope_id, name, display_name) VALUES (:scope, :name, :display_name)
+ON CONFLICT (scope_id, name) DO UPDATE SET display_name = entities.display_name
+"""
+_LINK_NAME_TO_FACT = """
+INSERT INTO fact_entities (entity_id, fact_id) VALUES (:entity, :fact)
+ON CONFLICT (entity_id, fact_id) DO NOTHING
+"""
 _INSERT_FACT = rows.insert_statement(
     "facts", "scope_id", *_UPDATED_COLUMNS, "created_at", "account", "speaker"
 )
@@ -187,9 +195,23 @@ def insert_fact(connection: Connection, fact: Fact) -> int:
     """Store and index a new fact, and return its id."""
     values = fact_values(connection, fact)
     fact_id = rows.insert(connection, _INSERT_FACT, values)
-    index_fact(connection, fact_id)
+    connection.index.index_fact(connection, fact_id)
     store_fact_names(connection, fact_id, values["scope_id"], fact.entities)
     return fact_id
+
+
+def store_fact_names(
+    connection: Connection, fact_id: int, scope_id: int, names: Iterable[str]
+) -> None:
+    """Store the names that a fact contains, replacing the names stored for it before."""
+    connection.execute("DELETE FROM fact_entities WHERE fact_id = :fact", {"fact": fact_id})
+    for name in map(rows.clean, names):
+        key = entity_key(name)
+        if not key:
+            continue
+        values = {"scope": scope_id, "name": key, "display_name": name}
+        entity_id = rows.insert(connection, _INSERT_NAME, values)
+        connection.execute(_LINK_NAME_TO_FACT, {"entity": entity_id, "fact": fact_id})
 
 
 def store_unlogged(connection: Connection, fact: Fact) -> None:
@@ -216,7 +238,7 @@ def update_fact(
         raise Refused("fact_exists")
     connection.execute(_UPDATE_FACT, values)
     if (new.content, new.attribute) != (old.content, old.attribute):
-        index_fact(connection, new.id)
+        connection.index.index_fact(connection, new.id)
     if new.content != old.content:
         store_fact_names(connection, new.id, values["scope_id"], new.entities)
     _log_change(connection, old, new, action=action, by=by, at=now, reason=reason)

@@ -17,10 +17,9 @@ from typing import Any
 
 from core.errors import StaleReadError
 from core.store import rows
-from core.store.engine import Connection, Database, Row, in_list
+from core.store.engine import Connection, Database, Ranking, Row, in_list
 from core.store.query import FILE_KINDS, FileHit, SearchFilters, SearchQuery
 from core.store.rows import address_values, request_compaction, to_timestamp
-from core.store.sqlite.fact_index import SELECT_FILE_PARTS, index_file_part
 from core.store.visibility import encode_list, scope_parameter, visible
 from core.text.normalize import comparison_form, shorten
 from core.text.terms import query_terms, terms_of
@@ -159,18 +158,12 @@ ON CONFLICT (address_id, external_id, position) DO UPDATE SET
 _INSERT_PART = """
 INSERT INTO file_parts (hash, position, label, text) VALUES (:hash, :position, :label, :text)
 """
-_SELECT_MATCHES = f"""
-SELECT file_parts.label, file_parts.text, found.score, shown.id
-FROM ({SELECT_FILE_PARTS}) AS found
-JOIN file_parts ON file_parts.id = found.part_id
-JOIN (
+_SHOWN_FILES = f"""
     SELECT message_files.id, message_files.hash FROM message_files WHERE {_IS_SHOWN}
         AND (:kinds IS NULL OR {in_list("message_files.kind", "kinds")})
         AND (:name = '' OR instr(bare(message_files.name), :name) > 0)
         AND (:after IS NULL OR message_files.at >= :after)
         AND (:before IS NULL OR message_files.at < :before)
-) AS shown ON shown.hash = file_parts.hash
-ORDER BY found.score, shown.id DESC LIMIT :limit
 """
 _SELECT_BY_NAME = f"""
 {_SELECT_FILES} WHERE {_IS_SHOWN}
@@ -465,7 +458,7 @@ def _store_content(connection: Connection, content: FileContent, parts: Sequence
                 "text": rows.clean(part.text),
             },
         )
-        index_file_part(connection, part_id, part.text)
+        connection.index.index_file_part(connection, part_id, part.text)
 
 
 def _drop_shared_description(connection: Connection, content_hash: str) -> None:
@@ -526,8 +519,9 @@ def _search(
         latest = _list_by_name(connection, scopes=scopes, file_filter=file_filter, limit=limit)
         return [] if text.strip() else [FileMatch(file=file) for file in latest]
     matches: dict[int, FileMatch] = {}
-    for expression in (" AND ".join(map(_quote, terms)), " OR ".join(map(_quote, terms))):
-        for match in _match_parts(connection, expression, scopes, file_filter):
+    for needs_all in (True, False):
+        ranking = connection.index.rank_file_parts(terms, needs_all=needs_all)
+        for match in _match_parts(connection, ranking, scopes, file_filter):
             matches.setdefault(match.file.id, match)
         if matches:
             break
@@ -540,12 +534,19 @@ def _search(
 
 
 def _match_parts(
-    connection: Connection, expression: str, scopes: frozenset[Scope], file_filter: FileFilter
+    connection: Connection, ranking: Ranking, scopes: frozenset[Scope], file_filter: FileFilter
 ) -> list[FileMatch]:
-    """Return the files whose text matches an expression of FTS5, each with its best part."""
-    values = {**_filter_values(scopes, file_filter), "words": expression, "limit": MAX_PARTS}
+    """Return the files whose text a ranking has, each with its best part."""
+    statement = f"""
+        SELECT file_parts.label, file_parts.text, found.score, shown.id
+        FROM ({ranking.sql}) AS found
+        JOIN file_parts ON file_parts.id = found.part_id
+        JOIN ({_SHOWN_FILES}) AS shown ON shown.hash = file_parts.hash
+        ORDER BY found.score, shown.id DESC LIMIT :limit
+    """
+    values = {**_filter_values(scopes, file_filter), **ranking.values, "limit": MAX_PARTS}
     matches: dict[int, FileMatch] = {}
-    for label, text, score, file_id in connection.execute(_SELECT_MATCHES, values).fetchall():
+    for label, text, score, file_id in connection.execute(statement, values).fetchall():
         if file_id in matches:
             continue
         statement = f"{_SELECT_FILES} WHERE message_files.id = :id"
@@ -574,12 +575,6 @@ def _filter_values(scopes: frozenset[Scope], file_filter: FileFilter) -> dict[st
         "after": file_filter.after,
         "before": file_filter.before,
     }
-
-
-def _quote(term: str) -> str:
-    """Return a term as a string of FTS5, in which no sign has a meaning."""
-    escaped = term.replace('"', '""')
-    return f'"{escaped}"'
 
 
 def _read_file(row: Row) -> AttachedFile:

@@ -8,10 +8,10 @@ type and the server plans each statement with its values.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import cache
-from typing import Any
+from typing import Any, Self
 
 import psycopg
 from psycopg.abc import Buffer
@@ -21,6 +21,7 @@ from psycopg.types.string import StrDumperUnknown
 from core.store import rows
 from core.store.postgres.dialect import LIST_SUFFIX, translate
 from core.store.postgres.schema import SCHEMA
+from core.store.postgres.text_index import PostgresIndex
 from core.types import Account, Address, Scope
 
 CONNECT_TIMEOUT_S = 10
@@ -77,12 +78,19 @@ class StoreCursor(psycopg.ClientCursor[StoreRow]):
     def fetchmany(self, size: int = 0) -> list[StoreRow]:
         return [] if self.description is None else super().fetchmany(size)
 
-    def __iter__(self) -> Iterator[StoreRow]:
-        return iter(()) if self.description is None else super().__iter__()
+    def __iter__(self) -> Self:
+        return self
+
+    def __next__(self) -> StoreRow:
+        if self.description is None:
+            raise StopIteration
+        return super().__next__()
 
 
 class StoreConnection:
     """A connection to the store's database. Statements are written as for SQLite."""
+
+    index = PostgresIndex()
 
     def __init__(self, url: str) -> None:
         """Connect to the server. Raises psycopg.OperationalError if it can't be reached."""
@@ -100,8 +108,8 @@ class StoreConnection:
         self.total_changes = 0
         _adapt_types(self.raw)
         self.raw.execute(f"SET search_path TO {SCHEMA}")
-        # A statement that compares text with what a person typed must not depend on the server.
-        self.raw.execute("SET timezone TO 'UTC'")
+        # The rows of a UNION ALL come in the order of its parts only without parallel workers.
+        self.raw.execute("SET max_parallel_workers_per_gather TO 0")
 
     def execute(self, statement: str, values: Any = (), /) -> StoreCursor:
         """Run a statement. Texts that aren't valid Unicode are repaired first."""
@@ -177,6 +185,13 @@ class _TimeDumper(Dumper):
         return repr(rows.to_timestamp(obj)).encode()
 
 
+class _TruthLoader(Loader):
+    """Reads a truth value as 1 or 0, as SQLite returns it."""
+
+    def load(self, data: Buffer) -> int:
+        return int(bytes(data) == b"t")
+
+
 class _NumberLoader(Loader):
     """Reads what SUM and AVG return: an int if it is whole, otherwise a float."""
 
@@ -193,3 +208,4 @@ def _adapt_types(connection: psycopg.Connection[Any]) -> None:
         adapters.register_dumper(type_with_key, _KeyDumper)
     adapters.register_dumper(datetime, _TimeDumper)
     adapters.register_loader("numeric", _NumberLoader)
+    adapters.register_loader("bool", _TruthLoader)

@@ -17,6 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import psycopg
 
+from core.store.engine import Row, T, Values
 from core.store.postgres.connection import StoreConnection
 from core.store.postgres.faults import (
     CUT,
@@ -28,7 +29,6 @@ from core.store.postgres.faults import (
 )
 from core.store.postgres.indexing import index_noted_messages
 from core.store.postgres.schema import SCHEMA, prepare_schema
-from core.store.rows import Row, T, Values
 from core.store.tool_calls import record_call
 from core.store.visibility import check_epoch
 from core.types import ErasureEpoch

@@ -85,8 +85,7 @@ def describe_url(url: str) -> str:
         parts = conninfo_to_dict(url)
     except psycopg.ProgrammingError as error:
         raise StoreError(
-            "url in [store] isn't an address of PostgreSQL. "
-            "Write it as postgresql://host/database."
+            "url in [store] isn't an address of PostgreSQL. Write it as postgresql://host/database."
         ) from error
     host = parts.get("host") or "localhost"
     return f"{host}/{parts.get('dbname') or parts.get('user') or ''}"

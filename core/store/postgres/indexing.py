@@ -59,13 +59,15 @@ FROM unnest(
 ) AS added (scope_id, chunk_id, length, terms)
 """
 _EMPTY = """
-TRUNCATE message_index, messages_to_index, chunk_index, chunk_vocabulary, chunk_lengths
+TRUNCATE message_index, messages_to_index, chunk_index, chunk_vocabulary, chunk_lengths,
+    fact_terms, file_index
 """
 _COUNT_DIFFERENCES = """
 SELECT
     (SELECT count(*) FROM messages WHERE kind = 'chat')
         - (SELECT count(*) FROM message_index) AS messages,
-    (SELECT count(*) FROM chunks WHERE is_indexed) - (SELECT count(*) FROM chunk_index) AS chunks,
+    (SELECT count(*) FROM chunks WHERE is_indexed = 1)
+        - (SELECT count(*) FROM chunk_index) AS chunks,
     (SELECT count(*) FROM facts)
         - (SELECT count(DISTINCT (scope_id, fact_id)) FROM fact_terms) AS facts
 """
@@ -140,11 +142,11 @@ def index_chunks(connection: Connection, chunk_ids: Iterable[int]) -> None:
     vectors = [term_vector(scope_id, terms[scope_id, id_]) for scope_id, id_ in terms]
     _insert_vectors(connection, _INSERT_CHUNKS, list(terms), vectors)
     connection.execute(
-        f"UPDATE chunks SET is_indexed = TRUE WHERE {in_list('id', 'ids')}", {"ids": ids}
+        f"UPDATE chunks SET is_indexed = 1 WHERE {in_list('id', 'ids')}", {"ids": ids}
     )
 
 
-def unindex_chunk(connection: Connection, chunk_id: int) -> None:
+def remove_chunk(connection: Connection, chunk_id: int) -> None:
     """Take a chunk out of the index."""
     connection.execute(_DELETE_CHUNKS, {"ids": encode_list([chunk_id])})
 
@@ -184,26 +186,21 @@ def index_file_part(connection: Connection, part_id: int, text: str) -> None:
 # --- Rebuilding and checking ---
 
 
-def empty_indexes(connection: Connection) -> None:
-    """Delete all rows of the indexes over messages and chunks."""
+def begin_rebuild(connection: Connection) -> None:
+    """Empty the indexes over messages and chunks, and rebuild those over facts and files."""
     connection.execute(_EMPTY, {})
-
-
-def rebuild_fact_index(connection: Connection) -> None:
-    """Rebuild the index over facts in a single step, because people have few facts."""
-    connection.execute("TRUNCATE fact_terms", {})
     for row in connection.execute("SELECT id FROM facts ORDER BY id", {}).fetchall():
         index_fact(connection, row["id"])
-
-
-def rebuild_file_index(connection: Connection) -> None:
-    """Rebuild the index over the text of files."""
-    connection.execute("TRUNCATE file_index", {})
     for row in connection.execute("SELECT id, text FROM file_parts ORDER BY id", {}).fetchall():
         index_file_part(connection, row["id"], row["text"])
 
 
-def count_index_differences(connection: Connection) -> dict[str, int]:
-    """Return how many messages, chunks and facts are missing in the indexes, if any are."""
+def find_damage(connection: Connection) -> list[str]:
+    """Compare the indexes with the rows. Returns a sentence about each difference."""
     row = connection.execute(_COUNT_DIFFERENCES, {}).fetchone()
-    return {name: row[name] for name in row.keys() if row[name]}
+    return [
+        f"The search index of the {name} does not agree with them. Missing or left over: "
+        f"{abs(row[name])}."
+        for name in ("messages", "chunks", "facts")
+        if row[name]
+    ]

@@ -545,10 +545,10 @@ CREATE TABLE chunks (
     first_id bigint NOT NULL,
     last_id bigint NOT NULL,
     message_count bigint NOT NULL,
-    is_indexed boolean NOT NULL DEFAULT FALSE
+    is_indexed bigint NOT NULL DEFAULT 0
 );
 CREATE UNIQUE INDEX chunks_by_session ON chunks (session_id, position);
-CREATE INDEX chunks_waiting ON chunks (id) WHERE NOT is_indexed;
+CREATE INDEX chunks_waiting ON chunks (id) WHERE is_indexed = 0;
 CREATE TABLE chunk_counts (
     scope_id bigint PRIMARY KEY,
     chunk_count bigint NOT NULL
@@ -665,8 +665,8 @@ BEGIN
         DELETE FROM chunk_index USING chunks
         WHERE chunks.session_id = OLD.session_id AND OLD.id BETWEEN chunks.first_id AND chunks.last_id
             AND chunk_index.scope_id = chunks.scope_id AND chunk_index.chunk_id = chunks.id;
-        UPDATE chunks SET is_indexed = FALSE
-        WHERE session_id = OLD.session_id AND OLD.id BETWEEN first_id AND last_id AND is_indexed;
+        UPDATE chunks SET is_indexed = 0
+        WHERE session_id = OLD.session_id AND OLD.id BETWEEN first_id AND last_id AND is_indexed = 1;
     END IF;
     IF TG_OP = 'DELETE' THEN
         RETURN OLD;

@@ -94,13 +94,14 @@ def _write_vector(
         size_bytes += term_bytes * (1 + len(marks[term])) + 2 * len(places)
         if size_bytes > MAX_VECTOR_BYTES:
             break
-        quoted = _quote(scoped)
+        quoted = quote_term(scoped)
         parts.append(f"{quoted}:{','.join(map(str, places))}" if places else quoted)
-        parts += [_quote(scoped + mark) for mark in marks[term]]
+        parts += [quote_term(scoped + mark) for mark in marks[term]]
     return " ".join(parts)
 
 
-def _quote(term: str) -> str:
+def quote_term(term: str) -> str:
+    """Return a term as a part of a `tsvector` or `tsquery`."""
     escaped = term.replace("\\", "\\\\").replace("'", "''")
     return f"'{escaped}'"
 
@@ -140,7 +141,7 @@ def _write_phrase(scope_id: int, phrase: Phrase) -> str:
     """Return the query for any text of a phrase, such as ``('7xice' <-> '7xcream':*)``."""
     texts = []
     for text in phrase.texts:
-        words = [_quote(scoped_term(scope_id, word)) for word in query_words(text)]
+        words = [quote_term(scoped_term(scope_id, word)) for word in query_words(text)]
         if words:
             texts.append(f"({' <-> '.join(words)}{':*' if phrase.is_prefix else ''})")
     return f"({' | '.join(texts)})" if texts else ""
@@ -151,6 +152,46 @@ def query_words(text: str) -> list[str]:
     return [word[:MAX_TERM_CHARS] for word in WORD_PATTERN.findall(comparison_form(text))]
 
 
-def term_query(scoped_terms: Iterable[str]) -> str:
-    """Return the `tsquery` for any of the terms, which already have their scopes."""
-    return " | ".join(_quote(term) for term in scoped_terms)
+class PhraseQuery(NamedTuple):
+    """A phrase of a plan, for the messages of some scopes."""
+
+    # A `tsquery`.
+    query: str
+    # The terms of a phrase of one word in each scope. Only those are indexed with marks.
+    words: tuple[str, ...] = ()
+
+    @property
+    def is_word(self) -> bool:
+        return bool(self.words)
+
+    def with_mark(self, mark: str) -> str:
+        """Return the `tsquery` for messages with the word and a mark."""
+        return " | ".join(quote_term(word + mark) for word in self.words)
+
+
+def phrase_queries(plan: SearchPlan, scope_ids: Sequence[int]) -> list[PhraseQuery]:
+    """Return the different phrases that a plan wants."""
+    queries: dict[str, PhraseQuery] = {}
+    for clause in chain.from_iterable(plan.alternatives):
+        if clause.is_excluded:
+            continue
+        for phrase in clause.phrases:
+            query = " | ".join(
+                written for scope_id in scope_ids if (written := _write_phrase(scope_id, phrase))
+            )
+            if query:
+                queries.setdefault(query, PhraseQuery(query, _words_of(phrase, scope_ids)))
+    return list(queries.values())
+
+
+def _words_of(phrase: Phrase, scope_ids: Sequence[int]) -> tuple[str, ...]:
+    """Return the terms of a phrase if each of its texts is a single word, otherwise nothing."""
+    texts = [query_words(text) for text in phrase.texts]
+    if phrase.is_prefix or any(len(words) != 1 for words in texts):
+        return ()
+    return tuple(scoped_term(scope_id, words[0]) for scope_id in scope_ids for words in texts)
+
+
+def split_scope(term: str) -> int:
+    """Return the id of the scope that a term has before it."""
+    return int(term.partition("x")[0])

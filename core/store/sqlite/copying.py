@@ -10,6 +10,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from core.errors import StoreError
+from core.store.sqlite.database import StoreConnection
 from core.store.sqlite.faults import translate_errors
 from core.store.sqlite.salvage import find_file_damage
 from core.store.sqlite.schema import SCHEMA_VERSION
@@ -119,8 +120,12 @@ def needs_migration(path: Path) -> bool:
         return False
 
 
-def _connect(path: Path) -> sqlite3.Connection:
+def _connect(path: Path) -> StoreConnection:
     """Open an existing file. Raises sqlite3.OperationalError if it is missing."""
     return sqlite3.connect(
-        f"file:{quote(str(path))}?mode=rw", uri=True, timeout=LOCK_TIMEOUT_S, isolation_level=None
+        f"file:{quote(str(path))}?mode=rw",
+        uri=True,
+        timeout=LOCK_TIMEOUT_S,
+        isolation_level=None,
+        factory=StoreConnection,
     )

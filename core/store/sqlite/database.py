@@ -38,10 +38,12 @@ from core.store.sqlite.opening import (
     CHECKPOINT_PAGES,
     configure,
     create_file,
+    identify_file,
     is_current,
     leave_mark,
     truncate_log,
 )
+from core.store.sqlite.text_index import FtsIndex
 from core.store.tool_calls import record_call
 from core.store.visibility import check_epoch
 from core.types import Account, Address, ErasureEpoch, Scope
@@ -91,8 +93,8 @@ class FileGuard:
 
     def remember(self) -> None:
         """Remember the current files as those that SQLite has open."""
-        self._file = _identify(self._path)
-        self._log = [*map(_identify, self._log_paths)]
+        self._file = identify_file(self._path)
+        self._log = [*map(identify_file, self._log_paths)]
         self.file_bytes = 0
         # Whether the file became smaller, which only damage and VACUUM do.
         self.is_smaller = False
@@ -113,7 +115,7 @@ class FileGuard:
 
     def is_log_there(self) -> bool:
         """Whether the log and its index, in which processes lock it, are still the open files."""
-        return [*map(_identify, self._log_paths)] == self._log
+        return [*map(identify_file, self._log_paths)] == self._log
 
 
 class Database:
@@ -187,7 +189,7 @@ class Database:
 
     async def write(
         self,
-        work: Callable[[sqlite3.Connection], T],
+        work: Callable[[StoreConnection], T],
         epoch: ErasureEpoch | None = None,
         *,
         is_short: bool = False,
@@ -199,7 +201,7 @@ class Database:
         runs in the caller's thread while the disk is fast and there is no other writer.
         """
 
-        def checked_work(connection: sqlite3.Connection) -> T:
+        def checked_work(connection: StoreConnection) -> T:
             check_epoch(connection, epoch)
             changes = connection.total_changes
             result = work(connection)
@@ -230,7 +232,7 @@ class Database:
             return False
         return self._mean_short_write_s < SHORT_WRITE_S
 
-    def _write_inline(self, work: Callable[[sqlite3.Connection], T]) -> T:
+    def _write_inline(self, work: Callable[[StoreConnection], T]) -> T:
         """Run a short write in the caller's thread, without waiting for other writers.
 
         Raises _BusyError if another thread or process is writing.
@@ -249,7 +251,7 @@ class Database:
             self._writer_lock.release()
 
     def _commit_without_copying(
-        self, connection: StoreConnection, work: Callable[[sqlite3.Connection], T]
+        self, connection: StoreConnection, work: Callable[[StoreConnection], T]
     ) -> T:
         """Run one short write transaction, which doesn't copy the log."""
         _let_copy_log(connection, False)
@@ -294,7 +296,7 @@ class Database:
     def _commit(
         self,
         connection: StoreConnection,
-        work: Callable[[sqlite3.Connection], T],
+        work: Callable[[StoreConnection], T],
         is_short: bool,
     ) -> T:
         """Run one write transaction. The duration of a short write is added to the mean."""
@@ -310,7 +312,7 @@ class Database:
     def _commit_and_trim_log(
         self,
         connection: StoreConnection,
-        work: Callable[[sqlite3.Connection], T],
+        work: Callable[[StoreConnection], T],
         is_short: bool,
     ) -> T:
         """Run one write transaction, then truncate the log if a reader has let it grow."""
@@ -334,7 +336,7 @@ class Database:
 
     async def write_indexed(
         self,
-        work: Callable[[sqlite3.Connection], T],
+        work: Callable[[StoreConnection], T],
         epoch: ErasureEpoch | None = None,
         *,
         is_short: bool = False,
@@ -353,7 +355,7 @@ class Database:
         if await self.write(fact_index.repair_fact_index):
             return await self.write_indexed(work, epoch)
 
-        def reset_and_work(connection: sqlite3.Connection) -> T:
+        def reset_and_work(connection: StoreConnection) -> T:
             indexing.reset_indexes(connection)
             return work(connection)
 
@@ -486,7 +488,7 @@ class Database:
 
     # --- Reading ---
 
-    async def read(self, work: Callable[[sqlite3.Connection], T]) -> T:
+    async def read(self, work: Callable[[StoreConnection], T]) -> T:
         """Run `work` in one read transaction, in the thread of a reader."""
         reader = await self._readers.get()
         try:
@@ -497,7 +499,7 @@ class Database:
             self._readers.put_nowait(reader)
 
     async def read_inline(
-        self, work: Callable[[sqlite3.Connection], T], limit_s: float = INLINE_READ_S
+        self, work: Callable[[StoreConnection], T], limit_s: float = INLINE_READ_S
     ) -> T:
         """Run `work` in one read transaction, in the caller's thread.
 
@@ -540,6 +542,7 @@ class Database:
 class StoreConnection(sqlite3.Connection):
     """A connection to state.db."""
 
+    index = FtsIndex()
     # Whether a write may copy the log into the file.
     may_copy_log = True
 
@@ -640,15 +643,6 @@ class ConnectionThread:
         return result
 
 
-def _identify(path: str | Path) -> tuple[int, int] | None:
-    """Return the device and inode of a file, or None if the file can't be accessed."""
-    try:
-        stat = os.stat(path)
-    except OSError:
-        return None
-    return stat.st_dev, stat.st_ino
-
-
 def _connect(path: Path) -> StoreConnection:
     """Open a connection that stores times as seconds since 1970 UTC, and ids as their keys."""
     sqlite3.register_adapter(datetime, rows.to_timestamp)
@@ -673,9 +667,7 @@ def _let_copy_log(connection: StoreConnection, may_copy_log: bool) -> None:
 # --- Transactions ---
 
 
-def _transact(
-    connection: StoreConnection, begin: str, work: Callable[[sqlite3.Connection], T]
-) -> T:
+def _transact(connection: StoreConnection, begin: str, work: Callable[[StoreConnection], T]) -> T:
     """Run `work` in a transaction that begins with the statement `begin`."""
     try:
         connection.execute(begin)
@@ -692,7 +684,7 @@ def _transact(
 
 
 def _transact_within(
-    connection: StoreConnection, work: Callable[[sqlite3.Connection], T], limit_s: float
+    connection: StoreConnection, work: Callable[[StoreConnection], T], limit_s: float
 ) -> T:
     """Run a read transaction, and interrupt it after `limit_s`."""
     ends_at = time.perf_counter() + limit_s

@@ -1,5 +1,4 @@
-"""Maintains the text indexes over facts and files, and the names of people and things that facts
-share.
+"""Maintains FTS5's indexes over facts and files.
 
 The caller of each function must have begun a write transaction.
 """
@@ -10,28 +9,16 @@ import sqlite3
 from collections.abc import Iterable
 
 from core.store.engine import Connection
-from core.store.rows import clean, insert, scoped_term
+from core.store.rows import scoped_term
 from core.store.sqlite.schema import CREATE_FACTS_CONTENT, SET_FACTS_RANK, reset_index
-from core.text.terms import entity_key, hint_terms, terms_of
+from core.text.terms import hint_terms, terms_of
 
 FACT_INDEX_TABLE = "facts_fts"
 FILE_INDEX_TABLE = "files_fts"
-SELECT_FILE_PARTS = """
-SELECT rowid AS part_id, rank AS score FROM files_fts WHERE files_fts MATCH :words
-"""
-"""Selects the parts of files that match an expression, with a score; lower is better."""
 _FACT = "SELECT id, scope_id, content, speaker, attribute FROM facts WHERE id = :id"
 _COUNT_DIFFERENCES = """
 SELECT (SELECT COUNT(*) FROM facts WHERE id NOT IN (SELECT id FROM facts_fts_content))
     + (SELECT COUNT(*) FROM facts_fts_content WHERE id NOT IN (SELECT id FROM facts))
-"""
-_INSERT_NAME = """
-INSERT INTO entities (scope_id, name, display_name) VALUES (:scope, :name, :display_name)
-ON CONFLICT (scope_id, name) DO UPDATE SET display_name = display_name
-"""
-_LINK_NAME_TO_FACT = """
-INSERT INTO fact_entities (entity_id, fact_id) VALUES (:entity, :fact)
-ON CONFLICT (entity_id, fact_id) DO NOTHING
 """
 
 
@@ -52,20 +39,6 @@ def index_fact(connection: Connection, fact_id: int) -> None:
 
 def _join_scoped(scope_id: int, terms: Iterable[str]) -> str:
     return " ".join(scoped_term(scope_id, term) for term in terms)
-
-
-def store_fact_names(
-    connection: Connection, fact_id: int, scope_id: int, names: Iterable[str]
-) -> None:
-    """Store the names that a fact contains, replacing the names stored for it before."""
-    connection.execute("DELETE FROM fact_entities WHERE fact_id = :fact", {"fact": fact_id})
-    for name in map(clean, names):
-        key = entity_key(name)
-        if not key:
-            continue
-        values = {"scope": scope_id, "name": key, "display_name": name}
-        entity_id = insert(connection, _INSERT_NAME, values)
-        connection.execute(_LINK_NAME_TO_FACT, {"entity": entity_id, "fact": fact_id})
 
 
 def repair_fact_index(connection: Connection) -> bool:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from core.errors import HistoryError
 from core.store.engine import Connection
+from core.store.sqlite.database import StoreConnection
 
 MAX_VALUE_BYTES = 10_000_000
 """SQLite raises an error if a value is longer."""
@@ -42,7 +43,9 @@ def open_hermes(path: Path, title: str) -> Iterator[Connection]:
     SQLite in the `with` block are converted, too.
     """
     try:
-        with contextlib.closing(sqlite3.connect(_read_only_uri(path), uri=True)) as connection:
+        uri = _read_only_uri(path)
+        opened = sqlite3.connect(uri, uri=True, factory=StoreConnection)
+        with contextlib.closing(opened) as connection:
             connection.row_factory = sqlite3.Row
             connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_VALUE_BYTES)
             _check_columns(connection, title)

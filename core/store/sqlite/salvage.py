@@ -19,9 +19,10 @@ from pathlib import Path
 
 from config.operating_system import sync_file
 from core.errors import StoreError
+from core.store.search.text_search import STALE_KEY
 from core.store.sqlite.faults import translate_errors
 from core.store.sqlite.opening import configure
-from core.store.sqlite.schema import SCHEMA_VERSION, STALE_KEY, create_schema
+from core.store.sqlite.schema import SCHEMA_VERSION, create_schema
 
 BATCH_ROWS = 500
 UNKNOWN_ROWS = 100_000

@@ -113,15 +113,7 @@ def _convert_job_schedule(
 
 # --- Text indexes ---
 
-STALE_KEY = "index_stale"
-"""A key of `state_meta`. It is set while the indexes may differ from the messages."""
-REBUILD_CURSOR_KEY = "index_cursor"
-"""A key of `state_meta`: the last message id that a running rebuild has indexed."""
 INDEX_TABLES = ("messages_fts", "chunks_fts")
-VERSION_KEY = "index_version"
-"""A key of `state_meta`: the `TERMS_VERSION` with which the indexes were built."""
-CHUNKED_UNTIL_KEY = "chunked_until"
-"""A key of `state_meta`: the last message that was considered for a chunk."""
 SET_FACTS_RANK = "INSERT INTO facts_fts (facts_fts, rank) VALUES ('rank', 'bm25(1.0, 0.6)');"
 CREATE_FACTS_CONTENT = (
     "CREATE TABLE IF NOT EXISTS main.facts_fts_content (id INTEGER PRIMARY KEY, c0, c1)"

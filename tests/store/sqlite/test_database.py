@@ -14,7 +14,7 @@ import pytest
 from core.errors import StoreError, StoreLostError
 from core.store.engine import Connection
 from core.store.rows import get_meta, set_meta
-from core.store.sqlite.database import LOG_FULL_BYTES, SHORT_WRITES, Database
+from core.store.sqlite.database import LOG_FULL_BYTES, SHORT_WRITES, Database, StoreConnection
 from core.store.sqlite.schema import SCHEMA_VERSION
 
 
@@ -97,7 +97,7 @@ async def test_a_read_only_file_is_refused(tmp_path: Path) -> None:
 
 async def test_a_full_disk_is_told_and_the_store_goes_on(database: Database) -> None:
     def pages(limit: int | None) -> object:
-        def work(connection: sqlite3.Connection) -> int:
+        def work(connection: StoreConnection) -> int:
             wanted = limit or int(connection.execute("PRAGMA page_count").fetchone()[0])
             return int(connection.execute(f"PRAGMA max_page_count = {wanted}").fetchone()[0])
 
@@ -117,7 +117,7 @@ async def test_write_on_a_connection_for_reading_is_refused(database: Database) 
 
 
 async def test_an_exception_rolls_back_and_is_raised(database: Database) -> None:
-    def work(connection: sqlite3.Connection) -> None:
+    def work(connection: StoreConnection) -> None:
         set_meta(connection, "a", "1")
         raise LookupError("no")
 
@@ -130,7 +130,7 @@ async def test_an_exception_rolls_back_and_is_raised(database: Database) -> None
 async def test_a_cancelled_caller_leaves_a_whole_transaction_or_none(database: Database) -> None:
     begun, go_on = threading.Event(), threading.Event()
 
-    def work(connection: sqlite3.Connection) -> None:
+    def work(connection: StoreConnection) -> None:
         set_meta(connection, "a", "1")
         begun.set()
         assert go_on.wait(10)
@@ -154,7 +154,7 @@ async def test_a_cancelled_caller_leaves_a_whole_transaction_or_none(database: D
 async def test_a_reader_sees_one_moment_while_another_writes(database: Database) -> None:
     begun, go_on = threading.Event(), threading.Event()
 
-    def look(connection: sqlite3.Connection) -> list[str | None]:
+    def look(connection: StoreConnection) -> list[str | None]:
         before = get_meta(connection, "a")
         begun.set()
         assert go_on.wait(10)
@@ -181,7 +181,7 @@ async def test_a_glance_sees_what_was_written(database: Database) -> None:
 async def test_a_glance_that_takes_long_is_left_to_a_reader(database: Database) -> None:
     threads = []
 
-    def count(connection: sqlite3.Connection) -> int:
+    def count(connection: StoreConnection) -> int:
         threads.append(threading.current_thread())
         numbers = "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 1000000) SELECT COUNT(*) FROM n"
         return int(connection.execute(numbers).fetchone()[0])
@@ -236,7 +236,7 @@ async def test_a_change_by_another_process_is_noticed(database: Database) -> Non
 
 
 async def test_two_processes_write_in_turn(database: Database) -> None:
-    def work(connection: sqlite3.Connection) -> None:
+    def work(connection: StoreConnection) -> None:
         set_meta(connection, "count", str(int(get_meta(connection, "count") or "0") + 1))
 
     async with Database.open(database.path) as other, asyncio.TaskGroup() as group:
@@ -300,7 +300,7 @@ async def test_a_short_write_waits_for_another_process_beside_the_event_loop(
         other.execute("BEGIN IMMEDIATE")
         tries: list[int] = []
 
-        def work(connection: sqlite3.Connection) -> None:
+        def work(connection: StoreConnection) -> None:
             tries.append(threading.get_ident())
             set_meta(connection, "a", "1")
 
@@ -353,7 +353,7 @@ async def test_a_short_write_that_fails_leaves_nothing(tmp_path: Path) -> None:
     async with Database.open(tmp_path / "state.db") as database:
         await quickened(database)
 
-        def work(connection: sqlite3.Connection) -> None:
+        def work(connection: StoreConnection) -> None:
             set_meta(connection, "a", "1")
             connection.execute("INSERT INTO nowhere VALUES (1)")
 
@@ -371,9 +371,9 @@ async def test_inline_reads_that_run_out_of_time_leave_their_transaction_and_kee
         "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT {}) "
         "SELECT COUNT(*) FROM n, (SELECT COUNT(*) FROM state_meta)"
     )
-    connections: set[sqlite3.Connection] = set()
+    connections: set[StoreConnection] = set()
 
-    def run(connection: sqlite3.Connection, query: str) -> None:
+    def run(connection: StoreConnection, query: str) -> None:
         if threading.current_thread() is threading.main_thread():
             connections.add(connection)
         connection.execute(query).fetchone()
@@ -398,7 +398,7 @@ async def test_inline_reads_that_run_out_of_time_leave_their_transaction_and_kee
 async def test_connection_that_cannot_leave_a_transaction_is_replaced(
     database: Database, way: str
 ) -> None:
-    def forbid_the_end(connection: sqlite3.Connection) -> None:
+    def forbid_the_end(connection: StoreConnection) -> None:
         connection.execute("SELECT COUNT(*) FROM state_meta").fetchone()
         connection.set_authorizer(
             lambda action, *_: (

@@ -22,17 +22,16 @@ from core.store.facts.rows import Fact
 from core.store.messages import append_message
 from core.store.query import SearchQuery
 from core.store.rows import scoped_term, set_meta
+from core.store.search import chunks
+from core.store.search.text_search import VERSION_KEY, TextSearch, is_stale
 from core.store.sessions import Conversations
-from core.store.sqlite import indexing
-from core.store.sqlite.database import Database
+from core.store.sqlite.database import Database, StoreConnection
 from core.store.sqlite.fact_index import repair_fact_index
 from core.store.sqlite.indexing import (
     defer_indexing,
-    is_stale,
     reset_indexes,
 )
-from core.store.sqlite.schema import INDEX_TABLES, SCHEMA_VERSION, VERSION_KEY, register_functions
-from core.store.sqlite.text_index import TextIndex
+from core.store.sqlite.schema import INDEX_TABLES, SCHEMA_VERSION, register_functions
 from core.text.normalize import SCOPE_MARKER
 from core.text.terms import names_in
 from core.types import Message, Scope
@@ -57,7 +56,7 @@ def recall(database: Database, clock: SteadyClock) -> Recall:
 
 
 async def _all_taken_in(recall: Recall, database: Database) -> None:
-    while await database.write(indexing.index_pending):
+    while await database.write(chunks.index_pending):
         pass
     while await recall.tend():
         pass
@@ -90,7 +89,7 @@ async def test_chunks_do_not_depend_on_the_step(
     stored: StoredHistory, recall: Recall, database: Database, step: int
 ) -> None:
     await stored.session([f"line {n}" for n in range(37)])
-    while await database.write(lambda connection: indexing.index_pending(connection, step)):
+    while await database.write(lambda connection: chunks.index_pending(connection, step)):
         pass
     assert await _sizes(stored) == [8, 8, 8, 13]
     assert await recall.verify() == []
@@ -103,7 +102,7 @@ async def test_very_long_message_is_a_chunk_of_its_own_at_any_step(
     long_text = "ferry " * 700
     texts = ["a", "b", long_text, "c", long_text, long_text, *(f"line {n}" for n in range(20))]
     await stored.session(texts)
-    while await database.write(lambda connection: indexing.index_pending(connection, step)):
+    while await database.write(lambda connection: chunks.index_pending(connection, step)):
         pass
     assert await _sizes(stored) == [2, 1, 1, 1, 1, 8, 12]
     assert await recall.verify() == []
@@ -115,13 +114,13 @@ async def test_step_of_indexing_ends_after_50_000_characters(
     texts = ["ferry " * 5_000] * 5
     await stored.session(texts)
     # Two of these messages have more than 50,000 characters.
-    steps = [await database.write(indexing.index_pending) for _ in range(4)]
+    steps = [await database.write(chunks.index_pending) for _ in range(4)]
     assert steps == [2, 2, 1, 0]
     await stored.execute("UPDATE messages SET text = text || 'x'")
-    steps = [await database.write(indexing.index_pending) for _ in range(4)]
+    steps = [await database.write(chunks.index_pending) for _ in range(4)]
     assert steps == [2, 2, 1, 0]
-    await database.write(indexing.flag_for_rebuild)
-    steps = [await database.write(indexing.rebuild_step) for _ in range(4)]
+    await database.write(chunks.flag_for_rebuild)
+    steps = [await database.write(chunks.rebuild_step) for _ in range(4)]
     assert steps == [2, 2, 1, 0]
 
 
@@ -322,15 +321,15 @@ async def test_of_much_the_newest_comes_first_and_nothing_is_lost(
         (await stored.session([f"the ferry of day {n}", "ferry " * (9 - n)]))[0] for n in range(6)
     ]
     await _all_taken_in(recall, database)
-    expression = f'"{scoped_term(1, "ferri")}"'
 
     def ranked(found: int, query: SearchQuery) -> list[int]:
-        with contextlib.closing(sqlite3.connect(database.path)) as connection:
+        opened = sqlite3.connect(database.path, factory=StoreConnection)
+        with contextlib.closing(opened) as connection:
             register_functions(connection)
             return [
                 root
-                for _, root, *_ in TextIndex(connection, query).best_chunks(
-                    expression, found, limit=2
+                for _, root, *_ in TextSearch(connection, query).best_chunks(
+                    [scoped_term(1, "ferri")], [], found, limit=2
                 )
             ]
 
@@ -359,15 +358,15 @@ def test_in_a_large_store_rare_terms_lead() -> None:
 TEXTS = ("the ferry to 東京都 leaves", "Ana 👍", "Привет", "plain words", "修改youer服务端")
 
 
-def _matching(word: str) -> Callable[[sqlite3.Connection], list[int]]:
+def _matching(word: str) -> Callable[[StoreConnection], list[int]]:
     statement = "SELECT rowid FROM messages_fts WHERE messages_fts MATCH :word ORDER BY rowid"
     return lambda connection: [row[0] for row in connection.execute(statement, {"word": word})]
 
 
-def _adding(session_id: int, **changes: Any) -> Callable[[sqlite3.Connection], None]:
+def _adding(session_id: int, **changes: Any) -> Callable[[StoreConnection], None]:
     made: list[Message] = [message(session_id, text, **changes) for text in TEXTS]
 
-    def work(connection: sqlite3.Connection) -> None:
+    def work(connection: StoreConnection) -> None:
         with defer_indexing(connection):
             for one in made:
                 append_message(connection, one)
@@ -380,14 +379,14 @@ async def test_at_once_is_as_by_triggers(database: Database, clock: SteadyClock)
     await database.write(_adding(session.id))
     await database.write(_adding(session.id, kind="command"))
     assert await database.read(_matching("ferry")) == [1, 2]
-    assert await database.write(indexing.find_index_damage) == []
+    assert await database.write(chunks.find_index_damage) == []
     assert not await database.read(is_stale)
 
 
 async def test_what_fails_changes_nothing(database: Database, clock: SteadyClock) -> None:
     session = await opened(Conversations(database, clock), "the ferry before")
 
-    def work(connection: sqlite3.Connection) -> None:
+    def work(connection: StoreConnection) -> None:
         _adding(session.id)(connection)
         with defer_indexing(connection):
             raise ZeroDivisionError
@@ -396,21 +395,21 @@ async def test_what_fails_changes_nothing(database: Database, clock: SteadyClock
         await database.write(work)
     assert await database.read(_matching("ferry")) == [1]
     assert not await database.read(is_stale)
-    assert await database.write(indexing.find_index_damage) == []
+    assert await database.write(chunks.find_index_damage) == []
 
 
 async def test_index_flagged_for_a_rebuild_stays_flagged_after_writes(
     database: Database, clock: SteadyClock
 ) -> None:
     session = await opened(Conversations(database, clock), "the ferry before")
-    await database.write(indexing.flag_for_rebuild)
+    await database.write(chunks.flag_for_rebuild)
     await database.write(_adding(session.id))
     assert await database.read(is_stale)
     assert await database.read(_matching("ferry")) == [1]
-    while await database.write(indexing.rebuild_step):
+    while await database.write(chunks.rebuild_step):
         pass
     assert await database.read(_matching("ferry")) == [1, 2]
-    assert await database.write(indexing.find_index_damage) == []
+    assert await database.write(chunks.find_index_damage) == []
 
 
 pytestmark = pytest.mark.slow
@@ -418,10 +417,10 @@ pytestmark = pytest.mark.slow
 MINE: frozenset[Scope] = frozenset((SENDER,))
 
 
-def _rebuilt(connection: sqlite3.Connection) -> list[str]:
-    while indexing.rebuild_step(connection):
+def _rebuilt(connection: StoreConnection) -> list[str]:
+    while chunks.rebuild_step(connection):
         pass
-    return indexing.find_index_damage(connection)
+    return chunks.find_index_damage(connection)
 
 
 def _rows(statement: str) -> Any:
@@ -525,7 +524,7 @@ def fact(content: str, message_id: int | None = None) -> Fact:
     )  # fmt: skip
 
 
-def _run(statement: str, connection: sqlite3.Connection) -> None:
+def _run(statement: str, connection: StoreConnection) -> None:
     connection.execute(statement)
 
 
@@ -622,7 +621,7 @@ async def test_index_of_a_new_or_upgraded_store_keeps_few_segments_while_message
         stored = StoredHistory(database)
         for number in range(120):
             await stored.session([f"ferry number {number}"])
-            await database.write(indexing.index_pending)
+            await database.write(chunks.index_pending)
         for table in INDEX_TABLES:
             [[structure]] = await stored.execute(f"SELECT block FROM {table}_data WHERE id = 10")
             # A cookie of 4 bytes, the number of levels, and the number of segments.

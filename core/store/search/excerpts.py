@@ -64,9 +64,9 @@ _NOT_HIDDEN_HERE = "messages.id NOT BETWEEN :hidden_first AND :hidden_last"
 """The SQL condition that the model's context doesn't already contain a message of the session."""
 _NOT_HIDDEN = """ AND NOT EXISTS (
     SELECT 1 FROM json_each(:hidden) AS span
-    WHERE json_extract(span.value, '$[0]') = messages.session_id
-        AND messages.id BETWEEN json_extract(span.value, '$[1]')
-            AND json_extract(span.value, '$[2]')
+    WHERE CAST(json_extract(span.value, '$[0]') AS INTEGER) = messages.session_id
+        AND messages.id BETWEEN CAST(json_extract(span.value, '$[1]') AS INTEGER)
+            AND CAST(json_extract(span.value, '$[2]') AS INTEGER)
 )"""
 """The same condition for messages of any session.
 
@@ -98,12 +98,12 @@ def _select_bookend(direction: str) -> str:
 
 _SURROUNDINGS = f"""
     WITH parts (id) AS ({_LINEAGE})
-    SELECT * FROM (SELECT 0, {_select_bookend("")})
+    SELECT * FROM (SELECT 0, {_select_bookend("")}) AS beginning
     UNION ALL
     SELECT * FROM (
         SELECT 1, {_MESSAGE} {_FROM_SESSION} AND messages.id < :anchor AND {_NOT_HIDDEN_HERE}
         ORDER BY messages.id DESC LIMIT :window
-    )
+    ) AS before
     UNION ALL
     SELECT 2, {_MESSAGE} FROM messages
     WHERE messages.id = :anchor AND messages.session_id = :session
@@ -111,16 +111,17 @@ _SURROUNDINGS = f"""
     SELECT * FROM (
         SELECT 3, {_MESSAGE} {_FROM_SESSION} AND messages.id > :anchor AND {_NOT_HIDDEN_HERE}
         ORDER BY messages.id LIMIT :window
-    )
+    ) AS after
     UNION ALL
-    SELECT * FROM (SELECT 4, {_select_bookend("DESC")})
+    SELECT * FROM (SELECT 4, {_select_bookend("DESC")}) AS ending
     UNION ALL
     SELECT 5,
         (SELECT COUNT(*) {_FROM_SESSION} AND messages.id < :anchor AND {_NOT_HIDDEN_HERE}
             AND :is_counted),
+        NULL, NULL, NULL, NULL,
         (SELECT COUNT(*) {_FROM_SESSION} AND messages.id > :anchor AND {_NOT_HIDDEN_HERE}
             AND :is_counted),
-        NULL, NULL, NULL, NULL, NULL, NULL, NULL
+        NULL, NULL, NULL
 """
 """Selects the messages around an anchor. The first column is the part that a row belongs to:
 
@@ -129,7 +130,7 @@ _SURROUNDINGS = f"""
 2. the anchor
 3. the messages after the anchor in its session
 4. the last messages of the lineage, the last one first
-5. a single row with the number of messages before and after the anchor
+5. a single row with the number of messages before the anchor as the id, and after it as the time
 
 All parts are in one statement because running a statement costs as much as reading ten rows.
 """
@@ -144,7 +145,7 @@ _MATCHES = f"""
         messages.external_id, messages.text, messages.tools, messages.quoted,
         messages.sender_name, {PLATFORM_ID},
         (SELECT link_base FROM addresses WHERE id = messages.address_id)
-    FROM json_each(:ids) CROSS JOIN messages ON messages.id = json_each.value
+    FROM json_each(:ids) CROSS JOIN messages ON messages.id = CAST(json_each.value AS INTEGER)
     CROSS JOIN sessions ON sessions.id = messages.session_id {_ADDRESS_AND_SCOPE}
     WHERE {visible("sessions.scope_id")}
 """
@@ -290,7 +291,7 @@ class SessionExcerpts:
             window=(*reversed(before), *here, *after),
             bookend_end=tuple(reversed(last)),
             messages_before=max(0, counts[1] - len(before)),
-            messages_after=max(0, counts[2] - len(after)),
+            messages_after=max(0, int(counts[6]) - len(after)),
         )
 
     def _hidden_span(self, session: Session) -> tuple[int, int]:

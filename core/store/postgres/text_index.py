@@ -1,0 +1,327 @@
+"""Searches and fills the text indexes on PostgreSQL: the role `TextIndex`.
+
+An index is a `tsvector` of our own terms, so the server analyses no text. BM25 needs to know how
+often a term occurs. `ts_rank` and reading the vectors are too slow, so a term that occurs at least
+twice or four times is indexed with a mark, too (see `words.py`). What each mark adds to the score
+is summed up from the index alone.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+from core.store.engine import Connection, Ranking
+from core.store.postgres import indexing
+from core.store.postgres.words import (
+    FEW,
+    FEW_MARK,
+    MANY,
+    MANY_MARK,
+    TOOLS_MARK,
+    phrase_queries,
+    quote_term,
+    scoped_query,
+    split_scope,
+)
+from core.store.query import SearchPlan
+
+K1, B = 1.2, 0.75
+"""The parameters of BM25, as in FTS5: saturation, and influence of the length."""
+NEWEST_RANKED = 4_000
+"""Of more matching messages, only this many of the newest ones are ranked at first."""
+COUNTED_MESSAGES = 10_000
+"""The matches of a phrase are counted up to this number, to find out how rare it is."""
+TOOLS_COUNT = 0.5
+"""A word of a tool call counts half."""
+COMMON_FACT_COUNT = 2_000
+"""A word that occurs in more facts isn't searched, unless all words of the query do."""
+_LEVELS = (("", 0.0, 1.0), (FEW_MARK, 1.0, float(FEW)), (MANY_MARK, float(FEW), float(MANY)))
+"""For each mark, the number of occurrences without it, and with it."""
+_MARK_COUNTS = ((MANY_MARK, MANY), (FEW_MARK, FEW), (TOOLS_MARK, TOOLS_COUNT))
+
+_COUNT_MESSAGES = """
+SELECT count(*) FROM (
+    SELECT 1 FROM message_index
+    WHERE scope_id = ANY(:scope_ids) AND words @@ CAST(:query AS tsquery) LIMIT :limit
+) AS matching
+"""
+_COUNT_SCOPES = """
+SELECT COALESCE(SUM(message_count), 0) FROM sessions WHERE scope_id = ANY(:scope_ids)
+"""
+_COUNT_CHUNKS = """
+SELECT term, doc FROM chunk_vocabulary WHERE scope_id = ANY(:scope_ids) AND term = ANY(:terms)
+"""
+_CHUNK_TOTALS = """
+SELECT COALESCE(SUM(chunk_count), 0), COALESCE(SUM(length), 0) FROM chunk_lengths
+WHERE scope_id = ANY(:scope_ids)
+"""
+_SATURATION = "{count} * {factor} / ({count} + :k1 * (1 - :b + :b * length / :average))"
+_RANK_CHUNKS = f"""
+SELECT chunk_id AS rowid, -SUM(weight * (
+    {_SATURATION.format(count="high", factor="(:k1 + 1)")}
+    - {_SATURATION.format(count="low", factor="(:k1 + 1)")}
+)) AS score
+FROM unnest(
+    CAST(:scope_ids AS bigint[]), CAST(:queries AS text[]), CAST(:weights AS double precision[]),
+    CAST(:lows AS double precision[]), CAST(:highs AS double precision[]),
+    CAST(:leading AS boolean[])
+) AS terms (scope_id, query, weight, low, high, is_leading)
+CROSS JOIN LATERAL (
+    SELECT chunk_id, length FROM chunk_index
+    WHERE chunk_index.scope_id = terms.scope_id
+        AND chunk_index.terms @@ CAST(terms.query AS tsquery)
+) AS matching
+GROUP BY chunk_id HAVING bool_or(is_leading)
+"""
+_NEWEST_OLDER_CHUNK = """
+SELECT chunk_id FROM chunk_index
+WHERE scope_id = ANY(:scope_ids) AND terms @@ CAST(:query AS tsquery)
+ORDER BY chunk_id DESC LIMIT 1 OFFSET :limit
+"""
+_COUNT_FACTS = """
+SELECT scope_id, term, count(*) AS doc FROM fact_terms
+WHERE scope_id = ANY(:scope_ids) AND term = ANY(:terms) GROUP BY scope_id, term
+"""
+_FACT_TOTALS = """
+SELECT COUNT(*), COALESCE(AVG(length), 1) FROM (
+    SELECT DISTINCT fact_id, length FROM fact_terms WHERE scope_id = ANY(:scope_ids)
+) AS lengths
+"""
+_SCORE_FACTS = f"""
+SELECT fact_id AS id, SUM(
+    terms.weight * {_SATURATION.format(count="fact_terms.weight", factor="(:k1 + 1)")}
+) AS score
+FROM unnest(
+    CAST(:scopes AS bigint[]), CAST(:terms AS text[]), CAST(:weights AS double precision[])
+) AS terms (scope_id, term, weight)
+JOIN fact_terms ON fact_terms.scope_id = terms.scope_id AND fact_terms.term = terms.term
+GROUP BY fact_id ORDER BY score DESC, id DESC LIMIT :limit
+"""
+_RANK_FILE_PARTS = """
+SELECT part_id, -SUM(
+    ln(1 + (total + 0.5) / (doc + 0.5)) * occurrences * 2.2 / (occurrences + 1.2)
+) AS score
+FROM (
+    SELECT file_index.part_id, words.position, COUNT(*) OVER (PARTITION BY words.position) AS doc,
+        (SELECT COUNT(*) FROM file_index) AS total,
+        CASE WHEN terms @@ CAST(words.many AS tsquery) THEN 4.0
+            WHEN terms @@ CAST(words.few AS tsquery) THEN 2.0 ELSE 1.0 END AS occurrences
+    FROM unnest(CAST(:once AS text[]), CAST(:few AS text[]), CAST(:many AS text[]))
+        WITH ORDINALITY AS words (once, few, many, position)
+    JOIN file_index ON terms @@ CAST(words.once AS tsquery)
+) AS matching
+GROUP BY part_id HAVING COUNT(*) >= :word_count
+"""
+
+
+class PostgresIndex:
+    """The text indexes of a store on PostgreSQL."""
+
+    order_of_hits = "ORDER BY hits.score, messages.id DESC"
+
+    def rank_messages(
+        self, connection: Connection, plan: SearchPlan, scope_ids: Sequence[int], *, is_small: bool
+    ) -> Iterator[Ranking]:
+        """Yield rankings of the messages that match a plan: first of the newest, then of the rest.
+
+        A term has its scope, so `is_small` makes no difference.
+        """
+        query = scoped_query(plan, scope_ids)
+        if not query:
+            return
+        values: dict[str, object] = {
+            "scope_ids": list(scope_ids),
+            "query": query,
+            "limit": NEWEST_RANKED,
+            "k1": K1,
+            "b": B,
+        }
+        score = self._score_messages(connection, plan, scope_ids, values)
+        matching = """
+            FROM message_index WHERE scope_id = ANY(:scope_ids)
+            AND words @@ CAST(:query AS tsquery)
+        """
+        select = f"""
+            SELECT message_id AS id, {score} AS score FROM (
+                SELECT message_id, words, length, AVG(length) OVER () AS average FROM (
+                    SELECT message_id, words, length {matching} {{part}}
+                ) AS part
+            ) AS matching
+        """
+        newest = "ORDER BY message_id DESC LIMIT :limit"
+        yield Ranking(select.format(part=newest), values, NEWEST_RANKED)
+        older = connection.execute(
+            f"SELECT message_id {matching} ORDER BY message_id DESC LIMIT 1 OFFSET :limit", values
+        ).fetchone()
+        if older is not None:
+            values["newest_older"] = older[0]
+            yield Ranking(select.format(part="AND message_id <= :newest_older"), values, 0)
+
+    def _score_messages(
+        self,
+        connection: Connection,
+        plan: SearchPlan,
+        scope_ids: Sequence[int],
+        values: dict[str, object],
+    ) -> str:
+        """Return the expression for the score of a message, and add its parameters to `values`."""
+        phrases = phrase_queries(plan, scope_ids)
+        weights = [1.0]
+        if len(phrases) > 1:
+            total = connection.execute(_COUNT_SCOPES, values).fetchone()[0]
+            weights = []
+            for phrase in phrases:
+                counting = {**values, "query": phrase.query, "limit": COUNTED_MESSAGES}
+                count = connection.execute(_COUNT_MESSAGES, counting).fetchone()[0]
+                weights.append(_idf(count, max(count, total)))
+        parts: list[str] = []
+        for number, (phrase, weight) in enumerate(zip(phrases, weights, strict=True)):
+            values[f"phrase{number}"] = phrase.query
+            values[f"weight{number}"] = weight
+            cases = ""
+            if phrase.is_word:
+                for mark, count in _MARK_COUNTS:
+                    name = f"phrase{number}_{mark[1:]}"
+                    values[name] = phrase.with_mark(mark)
+                    cases += f" WHEN words @@ CAST(:{name} AS tsquery) THEN {float(count)}"
+            count_sql = (
+                f"(CASE{cases} WHEN words @@ CAST(:phrase{number} AS tsquery) THEN 1.0"
+                " ELSE 0.0 END)"
+            )
+            saturation = f"(:k1 + 1) / ({count_sql} + :k1 * (1 - :b + :b * length / average))"
+            parts.append(f":weight{number} * {count_sql} * {saturation}")
+        return f"-({' + '.join(parts) or '0.0'})"
+
+    def count_chunks(self, connection: Connection, terms: Iterable[str]) -> Iterable[Sequence[Any]]:
+        """Return the terms that chunks contain, each with the number of these chunks."""
+        listed = list(terms)
+        values = {"scope_ids": sorted(set(map(split_scope, listed))), "terms": listed}
+        return connection.execute(_COUNT_CHUNKS, values).fetchall()
+
+    def rank_chunks(
+        self,
+        connection: Connection,
+        leading: Sequence[str],
+        lending: Sequence[str],
+        match_count: int,
+        limit: int,
+    ) -> Iterator[Ranking]:
+        """Yield rankings of the chunks that contain a leading term: first of the newest."""
+        values = self._chunk_values(connection, leading, lending)
+        if match_count <= limit:
+            yield Ranking(_RANK_CHUNKS, values, limit)
+            return
+        query = " | ".join(map(quote_term, leading))
+        splitting = {**values, "query": query, "limit": limit}
+        split = connection.execute(_NEWEST_OLDER_CHUNK, splitting).fetchone()
+        values["split"] = 0 if split is None else split[0]
+        for side in [">"] if split is None else [">", "<="]:
+            part = f"WHERE chunk_id {side} :split GROUP BY chunk_id"
+            yield Ranking(_RANK_CHUNKS.replace("GROUP BY chunk_id", part), values, limit)
+
+    def _chunk_values(
+        self, connection: Connection, leading: Sequence[str], lending: Sequence[str]
+    ) -> dict[str, object]:
+        """Return the parameters of `_RANK_CHUNKS`: a row for each term and mark that occurs."""
+        is_leading = dict.fromkeys(lending, False) | dict.fromkeys(leading, True)
+        terms = [term + mark for term in is_leading for mark, _, _ in _LEVELS]
+        counts = {row[0]: row[1] for row in self.count_chunks(connection, terms)}
+        scope_ids = sorted(set(map(split_scope, is_leading)))
+        totals = connection.execute(_CHUNK_TOTALS, {"scope_ids": scope_ids}).fetchone()
+        chunk_count, length = totals[0], totals[1]
+        rows: list[tuple[int, str, float, float, float, bool]] = []
+        for term, leads in is_leading.items():
+            weight = _idf(counts.get(term, 0), chunk_count)
+            for mark, low, high in _LEVELS:
+                if term + mark in counts:
+                    query = quote_term(term + mark)
+                    rows.append((split_scope(term), query, weight, low, high, leads))
+        columns = [list(column) for column in zip(*rows, strict=True)] or [[]] * 6
+        names = ("scope_ids", "queries", "weights", "lows", "highs", "leading")
+        average = max(1.0, length / max(1, chunk_count))
+        return dict(zip(names, columns, strict=True)) | {"k1": K1, "b": B, "average": average}
+
+    def score_facts(
+        self, connection: Connection, terms: Sequence[str], scope_ids: Sequence[int], limit: int
+    ) -> dict[int, float]:
+        """Return the BM25 scores, by fact id, of the best facts that contain any of the terms.
+
+        Terms in more than `COMMON_FACT_COUNT` facts are ignored. If all terms are that common, only
+        the rarest one is used. All scores are positive.
+        """
+        values = {"scope_ids": list(scope_ids), "terms": list(terms)}
+        counts = {(row[0], row[1]): row[2] for row in connection.execute(_COUNT_FACTS, values)}
+        chosen = [key for key, count in counts.items() if count <= COMMON_FACT_COUNT]
+        if not chosen:
+            chosen = sorted(counts, key=counts.__getitem__)[:1]
+        if not chosen:
+            return {}
+        total, average = connection.execute(_FACT_TOTALS, values).fetchone()
+        scoring = {
+            "scopes": [scope_id for scope_id, _ in chosen],
+            "terms": [term for _, term in chosen],
+            "weights": [_idf(counts[key], total) for key in chosen],
+            "average": max(1.0, float(average)),
+            "limit": limit,
+            "k1": K1,
+            "b": B,
+        }
+        rows = connection.execute(_SCORE_FACTS, scoring)
+        return {row["id"]: max(1e-6, row["score"]) for row in rows}
+
+    def rank_file_parts(self, terms: Sequence[str], *, needs_all: bool) -> Ranking:
+        """Return a ranking of the parts of files that contain the terms, as a subquery."""
+        words = list(dict.fromkeys(terms))
+        values = {
+            "once": [quote_term(f"0x{word}") for word in words],
+            "few": [quote_term(f"0x{word}{FEW_MARK}") for word in words],
+            "many": [quote_term(f"0x{word}{MANY_MARK}") for word in words],
+            "word_count": len(words) if needs_all else 1,
+        }
+        return Ranking(_RANK_FILE_PARTS, values, 0)
+
+    # --- Filling ---
+
+    def index_messages(self, connection: Connection, after: int, last: int) -> None:
+        """Add the chat messages with ids greater than `after` and up to `last`."""
+        indexing.index_messages(connection, range(after + 1, last + 1))
+
+    def defer(self, connection: Connection) -> AbstractContextManager[None]:
+        """Do nothing: the end of each transaction indexes the messages that it has stored."""
+        return nullcontext()
+
+    def index_chunks(self, connection: Connection, chunk_ids: Sequence[int]) -> None:
+        """Add chunks, and mark them as indexed."""
+        indexing.index_chunks(connection, chunk_ids)
+
+    def remove_chunk(self, connection: Connection, chunk_id: int) -> None:
+        indexing.remove_chunk(connection, chunk_id)
+
+    def index_fact(self, connection: Connection, fact_id: int) -> None:
+        """Add a fact, replacing its earlier version."""
+        indexing.index_fact(connection, fact_id)
+
+    def index_file_part(self, connection: Connection, part_id: int, text: str) -> None:
+        indexing.index_file_part(connection, part_id, text)
+
+    # --- Upkeep ---
+
+    def begin_rebuild(self, connection: Connection) -> None:
+        """Empty the indexes over messages and chunks, and rebuild those over facts and files."""
+        indexing.begin_rebuild(connection)
+
+    def merge(self, connection: Connection, pages: int) -> bool:
+        """Return False: the server tends its indexes itself."""
+        return False
+
+    def find_damage(self, connection: Connection) -> list[str]:
+        """Compare the indexes with the rows. Returns a sentence about each difference."""
+        return indexing.find_damage(connection)
+
+
+def _idf(count: int, total: int) -> float:
+    """Return the weight of a term that `count` of `total` documents contain."""
+    return math.log(1 + (max(0, total - count) + 0.5) / (count + 0.5))
