@@ -8,6 +8,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
+from core.store.search import text_search
 from core.store.sqlite import text_index
 from tests.fixtures.history import Stage, staged
 from tests.fixtures.history_strategies import (
@@ -102,7 +103,7 @@ async def test_a_question_finds_all_that_answers_it(tale: Tale) -> None:
 async def test_a_question_asked_before_the_chunks_are_made_finds_all(
     monkeypatch: pytest.MonkeyPatch, tale: Tale
 ) -> None:
-    monkeypatch.setattr(text_index, "TAIL_MESSAGES", 6)
+    monkeypatch.setattr(text_search, "TAIL_MESSAGES", 6)
     await compare(tale, judge_question)
 
 

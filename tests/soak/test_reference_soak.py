@@ -8,6 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from core.search import recall
+from core.store.search import text_search
 from core.store.sqlite import text_index
 from tests.fixtures.history_strategies import Tale
 from tests.fixtures.recall_checks import judge_often, judge_question, judge_typed, judge_wordless
@@ -59,7 +60,7 @@ async def test_recall_of_questions_agrees_with_the_slow_reference(tale: Tale) ->
 @LONG
 @given(QUESTIONS)
 async def test_questions_before_the_chunks(monkeypatch: pytest.MonkeyPatch, tale: Tale) -> None:
-    monkeypatch.setattr(text_index, "TAIL_MESSAGES", 6)
+    monkeypatch.setattr(text_search, "TAIL_MESSAGES", 6)
     await compare(tale, judge_question)
 
 

@@ -7,10 +7,11 @@ import sqlite3
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import cast
 from urllib.parse import quote
 
 from core.errors import StoreError
-from core.store.sqlite.database import StoreConnection
+from core.store.engine import Connection
 from core.store.sqlite.faults import translate_errors
 from core.store.sqlite.salvage import find_file_damage
 from core.store.sqlite.schema import SCHEMA_VERSION
@@ -82,7 +83,8 @@ def read_database_info(path: Path) -> DatabaseInfo:
         has_epoch = connection.execute(
             "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'state_meta'"
         ).fetchone()
-        return DatabaseInfo(schema=schema, epoch=epoch_number(connection) if has_epoch else 0)
+        epoch = epoch_number(cast(Connection, connection)) if has_epoch else 0
+        return DatabaseInfo(schema=schema, epoch=epoch)
 
 
 def count_messages(path: Path) -> int:
@@ -120,12 +122,8 @@ def needs_migration(path: Path) -> bool:
         return False
 
 
-def _connect(path: Path) -> StoreConnection:
+def _connect(path: Path) -> sqlite3.Connection:
     """Open an existing file. Raises sqlite3.OperationalError if it is missing."""
     return sqlite3.connect(
-        f"file:{quote(str(path))}?mode=rw",
-        uri=True,
-        timeout=LOCK_TIMEOUT_S,
-        isolation_level=None,
-        factory=StoreConnection,
+        f"file:{quote(str(path))}?mode=rw", uri=True, timeout=LOCK_TIMEOUT_S, isolation_level=None
     )

@@ -38,7 +38,6 @@ from core.store.sqlite.opening import (
     CHECKPOINT_PAGES,
     configure,
     create_file,
-    identify_file,
     is_current,
     leave_mark,
     truncate_log,
@@ -93,8 +92,8 @@ class FileGuard:
 
     def remember(self) -> None:
         """Remember the current files as those that SQLite has open."""
-        self._file = identify_file(self._path)
-        self._log = [*map(identify_file, self._log_paths)]
+        self._file = _identify(self._path)
+        self._log = [*map(_identify, self._log_paths)]
         self.file_bytes = 0
         # Whether the file became smaller, which only damage and VACUUM do.
         self.is_smaller = False
@@ -115,7 +114,7 @@ class FileGuard:
 
     def is_log_there(self) -> bool:
         """Whether the log and its index, in which processes lock it, are still the open files."""
-        return [*map(identify_file, self._log_paths)] == self._log
+        return [*map(_identify, self._log_paths)] == self._log
 
 
 class Database:
@@ -641,6 +640,15 @@ class ConnectionThread:
         execute: Any = self._thread._execute
         result: T = await execute(function)
         return result
+
+
+def _identify(path: str | Path) -> tuple[int, int] | None:
+    """Return the device and inode of a file, or None if the file can't be accessed."""
+    try:
+        stat = os.stat(path)
+    except OSError:
+        return None
+    return stat.st_dev, stat.st_ino
 
 
 def _connect(path: Path) -> StoreConnection:

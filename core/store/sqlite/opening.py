@@ -197,12 +197,3 @@ def is_current(connection: sqlite3.Connection, path: Path) -> bool:
 def can_load_extensions() -> bool:
     """Return whether this Python was built so that its SQLite can load extensions."""
     return hasattr(sqlite3.Connection, "enable_load_extension")
-
-
-def identify_file(path: str | Path) -> tuple[int, int] | None:
-    """Return the device and inode of a file, or None if the file can't be accessed."""
-    try:
-        stat = os.stat(path)
-    except OSError:
-        return None
-    return stat.st_dev, stat.st_ino
