@@ -264,6 +264,18 @@ def in_list(column: str, parameter: str) -> str:
     return f"{column} IN (SELECT value FROM json_each(:{parameter}))"
 
 
+def listed(parameter: str, name: str = "listed") -> str:
+    """Return the SQL source of the items of the JSON list bound as `parameter`.
+
+    It has the columns `key`, the position of an item, and `value`.
+    """
+    return f"json_each(:{parameter}) AS {name}"
+
+
+LISTED_ID = "CAST(listed.value AS INTEGER)"
+"""The SQL expression for an id in the source `listed`."""
+
+
 def contains_item(column: str, parameter: str) -> str:
     """Return the SQL condition that the list in `column` contains the text bound as `parameter`."""
     return f"EXISTS (SELECT 1 FROM json_each({column}) WHERE value = :{parameter})"

@@ -28,15 +28,18 @@ _IN_LIST = re.compile(
 _SOURCE = r"(?:\w+(?:\([^()]*\))?(?:\s+AS\s+\w+)?)"
 _CROSS_JOIN_ON = re.compile(rf"\bCROSS\s+JOIN(\s+{_SOURCE}\s+ON\b)")
 """SQLite reads the tables of a CROSS JOIN in their order. PostgreSQL chooses the order itself."""
-_IS_VALUE = re.compile(r"\bIS (NOT )?(?=:\w|\(|\w+\.\w)(?!NULL\b)")
+_IS_VALUE = re.compile(r"\bIS (NOT )?(?=:\w|\(|'|\w+\.\w)(?!NULL\b)")
 _RULES: tuple[tuple[re.Pattern[str], str], ...] = (
     (_CROSS_JOIN_ON, r"JOIN\1"),
+    (re.compile(r"\bINDEXED\s+BY\s+\w+"), ""),
     (re.compile(r"\bLIMIT -1\b"), "LIMIT ALL"),
     (re.compile(r"(?<=\bAS )INTEGER(?=\))"), "bigint"),
     (re.compile(r"(?<=\bAS )REAL(?=\))"), "double precision"),
 )
-_GLOB = re.compile(r"\bGLOB '((?:[^']|'')*)'")
+_GLOB = re.compile(r"\b(?P<no>NOT )?GLOB '(?P<pattern>(?:[^']|'')*)'")
 _GLOB_PART = re.compile(r"\*|\?|\[[^\]]*\]|[^*?\[]+")
+_EXTREME = re.compile(r"\b(MIN|MAX)\(")
+_EXTREMES = {"MIN": "LEAST", "MAX": "GREATEST"}
 _INSERT_OR_IGNORE = re.compile(r"\bINSERT OR IGNORE INTO\b", re.IGNORECASE)
 _RETURNING = re.compile(r"\s*\bRETURNING\b", re.IGNORECASE)
 _INSERT_MESSAGE = re.compile(r"\s*INSERT INTO messages\b", re.IGNORECASE)
@@ -68,6 +71,7 @@ def translate(statement: str) -> Translated:
         sql = pattern.sub(replacement, sql)
     sql = _IS_VALUE.sub(_write_distinct, sql)
     sql = _GLOB.sub(_write_pattern, sql)
+    sql = _write_extremes(sql)
     if _INSERT_OR_IGNORE.search(sql):
         sql = _append(_INSERT_OR_IGNORE.sub("INSERT INTO", sql), "ON CONFLICT DO NOTHING")
     if _REPLACE_META.match(sql):
@@ -87,7 +91,7 @@ def _write_distinct(match: re.Match[str]) -> str:
 def _write_pattern(match: re.Match[str]) -> str:
     """Write a comparison with a pattern such as ``GLOB 'room:*'`` with a regular expression."""
     pattern = ""
-    for part in _GLOB_PART.findall(match[1]):
+    for part in _GLOB_PART.findall(match["pattern"]):
         if part == "*":
             pattern += ".*"
         elif part == "?":
@@ -96,7 +100,36 @@ def _write_pattern(match: re.Match[str]) -> str:
             pattern += part.replace("\\", "\\\\")
         else:
             pattern += re.sub(r"[.+(){}|\\^$\]]", r"\\\g<0>", part)
-    return f"~ '^(?:{pattern})$'"
+    operator = "!~" if match["no"] else "~"
+    return f"{operator} '^(?:{pattern})$'"
+
+
+def _write_extremes(sql: str) -> str:
+    """Write the functions MIN and MAX with several arguments, which only SQLite has."""
+    for match in reversed(list(_EXTREME.finditer(sql))):
+        if _has_several_arguments(sql, match.end()):
+            sql = f"{sql[: match.start()]}{_EXTREMES[match[1]]}{sql[match.end() - 1 :]}"
+    return sql
+
+
+def _has_several_arguments(sql: str, start: int) -> bool:
+    """Whether the function whose arguments begin at `start` has more than one of them."""
+    depth = 0
+    is_quoted = False
+    for character in sql[start:]:
+        if character == "'":
+            is_quoted = not is_quoted
+        elif is_quoted:
+            continue
+        elif character == "(":
+            depth += 1
+        elif character == ")":
+            depth -= 1
+            if depth < 0:
+                return False
+        elif character == "," and depth == 0:
+            return True
+    return False
 
 
 def _append(sql: str, clause: str) -> str:

@@ -60,7 +60,7 @@ WHERE scope_id = ANY(:scope_ids)
 """
 _SATURATION = "{count} * {factor} / ({count} + :k1 * (1 - :b + :b * length / :average))"
 _RANK_CHUNKS = f"""
-SELECT chunk_id AS rowid, -SUM(weight * (
+SELECT chunk_id AS id, -SUM(weight * (
     {_SATURATION.format(count="high", factor="(:k1 + 1)")}
     - {_SATURATION.format(count="low", factor="(:k1 + 1)")}
 )) AS score

@@ -14,7 +14,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from core.store import rows
-from core.store.engine import IS_SHOWN, Connection, Row
+from core.store.engine import IS_SHOWN, LISTED_ID, Connection, Row, listed
 from core.store.query import (
     MAX_FIRST_MESSAGES,
     MAX_LAST_MESSAGES,
@@ -62,8 +62,8 @@ _MESSAGE = f"""messages.id, messages.role, messages.sender_name, messages.sender
 _FROM_SESSION = f"FROM messages WHERE messages.session_id = :session AND {IS_SHOWN}"
 _NOT_HIDDEN_HERE = "messages.id NOT BETWEEN :hidden_first AND :hidden_last"
 """The SQL condition that the model's context doesn't already contain a message of the session."""
-_NOT_HIDDEN = """ AND NOT EXISTS (
-    SELECT 1 FROM json_each(:hidden) AS span
+_NOT_HIDDEN = f""" AND NOT EXISTS (
+    SELECT 1 FROM {listed("hidden", "span")}
     WHERE CAST(json_extract(span.value, '$[0]') AS INTEGER) = messages.session_id
         AND messages.id BETWEEN CAST(json_extract(span.value, '$[1]') AS INTEGER)
             AND CAST(json_extract(span.value, '$[2]') AS INTEGER)
@@ -145,7 +145,7 @@ _MATCHES = f"""
         messages.external_id, messages.text, messages.tools, messages.quoted,
         messages.sender_name, {PLATFORM_ID},
         (SELECT link_base FROM addresses WHERE id = messages.address_id)
-    FROM json_each(:ids) CROSS JOIN messages ON messages.id = CAST(json_each.value AS INTEGER)
+    FROM {listed("ids")} CROSS JOIN messages ON messages.id = {LISTED_ID}
     CROSS JOIN sessions ON sessions.id = messages.session_id {_ADDRESS_AND_SCOPE}
     WHERE {visible("sessions.scope_id")}
 """

@@ -14,7 +14,7 @@ from functools import cached_property
 from itertools import accumulate, chain, islice
 from typing import Any, NamedTuple
 
-from core.store.engine import IS_SHOWN, Connection
+from core.store.engine import IS_SHOWN, LISTED_ID, Connection, listed
 from core.store.query import CandidateMessage, MessageMatch, SearchPlan, SearchQuery, TextKind
 from core.store.rows import get_meta, scoped_term
 from core.store.visibility import (
@@ -68,7 +68,7 @@ _SCOPE_SIZES = f"""
         (SELECT COALESCE(MAX(id), 0) FROM chunks)
     FROM scopes WHERE {visible("scopes.id")}
 """
-_LISTED_ID = "CAST(json_each.value AS INTEGER)"
+_LISTED = listed("ids")
 _NEXT_CHUNK_PLACE = """(
     SELECT COALESCE(MAX(position), -1) + 1 FROM chunks WHERE chunks.session_id = messages.session_id
 )"""
@@ -161,11 +161,11 @@ class TextSearch:
         subquery. Other engines need the index's `order_of_hits`.
         """
         return f"""
-            WITH hits (rowid, score) AS MATERIALIZED (
+            WITH hits (id, score) AS MATERIALIZED (
                 SELECT id, score FROM ({ranking}) AS ranked ORDER BY score, id DESC LIMIT -1
             )
             SELECT {_MATCH}, -hits.score, (SELECT COUNT(*) FROM hits)
-            FROM hits CROSS JOIN messages ON messages.id = hits.rowid
+            FROM hits CROSS JOIN messages ON messages.id = hits.id
             CROSS JOIN sessions ON sessions.id = messages.session_id {self._address_join}
             WHERE {_VISIBLE} AND {self._filters} {self._connection.index.order_of_hits}
         """
@@ -224,9 +224,9 @@ class TextSearch:
         """
         statement = f"""
             SELECT {_MATCH}, 0.0
-            FROM json_each(:ids) CROSS JOIN messages ON messages.id = {_LISTED_ID}
+            FROM {_LISTED} CROSS JOIN messages ON messages.id = {LISTED_ID}
             CROSS JOIN sessions ON sessions.id = messages.session_id {self._address_join}
-            WHERE {IS_SHOWN} AND {_VISIBLE} AND {self._filters} ORDER BY json_each.key
+            WHERE {IS_SHOWN} AND {_VISIBLE} AND {self._filters} ORDER BY listed.key
         """
         return list(self._matches(statement, {**self._parameters, "ids": encode_list(ids)}))
 
@@ -401,11 +401,11 @@ class TextSearch:
             # each rank twice.
             rows = self._connection.execute(
                 f"""
-                WITH hits (rowid, score) AS MATERIALIZED ({ranking.sql})
+                WITH hits (id, score) AS MATERIALIZED ({ranking.sql})
                 SELECT chunks.id, {_ROOT_ID}, hits.score,
                     (SELECT created_at FROM messages WHERE messages.id = chunks.first_id)
                 FROM hits
-                CROSS JOIN chunks ON chunks.id = hits.rowid
+                CROSS JOIN chunks ON chunks.id = hits.id
                 CROSS JOIN sessions ON sessions.id = chunks.session_id {self._address_join}
                 WHERE {_VISIBLE} AND EXISTS (
                     SELECT 1 FROM messages WHERE messages.session_id = chunks.session_id
@@ -445,7 +445,7 @@ class TextSearch:
         return self._connection.execute(
             f"""
             SELECT {self._candidate_columns("chunks.position")}
-            FROM json_each(:ids) CROSS JOIN chunks ON chunks.id = {_LISTED_ID}
+            FROM {_LISTED} CROSS JOIN chunks ON chunks.id = {LISTED_ID}
             CROSS JOIN messages ON messages.session_id = chunks.session_id
                 AND messages.id BETWEEN chunks.first_id AND chunks.last_id
             CROSS JOIN sessions ON sessions.id = messages.session_id

@@ -31,9 +31,14 @@ def list_texts(value: object) -> Iterator[str]:
             yield from list_texts(item)
 
 
-def list_statements() -> Iterator[tuple[str, str]]:
-    """Yield the statements that are constants of the store, each with the name of its constant."""
+def list_statements(other_engine: str = "postgres") -> Iterator[tuple[str, str]]:
+    """Yield the statements that are constants of the store, each with the name of its constant.
+
+    Those of the other engine are left out.
+    """
     for module in pkgutil.walk_packages(core.store.__path__, "core.store."):
+        if module.name.startswith(f"core.store.{other_engine}"):
+            continue
         for name, value in vars(importlib.import_module(module.name)).items():
             for text in list_texts(value):
                 if _STATEMENT.match(text) and name not in PARTS:
