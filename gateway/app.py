@@ -213,6 +213,9 @@ async def build_message_path(
         services.mcp.list_descriptions if services.mcp is not None else tuple,
     )
     reminders = ReminderCommands(services)
+    judge = None
+    if helper_model is not None:
+        judge = WishJudge(helper_model, settings.model.helper)
     core_tools = [
         session_search(recall, settings.general.zone),
         reminder_tool(
@@ -221,6 +224,7 @@ async def build_message_path(
             evidence,
             services.notebook.review,
             reminders.ask,
+            judge,
         ),
         *skills.tools.tools,
         *build_file_tools(services.files),
@@ -230,9 +234,6 @@ async def build_message_path(
     tools = [*await memory.tools(reserved_names), *core_tools]
     if services.mcp is not None:
         tools += await services.mcp.load_tools([DELEGATE, *(tool.name for tool in tools)])
-    judge = None
-    if helper_model is not None:
-        judge = WishJudge(helper_model, settings.model.helper)
     gate = Gate(transcripts, services.notebook.review, evidence.explain_untyped, judge)
     if helper_model is not None and settings.delegation.max_rounds:
         task_prompt = _build_prompt(services, memory, tools, windows, context_files, skills)

@@ -129,6 +129,10 @@ class Gate:
                 return missing
         if effect is Effect.ADD:
             return ""
+        is_new_plan = effect is Effect.PLAN and not subjects
+        if is_new_plan and tool.can_hold and transcript.messages:
+            # The tool compares the text and the time with what was typed, and asks the helper.
+            return ""
         reason = _explain_untyped(effect, texts, subjects, transcript)
         if reason and self.judge is not None:
             wished = WishedCall(tool.name, effect, arguments, subjects)

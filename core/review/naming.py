@@ -36,6 +36,8 @@ _MIN_COMPOUND_LETTERS = 6
 _UNSPACED_LETTERS = "\u3041-\u30ff\u4e00-\u9fff"
 _PART = re.compile(rf"\d+|[{_UNSPACED_LETTERS}]+|[^\W\d_{_UNSPACED_LETTERS}]+")
 _HIRAGANA = re.compile("[\u3041-\u309f]+")
+# A word with a capital behind another word.
+_INNER_CAPITAL = re.compile(r"(?<=\w[\s,])\s?([A-Z\u00c0-\u00de\u0410-\u042f][^\W\d_]+)")
 _HANGUL = re.compile("[\uac00-\ud7a3]")
 _CYRILLIC = re.compile("[\u0400-\u052f]")
 # Endings of words that mark the subject of a clause: the one who does something.
@@ -199,14 +201,33 @@ def consists_of(text: str, source: str) -> bool:
 
     In scripts without spaces, a quarter of the letters may differ.
     """
+    spaced, runs = _split_naming_words(text)
+    covered, missing = _compare(runs, source)
+    return _compare(spaced, source)[1] == 0 and _MAX_MISSING_SHARE * missing <= covered + missing
+
+
+def resembles(text: str, source: str) -> bool:
+    """Return True if half of a text's words that name something are in another text.
+
+    So must be all its figures, and all words with a capital but the first one.
+    """
+    spaced, runs = _split_naming_words(text)
+    covered, missing = (
+        sum(counts) for counts in zip(_compare(spaced, source), _compare(runs, source), strict=True)
+    )
+    anchors = [*re.findall(r"\d+", text), *_INNER_CAPITAL.findall(text)]
+    return 0 < covered >= missing and _compare([*map(to_plain, anchors)], source)[1] == 0
+
+
+def _split_naming_words(text: str) -> tuple[list[str], list[str]]:
+    """Return the words that name something, and such runs of scripts without spaces."""
     fillers: set[str] = set()
     for language in find_languages(text):
         fillers |= filler_words(language) - detail_words(language)
     words = [word for word in _PART.findall(to_plain(text)) if word not in fillers]
     spaced = [word for word in words if not is_unspaced(word) or _HANGUL.search(word)]
     runs = [piece for word in words if word not in spaced for piece in _HIRAGANA.split(word)]
-    covered, missing = _compare([run for run in runs if run], source)
-    return _compare(spaced, source)[1] == 0 and _MAX_MISSING_SHARE * missing <= covered + missing
+    return spaced, [run for run in runs if run]
 
 
 def _compare(words: Sequence[str], text: str) -> tuple[int, int]:

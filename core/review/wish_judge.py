@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 import structlog
@@ -54,6 +54,8 @@ class WishedCall:
     effect: Effect
     arguments: Json
     subjects: Sequence[Subject]
+    # Texts of the call that the tool has compared with the typed words by itself.
+    compared: Json = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +79,10 @@ class WishJudge:
         call = {
             "tool": wished.tool,
             "effect": wished.effect.value,
-            "arguments": _list_typed_arguments(wished.arguments, transcript),
+            "arguments": {
+                **_list_typed_arguments(wished.arguments, transcript),
+                **wished.compared,
+            },
             "things": [f"{subject.label}: {subject.text}" for subject in wished.subjects],
             "other things": [other for subject in wished.subjects for other in subject.others][
                 :MAX_OTHERS

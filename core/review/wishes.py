@@ -46,14 +46,10 @@ _TABLES = {
 }
 # The tables of frames by which something ends.
 _END_TABLES = frozenset({"remove", "weaken", "stated"})
+# Tables with parts of Korean words, which have endings.
+_KOREAN_PARTS = frozenset({"hearsay", "request", "denial", "ends", "pauses"})
 _ALL_TABLES = ("remove", "weaken", "stated", "doubt", "change", "plan", "resume")
-_NAMES = {
-    "german": "de",
-    "spanish": "es",
-    "french": "fr",
-    "portuguese": "pt",
-    "turkish": "tr",
-}
+_NAMES = {"german": "de", "spanish": "es", "french": "fr", "portuguese": "pt", "turkish": "tr"}
 _SCRIPTS = (
     ("ko", re.compile("[\uac00-\ud7a3]")),
     ("ja", re.compile("[\u3041-\u30ff]")),
@@ -187,7 +183,8 @@ def may_hold_wish(message: str, effect: Effect) -> bool:
     if effect not in (Effect.REMOVE, Effect.WEAKEN):
         return True
     plain = to_plain(_mask_quotations(message)[0])
-    return any(_has_end(plain, language) for language in languages)
+    names = ("ends", "denial", "pauses") if effect is Effect.WEAKEN else ("ends", "denial")
+    return any(_has_end(plain, language, names) for language in languages)
 
 
 def _is_in_other_language(message: str) -> bool:
@@ -227,9 +224,9 @@ def is_dictated(text: str, message: str) -> bool:
     return not _has_marker(to_plain(lead), "denial", find_languages(lead))
 
 
-def _has_end(plain: str, language: str) -> bool:
-    """Return True if a text as plain words says that something ends, or denies something."""
-    if any(_marker(language, name).search(plain) for name in ("ends", "denial")):
+def _has_end(plain: str, language: str, names: Sequence[str]) -> bool:
+    """Return True if a text as plain words says that something ends, or has a word of a table."""
+    if any(_marker(language, name).search(plain) for name in names):
         return True
     text = plain.replace(" ", "") if language in UNSPACED_LANGUAGES else plain
     return _verbs_to_end(language).search(text) is not None
@@ -659,7 +656,7 @@ def _marker(language: str, name: str) -> re.Pattern[str]:
     joined = "|".join(words) if isinstance(words, list) else words
     joined = to_plain_pattern(joined)
     is_spaced = language not in UNSPACED_LANGUAGES and not (
-        language == "ko" and name in ("hearsay", "request", "denial")
+        language == "ko" and name in _KOREAN_PARTS
     )
     return re.compile(rf"(?<!\w)(?:{joined})(?!\w)" if is_spaced else joined)
 

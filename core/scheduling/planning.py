@@ -3,7 +3,8 @@
 While the conversation contains foreign text, the time must be one that the person typed, the text
 must consist of words of their request, and a question to the model always waits for approval,
 because each of its runs costs money. A question that runs very often waits unless the person typed
-its time.
+its time. If the text is in other words than the person's, the helper model may decide
+(`may_be_meant`).
 
 `find_typed_alternative` compares the model's time with the one that the person's own words mean.
 """
@@ -23,7 +24,7 @@ from core.dates.requests.parts import DAY_MINUTES, Assumption, Missing
 from core.dates.requests.reader import ReminderReading, read_request, revise_reading
 from core.dates.schedule import ParsedSchedule, Schedule, resolve_wall_time
 from core.errors import word_clause
-from core.review.naming import consists_of
+from core.review.naming import consists_of, resembles
 from core.review.transcript import Transcript
 from core.review.wishes import find_wishes
 from core.scheduling.due import next_due
@@ -68,6 +69,24 @@ def explain_untyped_schedule(
     if not consists_of(reading.text, typed_tasks):
         return word_clause("waits_other_words", source=source)
     return None
+
+
+def may_be_meant(
+    planned: ParsedSchedule, transcript: Transcript, now: datetime, zone: ZoneInfo
+) -> bool:
+    """Return True if the helper model may decide whether the person asked for a new reminder.
+
+    Its time must be the one that the person's words mean, and at least half of its words must be
+    theirs. A question to the model always waits for approval.
+    """
+    typed = transcript.typed
+    if planned.is_prompt or not resembles(planned.text, typed):
+        return False
+    reading = _read_typed(planned.text, typed, now, zone)
+    if reading.problem is not None or not reading.names_time:
+        return False
+    schedule = to_schedule(reading, zone)
+    return schedule is not None and _agree(reading, schedule, planned.schedule, now)
 
 
 def _is_same(schedule: Schedule, other: Schedule, now: datetime) -> bool:

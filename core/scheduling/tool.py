@@ -23,9 +23,14 @@ from core.errors import Refused, ToolError, word_clause
 from core.guard.tool_definitions import ToolArguments, build_tool, parse_arguments
 from core.review.pending import Review
 from core.review.transcript import Transcript, TranscriptReader
+from core.review.wish_judge import WishedCall, WishJudge
 from core.scheduling.appointments import HELD_ACTIONS, Action, Appointments, Requester
 from core.scheduling.phrases import find_phrase
-from core.scheduling.planning import explain_untyped_schedule, find_typed_alternative
+from core.scheduling.planning import (
+    explain_untyped_schedule,
+    find_typed_alternative,
+    may_be_meant,
+)
 from core.scheduling.zones import find_zones
 from core.store.notes import JOB_CHANGE, QUESTION, REMINDER, Author, Operation
 from core.text.normalize import to_single_line
@@ -84,9 +89,13 @@ def reminder_tool(
     evidence: EvidenceSearch,
     review: Review,
     ask: Ask,
+    judge: WishJudge | None = None,
 ) -> Tool:
-    """Build the tool `reminder`, with which the model sets, lists and changes jobs."""
-    tool = _ReminderTool(appointments, transcripts, evidence, review, ask)
+    """Build the tool `reminder`, with which the model sets, lists and changes jobs.
+
+    `judge` asks the helper model about a reminder that may be asked for in other words.
+    """
+    tool = _ReminderTool(appointments, transcripts, evidence, review, ask, judge)
     return build_tool(
         "reminder",
         _Arguments,
@@ -107,6 +116,7 @@ class _ReminderTool:
     evidence: EvidenceSearch
     review: Review
     ask: Ask
+    judge: WishJudge | None
 
     async def run(self, arguments: _Arguments, context: ToolContext) -> str:
         """Run a call, and return its result for the model.
@@ -182,10 +192,10 @@ class _ReminderTool:
         # None if the person typed the text of the job; otherwise a clause that explains the doubt.
         reason = await self.evidence.explain_missing([_without_lead(reading.text)], context)
         waits = context.hold_reason or await self._explain_schedule(reading, transcript, context)
-        if waits:
-            return await self._put_aside(reading, context, reason or waits)
-        if reason and transcript.foreign:
-            return await self._put_aside(reading, context, reason)
+        if waits or (reason and transcript.foreign):
+            if not await self._is_meant(reading, transcript, context):
+                return await self._put_aside(reading, context, reason or waits or "")
+            reason = None
 
         origin = _request_origin(arguments, context)
         is_whole_line = not arguments.moment and not arguments.recurrence
@@ -247,6 +257,21 @@ class _ReminderTool:
         min_interval = timedelta(seconds=self.appointments.planned_question_every_s)
         now = self.appointments.clock.now()
         return explain_untyped_schedule(reading, typed_reading, transcript, now, min_interval)
+
+    async def _is_meant(
+        self, reading: ParsedSchedule, transcript: Transcript, context: ToolContext
+    ) -> bool:
+        """Return True if the helper model says that the person asked for a new reminder.
+
+        It's only asked if the time is the typed one, and most of the text was typed.
+        """
+        if self.judge is None or context.hold_reason:
+            return False
+        zone = load_zone(await self.appointments.zone_of(_account_of(context)))
+        if not may_be_meant(reading, transcript, self.appointments.clock.now(), zone):
+            return False
+        wished = WishedCall("reminder", Effect.PLAN, {}, (), {"remind of": reading.text})
+        return await self.judge.is_wished(wished, transcript, context)
 
     async def _find_alternative(
         self, reading: ParsedSchedule, transcript: Transcript, context: ToolContext

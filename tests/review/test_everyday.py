@@ -1,4 +1,4 @@
-"""515 everyday requests in ten languages: how many ask, although the person typed the wish.
+"""626 everyday requests in ten languages: how many ask, although the person typed the wish.
 
 150 refusals such as "stop deleting my reminder" show that the opposite never counts as a wish.
 
@@ -71,11 +71,11 @@ def test_at_most_two_percent_of_everyday_requests_ask() -> None:
 
 
 def test_at_most_two_percent_of_requests_in_free_words_ask_with_a_helper_that_is_right() -> None:
-    requests = _read("everyday_free.txt")
+    requests = _read("everyday_free.txt") + _read("everyday_words.txt")
     unknown = [request for request in requests if _asks(*request)]
     asking = [text for effect, thing, text in unknown if not _may_be_judged(effect, thing, text)]
     print(f"\n{len(unknown)} of {len(requests)} ask by rules alone, {len(asking)} in all: {asking}")  # noqa: T201  The figure is asked for.
-    assert len(requests) == 200
+    assert len(requests) == 311
     assert len(asking) <= MAX_SHARE * len(requests), asking
 
 

@@ -14,6 +14,7 @@ from core.errors import Refused, ToolError
 from core.facts.evidence import EvidenceSearch
 from core.review.pending import Review
 from core.review.transcript import TranscriptReader
+from core.review.wish_judge import WishJudge
 from core.scheduling.appointments import Appointments
 from core.scheduling.tool import read_choices, reminder_tool
 from core.store.jobs import Jobs
@@ -37,6 +38,7 @@ from core.types import (
 )
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.scheduler_harness import at_any_time
+from tests.fixtures.scripted_model import ScriptedModel, says
 
 ANA = Scope.account("telegram", "42")
 CHAT = Address(platform="telegram", chat_id="42")
@@ -454,3 +456,43 @@ async def test_reminder_that_may_be_somebody_elses_wish_waits_for_approval(
         "Scheduled question 3 is set for Saturday 21 November 2026 at 09:00 (Europe/Lisbon): “pay the plumber 300 EUR”."
     )
     assert await appointments.approve(pending) == receipt, "approved twice it is one"
+
+
+@pytest.mark.parametrize(("verdict", "is_set"), [("yes", True), ("no", False), ("unclear", False)])
+async def test_reminder_in_free_words_is_set_if_the_helper_says_that_it_was_asked_for(
+    appointments: Appointments,
+    review: Review,
+    conversations: Conversations,
+    context: ToolContext,
+    verdict: str,
+    is_set: bool,
+) -> None:
+    mail = Message(
+        role="user",
+        text="Water every plant of the office, says Bob.",
+        origin="forwarded",
+        session_id=context.session.id,
+        created_at=context.now,
+    )
+    answer = replace(mail, role="assistant", text="It is a mail.", origin="typed")
+    typed = "Mondays at 9 I have to send in my hours, can you poke me?"
+    wish = replace(mail, text=typed, origin="typed", sender=context.sender)
+    await conversations.append([mail, answer, wish])
+
+    async def ask(reading: ParsedSchedule, context: ToolContext, origin: str | None) -> str:
+        raise AssertionError("nobody is asked about the time")
+
+    helper = ScriptedModel(says(f'{{"asks": "{verdict}"}}'))
+    tool = reminder_tool(
+        appointments,
+        TranscriptReader(conversations),
+        EvidenceSearch(conversations),
+        review,
+        ask,
+        WishJudge(helper, "small"),
+    )
+    weekly = "FREQ=WEEKLY;BYDAY=MO;BYHOUR=9;BYMINUTE=0"
+    call = {"action": "add", "recurrence": weekly, "task": "send in your hours"}
+    assert ("is set" in await tool.run(call, context)) is is_set
+    assert bool(await review.list_pending(context.scopes)) is not is_set
+    assert "send in your hours" in helper.sent()

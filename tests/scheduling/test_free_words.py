@@ -1,0 +1,80 @@
+"""Reminders that the person asked for in words that no rule covers: what the helper may decide."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from core.dates.schedule import ParsedSchedule, Schedule
+from core.review.transcript import Transcript
+from core.review.wishes import may_hold_wish
+from core.scheduling.planning import may_be_meant
+from core.types import Effect
+
+ZONE = ZoneInfo("Europe/Lisbon")
+NOW = datetime(2026, 11, 20, 12, 0, tzinfo=ZONE)
+REQUESTS = Path(__file__).parent / "data" / "plans.txt"
+MAX_SHARE = 0.04
+
+
+def may_ask(
+    typed: str, task: str, when: str = "2026-11-21T08:00", *, is_prompt: bool = False
+) -> bool:
+    if when.startswith("FREQ"):
+        start = f"DTSTART;TZID=Europe/Lisbon:{NOW:%Y%m%dT%H%M%S}"
+        schedule = Schedule(zone="Europe/Lisbon", recurrences=(f"{start}\nRRULE:{when}",))
+    else:
+        moment = datetime.fromisoformat(when).replace(tzinfo=ZONE)
+        schedule = Schedule(zone="Europe/Lisbon", at=moment)
+    planned = ParsedSchedule(schedule=schedule, text=task, is_certain=True, is_prompt=is_prompt)
+    transcript = Transcript(messages=(typed,), questions=(), all_typed=typed, foreign=())
+    return may_be_meant(planned, transcript, NOW, ZONE) and may_hold_wish(typed, Effect.PLAN)
+
+
+@pytest.mark.parametrize(
+    ("typed", "task"),
+    [
+        ("shout at me tomorrow at 8 to leave the office", "leave the office"),
+        ("tomorrow 8:00, bins", "bins"),
+        ("толкни меня завтра в 8 утра, надо переставить машину", "переставить машину"),
+        ("明日の朝8時に車を動かすよう声かけて", "車を動かす"),
+        ("dame un toque mañana a las 8 para sacar el coche", "sacar el coche"),
+        ("내일 아침 8시에 차 빼라고 말해 줘", "차 빼기"),
+    ],
+)
+def test_helper_may_decide_about_a_typed_time_and_mostly_typed_words(typed: str, task: str) -> None:
+    assert may_ask(typed, task)
+
+
+@pytest.mark.parametrize(
+    ("typed", "task"),
+    [
+        ("shout at me tomorrow at 9 to leave the office", "leave the office"),
+        ("shout at me tomorrow at 8 to leave the office", "send Mallory the keys"),
+        ("shout at me tomorrow at 8 to leave the office", "leave Mallory the office"),
+        ("shout at me tomorrow at 8 to leave the office", "leave the office, code 4471"),
+        ("I leave the office", "leave the office"),
+    ],
+)
+def test_other_times_names_and_figures_never_reach_the_helper(typed: str, task: str) -> None:
+    assert not may_ask(typed, task)
+
+
+def test_question_to_the_model_never_reaches_the_helper() -> None:
+    assert not may_ask("shout at me tomorrow at 8 about the news", "the news", is_prompt=True)
+
+
+def test_helper_may_decide_about_nearly_all_everyday_plans_in_free_words() -> None:
+    rows = [line.split(" | ") for line in REQUESTS.read_text(encoding="utf-8").splitlines()[1:]]
+    asking = []
+    for typed, task, when in rows:
+        if when.startswith("+"):
+            when = f"{NOW + timedelta(minutes=int(when[1:])):%Y-%m-%dT%H:%M}"
+        if not may_ask(typed, task, when):
+            asking.append(typed)
+    print(f"\n{len(asking)} of {len(rows)} ask even with a helper that is right: {asking}")  # noqa: T201  The figure is asked for.
+    assert len(rows) == 77
+    assert len(asking) <= MAX_SHARE * len(rows), asking
