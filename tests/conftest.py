@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import gc
 import os
+import re
 import shutil
 import socket
 from collections.abc import AsyncIterator
@@ -30,6 +31,10 @@ structlog.configure(
 # power.
 MEMORY = Path("/dev/shm")
 ROOM_BYTES = 2_000_000_000
+LEFT_OUT_MARK = re.compile(r"\bnot (\w+)")
+# `pytestmark = pytest.mark.slow`, or a list of marks.
+MODULE_MARKS = re.compile(r"^pytestmark = (\[[^\]]*\]|.*)", re.MULTILINE)
+MARK_NAME = re.compile(r"\bpytest\.mark\.(\w+)")
 if os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > ROOM_BYTES:
     os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
 # `make soak` goes through the same properties with the other one.
@@ -39,6 +44,19 @@ settings.load_profile("quick")
 # Thousands of tests and the classes of the clients are gone through at every collection, a tenth of
 # all time.
 gc.set_threshold(20_000, 20, 20)
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Don't import a module of which every test is left out, as `make check` leaves out slow ones.
+
+    Half of the modules are such. Importing them takes as long as running the tests of the others.
+    """
+    left_out = LEFT_OUT_MARK.findall(config.getoption("markexpr"))
+    if not left_out or collection_path.suffix != ".py":
+        return None
+    marks = MODULE_MARKS.findall(collection_path.read_text(encoding="utf-8"))
+    names = set(MARK_NAME.findall(" ".join(marks)))
+    return True if names.intersection(left_out) else None
 
 
 def pytest_collection_finish() -> None:
