@@ -7,11 +7,12 @@ SETUP = venv=$$(./setup.sh) && PATH="$$venv/bin:$$PATH" && export PATH
 TEST_SETUP = venv=$$(./setup.sh test) && PATH="$$venv/bin:$$PATH" && export PATH
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check services pages screenshots soak bench docs picture audit locks
+.PHONY: help run test check sweep services pages screenshots soak bench docs picture audit locks
 
 help:
 	@echo "make run       start Mneme on every platform that has a token, otherwise in this terminal"
-	@echo "make test      run all linters and tests, 10 to 15 minutes on 2 cores"
+	@echo "make test      run all linters and tests but the sweeps, minutes on 2 cores"
+	@echo "make sweep     run the tests with more kill points and rows than make test"
 	@echo "make check     run linters and quick tests, under 40 seconds"
 	@echo "make services  test the memory services with the real programs, up to 25 minutes"
 	@echo "make pages     test the page in a real browser, which it installs if it may; minutes"
@@ -27,10 +28,14 @@ run:
 	@$(SETUP) && exec python -m gateway.cli.main run
 
 test:
-	@$(TEST_SETUP) && python -m ruff check . && python -m ruff format --check . && lint-imports --no-logo >&2 && python -m mypy && python -m pytest -q -n 4 --dist worksteal -m "not services and not pages"
+	@$(TEST_SETUP) && python -m ruff check . && python -m ruff format --check . && lint-imports --no-logo >&2 && python -m mypy && python -m pytest -q -n 4 --dist worksteal -m "not sweep and not services and not pages"
 
 check:
-	@$(TEST_SETUP) && python -m ruff check . && python -m ruff format --check . && lint-imports --no-logo >&2 && python -m pytest -q -n auto --maxprocesses 8 --dist worksteal -m "not slow and not services and not pages"
+	@$(TEST_SETUP) && python -m ruff check . && python -m ruff format --check . && lint-imports --no-logo >&2 && python -m pytest -q -n auto --maxprocesses 8 --dist worksteal -m "not slow and not sweep and not services and not pages"
+
+# What make test leaves out: every kill point, tool and row of what make test shows with a few.
+sweep:
+	@$(TEST_SETUP) && python -m pytest -q -n 4 --dist worksteal -m "sweep and not services and not pages"
 
 # Installs the services into the folder MNEME_SERVICES. mem0 is a library that runs in our process, so its environment also
 # contains Mneme.

@@ -101,6 +101,7 @@ async def _said(live: LiveSystem, line: str) -> bool:
     return is_killed
 
 
+@pytest.mark.sweep
 async def test_undo_takes_one_exchange_back(home: Path) -> None:
     async with running(home) as live:
         async for many in kills(live, "/undo", "first {}", "second {}"):
@@ -113,6 +114,7 @@ async def test_undo_takes_one_exchange_back(home: Path) -> None:
         assert many > 3
 
 
+@pytest.mark.sweep
 async def test_undo_back_puts_the_earlier_answer_in_the_place_of_the_later(home: Path) -> None:
     async with running(home) as live:
         async for many in kills(live, "/undo back", "first {}", "/retry"):
@@ -122,6 +124,7 @@ async def test_undo_back_puts_the_earlier_answer_in_the_place_of_the_later(home:
         assert many > 3
 
 
+@pytest.mark.sweep
 async def test_retry_asks_the_last_question_anew(home: Path) -> None:
     async with running(home) as live:
         async for many in kills(live, "/retry", "first {}", "second {}"):
@@ -133,6 +136,7 @@ async def test_retry_asks_the_last_question_anew(home: Path) -> None:
         assert many > 3
 
 
+@pytest.mark.sweep
 async def test_retry_asks_a_question_anew_that_its_platform_does_not_name(home: Path) -> None:
     without = "UPDATE messages SET external_id = NULL WHERE id = (SELECT MAX(id) FROM messages WHERE role = 'user')"
     async with running(home) as live:

@@ -83,13 +83,12 @@ def unwritable(live: LiveSystem) -> Iterator[None]:
 @pytest.mark.timeout(90)
 @pytest.mark.parametrize(
     ("step", "after_events", "sessions"),
-    [("flush", 0, 1), ("summary", 0, 1), ("transaction", 0, 1), ("answer", 0, 2), ("answer", 4, 2)],
-    ids=[
-        "before the flush",
-        "before the summary",
-        "before the transaction",
-        "after it",
-        "within the answer",
+    [
+        pytest.param("flush", 0, 1, id="before the flush", marks=pytest.mark.sweep),
+        pytest.param("summary", 0, 1, id="before the summary", marks=pytest.mark.sweep),
+        pytest.param("transaction", 0, 1, id="before the transaction"),
+        pytest.param("answer", 0, 2, id="after it", marks=pytest.mark.sweep),
+        pytest.param("answer", 4, 2, id="within the answer"),
     ],
 )
 async def test_a_kill_at_any_step_loses_and_doubles_nothing(

@@ -19,7 +19,7 @@ from tests.fixtures.messages_api import MessagesApi
 from tests.fixtures.model_reply import ModelReply
 from tests.fixtures.tool_calls import memory_file
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.slow, pytest.mark.sweep, pytest.mark.timeout(400)]
 
 ANSWERS = "SELECT count(*) FROM messages WHERE role = 'assistant' AND text LIKE '%All kept.%'"
 

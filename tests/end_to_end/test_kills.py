@@ -1,5 +1,5 @@
-"""Eight kills in the middle of traffic, and one in the middle of a delegated task; a thousand are
-in tests/soak."""
+"""Three kills in the middle of traffic, eight in `make sweep`, and one in the middle of a delegated
+task; a thousand are in tests/soak."""
 
 from __future__ import annotations
 
@@ -16,17 +16,18 @@ from tests.fixtures.live_system import KEY, PERSON, LiveSystem
 from tests.fixtures.messages_api import MessagesApi
 from tests.fixtures.model_reply import ModelReply
 
-KILLS = 8
-
 
 @pytest.mark.slow
 @pytest.mark.timeout(280)
-async def test_nothing_is_lost_or_done_twice_when_the_process_is_killed(home: Path) -> None:
+@pytest.mark.parametrize("kills", [3, pytest.param(8, marks=pytest.mark.sweep)])
+async def test_message_is_neither_lost_nor_answered_twice_when_the_process_is_killed(
+    home: Path, kills: int
+) -> None:
     async with LiveSystem.open(home, MessagesApi(answer_all, key=KEY)) as live:
         storm = KillStorm(live=live, seed=11)
-        await storm.blow(KILLS)
+        await storm.blow(kills)
         assert await storm.damage() == []
-        assert len(storm.said["t"]) > KILLS
+        assert len(storm.said["t"]) > kills
 
 
 class Delegating:

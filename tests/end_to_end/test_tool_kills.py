@@ -22,6 +22,7 @@ from tests.fixtures.echo_model import said
 from tests.fixtures.live_system import KEY, LiveSystem
 from tests.fixtures.messages_api import MessagesApi
 from tests.fixtures.model_reply import ModelReply
+from tests.fixtures.sweeps import list_cases
 from tests.fixtures.tool_calls import CALLS, ToolCall, memory_file
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
@@ -103,7 +104,7 @@ async def kill_before_effects(
         await live.start()
 
 
-@pytest.mark.parametrize("name", list(CALLS))
+@pytest.mark.parametrize("name", list_cases(CALLS, "a note"))
 async def test_tool_killed_at_any_write_takes_effect_once_and_is_reported_truly(
     home: Path, name: str
 ) -> None:
@@ -295,7 +296,7 @@ class Changer:
         return ModelReply.call((self._change.tool, self._change.arguments(self.live, number)))
 
 
-@pytest.mark.parametrize("name", list(CHANGES))
+@pytest.mark.parametrize("name", list_cases(CHANGES, "a removed reminder"))
 async def test_tool_killed_at_any_write_of_a_change_makes_it_once_and_is_reported_truly(
     home: Path, name: str
 ) -> None:
