@@ -48,6 +48,8 @@ class TypedText:
     # The question of the assistant that the message answers. A note may use its words, but not its
     # names and figures.
     question: str = ""
+    # It's a note that was accepted before, and that the new note replaces.
+    is_accepted: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +61,7 @@ class Source:
     message: int
     day: date
     question: tuple[Token, ...] = ()
+    is_accepted: bool = False
 
     @property
     def tokens(self) -> tuple[Token, ...]:
@@ -165,7 +168,8 @@ def split_all(content: str, typed: Sequence[TypedText]) -> tuple[list[SplitSente
             token for asked in split_statement(text.question, likely) for token in asked.tokens
         )
         for sentence in split_statement(text.text, likely):
-            sources.append(Source(sentence, len(sources), message, text.day, question))
+            source = Source(sentence, len(sources), message, text.day, question, text.is_accepted)
+            sources.append(source)
     notes = [sentence for sentence in split_statement(content, likely) if sentence.tokens]
     return notes, sources
 

@@ -72,6 +72,9 @@ _COMPARED_MARKERS = (
     Marker.FUTURE,
 )
 """The markers of typed clauses that a note must not drop."""
+# A note that replaces another one changes its figure or the one it's about. Only a reader can
+# decide: "it's 95 euros now" instead of 80.
+_REPLACED = frozenset({"figures", "person", "limit", "past"})
 
 
 class Support(Enum):
@@ -101,6 +104,9 @@ def judge(content: str, typed: Sequence[TypedText]) -> Judgement:
     changes: set[str] = set()
     for alignment in alignments:
         changes |= _find_untyped(alignment, sources) | _find_changes(alignment, sources)
+    is_replacement = any(source.is_accepted for source in sources)
+    if changes and is_replacement and changes <= _REPLACED:
+        return Judgement(Support.UNCLEAR, frozenset(changes))
     if changes:
         return Judgement(Support.REFUSED, frozenset(changes))
     doubts = set().union(*map(_find_doubts, alignments))

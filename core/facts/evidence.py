@@ -10,6 +10,7 @@ import asyncio
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from functools import cache
 
 from core.errors import ToolError, word_clause
@@ -99,6 +100,10 @@ class _Comparison:
         self.parts |= {name for name in statement.names if speaker.has_name(name)}
 
 
+# Accepted notes count as typed messages of no session.
+_NO_SESSION = 0
+
+
 class Evidence:
     """The typed messages of a conversation, in which statements are looked up.
 
@@ -112,6 +117,13 @@ class Evidence:
         ]
         self._typed_indexes = typed_indexes[-MAX_EVIDENCE_MESSAGES:]
         self._analyze = cache(AnalyzedText)
+
+    def with_accepted(self, notes: Sequence[str], at: datetime) -> Evidence:
+        """Return the same messages, and notes that were accepted before."""
+        rows = [
+            Message(role="user", text=note, session_id=_NO_SESSION, created_at=at) for note in notes
+        ]
+        return Evidence([*self.messages, *rows])
 
     def find_support(
         self,
@@ -180,7 +192,8 @@ class Evidence:
             if is_short and question and evidence_pattern("yes").match(own):
                 is_single = len(split_sentences(question)) == 1
                 own = question.rstrip("?？ ") if is_single else own
-            texts.append(TypedText(own, message.created_at.date(), question))
+            is_accepted = message.session_id == _NO_SESSION
+            texts.append(TypedText(own, message.created_at.date(), question, is_accepted))
         return texts
 
     def _add_doubtful(self, own: str, index: int) -> str:
@@ -359,11 +372,7 @@ class EvidenceSearch:
     ) -> Evidence:
         """Load the messages of the conversation. Accepted notes count as typed messages."""
         evidence = await self.load_session(context.session, context.scopes)
-        notes = [
-            Message(role="user", text=note, session_id=0, created_at=context.now)
-            for note in accepted_notes
-        ]
-        return Evidence([*evidence.messages, *notes])
+        return evidence.with_accepted(accepted_notes, context.now)
 
     async def load_session(self, session: Session, scopes: frozenset[Scope]) -> Evidence:
         """Load the messages of a session and its parents. Repeated foreign text isn't typed."""

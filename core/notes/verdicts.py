@@ -205,12 +205,14 @@ def _find_possible(
     evidence: Evidence, proposals: Sequence[_Proposal], sender: Sender | None
 ) -> list[int]:
     """Return the indexes of the notes that the rules don't refuse."""
-    return [
-        index
-        for index, proposal in enumerate(proposals)
-        if evidence.judge_note(proposal.text, sender, with_doubtful=True).support
-        is not Support.REFUSED
-    ]
+    possible = []
+    for index, proposal in enumerate(proposals):
+        replaced = [operation.old_text for operation in proposal.note.operations]
+        whole = evidence.with_accepted([*filter(None, replaced)], proposal.note.at)
+        judgement = whole.judge_note(proposal.text, sender, with_doubtful=True)
+        if judgement.support is not Support.REFUSED:
+            possible.append(index)
+    return possible
 
 
 def _render_lines(evidence: Evidence, sender: Sender | None) -> list[str]:

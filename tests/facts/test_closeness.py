@@ -533,3 +533,29 @@ def test_a_short_answer_takes_its_words_but_not_its_names_from_the_question() ->
 
 def test_nothing_typed_supports_nothing() -> None:
     assert judge("User likes tea.", []).support is Support.REFUSED
+
+
+@pytest.mark.parametrize(
+    ("typed", "note"),
+    [
+        ("we keep the passports in the stool, in case I ask", "The passports are in the stool."),
+        ("you should know that I leave the office at four", "Leaves the office at four."),
+        ("die Pässe liegen im Hocker, falls ich mal frage", "Die Pässe liegen im Hocker."),
+        ("Nadia no come cerdo, para que lo sepas", "Nadia no come cerdo."),
+        ("Nadia ne mange pas de porc, au cas où je demande", "Nadia ne mange pas de porc."),
+        ("a Nádia não come porco, só pra avisar", "A Nádia não come porco."),
+        ("паспорта лежат в табурете, если спрошу", "Паспорта лежат в табурете."),
+        ("护照放在琴凳里，万一我问起", "护照放在琴凳里。"),
+    ],
+)
+def test_words_that_only_tell_why_it_is_said_are_no_condition(typed: str, note: str) -> None:
+    assert support_of([typed], note) is Support.CLOSE
+    assert support_of(["I keep it there if Ana asks for it"], "I keep it there.") is Support.REFUSED
+
+
+def test_figure_of_a_replaced_note_may_change_only_if_the_helper_agrees() -> None:
+    old = TypedText("Swimming course costs 80 euros", MONDAY, is_accepted=True)
+    new = TypedText("swimming went up, it's 95 euros now", MONDAY)
+
+    assert judge("Swimming course costs 95 euros.", [new, old]).support is Support.UNCLEAR
+    assert judge("Swimming course costs 99 euros.", [new, old]).support is Support.REFUSED

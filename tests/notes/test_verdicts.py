@@ -12,7 +12,7 @@ from core.notes.notebook import Notebook
 from core.notes.provider import NotesProvider
 from core.notes.verdicts import Verifier
 from core.ports import Model
-from core.store.notes import Notes, PendingNote
+from core.store.notes import Author, Notes, Operation, PendingNote
 from core.store.sessions import Conversations
 from core.store.sqlite.database import Database
 from core.types import Address, Message, Scope, Sender, Session, ToolContext
@@ -246,3 +246,23 @@ async def test_a_verdict_before_the_answer_is_told_after_it_without_asking_the_h
     assert list(await desk.entries()) == ([TRANSLATED] if is_made else [])
     assert await desk.pending() == ([] if is_made else [TRANSLATED])
     assert await desk.notes.list_proposed() == []
+
+
+async def test_replaced_figure_is_changed_after_the_turn_if_the_helper_confirms_it(
+    home: Path, database: Database
+) -> None:
+    desk = Desk(home, database, ScriptedModel(says(YES)))
+    context = await desk.say("the rent went up, it's 820 euros now")
+    author = Author(account=context.account, origin="typed")
+    old_note = "Rent of the flat is 780 euros"
+    add = Operation(action="add", content=old_note)
+    await desk.notebook.apply(ANA, HERS, "memory", [add], author)
+    (tool,) = await desk.provider.tools()
+    new_note = "Rent of the flat is 820 euros"
+    call = {"target": "memory", "action": "replace", "old_text": old_note, "content": new_note}
+    assert (await tool.run(call, context)).startswith("Proposed")
+
+    await desk.provider.sync_turn(context.session, (), "turn")
+    await desk.provider.catch_up()
+
+    assert await desk.entries() == [new_note]
