@@ -41,8 +41,14 @@ _STOP_REASONS = {
     "tool_calls": "tool_use",
     "function_call": "tool_use",
     "length": "max_tokens",
+    "model_length": "max_tokens",
     "content_filter": "refusal",
+    "sensitive": "refusal",
 }
+# With these reasons, the server gave up in the middle of an answer.
+_BROKEN_REASONS = ("error", "insufficient_system_resource")
+# The types of parts with text in an answer.
+_TEXT_TYPES = ("text", "output_text")
 # The only ids that Mistral accepts.
 _SHORT_CALL_ID = re.compile(r"[a-zA-Z0-9]{9}")
 _THINKING_START = "<think>"
@@ -391,12 +397,13 @@ class ChunkedAnswer:
     def _apply_chunk(self, chunk: Json) -> str:
         self._model = chunk.get("model") or self._model
         self._usage = chunk.get("usage") or self._usage
-        choices = chunk["choices"]
+        choices = chunk.get("choices")
         if not choices:
             return ""
         choice = choices[0]
         self._finish_reason = choice.get("finish_reason") or self._finish_reason
-        delta = choice.get("delta") or {}
+        # A server that doesn't stream sends a whole message.
+        delta = choice.get("delta") or choice.get("message") or {}
         for call in delta.get("tool_calls") or ():
             self._add_call(call)
         self._reasoning.add(delta)
@@ -424,8 +431,14 @@ class ChunkedAnswer:
             self._extras[index] = delta["extra_content"]
         function = delta.get("function") or {}
         call["id"] = delta.get("id") or call["id"]
-        call["name"] += function.get("name") or ""
-        call["arguments"] += function.get("arguments") or ""
+        name = function.get("name") or ""
+        # Some servers repeat the whole name in each piece.
+        if name != call["name"]:
+            call["name"] += name
+        arguments = function.get("arguments") or ""
+        if not isinstance(arguments, str):
+            arguments = to_json(arguments).decode()
+        call["arguments"] += arguments
 
     def build_completion(self, model: str) -> Completion:
         """Return the whole answer. If the answer doesn't name its model, `model` is used.
@@ -434,6 +447,8 @@ class ChunkedAnswer:
         """
         if self._finish_reason is None and not self.is_complete:
             raise ModelFailure("unreadable")
+        if self._finish_reason in _BROKEN_REASONS:
+            raise ModelFailure("503", status=503)
         self._text += self._thinking.finish()
         text = str(make_json_safe(self._text)).rstrip()
         calls = self._build_calls()
@@ -476,8 +491,12 @@ class ChunkedAnswer:
         call = self._calls[index]
         try:
             arguments = from_json(call["arguments"].strip() or "{}", allow_partial=True)
+            if isinstance(arguments, str):
+                # Some models write the arguments as JSON in a JSON string.
+                arguments = from_json(arguments.strip() or "{}", allow_partial=True)
         except ValueError as error:
             raise ModelFailure("unreadable") from error
+        arguments = {} if arguments == [] else arguments
         if not call["name"] or not isinstance(arguments, dict):
             raise ModelFailure("unreadable")
         return {
@@ -538,7 +557,9 @@ def _read_text(content: str | Sequence[Json] | None) -> str:
         return ""
     if isinstance(content, str):
         return content
-    return "".join(part["text"] or "" for part in content if part["type"] == "text")
+    return "".join(
+        part["text"] or "" for part in content if part.get("type", "text") in _TEXT_TYPES
+    )
 
 
 def _read_usage(usage: Mapping[str, Any]) -> Usage:
@@ -559,4 +580,4 @@ def _read_usage(usage: Mapping[str, Any]) -> Usage:
 
 def _read_count(usage: Any, name: str) -> int:
     value = usage.get(name) if isinstance(usage, Mapping) else None
-    return value if isinstance(value, int) else 0
+    return int(value) if isinstance(value, (int, float)) else 0

@@ -320,6 +320,11 @@ class StreamedAnswer:
         match event["type"]:
             case "message_start":
                 self._begin(event["message"])
+            case "message":
+                # A server that doesn't stream sends a whole message.
+                self._begin(event)
+                self._has_stopped = True
+                return join_text(self.blocks)
             case "content_block_start":
                 block = dict(event["content_block"])
                 self.blocks.append(block)

@@ -83,15 +83,33 @@ _EXCEPTION_KINDS: Sequence[tuple[str, tuple[type[Exception], ...]]] = (
 
 
 class _EventStream(openai.AsyncStream[object]):
-    """An event stream that knows whether the server has said that it is complete."""
+    """An event stream that knows whether the server has said that it is complete.
+
+    Some servers answer with a single JSON text instead: a whole answer, or an error with status
+    200. It becomes one event.
+    """
 
     is_complete = False
 
+    @property
+    def media_type(self) -> str:
+        return str(self.response.headers.get("content-type", "")).partition(";")[0]
+
     async def _iter_events(self) -> AsyncIterator[Any]:
+        if self.media_type == "application/json":
+            self.is_complete = True
+            async for event in self._decoder.aiter_bytes(self._read_body()):
+                yield event
+            return
         async for event in super()._iter_events():
             if event.data.startswith("[DONE]"):
                 self.is_complete = True
             yield event
+
+    async def _read_body(self) -> AsyncIterator[bytes]:
+        """Yield the whole body as one event. Line breaks in JSON are only white space."""
+        body = await self.response.aread()
+        yield b"data: " + b" ".join(body.splitlines()) + b"\n\n"
 
 
 class ServerConnection:
@@ -206,7 +224,18 @@ class ServerConnection:
                 self._free_connections,
                 await self._open(path, content, silence_s) as events,
             ):
-                await read_stream(events, add_event, on_piece)
+                if events.media_type == "text/html":
+                    raise ModelFailure("foreign", names=self._names)
+                request = events.response.request
+
+                def add_good_event(event: Any) -> str:
+                    # vLLM reports an error as an event of this form.
+                    if isinstance(event, Mapping) and event.get("object") == "error":
+                        message = str(event.get("message"))
+                        raise openai.APIError(message, request, body=event)
+                    return add_event(event)
+
+                await read_stream(events, add_good_event, on_piece)
                 return events.is_complete
         except openai.APIConnectionError as error:
             raise ModelFailure(_exception_kind(error), names=self._names) from error

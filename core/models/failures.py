@@ -10,6 +10,7 @@ import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
 from typing import Any
 
 from config.masking import MASK, mask_secrets
@@ -37,6 +38,7 @@ _MISSING_THINKING: Mapping[str, re.Pattern[str]] = {
     kind: re.compile(entry["refusal"], re.IGNORECASE)
     for kind, entry in _FAILURES["missing_thinking"].items()
 }
+_PAUSE = re.compile(_FAILURES["pause"], re.IGNORECASE)
 _SUCCESSOR = re.compile(_FAILURES["successor"], re.IGNORECASE)
 _STATUSES = frozenset(_FAILURES["kinds"]["statuses"])
 _NOT_RETRYABLE = frozenset(_FAILURES["kinds"]["not_retryable"])
@@ -164,7 +166,7 @@ def build_refusal(response: ErrorResponse, names: ServerNames, key: str) -> Mode
         words=explanation,
         number=status,
     )
-    failure.retry_after_s = _read_retry_after(response.headers)
+    failure.retry_after_s = _read_retry_after(response.headers, _read_explanation(response.body))
     should_retry = response.headers.get("x-should-retry")
     if should_retry in ("true", "false"):
         failure.is_retryable = should_retry == "true"
@@ -311,17 +313,32 @@ def _is_about_model_name(response: ErrorResponse, explanation: str) -> bool:
     return response.status in (404, 410) and names_model
 
 
-def _read_retry_after(headers: Mapping[str, str]) -> float | None:
-    """Return the pause in seconds that a response header requests, or None.
+def _read_retry_after(headers: Mapping[str, str], words: str) -> float | None:
+    """Return the pause in seconds that a server requests, or None.
 
-    The headers are ``retry-after-ms`` and ``retry-after``.
+    The headers are ``retry-after-ms`` and ``retry-after``, which may be a date. OpenAI and Gemini
+    say it only in words: "Please try again in 6m1.5s."
     """
-    milliseconds = headers.get("retry-after-ms")
     try:
-        if milliseconds:
-            pause_s = float(milliseconds) / 1000
+        if headers.get("retry-after-ms"):
+            pause_s = float(headers["retry-after-ms"]) / 1000
+        elif headers.get("retry-after", "").endswith("GMT"):
+            end, start = (parsedate_to_datetime(headers[name]) for name in ("retry-after", "date"))
+            pause_s = (end - start).total_seconds()
+        elif headers.get("retry-after"):
+            pause_s = float(headers["retry-after"])
         else:
-            pause_s = float(headers.get("retry-after", ""))
-    except ValueError:
+            return _find_pause(words)
+    except (ValueError, LookupError):
         return None
     return max(0.0, pause_s) if math.isfinite(pause_s) else None
+
+
+def _find_pause(words: str) -> float | None:
+    """Return the pause in seconds that a server requests in words, or None."""
+    match = _PAUSE.search(words)
+    if match is None:
+        return None
+    numbers = {name: float(value) for name, value in match.groupdict().items() if value}
+    factors = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
+    return sum(factors[name] * number for name, number in numbers.items()) or None

@@ -39,18 +39,20 @@ class ReasoningParts:
         self._texts: dict[str, str] = {}
 
     def add(self, delta: Json) -> None:
-        """Add the thinking of a piece. Raises TypeError or AttributeError if it can't be read."""
+        """Add the thinking of a piece. Thinking in an unknown form is left out."""
         for detail in delta.get("reasoning_details") or ():
-            self._add_detail(detail)
+            if isinstance(detail, Mapping):
+                self._add_detail(detail)
         for name in TEXT_FIELDS:
-            if delta.get(name):
-                self._texts[name] = self._texts.get(name, "") + delta[name]
+            text = delta.get(name)
+            if text and isinstance(text, str):
+                self._texts[name] = self._texts.get(name, "") + text
 
     def _add_detail(self, delta: Json) -> None:
         """Extend a detail. Its texts arrive in pieces, its other fields whole."""
         detail = self._find_detail(delta)
         for name, value in delta.items():
-            if name in _DETAIL_TEXTS and value is not None:
+            if name in _DETAIL_TEXTS and isinstance(value, str):
                 value = (detail.get(name) or "") + value
             if value is not None or name not in detail:
                 detail[name] = value

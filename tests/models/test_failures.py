@@ -316,3 +316,35 @@ def test_refusal_names_what_the_model_cannot_use(message: str, abilities: list[s
     )
     failure = build_refusal(response, ServerNames(), KEY)
     assert list(failure.refused_abilities) == abilities
+
+
+OPENAI_RATE = (
+    "Rate limit reached for gpt-6 on tokens per min. Please try again in {}. Visit https://x."
+)
+DATES = {"date": "Sun, 29 Nov 2026 12:00:00 GMT", "retry-after": "Sun, 29 Nov 2026 12:00:30 GMT"}
+
+
+@pytest.mark.parametrize(
+    ("headers", "words", "pause_s"),
+    [
+        ({"retry-after": "7"}, "", 7.0),
+        ({"retry-after-ms": "1500", "retry-after": "2"}, "", 1.5),
+        (DATES, "", 30.0),
+        ({"retry-after": "soon"}, "", None),
+        ({"retry-after": "-3"}, "", 0.0),
+        ({}, OPENAI_RATE.format("1.242s"), 1.242),
+        ({}, OPENAI_RATE.format("6m0s"), 360.0),
+        ({}, OPENAI_RATE.format("1h2m3s"), 3723.0),
+        ({}, OPENAI_RATE.format("250ms"), 0.25),
+        ({}, "x " * 300 + "Please retry in 34.07s.", 34.07),
+        ({}, "Please try again in a moment.", None),
+        ({"x-ratelimit-reset-requests": "1s"}, "Slow down.", None),
+    ],
+)
+def test_pause_that_a_server_requests_is_read_from_headers_or_words(
+    headers: dict[str, str], words: str, pause_s: float | None
+) -> None:
+    response = ErrorResponse(
+        status=429, body={"error": {"message": words}}, headers=headers, model=MODEL
+    )
+    assert build_refusal(response, ServerNames(), KEY).retry_after_s == pytest.approx(pause_s)

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from core.models.chat_completions import ChunkedAnswer
-from core.models.failures import ModelFailure
 from core.models.reasoning import ReasoningParts
 from core.types import Completion, Json
 from tests.fixtures.chat_api import Reply
@@ -166,8 +165,3 @@ def test_two_calls_with_one_id_keep_their_own_extras() -> None:
         reasoning["calls"][call["id"]]["google"]["thought_signature"] for call in (first, second)
     ]
     assert signatures == ["s0", "s1"]
-
-
-def test_thinking_that_is_no_text_cannot_be_read() -> None:
-    with pytest.raises(ModelFailure):
-        complete({"reasoning_content": ["x"]}, {"reasoning_content": "y"})
