@@ -42,6 +42,7 @@ def url() -> Iterator[str]:
     server.server_close()
 
 
+@pytest.mark.slow
 def test_a_vulnerable_version_is_listed_and_fails(
     url: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -152,6 +152,7 @@ def test_no_error_of_ours_says_a_secret() -> None:
         "%3a%2f%2fa",
     ],
 )
+@pytest.mark.slow
 def test_the_time_is_linear(piece: str) -> None:
     text = piece * (200_000 // len(piece))
     began = time.thread_time()

@@ -244,6 +244,7 @@ def test_a_home_that_cannot_be_made_is_a_problem(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("machine", ["America/Bogota", "Nowhere/Land"])
+@pytest.mark.slow
 def test_the_zone_of_the_machine_is_always_a_zone(tmp_path: Path, machine: str) -> None:
     script = "from config.settings import Settings; print(Settings.load().general.zone)"
     environ = {

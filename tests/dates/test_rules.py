@@ -38,6 +38,7 @@ CRON_LINES = [
 
 @pytest.mark.parametrize("zone", ZONES)
 @pytest.mark.parametrize("cron", CRON_LINES)
+@pytest.mark.slow
 def test_recurrences_of_a_cron_line_are_due_when_the_line_is(cron: str, zone: str) -> None:
     line = Schedule(zone=zone, cron=cron)
     converted = to_recurrences(line, START)

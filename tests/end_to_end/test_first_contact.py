@@ -24,6 +24,8 @@ from tests.fixtures.messages_api import MessagesApi
 from tests.fixtures.model_reply import ModelReply
 from tests.fixtures.scripted_model import ScriptedModel
 
+pytestmark = pytest.mark.slow
+
 STRANGER = 99
 
 
@@ -68,7 +70,6 @@ async def two_strangers(live: LiveSystem) -> tuple[Read, Read, str, str]:
     return telegram, discord, code_in(telegram()), code_in(discord())
 
 
-@pytest.mark.slow
 async def test_stranger_approved_while_mneme_runs_is_told_and_answered(home: Path) -> None:
     async with LiveSystem.open(home) as live:
         await live.start()
@@ -91,7 +92,6 @@ async def test_stranger_approved_while_mneme_runs_is_told_and_answered(home: Pat
         assert live.query("SELECT * FROM pairings") == []
 
 
-@pytest.mark.slow
 async def test_stranger_approved_while_mneme_is_down_is_answered_once_despite_kills(
     home: Path,
 ) -> None:
@@ -125,7 +125,6 @@ async def test_stranger_approved_while_mneme_is_down_is_answered_once_despite_ki
         assert (telegram()[1:3], discord()[1:]) == (expected, expected)
 
 
-@pytest.mark.slow
 async def test_start_says_what_to_type_until_the_owner_has_an_account(home: Path) -> None:
     async with LiveSystem.open(home) as live:
         (home / "mneme.toml").write_text(f"[owner]\ndiscord = [{live.discord_person}]\n")

@@ -9,6 +9,8 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from adapters.telegram.adapter import Telegram
 from gateway.services import Services
 from tests.fixtures.bot_api import BotApi
@@ -16,6 +18,8 @@ from tests.fixtures.discord_api import DiscordApi
 from tests.fixtures.discord_setup import checked, make
 from tests.fixtures.gateway_harness import GatewayHarness, open_gateway
 from tests.fixtures.scripted_model import ScriptedModel, says
+
+pytestmark = pytest.mark.slow
 
 FORUM = -1001234567890
 

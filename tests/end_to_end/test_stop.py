@@ -18,6 +18,8 @@ from tests.fixtures.discord_setup import checked, make
 from tests.fixtures.gateway_harness import GatewayHarness, KeptReply, open_gateway
 from tests.fixtures.scripted_model import ScriptedModel, calls, says
 
+pytestmark = pytest.mark.slow
+
 LISTING = {"target": "memory", "action": "list"}
 
 
@@ -191,7 +193,6 @@ async def test_answer_stored_while_one_asker_is_removed_reaches_the_other(
         ]
 
 
-@pytest.mark.slow
 async def test_on_discord_what_was_shown_of_a_stopped_answer_is_its_one_message(home: Path) -> None:
     model = ScriptedModel(says("A long story"))
     model.gate = asyncio.Event()

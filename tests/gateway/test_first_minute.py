@@ -11,6 +11,8 @@ from core.agent.offline import OfflineModel
 from tests.fixtures.gateway_harness import open_gateway
 from tests.fixtures.live_system import PERSON, LiveSystem
 
+pytestmark = pytest.mark.slow
+
 STEPS = ["Remind me in a minute", "Remember this day", "What do you know?"]
 
 
@@ -56,7 +58,6 @@ def labels(message: dict[str, Any]) -> list[str]:
     return [button["text"] for row in keyboard for button in row]
 
 
-@pytest.mark.slow
 async def test_first_minute_on_telegram_shows_three_buttons(home: Path) -> None:
     async with LiveSystem.open(home) as live:
         await live.start(ANTHROPIC_API_KEY="", ANTHROPIC_BASE_URL="")
@@ -68,7 +69,6 @@ async def test_first_minute_on_telegram_shows_three_buttons(home: Path) -> None:
         await live.until(lambda: "I met Mneme today" in str(live.telegram.texts(PERSON)))
 
 
-@pytest.mark.slow
 async def test_first_minute_on_discord_shows_three_buttons(home: Path) -> None:
     async with LiveSystem.open(home) as live:
         await live.start(ANTHROPIC_API_KEY="", ANTHROPIC_BASE_URL="")

@@ -14,6 +14,8 @@ from tests.fixtures.clock import SteadyClock
 from tests.fixtures.gateway_harness import GatewayHarness, KeptReply, notices, open_gateway
 from tests.fixtures.scripted_model import ScriptedModel, says
 
+pytestmark = pytest.mark.slow
+
 IDS = count()
 CRON = Address(platform="cron", chat_id="1")
 # A model without a price. Each answer uses 15 tokens.

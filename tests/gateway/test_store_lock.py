@@ -18,6 +18,8 @@ from core.types import Address
 from tests.fixtures.forked import ROOT
 from tests.fixtures.gateway_harness import GatewayHarness, KeptReply, open_gateway
 
+pytestmark = pytest.mark.slow
+
 TOLD_WITHIN_S = 5.0
 CHATS = tuple(Address(platform="telegram", chat_id=str(number)) for number in range(60))
 
@@ -111,7 +113,6 @@ async def test_lock_that_ends_in_time_only_delays_a_write(tmp_path: Path) -> Non
             assert time.now_s > 3
 
 
-@pytest.mark.slow
 async def test_start_during_a_lock_waits_and_says_so(home: Path) -> None:
     async with Database.open(home / "state.db"):
         pass

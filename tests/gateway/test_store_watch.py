@@ -18,6 +18,8 @@ from gateway.store_watch import StoreWatch
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.gateway_harness import GatewayHarness, notices, open_gateway
 
+pytestmark = pytest.mark.slow
+
 
 @asynccontextmanager
 async def watching(home: Path) -> AsyncIterator[tuple[GatewayHarness, StoreWatch, SteadyClock]]:

@@ -201,6 +201,7 @@ HOSTILE = (
 
 
 @pytest.mark.parametrize("piece", HOSTILE)
+@pytest.mark.slow
 def test_no_text_takes_long(piece: str) -> None:
     text = (piece * LIMIT_CHARS)[:LIMIT_CHARS]
     find_suspicion(piece)

@@ -36,6 +36,7 @@ async def test_collector_is_on_again_after_work_that_failed() -> None:
     assert gc.isenabled() is True
 
 
+@pytest.mark.slow
 def test_rendering_leaves_nothing_to_collect() -> None:
     markdown = "| a | b |\n|---|---|\n" + "| **x** | [y](http://a.b) |\n" * 200 + "\n> * a\n"
     render(markdown)

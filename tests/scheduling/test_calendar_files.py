@@ -20,6 +20,8 @@ from core.types import Address, Scope
 from tests.fixtures.command_line import good, mneme
 from tests.fixtures.gateway_harness import open_gateway
 
+pytestmark = pytest.mark.slow
+
 ZONE = ZoneInfo("Europe/Lisbon")
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 TRIP = """BEGIN:VCALENDAR
@@ -125,7 +127,6 @@ async def test_export_in_a_chat_contains_a_calendar_of_the_reminders(home: Path)
         assert titles == ["beware", "beware", "do the payroll", "water the lawn"]
 
 
-@pytest.mark.slow
 def test_import_asks_for_a_yes_and_sets_each_item_once(home: Path, tmp_path: Path) -> None:
     path = tmp_path / "trip.ics"
     path.write_text(TRIP)

@@ -15,6 +15,8 @@ from tests.fixtures.gateway_harness import open_gateway
 from tests.fixtures.scheduler_harness import NOON, lifetime
 from tests.fixtures.scripted_model import ScriptedModel, calls, says
 
+pytestmark = pytest.mark.slow
+
 LISBON, BERLIN = "Europe/Lisbon", "Europe/Berlin"
 
 

@@ -370,6 +370,7 @@ HOSTILE: Mapping[str, tuple[Mapping[str, str | bytes], str]] = {
 
 
 @pytest.mark.parametrize("kind", HOSTILE)
+@pytest.mark.slow
 async def test_of_a_hostile_archive_nothing_is_taken(
     home: Path, tmp_path: Path, skills: Skills, kind: str
 ) -> None:

@@ -83,6 +83,7 @@ def test_wide_signs_fold_as_unicode_says(text: str) -> None:
 @given(
     st.text(st.sampled_from("".join(a + b for a, b in HAN.items()) + "，？aあ가ﾊﾞ゛\u0651\u200d"))
 )
+@pytest.mark.slow
 def test_folding_twice_is_folding_once(text: str) -> None:
     assert fold(fold(text)) == fold(text)
 
@@ -210,6 +211,7 @@ def test_every_character_that_begins_with_a_mark_counts_as_one() -> None:
 
 
 @pytest.mark.parametrize("form", [fold, comparison_form, indexed_words, terms_of, script_form])
+@pytest.mark.slow
 def test_180_000_marks_behind_a_letter_are_compared_in_linear_time(
     form: Callable[[str], object],
 ) -> None:

@@ -116,6 +116,7 @@ async def test_a_line_that_nobody_said_is_refused(
     assert said in sentence(report.reasons[0])
 
 
+@pytest.mark.slow
 async def test_a_line_of_100_megabytes_is_refused(tmp_path: Path, database: Database) -> None:
     path = tmp_path / "lines"
     with path.open("wb") as file:

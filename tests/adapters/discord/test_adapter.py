@@ -17,6 +17,8 @@ from tests.fixtures.discord_api import DiscordApi
 from tests.fixtures.discord_setup import checked, listening, make
 from tests.fixtures.fake_router import FakeRouter
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 async def api() -> AsyncIterator[DiscordApi]:

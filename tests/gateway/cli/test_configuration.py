@@ -15,6 +15,8 @@ from filelock import FileLock
 from gateway.services import LOCK_FILE
 from tests.fixtures.command_line import good, mneme
 
+pytestmark = pytest.mark.slow
+
 OWN = """\
 # My settings
 [model]
@@ -119,7 +121,6 @@ def test_broken_file_is_named_with_the_place(home: Path) -> None:
     assert (refused.returncode, "at line 2" in refused.stderr) == (1, True)
 
 
-@pytest.mark.slow
 def test_editor_result_is_kept_only_if_it_is_right(home: Path, tmp_path: Path) -> None:
     """The editor first writes a mistake, and after a yes the right text."""
     editor = tmp_path / "editor"

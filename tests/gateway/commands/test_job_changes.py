@@ -15,6 +15,8 @@ from tests.fixtures.clock import SteadyClock
 from tests.fixtures.gateway_harness import GatewayHarness, open_gateway
 from tests.fixtures.scripted_model import ScriptedModel, says
 
+pytestmark = pytest.mark.slow
+
 OFFLINE = OfflineModel("UTC")
 
 

@@ -11,6 +11,8 @@ from core.errors import Sentence
 from tests.fixtures.gateway_harness import GatewayHarness, open_gateway
 from tests.fixtures.scripted_model import ScriptedModel
 
+pytestmark = pytest.mark.slow
+
 OPTIONS = '[model]\nchoices = ["openai/gpt-6-astra", "claude-opus-5-5"]\n'
 OTHER = "openai/gpt-6-astra"
 

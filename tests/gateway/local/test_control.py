@@ -16,6 +16,8 @@ from gateway.local.sockets import find_socket
 from tests.fixtures.command_line import good, mneme
 from tests.gateway.local.running import PERSON, open_gateway
 
+pytestmark = pytest.mark.slow
+
 
 def load(home: Path, toml: str) -> Settings:
     return Settings.load({"MNEME_HOME": str(home)}, own_text=toml)
@@ -59,7 +61,6 @@ def test_completion_is_installed_only_when_asked_and_removed_again(
     assert "nothing to remove" in mneme(home, "completion", "fish", "--remove").stderr
 
 
-@pytest.mark.slow
 async def test_shell_beside_the_gateway_asks_it_what_is_true_and_says_so(home: Path) -> None:
     """The shell has neither the token nor the key of the running process."""
     async with open_gateway(home) as gateway:

@@ -13,6 +13,8 @@ from gateway.local.launchd import LABEL, Launchd
 from gateway.local.systemd import Systemd
 from tests.fixtures.command_line import good, mneme
 
+pytestmark = pytest.mark.slow
+
 PROGRAM = ["/opt/my apps/python", "-m", "gateway.cli.main"]
 HARDENING = ("NoNewPrivileges=true", "ProtectSystem=strict", "UMask=0077", "LockPersonality=true")
 
