@@ -309,7 +309,7 @@ def find_large_packages(paths: Iterable[PurePosixPath]) -> dict[str, int]:
     }
 
 
-def test_packages_have_few_modules() -> None:
+def test_packages_of_the_product_have_few_modules() -> None:
     assert find_large_packages(map(PurePosixPath, list_product_files())) == {}
 
 
@@ -339,7 +339,7 @@ def test_no_module_imports_itself_through_others() -> None:
     assert find_import_cycles(graph) == []
 
 
-def test_import_cycle_is_found() -> None:
+def test_import_cycle_of_modules_is_found() -> None:
     graph = grimp.ImportGraph()
     for importer, imported in (("a", "b"), ("b", "c"), ("c", "a"), ("c", "d")):
         graph.add_import(importer=importer, imported=imported)

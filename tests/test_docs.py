@@ -75,7 +75,7 @@ def _blocks(document: Path, language: str) -> Iterator[str]:
 @pytest.mark.parametrize(
     "document", [one for one in DOCUMENTS if commands(one)], ids=lambda path: path.name
 )
-def test_every_command_line_runs(document: Path, home: Path) -> None:
+def test_every_command_line_of_the_docs_runs(document: Path, home: Path) -> None:
     lines = "".join(json.dumps(line) + "\n" for line in HISTORY)
     (home.parent / "trip.jsonl").write_text(lines, encoding="utf-8")
     (home.parent / "tidy-inbox").mkdir()
@@ -283,7 +283,7 @@ def _example(mark: str) -> dict[str, Any]:
     return module.__dict__
 
 
-def test_every_command_is_documented() -> None:
+def test_every_chat_command_is_documented_in_using() -> None:
     text = (ROOT / "docs" / "using.md").read_text(encoding="utf-8")
     chat = tomllib.loads(
         (ROOT / "gateway" / "commands" / "data" / "commands.toml").read_text(encoding="utf-8")

@@ -73,7 +73,7 @@ def test_a_process_that_is_ending_is_waited_for() -> None:
         asyncio.run(mine.release())
 
 
-def test_one_process_may_poll_one_time_after_the_other() -> None:
+def test_poll_lock_can_be_taken_again_after_its_release() -> None:
     for _ in range(2):
         one = lock()
         asyncio.run(one.acquire())
@@ -106,7 +106,7 @@ def test_a_file_in_the_place_of_the_folder_is_no_reason_to_stay_away(own_folder:
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root may give folders away")
-def test_nothing_is_written_into_the_folder_of_somebody_else(own_folder: Path) -> None:
+def test_poll_lock_writes_no_file_into_a_folder_of_another_user(own_folder: Path) -> None:
     folder = own_folder / f"mneme-{os.getuid()}"
     folder.mkdir(mode=0o777)
     os.chown(folder, 12345, 12345)

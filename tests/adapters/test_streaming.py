@@ -51,7 +51,7 @@ def begun(chat: FakeChat, receipt: ListRecord | None = None) -> StreamedReply:
     return painter
 
 
-def test_it_fills_its_role() -> None:
+def test_streamed_reply_fills_the_roles_of_the_ports() -> None:
     chat: MessageApi = FakeChat()
     reply: Reply = StreamedReply(chat)
     receipt: DeliveryRecord = ListRecord()

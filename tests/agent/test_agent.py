@@ -222,7 +222,7 @@ async def test_an_echoed_fence_is_not_shown_and_not_stored(home: Path) -> None:
         ("model_context_window_exceeded", "say “go on” for the rest"),
     ],
 )
-async def test_every_ending_is_said(home: Path, reason: str, mark: str) -> None:
+async def test_answer_that_ends_early_says_why(home: Path, reason: str, mark: str) -> None:
     async with open_gateway(home, ScriptedModel(says("So far", stop_reason=reason))) as harness:
         reply = await harness.say("tell me")
         assert reply.text.startswith("So far")

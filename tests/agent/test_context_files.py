@@ -93,7 +93,7 @@ async def test_context_files_of_home_and_project_stand_in_the_prompt_in_order(
     assert "For everybody" not in text, "it stands in every prompt by itself"
 
 
-async def test_nothing_is_no_section(files: ContextFiles) -> None:
+async def test_context_section_is_empty_without_files(files: ContextFiles) -> None:
     assert await files.render_files(context()) == ""
 
 

@@ -259,7 +259,7 @@ async def test_without_a_model_or_where_it_is_turned_off_there_is_none(
         assert "delegate" not in names(model)
 
 
-async def test_incognito_conversation_cannot_delegate(home: Path) -> None:
+async def test_delegation_is_refused_in_an_incognito_conversation(home: Path) -> None:
     async with house(home, Helper(), says("ok"), calls(("delegate", TASK))) as (harness, model):
         await harness.say("hello")
         assert "delegate" in names(model)
@@ -338,7 +338,7 @@ async def test_forget_erases_it_and_export_has_it(home: Path) -> None:
 
 
 @pytest.mark.slow
-async def test_nothing_is_learned_of_what_is_said_in_it(home: Path) -> None:
+async def test_delegated_task_teaches_no_fact_and_no_note(home: Path) -> None:
     task = {"task": "I moved to Lisbon. Ana is my sister. Remember that I like rum."}
     helper = Helper(calls(("session_search", {"query": "rum"})), says("You live in Lisbon."))
     async with house(home, helper, calls(("delegate", task)), says("Fine.")) as (harness, _):

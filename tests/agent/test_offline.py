@@ -372,7 +372,7 @@ async def test_other_peoples_words_are_not_put_into_the_persons_mouth(home: Path
         assert re.match(r"- You said on .+: “The ferry is blue”", ferry)
 
 
-async def test_nothing_found_is_said() -> None:
+async def test_answer_without_a_model_says_that_no_message_matches() -> None:
     text = (await complete(turn("Where does Ana live?"), *searched('{"sessions": []}'))).text
     assert text.startswith("I found nothing about that in earlier messages.")
 

@@ -319,7 +319,7 @@ def test_a_window_that_opens_mid_turn_begins_with_the_first_words_of_a_person() 
     assert turns[0]["content"][0]["text"] == "next"
 
 
-def test_nothing_a_person_said_is_nothing_to_send() -> None:
+def test_conversation_to_send_is_empty_without_a_message_of_a_person() -> None:
     assert build_conversation([row("assistant", "hello")]) == []
 
 

@@ -68,7 +68,7 @@ def test_every_value_is_read_back_as_it_was(
         "[memory.providers.jotter]\nurl = '''\nurl = 1\n'''\n",
     ],
 )
-def test_every_layout_is_understood(tmp_path: Path, text: str) -> None:
+def test_option_of_a_table_is_set_in_each_layout_of_the_file(tmp_path: Path, text: str) -> None:
     file = tmp_path / "mneme.toml"
     file.write_text(text)
     set_options(file, TABLE, {"url": "b"})

@@ -32,7 +32,7 @@ def problems(home: Path, toml: str = "", **environ: str) -> dict[str, str]:
     return dict(problem.split(": ", 1) for problem in caught.value.problems)
 
 
-def test_nothing_set_gives_the_defaults(home: Path) -> None:
+def test_settings_of_an_empty_home_are_the_defaults(home: Path) -> None:
     settings = load(home)
     assert settings.home == home
     assert (settings.model.chat, settings.model.helper) == ("claude-sonnet-5-5", "claude-haiku-5-5")

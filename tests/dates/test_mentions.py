@@ -361,7 +361,7 @@ def test_date_without_a_year_stands_for_each_recent_year() -> None:
         "",
     ],
 )
-def test_what_names_no_time(text: str) -> None:
+def test_text_that_names_no_time_has_no_period(text: str) -> None:
     assert find_periods(text, TODAY) == ()
 
 
@@ -380,7 +380,7 @@ def test_months_that_are_asked_for_are_not_those_before_or_after_which() -> None
 
 
 @given(st.text(), st.dates())
-def test_any_text_is_read(text: str, today: date) -> None:
+def test_period_of_any_text_begins_before_it_ends(text: str, today: date) -> None:
     assert all(first <= last for first, last in find_periods(text, today))
 
 

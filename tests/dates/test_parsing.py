@@ -270,7 +270,7 @@ def test_a_zone_that_does_not_exist(zone: str) -> None:
 
 
 @given(st.text(max_size=80))
-def test_nothing_typed_raises_anything_but_a_refusal(line: str) -> None:
+def test_schedule_of_any_text_is_refused_or_lies_ahead(line: str) -> None:
     try:
         reading = parse_schedule(line, NOW, ZONE)
     except Refused:
@@ -301,7 +301,7 @@ def test_words_of_time_in_any_order(words: list[str]) -> None:
     assert all(word in words for word in reading.text.split())
 
 
-def test_hostile_lines_are_quick() -> None:
+def test_hostile_lines_of_a_schedule_are_read_quickly() -> None:
     for line in (
         "9" * 100_000,
         "every " * 20_000,

@@ -143,7 +143,7 @@ def test_end_of_a_recurrence_is_a_moment_and_not_a_wall_time() -> None:
         "DTSTART:20260101T080000\nRRULE:FREQ=WEEKLY;BYDAY=XX",
     ],
 )
-def test_invalid_recurrence_is_refused(text: str) -> None:
+def test_recurrence_that_is_invalid_is_refused(text: str) -> None:
     with pytest.raises(Refused):
         next_recurrences([text], datetime(2026, 1, 1, tzinfo=UTC), 1)
 

@@ -188,7 +188,7 @@ def test_days_keep_their_wall_time_and_hours_their_length() -> None:
     assert next_due(by_hour, before + timedelta(hours=20)) == datetime(2026, 10, 25, 8, tzinfo=UTC)
 
 
-def test_one_moment_comes_once() -> None:
+def test_schedule_of_one_moment_is_due_once() -> None:
     schedule = Schedule(zone=ZONE, at=NOW)
     assert next_due(schedule, NOW - timedelta(seconds=1)) == NOW
     assert next_due(schedule, NOW) is None

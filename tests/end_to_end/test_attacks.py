@@ -191,7 +191,7 @@ async def prepare(harness: GatewayHarness, **where: Any) -> None:
     await harness.say("/remember My dentist is Dr. Silva", **where)
 
 
-def test_there_are_sixty_attacks() -> None:
+def test_table_has_at_least_sixty_attacks() -> None:
     assert sum(map(len, ATTACKS.values())) >= 60
 
 

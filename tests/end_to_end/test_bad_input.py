@@ -89,7 +89,7 @@ async def answered(tool: Tool, context: ToolContext, **arguments: Any) -> dict[s
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-async def test_the_tool_answers_anything(
+async def test_search_tool_answers_hostile_text_with_visible_rows_only(
     stored: StoredHistory, tool: Tool, context: ToolContext, name: str
 ) -> None:
     await stored.session(["the ferry at noon 数据库", "a b, noted 👍"])

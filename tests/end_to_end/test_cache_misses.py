@@ -75,7 +75,7 @@ async def test_undo_retry_and_branch_cost_at_most_one_miss_each_and_say_so(home:
         assert api.refusals == []
 
 
-async def test_a_restart_misses_nothing(home: Path) -> None:
+async def test_restart_between_messages_causes_no_cache_miss(home: Path) -> None:
     async with MessagesApi() as api:
         for number, text in enumerate(("The ferry leaves at nine.", "And back?", "Good.")):
             async with _services(home, api) as harness:

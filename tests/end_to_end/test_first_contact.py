@@ -247,7 +247,7 @@ async def test_with_its_code_what_a_stranger_wrote_is_gone_to_the_byte(
         assert await stored(harness) == "[]"
 
 
-async def test_forgetting_reaches_what_waits(home: Path) -> None:
+async def test_forget_erases_messages_of_strangers_that_wait_for_the_owner(home: Path) -> None:
     async with open_gateway(home) as harness:
         code = (await harness.say("meet me in Zanzibar", "666")).text.split("`")[1]
         asked = await harness.say("/forget Zanzibar", "7")

@@ -315,7 +315,7 @@ def test_upgraded_home_keeps_the_facts_of_each_scope(upgraded: Path) -> None:
         }
 
 
-def test_jobs_keep_their_times(upgraded: Path) -> None:
+def test_jobs_of_an_upgraded_home_keep_their_times(upgraded: Path) -> None:
     for scope, jobs in EXPECTED["jobs"].items():
         listed = json.loads(good(upgraded, "cron", "list", "--scope", scope, "--json"))
         for job in listed + jobs:

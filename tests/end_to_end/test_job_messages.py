@@ -386,7 +386,7 @@ async def test_delivered_job_is_a_message_of_the_topic_in_which_it_arrives(
         assert model.requests[-1].system[0]["text"]
 
 
-async def test_nothing_is_kept_where_the_conversation_is_incognito(home: Path) -> None:
+async def test_job_message_is_not_stored_in_an_incognito_conversation(home: Path) -> None:
     model = ScriptedModel()
     async with open_gateway(home, model) as harness:
         await harness.say("hello")

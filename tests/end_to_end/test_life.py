@@ -80,7 +80,9 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> list[datetime]:
     return moment
 
 
-async def test_a_life_in_german(home: Path, clock: list[datetime]) -> None:
+async def test_facts_of_a_long_life_are_recalled_in_german(
+    home: Path, clock: list[datetime]
+) -> None:
     async with open_gateway(home, OfflineModel("UTC")) as harness:
         await live(harness, GERMAN, clock)
         assert "Leipzig" in await first_line(harness, "Wo wohne ich?")
@@ -95,7 +97,9 @@ async def test_a_life_in_german(home: Path, clock: list[datetime]) -> None:
         assert ["3. Mai" in birthdays[0], "4. Mai" in birthdays[1]] == [True] * 2
 
 
-async def test_a_life_in_japanese(home: Path, clock: list[datetime]) -> None:
+async def test_facts_of_a_long_life_are_recalled_in_japanese(
+    home: Path, clock: list[datetime]
+) -> None:
     async with open_gateway(home, OfflineModel("UTC")) as harness:
         await live(harness, JAPANESE, clock)
         assert "福岡" in await first_line(harness, "どこに住んでいますか?")

@@ -168,7 +168,9 @@ async def test_buttons_and_questions_of_before_are_over_in_the_room(
 
 
 @pytest.mark.parametrize("text", ["/title All about the heron", "All about the heron"])
-async def test_nothing_said_later_stands_in_a_conversation_of_before(home: Path, text: str) -> None:
+async def test_parted_room_does_not_change_the_title_of_an_earlier_session(
+    home: Path, text: str
+) -> None:
     async with open_gateway(home, ScriptedModel(), LISTED) as harness:
         await own(harness, ROOM)
         await harness.say("/title All about the quetzal", **IN_ROOM)

@@ -44,7 +44,7 @@ async def test_description_is_hidden_and_found_by_recall_with_the_picture(home: 
         assert kept_files(home) == []
 
 
-async def test_setting_switches_descriptions_off(home: Path) -> None:
+async def test_setting_switches_the_descriptions_of_pictures_off(home: Path) -> None:
     model = ScriptedModel(describing("Nice."))
     options = "[media]\ndescribe_pictures = false\n"
     async with open_gateway(home, model, options) as harness:

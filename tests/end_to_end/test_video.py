@@ -56,7 +56,7 @@ async def test_video_without_a_transcriber_says_what_is_missing(home: Path) -> N
         assert len(pictures_of(model.requests[0])) == 3
 
 
-async def test_setting_keeps_videos_unread(home: Path) -> None:
+async def test_setting_keeps_sent_videos_from_being_read(home: Path) -> None:
     model = ScriptedModel(says("A video."))
     async with (
         TranscriptionService(SEGMENTS) as service,

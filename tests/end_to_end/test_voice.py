@@ -50,7 +50,7 @@ async def test_server_gets_the_key_that_the_settings_name(home: Path) -> None:
             assert "You said" in (await harness.send(NOTE, "voice.oga", "voice")).text
 
 
-async def test_transcript_can_be_hidden(home: Path) -> None:
+async def test_setting_hides_the_transcript_of_a_voice_message(home: Path) -> None:
     model = ScriptedModel(says("I see."))
     async with (
         TranscriptionService(SEGMENTS) as service,
@@ -111,7 +111,7 @@ async def test_spoken_wish_to_remove_waits_for_a_tap(home: Path) -> None:
         assert any(button.label.startswith("Approve") for button in reply.answer.buttons)
 
 
-async def test_spoken_yes_confirms_nothing(home: Path) -> None:
+async def test_spoken_yes_does_not_confirm_a_question(home: Path) -> None:
     async with (
         TranscriptionService([(0.0, "yes")]) as service,
         open_gateway(home, ScriptedModel(says("Hm.")), options_for(service)) as harness,
@@ -169,7 +169,7 @@ async def test_program_can_transcribe_instead_of_a_server(home: Path) -> None:
         assert "You said: “The boiler hums .ogg”" in reply.text
 
 
-async def test_music_is_not_transcribed(home: Path) -> None:
+async def test_audio_file_of_music_is_not_transcribed(home: Path) -> None:
     async with (
         TranscriptionService(SEGMENTS) as service,
         open_gateway(home, ScriptedModel(says("Nice.")), options_for(service)) as harness,

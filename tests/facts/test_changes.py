@@ -105,7 +105,7 @@ def test_temporary_past_or_unreal_statement_replaces_nothing(line: str) -> None:
 
 
 @pytest.mark.parametrize("text", CORRECTS.strip().splitlines())
-def test_a_correction_is_recognized(text: str) -> None:
+def test_text_of_a_correction_is_recognized_as_one(text: str) -> None:
     assert "correction" in read_changes(text).kinds
 
 

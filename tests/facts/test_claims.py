@@ -222,7 +222,9 @@ def test_text_without_a_plain_statement_gives_no_fact(text: str) -> None:
         ("I live in Porto on the third floor", None, "day"),
     ],
 )
-def test_since_when_it_holds(text: str, since: datetime | None, precision: str) -> None:
+def test_claim_has_the_day_since_which_it_holds(
+    text: str, since: datetime | None, precision: str
+) -> None:
     (claim,) = extract_claims(text, NOW, ZONE)
     assert (claim.valid_from, claim.precision) == (since, precision)
 

@@ -531,7 +531,7 @@ def test_a_short_answer_takes_its_words_but_not_its_names_from_the_question() ->
     assert judge("User lives in Porto near Eve.", [answer]).support is Support.REFUSED
 
 
-def test_nothing_typed_supports_nothing() -> None:
+def test_statement_without_typed_messages_is_refused() -> None:
     assert judge("User likes tea.", []).support is Support.REFUSED
 
 

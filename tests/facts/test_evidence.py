@@ -259,7 +259,7 @@ def test_statement_that_nobody_made_has_no_evidence(
         ),
     ],
 )
-def test_who_has_said_it(
+def test_statement_is_supported_by_the_message_that_says_it(
     lines: Sequence[str], statement: str, names: Sequence[str], source: int | None
 ) -> None:
     found = Evidence(conversation(*lines)).find_support(statement, names)

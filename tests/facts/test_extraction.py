@@ -195,7 +195,9 @@ async def test_only_own_words_are_shown_to_the_model(database: Database) -> None
 
 
 @pytest.mark.parametrize("text", ["ok", "thanks!", "👍", "> I live in Paris in a big house"])
-async def test_nothing_worth_reading_costs_no_call(database: Database, text: str) -> None:
+async def test_text_without_a_fact_costs_no_call_of_the_model(
+    database: Database, text: str
+) -> None:
     model = ScriptedModel()
     assert await fact_reader(database, model).find_candidates(turn(text)) == []
     assert model.requests == []
@@ -214,7 +216,7 @@ async def test_without_a_model_the_rules_read(database: Database) -> None:
     assert [(one.source.id, one.claim.value, one.origin) for one in found] == [(1, "porto", "rule")]
 
 
-async def test_through_the_real_client(database: Database) -> None:
+async def test_facts_are_extracted_through_the_real_client(database: Database) -> None:
     async with MessagesApi([json.dumps([MOVED])], key="sk-ant-test") as api:
         claude = Claude(api_key="sk-ant-test", base_url=api.url, clock=SteadyClock())
         try:

@@ -48,7 +48,7 @@ def test_a_question_must_be_bound_to_the_role_of_what_it_asks_for() -> None:
     assert abs(hrr.similarity(fact, wrong)) < 0.1
 
 
-def test_facts_are_told_apart() -> None:
+def test_encoded_fact_is_nearest_to_its_own_question() -> None:
     facts = [hrr.encode(["live"], ["ana", "porto"]), hrr.encode(["like", "tea"], ["ana"])]
     facts.append(hrr.encode(["like", "tea"], ["ben"]))
     asked = hrr.encode(["like"], ["ana"])

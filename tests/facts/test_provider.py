@@ -143,12 +143,12 @@ async def test_an_answer_teaches_nothing_and_neither_does_an_order(world: _World
     assert await world.facts.list_page(frozenset((ANA,))) == []
 
 
-async def test_cron_sessions_teach_nothing(world: _World) -> None:
+async def test_facts_are_not_learned_in_sessions_of_jobs(world: _World) -> None:
     await world.hear("I live in Porto", platform="cron")
     assert await world.facts.list_page(frozenset((ANA,))) == []
 
 
-async def test_nobody_else_sees_it(world: _World) -> None:
+async def test_fact_is_invisible_from_other_scopes(world: _World) -> None:
     await world.hear("I live in Porto")
     for wrong in (BOB, ROOM, DISCORD):
         assert await world.lines("Where do I live? Porto?", wrong) == []
@@ -198,7 +198,7 @@ async def test_fact_from_the_window_of_the_model_is_not_given_again(world: _Worl
     assert len(await world.lines("Where do I live?", window=((2, 2, 5),))) == 1
 
 
-async def test_what_ages_gives_way(world: _World) -> None:
+async def test_freshness_of_a_fact_halves_with_its_age_unless_it_is_pinned(world: _World) -> None:
     await world.hear("We decided to meet on Mondays")
     old = (await world.facts.list_page(frozenset((ANA,))))[0]
     blend = FactRanking(half_life_days={"project": 180})

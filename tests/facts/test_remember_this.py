@@ -167,7 +167,7 @@ async def test_a_birthday_is_one_fact_however_it_is_written(talk: _Talk) -> None
     assert [fact.is_open for fact in await talk.facts.list_page(frozenset((ANA,)))] == [True, False]
 
 
-async def test_since_when_is_kept(talk: _Talk) -> None:
+async def test_remembered_fact_keeps_since_when_it_holds(talk: _Talk) -> None:
     own = await talk.begin()
     await talk.say(own, "I moved to Porto in May")
     await talk.keep(

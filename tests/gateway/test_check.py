@@ -180,7 +180,7 @@ async def _wrong(home: Path) -> str:
     return wrong[0].text
 
 
-async def test_probes_are_told_apart() -> None:
+async def test_check_reports_each_failed_probe_by_itself() -> None:
     async def fine() -> str:
         return "It answers."
 

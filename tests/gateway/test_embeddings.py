@@ -76,7 +76,9 @@ async def test_a_turn_is_given_what_shares_no_word_with_it(
         assert CAR not in (await made.say(f"/recall {ASKED}", who="43")).text
 
 
-async def test_incognito_is_not_sent(home: Path, double: EmbeddingDouble) -> None:
+async def test_incognito_text_is_not_sent_to_the_embedding_service(
+    home: Path, double: EmbeddingDouble
+) -> None:
     async with open_gateway(
         home, ScriptedModel(), table(double), variables={"EMBEDDINGS_KEY": KEY}
     ) as made:

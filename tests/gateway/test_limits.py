@@ -342,7 +342,9 @@ async def test_a_scheduled_question_counts_and_is_refused_once_an_hour(
         assert await said(harness, "Hello") == FOR_YOU
 
 
-async def test_jobs_of_a_day(home: Path, clock: SteadyClock) -> None:
+async def test_reminders_and_scheduled_questions_of_a_day_are_limited(
+    home: Path, clock: SteadyClock
+) -> None:
     options = person(reminders=2, scheduled_questions=1)
     async with gateway(home, options) as (harness, _):
         set_, removed = "/remind tomorrow at 9 call Ana", "/cron remove 2"
@@ -365,7 +367,7 @@ async def files(harness: GatewayHarness, who: str = "7") -> int:
     return len(reply.answer.files)
 
 
-async def test_files_of_a_day(home: Path, clock: SteadyClock) -> None:
+async def test_sent_and_exported_files_of_a_day_are_limited(home: Path, clock: SteadyClock) -> None:
     async with gateway(home, person(files=2)) as (harness, _):
         assert "0 of 2 files" in await said(harness, "/usage")
         for _ in range(2):
@@ -442,7 +444,7 @@ async def test_an_answer_that_was_begun_anew_is_paid_for_too(
         assert calls[0]["input_tokens"] > 500
 
 
-async def test_off_is_no_limit(home: Path, clock: SteadyClock) -> None:
+async def test_limit_that_is_off_or_zero_does_not_limit(home: Path, clock: SteadyClock) -> None:
     names = get_args(LimitedResource)
     off = {name: '"off"' if number % 2 else 0 for number, name in enumerate(names)}
     async with gateway(home, person(**off)) as (harness, _):

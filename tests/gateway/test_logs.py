@@ -121,7 +121,7 @@ def test_the_level_counts_and_libraries_do_not_chatter(home: Path) -> None:
     assert "trouble" in out.getvalue()
 
 
-def test_the_last_setup_counts(home: Path) -> None:
+def test_log_follows_the_last_setup_only(home: Path) -> None:
     first, second = io.StringIO(), io.StringIO()
     logs.configure(settings(home), first)
     logs.configure(settings(home, 'general.log_level = "warning"'), second)

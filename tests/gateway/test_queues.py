@@ -87,7 +87,7 @@ async def test_an_overheard_message_is_not_answered_along_with_an_addressed_one(
     assert [batch for batch in log if batch] == [[1], [2], [3]]
 
 
-async def test_other_addresses_run_beside() -> None:
+async def test_event_of_another_address_runs_beside_a_slow_one() -> None:
     queues, log, gate = ConversationQueues(), list[list[int]](), asyncio.Event()
     slow, quick = event(1, "1"), event(2, "2")
     queues.add(slow)

@@ -304,7 +304,7 @@ async def test_message_before_a_deleted_one_is_answered_in_its_own_chat(
         assert [row["address"] for row in items] == ["telegram:7/4", "telegram:7/3"]
 
 
-async def test_nothing_that_is_held_for_somebody_who_was_removed_is_answered(
+async def test_held_message_of_a_removed_person_is_not_answered(
     home: Path, moments: Moments
 ) -> None:
     model = ScriptedModel()

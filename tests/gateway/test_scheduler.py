@@ -134,7 +134,9 @@ async def test_repeated_job_is_delivered_at_each_due_time(life: SchedulerHarness
     assert life.wakes == 3
 
 
-async def test_a_machine_that_slept(life: SchedulerHarness) -> None:
+async def test_reminder_missed_while_the_machine_slept_is_sent_afterwards(
+    life: SchedulerHarness,
+) -> None:
     """Timers stand still meanwhile; the clock is looked at now and then all the same."""
     await life.add(due_at=life.clock.now() + timedelta(hours=1))
     async with life.listening(life.made(life.jobs, FastScheduler)) as cron:

@@ -136,7 +136,7 @@ async def test_answers_that_a_crash_held_up_find_their_way(life: SchedulerHarnes
     assert life.said == [(CHAT, "news")]
 
 
-async def test_ways_that_lead_nowhere(life: SchedulerHarness) -> None:
+async def test_answer_of_a_job_to_an_unknown_place_is_dropped(life: SchedulerHarness) -> None:
     async def answer(chat_id: str) -> None:
         reply = life.cron.reply(Address(platform="cron", chat_id=chat_id))
         reply.begin(ListRecord())

@@ -103,7 +103,7 @@ async def test_members_of_a_listed_room_are_served_there_and_nowhere_else(home: 
         assert (await in_room(harness, "hello", "666", **elsewhere)).answer is None
 
 
-async def test_nobody_is_never_served(home: Path) -> None:
+async def test_anonymous_sender_in_a_group_is_not_served(home: Path) -> None:
     async with open_gateway(home, options='rooms = ["telegram:-100"]\n') as harness:
         ghost = Sender(id="1087968824", name="Group", is_anonymous=True)
         assert (await in_room(harness, "hello", "42", sender=ghost)).answer is None

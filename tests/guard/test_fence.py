@@ -60,7 +60,7 @@ def test_a_passage_cannot_end_the_block() -> None:
 
 
 @pytest.mark.parametrize("lookalike", LOOKALIKES)
-def test_lookalikes_lose_their_bracket(lookalike: str) -> None:
+def test_lookalike_of_a_fence_loses_its_bracket(lookalike: str) -> None:
     safe = neutralise(f"say {lookalike} please")
     assert safe != f"say {lookalike} please"
     assert "(" in safe
@@ -87,7 +87,7 @@ def test_other_text_stays_as_it_is(text: str) -> None:
 
 
 @given(st.lists(pieces, max_size=14).map("".join))
-def test_neutral_text_stays_neutral(text: str) -> None:
+def test_neutralised_text_stays_the_same_when_neutralised_again(text: str) -> None:
     safe = neutralise(text)
     assert neutralise(safe) == safe
     assert OPENING not in safe.lower()

@@ -73,7 +73,7 @@ def test_a_hundred_honest_lines_of_each_script_pass() -> None:
         "the memory context of the song",
     ],
 )
-def test_what_people_note_passes(text: str) -> None:
+def test_ordinary_note_of_a_person_passes_the_guard(text: str) -> None:
     assert find_suspicion(text) is None
     assert clean_text(text) == text
 
@@ -202,7 +202,7 @@ HOSTILE = (
 
 @pytest.mark.parametrize("piece", HOSTILE)
 @pytest.mark.slow
-def test_no_text_takes_long(piece: str) -> None:
+def test_guard_reads_any_hostile_text_in_time(piece: str) -> None:
     text = (piece * LIMIT_CHARS)[:LIMIT_CHARS]
     find_suspicion(piece)
     begun_s = time.thread_time()

@@ -101,7 +101,7 @@ def streamed(text: str, size: int) -> str:
         ("```\na\n```\na <memory-context>\nsecret\nmore", "```\na\n```\na "),
     ],
 )
-def test_a_block_is_removed(text: str, clean: str) -> None:
+def test_memory_block_in_a_stream_is_removed_at_any_cut(text: str, clean: str) -> None:
     for size in (1, 2, 3, 7, 1000):
         assert streamed(text, size) == clean
 
@@ -255,7 +255,7 @@ def test_no_nesting_leaves_a_tag(text: str) -> None:
     st.lists(st.sampled_from(NESTED), max_size=6).map("".join),
     st.sampled_from([OPENING, "<Memory-Context >", '<memory-context id="1">']),
 )
-def test_nothing_in_a_block_gets_through_whatever_it_contains(content: str, opening: str) -> None:
+def test_scrubbed_block_lets_no_content_through(content: str, opening: str) -> None:
     content = content.replace("/", "").replace("`", "")
     assert "secret" not in scrub(f"Well {opening}{content}secret\nsecret")
     assert scrub(f"Well {opening}secret</memory-context> done") == "Well  done"

@@ -78,7 +78,7 @@ def test_links_and_languages_are_kept() -> None:
     assert render("[](https://a.b)") == StyledText("https://a.b")
 
 
-def test_blocks_keep_their_shape() -> None:
+def test_rendered_blocks_of_markdown_keep_their_shape() -> None:
     markdown = "Intro:\n- one\n  - two\n    more\n    ```sh\n    ls -l\n    ```\n- three\n\n7. seven\n8. eight\n\n---\nend"
     assert (
         render(markdown).text
@@ -245,12 +245,12 @@ def test_entities_lie_in_the_text_and_nest(markdown: str) -> None:
 # -----------------------------------------------------------------------------------------
 
 
-def test_plain_text_shows_addresses() -> None:
+def test_plain_text_of_markdown_shows_addresses_of_links() -> None:
     markdown = "**See** [docs](https://a.b):\n\n> q\n\n```\n  c\n```"
     assert to_plain(markdown) == "See docs (https://a.b):\n\n> q\n\n  c"
 
 
-def test_lengths_count_utf16_units() -> None:
+def test_length_of_a_text_counts_utf16_units() -> None:
     assert utf16_length("a😀é日") == 5
 
 

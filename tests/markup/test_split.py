@@ -22,7 +22,7 @@ def parts_of(markdown: str, limit: int) -> list[str]:
 
 
 @given(markdowns, st.integers(40, 90), st.sampled_from(MEASURES))
-def test_nothing_is_lost_and_the_limit_holds(
+def test_split_text_keeps_all_words_within_the_limit(
     markdown: str, limit: int, measure: Callable[[StyledText], int]
 ) -> None:
     styled = render(markdown)
@@ -40,7 +40,7 @@ def test_a_text_that_fits_comes_back_as_it_is() -> None:
     assert split(render("  \n\n "), 4096, telegram_length) == []
 
 
-def test_parts_end_between_blocks() -> None:
+def test_split_text_has_parts_that_end_between_blocks() -> None:
     blocks = [f"Paragraph {number} with bold text." for number in range(10)]
     parts = parts_of("\n\n".join(blocks), 100)
     assert len(parts) > 1

@@ -204,7 +204,7 @@ async def test_turn_unsent_at_a_crash_is_sent_after_the_restart(
     assert len(service.told) == len(service.held) == 3, "and none of it twice"
 
 
-async def test_nothing_of_what_is_scheduled_or_incognito_is_told(
+async def test_memory_service_is_not_told_of_jobs_and_incognito_turns(
     home: Path, service: MemoryService
 ) -> None:
     async with life(home, service) as one:

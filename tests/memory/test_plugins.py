@@ -125,7 +125,7 @@ async def test_the_house_runs_without_a_plugin_that_is_refused_and_says_so(home:
         assert "plugins can be written by others" in (await harness.say("/status")).text
 
 
-def test_nothing_is_run_to_list_them(home: Path) -> None:
+def test_plugins_are_listed_without_running_them(home: Path) -> None:
     plugged(home, "diary")
     (home / "plugins" / "ends.py").write_text("raise SystemExit")
     (home / "plugins" / "notes.py").write_text("")

@@ -62,7 +62,7 @@ async def test_a_turn_that_an_earlier_version_queued_is_told(
 @pytest.mark.parametrize(
     "key", ["", "turn:telegram:1:message:2", "memory:a:1:2:prefetch", "memory:a:1:2"]
 )
-def test_what_is_no_task(key: str) -> None:
+def test_sync_task_of_a_foreign_key_is_none(key: str) -> None:
     assert SyncTask.parse(key) is None
 
 

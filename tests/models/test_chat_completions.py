@@ -441,7 +441,7 @@ async def test_broken_stream_starts_over_once(fault: Any) -> None:
     assert len(api.requests) == 2
 
 
-async def test_requested_pause_is_obeyed() -> None:
+async def test_pause_that_the_server_requests_is_obeyed() -> None:
     async with calling([ModelReply.fail(429, retry_after="9"), "Here."]) as (_, caller):
         assert (await caller.ask()).text == "Here."
     assert caller.pauses == [9.0]
@@ -471,7 +471,7 @@ async def test_unreachable_server_is_said_with_the_setting_of_its_address() -> N
     )
 
 
-async def test_probe_and_window_size() -> None:
+async def test_probe_and_window_size_are_read_from_the_server() -> None:
     async with calling(["Hi.", "Hi."]) as (api, caller):
         assert await caller.client.probe(MODEL) == f"{MODEL} answers at {api.url}."
         assert await caller.client.fetch_window_tokens(MODEL) == 400_000

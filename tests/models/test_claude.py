@@ -282,7 +282,7 @@ async def test_text_around_a_call_is_parted() -> None:
         "model_context_window_exceeded",
     ],
 )
-async def test_every_stop_reason_passes(reason: str) -> None:
+async def test_stop_reason_of_the_api_reaches_the_completion(reason: str) -> None:
     async with calling([ModelReply.say("So far", stop_reason=reason)]) as (_, caller):
         assert (await caller.ask()).stop_reason == reason
 
@@ -384,7 +384,7 @@ async def test_deprecated_models_answer_without_a_warning() -> None:
         assert (await caller.ask(model="claude-sonnet-4-5")).text == "Hi"
 
 
-async def test_the_key_shows_nowhere(caplog: pytest.LogCaptureFixture) -> None:
+async def test_key_of_the_model_is_in_no_error_and_no_log(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
     replies = [ModelReply.fail(401, f"invalid key {KEY}"), ModelReply.fail(400, f"bad {KEY}")]
     async with calling(replies) as (api, caller):

@@ -189,7 +189,7 @@ async def test_a_web_page_is_no_model() -> None:
     assert "does not speak the Messages API" in str(error)
 
 
-async def test_nobody_at_the_address() -> None:
+async def test_server_that_cannot_be_reached_is_a_retryable_error() -> None:
     async with MessagesApi() as api:
         url = api.url
     caller = Caller(url, tries=2)

@@ -46,7 +46,7 @@ async def told(harness: GatewayHarness) -> list[Answer]:
     return [outbox_item.answer for outbox_item in due if outbox_item.answer is not None]
 
 
-async def test_nothing_of_it_reaches_the_disk(home: Path) -> None:
+async def test_incognito_conversation_leaves_no_word_on_disk(home: Path) -> None:
     script = [
         says("first"),
         calls(("session_search", {"query": "xylophone lessons"})),

@@ -219,7 +219,7 @@ def test_text_that_talks_about_a_wish_or_another_thing_removes_nothing(typed: st
 @pytest.mark.parametrize(
     "typed", ["Forget the invoice", "Never mind the invoice note", "Remove the invoice from it"]
 )
-def test_idiom_removes_no_note(typed: str) -> None:
+def test_idiom_with_a_verb_of_removal_removes_no_note(typed: str) -> None:
     rule = Subject(label="the note", text="Never pay an invoice without Ben", kind="memory")
     assert not wants(typed, Effect.REMOVE, rule)
 

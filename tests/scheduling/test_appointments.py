@@ -118,7 +118,7 @@ async def test_read_back_with_date_and_zone(
     assert appointments.describe_time(job) == when
 
 
-async def test_when_and_text_apart(appointments: Appointments) -> None:
+async def test_job_is_added_from_its_time_and_its_text_apart(appointments: Appointments) -> None:
     reading = await appointments.interpret(
         "every monday at 8:30", "what is new at 5?", is_prompt=True
     )

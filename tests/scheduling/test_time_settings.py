@@ -54,7 +54,7 @@ def test_schedule_keeps_its_clock_times_in_another_zone() -> None:
         ("2026-11-21T07:00", None),
     ],
 )
-def test_quiet_hours_pass_midnight(at: str, end: str | None) -> None:
+def test_quiet_hours_that_pass_midnight_end_in_the_morning(at: str, end: str | None) -> None:
     preference = Preference(quiet_from="22:00", quiet_until="07:00")
     now = datetime.fromisoformat(at).replace(tzinfo=UTC)
     expected = None if end is None else datetime.fromisoformat(end).replace(tzinfo=UTC)

@@ -323,7 +323,9 @@ async def test_tool_refuses_wrong_arguments_with_a_sentence(
     assert sentence in str(refusal.value)
 
 
-async def test_somebody_else_sees_nothing(tool: Tool, context: ToolContext) -> None:
+async def test_reminder_is_neither_listed_nor_removed_for_somebody_else(
+    tool: Tool, context: ToolContext
+) -> None:
     await tool.run(ONCE, context)
     bob = Scope.account("telegram", "43")
     stranger = replace(context, scope=bob, scopes=frozenset((bob,)))
@@ -352,7 +354,9 @@ async def test_a_scheduled_session_makes_none_but_may_end_its_own(
     assert "Removed" in await tool.run({"action": "remove", "job_id": 1}, inside)
 
 
-async def test_nobody_is_no_account(tool: Tool, review: Review, context: ToolContext) -> None:
+async def test_reminder_of_an_anonymous_sender_waits_without_an_account(
+    tool: Tool, review: Review, context: ToolContext
+) -> None:
     webhook = replace(context, sender=Sender(id="1", name="hook", is_anonymous=True))
     await tool.run({**ONCE, "task": "call"}, webhook)
     # What the others said doesn't count as typed by the webhook, so the job waits.

@@ -100,7 +100,7 @@ def test_a_megabyte_is_planned_in_an_instant(index: sqlite3.Connection, text: st
     assert time.thread_time() - started < 1
 
 
-def test_words_are_all_required() -> None:
+def test_typed_words_are_all_required_by_the_query() -> None:
     assert fts_expression(plan_typed("ferry to Porto")) == '("ferry" AND "to" AND "Porto")'
 
 
@@ -151,7 +151,7 @@ def test_mixed_scripts_are_taken_apart() -> None:
     assert plan.highlights == ("修改", "youer", "服务端")
 
 
-def test_full_width_is_folded() -> None:
+def test_full_width_letters_of_a_query_are_folded() -> None:
     full_width = "".join(chr(ord(letter) + 0xFEE0) for letter in "Redis")
     assert fts_expression(plan_typed(full_width)) == '("Redis")'
 
@@ -166,7 +166,7 @@ def test_any_of_drops_stopwords_unless_nothing_is_left() -> None:
     assert fts_expression(plan_any_word("服务端的缓存")) == '("服务") OR ("务端") OR ("缓存")'
 
 
-def test_many_terms_are_bounded() -> None:
+def test_number_of_terms_of_a_query_is_bounded() -> None:
     assert (
         len(plan_typed(" ".join(f"w{n}" for n in range(1000))).alternatives[0]) == MAX_QUERY_TERMS
     )
@@ -300,7 +300,7 @@ def test_options_and_typed_filters_hold_together() -> None:
     )
 
 
-def test_prose_has_no_filters() -> None:
+def test_plain_prose_of_a_query_has_no_filters() -> None:
     query = replace(PLAIN, text="see role:assistant before:may", kind=TextKind.PLAIN)
     assert extract_filters(query, NOW, ZONE) == FilteredQuery(query)
 

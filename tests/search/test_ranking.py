@@ -133,13 +133,13 @@ def test_ranking_of_no_candidates_is_empty() -> None:
     assert _order("ferry", _lines(1, "boat")) == ([], [])
 
 
-def test_weights_are_never_negative() -> None:
+def test_weights_of_frequent_terms_are_never_negative() -> None:
     assert all(
         weight >= 0 for weight in compute_idf({"a": 0, "b": 5, "c": 10, "d": 99}, 10).values()
     )
 
 
-def test_questions_of_several_scripts() -> None:
+def test_question_mark_of_several_scripts_makes_a_question() -> None:
     assert all(is_question(text) for text in ("so? ", "\u5417\uff1f", "\u0645\u0627\u061f"))
     assert not is_question("no? yes.")
 

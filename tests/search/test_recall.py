@@ -351,7 +351,7 @@ async def test_query_not_found_as_typed_is_searched_by_any_of_its_words(
         ("ana", "ask \u2068Ana\u2069 about it"),
     ],
 )
-async def test_anything_typed_finds_it(
+async def test_message_is_found_by_other_spellings_of_its_words(
     stored: StoredHistory, recall: Recall, typed: str, said: str
 ) -> None:
     await stored.session(["something else entirely"])

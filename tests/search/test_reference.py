@@ -115,5 +115,7 @@ async def test_without_words_all_is_shown_in_order(tale: Tale) -> None:
 
 @QUICK
 @given(MIXED, st.sampled_from(DAMAGES))
-async def test_damage_costs_no_answer(tale: Tale, damage: str) -> None:
+async def test_recall_over_a_damaged_index_answers_like_the_reference(
+    tale: Tale, damage: str
+) -> None:
     await compare_damaged(tale, damage)

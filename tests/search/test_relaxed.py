@@ -237,7 +237,9 @@ async def test_a_slip_of_the_pen_finds_what_was_said(
     assert (await _ask(recall, "xyz")).sessions == ()
 
 
-async def test_nothing_found_says_what_was_tried(stored: StoredHistory, recall: Recall) -> None:
+async def test_recall_without_a_result_says_what_was_tried(
+    stored: StoredHistory, recall: Recall
+) -> None:
     await stored.session(["the ferry"])
     for text, note in (
         ("absent", "I looked for “absent”."),
@@ -257,7 +259,9 @@ async def test_nothing_found_says_what_was_tried(stored: StoredHistory, recall: 
     assert (await recall.recall(SearchQuery(scopes=frozenset({BEN})))).note is None
 
 
-async def test_prose_is_only_words(stored: StoredHistory, recall: Recall) -> None:
+async def test_plain_prose_is_searched_by_words_without_filters(
+    stored: StoredHistory, recall: Recall
+) -> None:
     _, a = await stored.session(["the ferry role assistant"])
     findings = await _ask(recall, "ferry role:assistant", kind=TextKind.PLAIN)
     assert (_messages(findings), findings.note) == ([a], None)

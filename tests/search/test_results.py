@@ -180,7 +180,7 @@ def test_markdown_of_the_other_shapes() -> None:
     assert len(to_markdown(replace(browse, sessions=(repeated,)), UTC).splitlines()) == 1
 
 
-def test_nothing_is_said_clearly() -> None:
+def test_empty_result_is_shown_in_one_sentence() -> None:
     assert to_markdown(replace(FINDINGS, sessions=()), UTC) == "Nothing found."
     assert (
         to_markdown(replace(FINDINGS, sessions=(), notes=(Sentence("No word."),)), UTC)

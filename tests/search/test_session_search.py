@@ -84,7 +84,7 @@ async def test_role_filter_of_the_search_tool_limits_matches_to_roles(
         await tool.run({"query": "ferry", "role_filter": ["system"]}, context)
 
 
-async def test_nothing_found_says_so(
+async def test_search_tool_without_a_result_says_so(
     stored: StoredHistory, tool: Tool, context: ToolContext
 ) -> None:
     note = json.loads(await tool.run({"query": "absent"}, context))["note"]
@@ -93,7 +93,9 @@ async def test_nothing_found_says_so(
     assert "There are no conversations yet" in json.loads(await tool.run({}, context))["note"]
 
 
-async def test_wrong_arguments_are_sentences(tool: Tool, context: ToolContext) -> None:
+async def test_wrong_arguments_of_the_search_tool_are_refused_in_a_sentence(
+    tool: Tool, context: ToolContext
+) -> None:
     with pytest.raises(ToolError, match="limit"):
         await tool.run({"query": "x", "limit": "many"}, context)
     with pytest.raises(ToolError, match="before: 'banana' isn't a time"):
@@ -159,7 +161,7 @@ async def test_parameters_of_the_search_tool_filter_its_matches(
         assert json.loads(await tool.run(asked, other))["sessions"] == []
 
 
-async def test_pages_follow_each_other(
+async def test_pages_of_the_search_tool_follow_each_other(
     stored: StoredHistory, tool: Tool, context: ToolContext
 ) -> None:
     made = [(await stored.session([f"ferry {number}"]))[0] for number in range(3)]
@@ -171,7 +173,7 @@ async def test_pages_follow_each_other(
     assert [page.get("has_more", False) for page in pages] == [True, False]
 
 
-async def test_help_of_a_model(
+async def test_search_tool_expands_and_summarizes_with_a_model(
     stored: StoredHistory, database: Database, clock: SteadyClock, context: ToolContext
 ) -> None:
     await stored.session(["the boat", "noted"])

@@ -265,7 +265,7 @@ async def test_a_summary_that_the_model_did_not_end_has_a_mark(
     assert findings.sessions[0].summary == "They chose the night …"
 
 
-async def test_with_the_real_client(
+async def test_summary_of_a_session_is_made_through_the_real_client(
     stored: StoredHistory, database: Database, clock: SteadyClock
 ) -> None:
     await stored.session(["the ferry at noon \ud83d".encode("utf-8", "replace").decode(), "noted"])

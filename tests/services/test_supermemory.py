@@ -157,7 +157,7 @@ async def test_memories_alone_can_be_searched(supermemory: SupermemoryDouble, ho
         assert "Porto" in "\n".join(await one.recalled(ASKED))
 
 
-async def test_another_dialect_is_told(home: Path) -> None:
+async def test_supermemory_with_an_unknown_dialect_is_refused_in_a_sentence(home: Path) -> None:
     async with running(SupermemoryDouble(dialect="v4")) as double:
         provider = BY_DIALECT["ns"].made(home, double)
         async with harness(home, [provider]) as one:

@@ -57,7 +57,9 @@ class Proof:
 
 _CONTRACT = test_conformance.TestContract
 _NOTES = test_conformance.test_notes_are_kept_replaced_and_taken_out
-_WRONG_KEY = test_wrong_settings.test_what_is_wrong_is_a_sentence_in_the_set_up_and_beside_the_turns
+_WRONG_KEY = (
+    test_wrong_settings.test_wrong_setting_of_an_engine_is_a_sentence_in_setup_and_beside_turns
+)
 _FAILING = (
     test_conformance.test_turn_after_a_passing_fault_is_sent_again_in_order_and_once,
     test_conformance.test_a_turn_goes_on_whatever_a_search_comes_to,
@@ -99,7 +101,7 @@ PROOFS: Mapping[str, Proof] = {
         doubles=[
             test_conformance.test_turn_waiting_at_the_end_of_the_process_is_sent_once_by_the_next
         ],
-        engines=[test_talk.test_what_waited_at_a_crash_is_told_by_the_next_once],
+        engines=[test_talk.test_turn_that_waits_at_a_crash_is_sent_to_the_engine_once],
     ),
     "a conversation of three turns with SIGKILL between": Proof(
         doubles=[test_setup.test_a_talk_of_three_turns_with_a_restart_is_known_to_it_once],
@@ -109,7 +111,7 @@ PROOFS: Mapping[str, Proof] = {
         doubles=[
             test_conformance.test_turn_waiting_at_the_end_of_the_process_is_sent_once_by_the_next
         ],
-        engines=[test_engines.test_what_arrives_twice_is_there_once_and_goes_as_a_whole],
+        engines=[test_engines.test_engine_stores_a_repeated_turn_once_and_erases_it_as_a_whole],
         oracles=ORACLES,
     ),
     "401: wrong key": Proof(

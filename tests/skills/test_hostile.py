@@ -305,7 +305,7 @@ async def test_a_skill_that_is_removed_is_gone_also_where_the_process_is_killed(
     )
 
 
-async def test_what_goes_with_a_skill_whose_making_is_undone_can_be_brought_back(
+async def test_files_of_a_skill_whose_creation_is_undone_can_be_restored(
     skills: Skills,
 ) -> None:
     await keep(skills, LOCAL_SCOPE, "sort")
@@ -333,7 +333,7 @@ async def test_a_change_keeps_what_it_does_not_know(skills: Skills) -> None:
     )
 
 
-async def test_nothing_is_mended_where_there_is_no_file(skills: Skills) -> None:
+async def test_patch_of_a_missing_file_of_a_skill_is_refused(skills: Skills) -> None:
     await keep(skills, LOCAL_SCOPE, "sort")
     for action in ("patch", "remove_file"):
         with pytest.raises(Refused, match=r"There is no file sort/references/steps\.md"):

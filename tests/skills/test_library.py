@@ -257,7 +257,7 @@ async def test_skill_that_nobody_typed_waits_and_is_kept_after_approval(skills: 
         )
 
 
-async def test_nothing_read_before_an_erasure_is_kept_after_it(
+async def test_skill_change_read_before_an_erasure_is_refused_after_it(
     database: Database, skills: Skills
 ) -> None:
     done = Operation(action="create", content=skill_text("sort"), path="sort")

@@ -16,7 +16,7 @@ ROUNDS = 8
 
 
 @pytest.mark.timeout(900)
-async def test_a_crowd_is_answered(home: Path) -> None:
+async def test_crowd_of_people_at_once_is_answered_completely(home: Path) -> None:
     people = range(5001, 5001 + PEOPLE)
     listed = ", ".join(f'"telegram:{person}"' for person in people)
     async with LiveSystem.open(

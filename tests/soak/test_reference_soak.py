@@ -59,7 +59,9 @@ async def test_recall_of_questions_agrees_with_the_slow_reference(tale: Tale) ->
 
 @LONG
 @given(QUESTIONS)
-async def test_questions_before_the_chunks(monkeypatch: pytest.MonkeyPatch, tale: Tale) -> None:
+async def test_questions_about_unindexed_messages_are_answered_like_the_reference(
+    monkeypatch: pytest.MonkeyPatch, tale: Tale
+) -> None:
     monkeypatch.setattr(text_search, "TAIL_MESSAGES", 6)
     await compare(tale, judge_question)
 

@@ -66,7 +66,7 @@ block_lists = st.lists(st.dictionaries(text, json_values, max_size=4), max_size=
 
 
 @given(inbounds)
-def test_an_event_round_trips(inbound: Inbound) -> None:
+def test_event_is_the_same_after_dump_and_load(inbound: Inbound) -> None:
     assert rows.load_inbound(rows.dump_inbound(inbound)) == inbound
 
 
@@ -96,7 +96,7 @@ def test_an_event_that_was_stored_before_there_were_origins_is_read(
 
 
 @given(st.none() | answers)
-def test_an_answer_round_trips(answer: Answer | None) -> None:
+def test_answer_is_the_same_after_dump_and_load(answer: Answer | None) -> None:
     assert rows.load_answer(rows.dump_answer(answer)) == answer
 
 

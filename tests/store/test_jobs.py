@@ -220,7 +220,7 @@ async def test_two_processes_at_once_keep_no_more(jobs: Jobs, database: Database
     assert all(isinstance(one, Job | Refused) for one in done)
 
 
-async def test_nothing_of_a_room_that_was_the_owners_is_said_there_later(
+async def test_job_of_a_room_that_left_the_owner_is_not_delivered_there(
     database: Database, jobs: Jobs, conversations: Conversations
 ) -> None:
     group, room, people = (

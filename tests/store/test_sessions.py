@@ -147,7 +147,7 @@ async def test_first_prompt_of_a_session_stays_and_its_title_changes(
     assert (kept.prompt.text, kept.title) == ("first", "Ferry")
 
 
-async def test_lineages_share_a_root(conversations: Conversations) -> None:
+async def test_sessions_of_one_lineage_share_a_root(conversations: Conversations) -> None:
     first = await opened(conversations, "one")
     child = await conversations.create(session(parent_id=first.id))
     grandchild = await conversations.create(session(parent_id=child.id))
@@ -210,7 +210,7 @@ async def test_the_sent_form_of_what_was_erased_meanwhile_is_not_kept(
     assert await ask(database, "SELECT COUNT(*) FROM messages WHERE sent IS NOT NULL") == [(0,)]
 
 
-async def test_what_the_session_counts(conversations: Conversations) -> None:
+async def test_session_counts_its_messages_and_tokens(conversations: Conversations) -> None:
     made = await opened(conversations)
     await conversations.append(
         [

@@ -48,7 +48,7 @@ async def test_recent_sessions_are_those_that_something_was_said_in(
     assert newest == await conversations.find(newest.id, MINE)
 
 
-async def test_recent_sessions_by_title(conversations: Conversations) -> None:
+async def test_recent_sessions_are_filtered_by_their_title(conversations: Conversations) -> None:
     await opened(conversations, "about the FERRY", "and 100% of it_all", title="Porto")
     await opened(conversations, "Паром в Порту", title="Жёлтый 50%")
     await opened(conversations, "", "nothing", "ferry")

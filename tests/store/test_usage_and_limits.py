@@ -272,7 +272,7 @@ def test_bills_are_added_up_beside_what_they_were_without_a_cache() -> None:
     assert spending.cached_share == pytest.approx(1_000_000 / 1_140_006)
 
 
-def test_nothing_spent_costs_nothing_that_could_be_said() -> None:
+def test_spending_without_calls_has_no_cost_and_no_shares() -> None:
     spending = Spending(sums=[], prices=PRICES)
     assert (spending.calls, spending.cost, spending.uncached_cost, spending.cached_share) == (
         0,
@@ -315,7 +315,7 @@ async def test_months_are_those_of_the_zone_and_empty_ones_are_left_out(
     assert await books.list_months(frozenset()) == []
 
 
-async def test_at_most_twelve_months(database: Database) -> None:
+async def test_usage_lists_at_most_twelve_months(database: Database) -> None:
     calls = UsageLog(database)
     for month in range(1, 12):
         for year in (2025, 2026):

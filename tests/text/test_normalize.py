@@ -100,7 +100,7 @@ def test_scope_marker_in_a_text_is_removed() -> None:
     assert fold(f"{SCOPE_MARKER}7") == "7"
 
 
-def test_thai_keeps_its_vowels() -> None:
+def test_thai_words_keep_their_vowels_when_indexed() -> None:
     assert "".join(indexed_words("ที่ทำงาน at 9").split()[-len(fold("ที่ทำงาน")) :]) == fold("ที่ทำงาน")
 
 
@@ -143,7 +143,7 @@ def test_a_word_of_an_indian_script_is_not_cut_at_its_vowels() -> None:
         ("👩‍👩‍👧 שלום ‏", "👩‍👩‍👧 שלום ‏"),
     ],
 )
-def test_nothing_is_left_that_a_terminal_would_obey(text: str, shown: str) -> None:
+def test_control_sequences_are_stripped_from_text_for_the_terminal(text: str, shown: str) -> None:
     assert strip_controls(text) == shown
 
 

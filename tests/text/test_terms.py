@@ -87,7 +87,7 @@ def test_questions_in_unspaced_scripts_lose_what_only_asks() -> None:
     assert all(len(term) == 2 for term in query_terms("甲乙丙丁戊己庚辛" * 20)[:8])
 
 
-def test_a_day_in_words() -> None:
+def test_terms_of_a_day_are_those_of_its_words() -> None:
     assert date_terms(date(2023, 5, 8)) == tuple(terms_of("monday 8 may 2023"))
 
 
@@ -106,7 +106,7 @@ def test_question_about_a_time_is_recognised_in_each_script() -> None:
      "¿Cuándo fue mi cita?", "Benim doktorum kim, ne zaman?", "Когда у меня встреча?",
      "我什麼時候去北京？", "私の猫はどこ", "내 고양이 어디"],
 )  # fmt: skip
-def test_people_speak_of_themselves(text: str) -> None:
+def test_question_about_the_person_is_recognized_as_such(text: str) -> None:
     assert is_about_self(text)
 
 
@@ -117,11 +117,11 @@ def test_people_speak_of_themselves(text: str) -> None:
      "Who was ill?", "iPhone im Angebot?", "컴퓨터에 무슨 문제가 있었어?", "누나의 생일은?", "自我介绍",
      "私立学校", "ร้านตัดผม"],
 )  # fmt: skip
-def test_people_speak_of_others(text: str) -> None:
+def test_question_about_others_is_not_about_the_person(text: str) -> None:
     assert not is_about_self(text)
 
 
-def test_every_form_is_marked() -> None:
+def test_every_form_of_a_searched_word_is_marked() -> None:
     marker = Highlighter(highlight_patterns(query_terms("decide going ferry")))
     text = "She went, they decided: ferries and a ferry"
     assert [text[start:end] for start, end in marker.find_spans(text)] == [
@@ -139,7 +139,7 @@ def test_a_character_is_marked_where_it_is_no_part_of_a_word() -> None:
 
 
 @given(st.text())
-def test_any_text_has_terms(text: str) -> None:
+def test_terms_of_any_text_are_words_and_bounded(text: str) -> None:
     assert all(term and not any(letter.isspace() for letter in term) for term in terms_of(text))
     assert len(query_terms(text * 50)) <= 64
 
@@ -166,7 +166,7 @@ def _of_fts5(words: list[str]) -> dict[str, str]:
         return {words[row[1]]: row[0] for row in connection.execute("SELECT term, doc FROM terms")}
 
 
-def test_it_is_porters_algorithm() -> None:
+def test_stemmer_gives_the_stems_of_porters_algorithm() -> None:
     expected = _of_fts5([word for word in WORDS.split() if word not in irregular_forms()])
     assert len(expected) > 80
     assert {word: stem(word) for word in expected} == expected
@@ -244,7 +244,7 @@ def test_the_lists_are_in_folded_form(name: str) -> None:
         min_size=1,
     )
 )
-def test_any_run_has_terms(run: str) -> None:
+def test_run_of_eastern_text_has_search_terms(run: str) -> None:
     assert run_terms(run)
     assert all(run_terms(run))
     assert all(question_run_terms(run))
@@ -314,7 +314,7 @@ def test_small_talk_is_recognised_in_each_language(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ABOUT.strip().replace("\n", "|").split("|"))
-def test_it_is_looked_up(text: str) -> None:
+def test_question_about_the_past_is_not_smalltalk(text: str) -> None:
     assert not is_smalltalk(text)
 
 

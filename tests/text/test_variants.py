@@ -167,7 +167,7 @@ def test_number_and_case_are_forms(word: str, form: str) -> None:
         ("ana", "an"),
     ],
 )
-def test_another_word_is_none(word: str, other: str) -> None:
+def test_inflected_forms_contain_no_other_word(word: str, other: str) -> None:
     assert other not in inflected_forms(word)
     assert inflected_forms(word)[0] == word
 

@@ -142,7 +142,7 @@ async def test_program_that_does_not_start_is_not_tried_again_at_once() -> None:
             await missing.list_tools()
 
 
-async def test_closing_ends_the_program(tmp_path: Path) -> None:
+async def test_closing_an_mcp_client_ends_its_program(tmp_path: Path) -> None:
     script = tmp_path / "server.sh"
     script.write_text(f'#!/bin/sh\necho $$ > "{tmp_path}/pid"\nexec "$@"\n')
     script.chmod(0o700)

@@ -170,7 +170,7 @@ def test_columns_that_an_older_one_lacks_are_absent(tmp_path: Path) -> None:
     assert [line.text for line in taken_from(path)[0]] == ["old"]
 
 
-def test_nothing_is_written_beside_it_even_where_nothing_may_be(tmp_path: Path) -> None:
+def test_import_from_hermes_writes_no_file_beside_its_database(tmp_path: Path) -> None:
     folder = tmp_path / "hermes"
     folder.mkdir()
     path = hermes_store(folder / "state.db", [SESSION], [{"role": "user", "content": "hello"}])

@@ -190,7 +190,9 @@ def test_an_archive_in_an_archive_is_left_alone(inner: str, tmp_path: Path) -> N
     )
 
 
-def test_entries_are_counted_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_archive_with_too_many_entries_is_refused_before_unpacking(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(source, "MAX_ENTRIES", 3)
     assert "4 entries; Mneme unpacks at most 3" in refused(
         zipped(tmp_path / "a.zip", {str(number): "" for number in range(4)})
@@ -233,7 +235,7 @@ def test_a_name_that_is_no_text_is_one_sentence(tmp_path: Path) -> None:
     assert "damaged" in refused(path)
 
 
-async def test_links_are_not_followed(tmp_path: Path, database: Database) -> None:
+async def test_import_of_a_folder_does_not_follow_links(tmp_path: Path, database: Database) -> None:
     folder = tmp_path / "folder"
     folder.mkdir()
     (tmp_path / "private.jsonl").write_text(LINE)

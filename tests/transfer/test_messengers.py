@@ -237,7 +237,7 @@ def test_control_characters_as_telegram_writes_them_are_read() -> None:
     assert [line.text for line in taken] == ["a\x0bb \\x0B c", "end"]
 
 
-def test_a_scope_is_kept() -> None:
+def test_import_into_a_scope_keeps_that_scope() -> None:
     scope = Scope.account("telegram", "777")
     (line,), _ = read(telegram_chat([telegram_message(1)]), ImportOptions(scope=scope))
     assert line.conversation.scope == scope

@@ -51,7 +51,7 @@ async def say_unheard(api: DiscordApi, channel: str, user: str, count: int) -> l
     return texts
 
 
-async def test_all_messages_of_a_long_outage_are_read_in_order(
+async def test_messages_missed_in_a_long_outage_are_read_in_order(
     api: DiscordApi, router: FakeRouter, inbox: Inbox
 ) -> None:
     ana = api.user("Ana")

@@ -352,7 +352,7 @@ async def test_problem_of_a_connection_has_the_same_words_in_status_and_delivery
         await check_discord(TOKEN, api_url, has_message_content=False)
 
 
-async def test_one_process_listens_with_a_token(
+async def test_second_process_with_the_same_token_is_refused_until_the_first_ends(
     api: DiscordApi, inbox: Inbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(poll_lock, "LOCK_TIMEOUT_S", 0.0)

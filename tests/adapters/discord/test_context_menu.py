@@ -47,7 +47,7 @@ def test_the_entry_is_as_discord_wants_it() -> None:
     assert [payload["name"] for payload in command_payloads(SPEC)] == ["remember", "Remember this"]
 
 
-async def test_one_s_own_message_is_remembered_as_it_stands(
+async def test_own_message_chosen_for_remembering_is_kept_as_it_stands(
     api: DiscordApi, router: FakeRouter
 ) -> None:
     assert [(command["type"], command["name"]) for command in api.commands] == [

@@ -66,7 +66,7 @@ def test_there_are_not_too_many_commands() -> None:
         assert all(len(menu) <= 32 for menu in (spec.menu, *spec.menu_translations.values()))
 
 
-def test_required_options_come_first() -> None:
+def test_required_options_of_a_command_come_before_optional_ones() -> None:
     assert [option["name"] for option in command_payloads(SPEC)[0]["options"]] == [
         "when",
         "how_often",

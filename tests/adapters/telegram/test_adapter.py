@@ -95,7 +95,7 @@ def house(api: BotApi, database: Database, clock: SteadyClock) -> House:
     return House(api, database, clock)
 
 
-async def test_a_message_is_answered(api: BotApi, house: House) -> None:
+async def test_message_on_telegram_is_answered_and_confirmed(api: BotApi, house: House) -> None:
     async with house.running():
         api.user_says(42, "Where does Ana live?")
         await api.wait_for(lambda: api.texts(42) == ["message: Where does Ana live?"])
@@ -142,7 +142,7 @@ async def test_strangers_are_the_routers_to_judge(api: BotApi, house: House) -> 
     assert house.desk.texts == ["hello"]
 
 
-async def test_edits_reach_the_router(api: BotApi, house: House) -> None:
+async def test_edit_of_a_message_reaches_the_router_as_an_edit(api: BotApi, house: House) -> None:
     async with house.running():
         message = api.user_says(42, "firts")["message"]
         api.user_edits(42, message["message_id"], "first")
@@ -486,7 +486,7 @@ async def test_updates_stay_in_order_until_a_full_store_takes_them(
     assert full.texts == ["one", "two", "and I"]
 
 
-async def test_trouble_with_polling_passes(api: BotApi, house: House) -> None:
+async def test_message_is_answered_after_failed_polls(api: BotApi, house: House) -> None:
     api.fail(502, "Bad Gateway", method="getUpdates")
     api.drop(method="getUpdates")
     api.fail(404, "Not Found", method="getUpdates")
@@ -507,7 +507,9 @@ async def test_a_flood_is_waited_out(api: BotApi, house: House) -> None:
     assert len(api.called("getUpdates")) <= 3
 
 
-async def test_a_webhook_is_removed(api: BotApi, house: House) -> None:
+async def test_webhook_that_is_still_set_is_removed_before_polling(
+    api: BotApi, house: House
+) -> None:
     api.webhook_url = "https://old.example/hook"
     async with house.running():
         api.user_says(42, "hi")
@@ -647,7 +649,7 @@ async def test_answers_under_way_outlive_listening(api: BotApi, house: House) ->
     await adapter.close()
 
 
-async def test_one_chat_does_not_wait_for_another(api: BotApi, house: House) -> None:
+async def test_chat_is_answered_while_another_one_waits(api: BotApi, house: House) -> None:
     may_answer = asyncio.Event()
 
     async def slow_for_ana(inbound: Inbound, reply: Reply) -> None:

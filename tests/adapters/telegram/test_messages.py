@@ -541,7 +541,9 @@ async def test_a_blocked_bot_is_told_by_finish(api: BotApi, bot: Bot) -> None:
 @pytest.mark.parametrize(
     "text", ["> quote\n> > inner", "| a | b |\n|---|---|\n| 1 | 2 |", "*" * 300, "<b>x</b>"]
 )
-async def test_odd_markdown_is_taken(api: BotApi, bot: Bot, text: str) -> None:
+async def test_message_with_odd_markdown_is_accepted_by_telegram(
+    api: BotApi, bot: Bot, text: str
+) -> None:
     await canvas(bot, 42).post(render(text), None, "n")
     assert len(api.messages(42)) == 1
 

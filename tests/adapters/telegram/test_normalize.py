@@ -368,7 +368,7 @@ async def test_a_group_that_moves_tells_both_ids(chats: BotChats) -> None:
     assert group_migration(Update.de_json(chats.user_says(42, "hi"), None)) is None
 
 
-async def test_half_characters_become_whole(chats: BotChats) -> None:
+async def test_half_characters_in_a_command_are_replaced(chats: BotChats) -> None:
     entity = {"type": "bot_command", "offset": 0, "length": 5}
     inbound = heard(chats, chats.user_says(42, "/note a\ud83d b", entities=[entity]))
     assert inbound.command == Command(name="note", arguments="a\ufffd b")

@@ -156,7 +156,7 @@ async def test_line_that_is_not_admitted_gets_no_answer_in_the_terminal(home: Pa
     assert await through_pipe(home, b"ignored\nnext\n", Parrot()) == "You said next.\n"
 
 
-async def test_any_bytes_become_text(home: Path) -> None:
+async def test_broken_bytes_at_the_terminal_become_text(home: Path) -> None:
     sink = Parrot()
     raw = (
         b"\xef\xbb\xbffirst\n\xff\xfe broken\n\xed\xa0\x80 surrogate\nnul \x00 here\n"

@@ -84,7 +84,7 @@ async def test_strangers_who_do_not_address_the_bot_hear_nothing(home: Path) -> 
         assert reply.answer is None
 
 
-async def test_nothing_a_stranger_says_in_a_group_is_stored(home: Path) -> None:
+async def test_message_of_a_stranger_in_an_unlisted_group_is_not_stored(home: Path) -> None:
     async with gateway(home) as harness:
         await harness.say("my secret is quince", "99", **UNLISTED)
         rows = await harness.services.database.fetch_all("SELECT * FROM inbox")

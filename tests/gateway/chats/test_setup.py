@@ -219,7 +219,7 @@ CHANGES = (
 
 
 @pytest.mark.parametrize("change", CHANGES)
-async def test_member_changes_nothing(home: Path, change: str) -> None:
+async def test_setup_of_a_group_is_refused_to_members(home: Path, change: str) -> None:
     async with gateway(home) as harness:
         assert await say(harness, f"/setup {change}", MEMBER, **CHANNEL) == texts.ADMINS_ONLY
         assert texts.table("SETUP_LISTENS")["mention reply"] in await say(
@@ -254,12 +254,12 @@ async def test_value_that_is_unknown_gets_one_sentence(
         assert await say(harness, f"/setup {change}", ADMIN) == refusal
 
 
-async def test_setup_is_for_groups(home: Path) -> None:
+async def test_setup_in_a_direct_chat_is_refused(home: Path) -> None:
     async with gateway(home) as harness:
         assert (await harness.say("/setup")).text == texts.SETUP_IN_GROUP
 
 
-async def test_nothing_changes_while_the_platform_cannot_be_asked(home: Path) -> None:
+async def test_setup_is_refused_while_the_platform_cannot_be_asked(home: Path) -> None:
     async with gateway(home) as harness:
         harness.platforms["telegram"].admins = None
         reply = await harness.say("/setup listen always", ADMIN, **GROUP)
@@ -267,7 +267,7 @@ async def test_nothing_changes_while_the_platform_cannot_be_asked(home: Path) ->
 
 
 @pytest.mark.parametrize("command", ["/people", "/approve ABCDEFGH", "/memory add x", "/agenda"])
-async def test_admin_is_no_owner(home: Path, command: str) -> None:
+async def test_admin_of_a_group_gets_no_rights_of_the_owner(home: Path, command: str) -> None:
     async with gateway(home) as harness:
         await say(harness, "/setup listen always", ADMIN)
         member = await say(harness, command, MEMBER)

@@ -186,7 +186,7 @@ def test_engine_that_does_not_start_leaves_no_process_and_names_its_log(served: 
     assert "abcdefgh" not in log.read_text()
 
 
-def test_its_log_is_bounded(served: Served) -> None:
+def test_log_of_an_engine_stays_below_its_limit(served: Served) -> None:
     assert served.start(llm_model="talking").returncode == 0
     logs = sorted((served.home / "engines/hindsight").glob("server.log*"))
     assert len(logs) == 2
@@ -204,7 +204,7 @@ def test_engine_that_ignores_the_end_is_killed(
     assert served.said == "hindsight isn't running."
 
 
-def test_nothing_is_installed_without_a_yes(served: Served) -> None:
+def test_engine_is_not_installed_without_a_yes(served: Served) -> None:
     done = served("start", **served.options)
     assert done.returncode == 2
     assert "1.4 GB" in done.stdout

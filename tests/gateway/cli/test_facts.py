@@ -24,7 +24,7 @@ def test_remembered_fact_is_listed_and_closed_by_a_newer_one(home: Path) -> None
     assert lines[0]["scope"] == "account:terminal:local"
 
 
-def test_no_order_is_kept(home: Path) -> None:
+def test_fact_with_a_key_is_not_kept_by_the_shell(home: Path) -> None:
     order = mneme(home, "remember", "Bearer 0123456789abcdef01234567 opens the lake house")
     assert order.returncode == 1
     assert "Not kept yet: it contains a key" in order.stderr

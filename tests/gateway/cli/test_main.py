@@ -224,7 +224,7 @@ def test_a_wrong_code_approves_nobody(home: Path) -> None:
         ("import",),
     ],
 )
-def test_wrong_usage_is_two(home: Path, arguments: tuple[str, ...]) -> None:
+def test_wrong_usage_of_the_shell_exits_with_two(home: Path, arguments: tuple[str, ...]) -> None:
     done = mneme(home, *arguments)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr
@@ -315,12 +315,12 @@ def test_mneme_alone_says_what_to_do_next_and_exits_0(home: Path) -> None:
     assert any("mneme chat" in line for line in lines)
 
 
-def test_the_version_is_told(home: Path) -> None:
+def test_version_of_the_program_is_printed(home: Path) -> None:
     assert good(home, "--version").startswith("mneme ")
 
 
 @pytest.mark.slow
-def test_a_shell_completes_commands(home: Path) -> None:
+def test_shell_completion_lists_the_commands_that_fit(home: Path) -> None:
     asked = {"_MNEME_COMPLETE": "complete_bash", "COMP_WORDS": "mneme rem", "COMP_CWORD": "1"}
     done = mneme(home, **asked)
     assert (done.returncode, sorted(done.stdout.split())) == (0, ["remember", "remind"])

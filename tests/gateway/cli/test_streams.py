@@ -36,7 +36,7 @@ def shell(home: Path, command: str) -> tuple[int, str, str]:
     "command",
     ["mneme chat <&-", "mneme run <&-", "mneme recall - <&-", "mneme recall x >&- 2>&- <&-"],
 )
-def test_missing_streams_lead_nowhere(home: Path, command: str) -> None:
+def test_command_without_standard_streams_ends_without_an_error(home: Path, command: str) -> None:
     code, _, error = shell(home, command)
     assert (code, error) == (0, "")
 

@@ -28,7 +28,7 @@ def mneme(*arguments: str, code: int = 0) -> str:
     return said
 
 
-def test_history_undo_and_why(home: Path) -> None:
+def test_notes_in_the_shell_have_a_history_undo_and_a_reason(home: Path) -> None:
     assert "Nothing has changed yet." in mneme("history")
     mneme("add", "Ana lives in Lisbon")
     mneme("replace", "Lisbon", "Ana lives in Porto")

@@ -184,7 +184,7 @@ def test_a_reminder_that_is_due_waits_for_a_mneme_that_runs(mneme: Mneme) -> Non
     assert "is not running" not in out
 
 
-def test_nothing_that_others_wrote_drives_the_terminal(mneme: Mneme) -> None:
+def test_control_characters_of_other_people_are_stripped_in_the_terminal(mneme: Mneme) -> None:
     number = 0
 
     async def work(services: Services) -> None:

@@ -203,7 +203,7 @@ async def test_failure_after_a_yes_is_told(home: Path) -> None:
         "sí, claro",
     ],
 )
-def test_a_yes_is_understood(text: str) -> None:
+def test_text_of_a_yes_is_understood_as_one(text: str) -> None:
     assert is_yes(inbound(text=text))
 
 

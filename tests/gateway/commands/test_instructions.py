@@ -179,7 +179,7 @@ async def test_instruction_that_cannot_be_kept_is_refused_and_changes_nothing(
         assert VERSE in await prompt_of(harness, model)
 
 
-async def test_nothing_is_set_incognito_and_they_hold_there(home: Path) -> None:
+async def test_instructions_hold_but_cannot_be_set_in_an_incognito_chat(home: Path) -> None:
     model = ScriptedModel()
     async with open_gateway(home, model) as harness:
         await harness.say("/instructions set Answer in verse.")

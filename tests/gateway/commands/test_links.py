@@ -385,7 +385,7 @@ async def test_a_bare_yes_where_two_questions_were_seen_is_taken_for_none(home: 
         assert "boat" in (await harness.say("/recall Zanzibar", "7")).text
 
 
-async def test_nothing_said_before_the_question_has_arrived_answers_it(home: Path) -> None:
+async def test_yes_before_the_link_question_arrives_does_not_answer_it(home: Path) -> None:
     async with open_gateway(home) as harness:
         await let_in(harness, OTHER)
         await harness.say(f"/link {await code_of(harness)}", **on_discord())

@@ -207,7 +207,7 @@ async def test_the_terminal_shows_what_was_said_elsewhere(home: Path) -> None:
         assert labels(reply) == ["Around 1", "Around 2", "Continue 1", "Continue 2"]
 
 
-async def test_help_explains_every_filter(home: Path) -> None:
+async def test_help_of_recall_explains_every_filter(home: Path) -> None:
     async with open_gateway(home, ScriptedModel()) as harness:
         lines = (await harness.say("/help recall")).text.splitlines()
         assert lines[0] == "`/recall [query]`: Find earlier messages."

@@ -263,7 +263,7 @@ async def test_after_a_correction_there_is_a_nudge(
         assert all("or improve the skill that you used" in block for block in found)
 
 
-async def test_nothing_nudges_where_nothing_is_learned(home: Path) -> None:
+async def test_skill_nudge_is_missing_where_no_skill_can_be_learned(home: Path) -> None:
     made = calls(
         *[("memory", LISTING)] * 5,
         ("skill_manage", {"action": "create", "name": "x", "content": "y"}),

@@ -83,7 +83,7 @@ async def test_owner_is_told_a_day_before_the_first_run(home: Path) -> None:
         assert len(await notices_of(harness)) == 1
 
 
-async def test_nothing_is_told_or_erased_as_long_as_everything_is_new(home: Path) -> None:
+async def test_retention_neither_tells_nor_erases_while_all_messages_are_new(home: Path) -> None:
     async with talked(home) as harness:
         keeper, clock = keeper_of(harness, days=10)
         for _ in range(3):

@@ -34,7 +34,7 @@ __all__ = [
 ]
 
 
-async def test_what_arrives_twice_is_there_once_and_goes_as_a_whole(
+async def test_engine_stores_a_repeated_turn_once_and_erases_it_as_a_whole(
     subject: EngineSubject, home: Path
 ) -> None:
     provider = subject.made(home)
@@ -57,7 +57,7 @@ async def test_what_arrives_twice_is_there_once_and_goes_as_a_whole(
 
 
 @pytest.mark.parametrize("engine", ["hindsight"], indirect=True)
-async def test_what_is_not_made_yet_is_erased_when_it_is(
+async def test_engine_erases_memories_that_it_makes_after_the_erasure(
     subject: EngineSubject, home: Path
 ) -> None:
     provider = subject.made(home, retain_async=True)

@@ -66,7 +66,7 @@ async def _recall(one: ProviderHarness, line: str) -> Sequence[str]:
     return known
 
 
-async def test_what_waited_at_a_crash_is_told_by_the_next_once(
+async def test_turn_that_waits_at_a_crash_is_sent_to_the_engine_once(
     subject: EngineSubject, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     provider = subject.made(home)

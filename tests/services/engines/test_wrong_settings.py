@@ -21,7 +21,7 @@ SERVERS = ("hindsight", "openviking", "letta")
 
 @pytest.mark.parametrize("wrong", ["key", "url"])
 @pytest.mark.parametrize("engine", SERVERS, indirect=True)
-async def test_what_is_wrong_is_a_sentence_in_the_set_up_and_beside_the_turns(
+async def test_wrong_setting_of_an_engine_is_a_sentence_in_setup_and_beside_turns(
     subject: EngineSubject, home: Path, wrong: str
 ) -> None:
     name, options, variables = subject.service.name, subject.options, subject.variables

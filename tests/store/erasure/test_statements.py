@@ -347,7 +347,7 @@ async def test_facts_go_with_the_words_they_were_taken_from(
 
 
 @pytest.mark.parametrize("what", ["?!", "Atlantis", "zanzi", '"moved Zanzibar"', "before:2020"])
-async def test_nothing_is_found_that_is_not_meant(
+async def test_forget_finds_no_message_for_a_word_that_nobody_said(
     database: Database, clock: SteadyClock, what: str
 ) -> None:
     await StoredHistory(database).session(["I moved to Zanzibar", "Fine"])

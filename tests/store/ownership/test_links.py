@@ -57,7 +57,7 @@ async def test_five_wrong_codes_end_the_guesses_of_an_account_for_ten_minutes(
     assert (await links.claim(new_code, named("2"), THERE, later)).digest
 
 
-async def test_a_code_stands_nowhere(database: Database) -> None:
+async def test_code_of_a_link_is_not_stored_in_plain_text(database: Database) -> None:
     code = await Links(database).offer(ANA, HERE, SCOPE, NOON)
     rows = await database.read(
         lambda connection: [tuple(row) for row in connection.execute("SELECT * FROM links")]

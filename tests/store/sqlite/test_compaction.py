@@ -18,12 +18,12 @@ def free_pages(connection: sqlite3.Connection) -> int:
     return int(connection.execute("PRAGMA freelist_count").fetchone()[0])
 
 
-async def test_nothing_is_done_where_nothing_was_deleted(database: Database) -> None:
+async def test_compaction_without_deleted_rows_does_no_step(database: Database) -> None:
     assert not await database.compact_step()
     assert await database.compact(0.0)
 
 
-async def test_freed_pages_hold_nothing(database: Database) -> None:
+async def test_freed_pages_of_the_database_contain_no_text(database: Database) -> None:
     stored = StoredHistory(database)
     (session,) = await stored.session()
     for size in (10, 5_000, 60_000, 700_000):

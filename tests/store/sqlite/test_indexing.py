@@ -383,7 +383,9 @@ async def test_at_once_is_as_by_triggers(database: Database, clock: SteadyClock)
     assert not await database.read(is_stale)
 
 
-async def test_what_fails_changes_nothing(database: Database, clock: SteadyClock) -> None:
+async def test_failed_write_leaves_rows_and_index_unchanged(
+    database: Database, clock: SteadyClock
+) -> None:
     session = await opened(Conversations(database, clock), "the ferry before")
 
     def work(connection: StoreConnection) -> None:

@@ -70,7 +70,9 @@ async def test_text_beyond_ascii_reaches_the_indexes_of_other_scripts(
     assert await recall.verify() == []
 
 
-async def test_only_chat_is_indexed(stored: StoredHistory, recall: Recall) -> None:
+async def test_messages_other_than_chat_are_not_indexed(
+    stored: StoredHistory, recall: Recall
+) -> None:
     session = (await stored.session())[0]
     for kind in ("quote", "command", "notice"):
         await stored.say(session, f"secret 数据库 {kind}", kind=kind)
