@@ -20,6 +20,7 @@ import pytest
 from gateway.texts.catalog import Texts, load_texts
 from tests.fixtures.english_words import find_english
 from tests.fixtures.live_system import PERSON, LiveSystem
+from tests.fixtures.sweeps import list_cases
 
 STRANGER = 99
 # Lines that people type in every language: commands with their English names and arguments.
@@ -176,7 +177,7 @@ def load_script(language: str) -> Script:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("language", ["de", "ja", "tr"])
+@pytest.mark.parametrize("language", list_cases(("de", "ja", "tr"), "ja"))
 async def test_hour_on_telegram_shows_no_english(home: Path, language: str) -> None:
     script, texts = load_script(language), load_texts(language)
     async with LiveSystem.open(home, is_loop_watched=False) as live:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.fixtures.home_questions import NAMES, VARIANTS
+from tests.fixtures.sweeps import list_cases
 from tests.fixtures.upgrade_kills import kill_upgrades
 
 KILLS = 4
@@ -15,7 +16,7 @@ SEED = 39
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", list_cases(NAMES, NAMES[-1]))
 def test_upgrade_killed_at_random_points_is_finished_at_the_next_start(
     name: str, tmp_path: Path
 ) -> None:

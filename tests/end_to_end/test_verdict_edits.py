@@ -117,7 +117,10 @@ def note_of(number: int) -> str:
 
 @pytest.mark.parametrize(
     ("verdict", "line", "notice"),
-    [("yes", "✓ Noted", "Noted"), ("no", "Waiting for your tap", "Shall I note this?")],
+    [
+        ("yes", "✓ Noted", "Noted"),
+        pytest.param("no", "Waiting for your tap", "Shall I note this?", marks=pytest.mark.sweep),
+    ],
 )
 async def test_verdict_killed_at_any_write_is_shown_once_in_the_answer(
     home: Path, verdict: str, line: str, notice: str

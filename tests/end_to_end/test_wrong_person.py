@@ -359,7 +359,9 @@ JOBS: Mapping[str, tuple[tuple[Account, ...], bool, set[str]]] = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", JOBS)
+@pytest.mark.parametrize(
+    "name", list_cases(JOBS, "the member, and no room is listed", "an account of the owner")
+)
 async def test_job_is_delivered_as_long_as_its_planner_has_access(
     home: Path, zoo: tuple[Path, dict[str, dict[str, str]]], name: str
 ) -> None:

@@ -140,6 +140,7 @@ def test_wheel_has_every_data_file_and_no_test(wheel: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.sweep
 def test_sdist_builds_the_same_wheel(wheel: Path, tmp_path: Path) -> None:
     checkout = copy_checkout(tmp_path / "checkout")
     sdist = build("sdist", checkout, tmp_path)
@@ -172,8 +173,7 @@ def test_installed_wheel_chats_reminds_recalls_knows_and_checks_itself(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["config", "core", "adapters"])
-@pytest.mark.parametrize("is_package", [True, False])
+@pytest.mark.parametrize(("name", "is_package"), [("config", True), ("adapters", False)])
 def test_foreign_package_of_the_same_name_ends_in_one_sentence(
     installed: Path, tmp_path: Path, name: str, is_package: bool
 ) -> None:

@@ -282,6 +282,7 @@ async def test_use_is_counted_and_what_is_switched_off_stands_in_no_prompt(
 
 
 @pytest.mark.slow
+@pytest.mark.sweep
 async def test_the_index_of_10_000_folders_is_bounded(
     home: Path, database: Database, clock: SteadyClock
 ) -> None:
