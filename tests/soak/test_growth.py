@@ -3,9 +3,11 @@ log, its descriptors and its threads don't grow.
 
 Memory is all of the resident memory, also that of files such as libraries. "Doesn't grow" means: the
 slope over the medians of the 30 minutes is within three times their scatter around it, or below 1 %
-of the memory (5 % of the log, the descriptors and the threads). In the warm-up, everybody has once
-begun a new session and talked in it, and the caches are full. On a slow machine, it is longer. A
-cache with a bound that is reached only later would be found here, too: its bound is then too large.
+of the memory (5 % of the log, the descriptors and the threads). Everybody has a past in the store, as in a
+home that has been in use: without it, each message would recall more than the one before. In the
+warm-up, everybody has once begun a new session and talked in it, and the caches are full. On a slow
+machine, it is longer. A cache with a bound that is reached only later would be found here, too: its
+bound is then too large.
 
 `SOAK_MINUTES` in the environment shortens the half hour. The medians of each minute are printed;
 ``pytest -rP`` shows them."""
@@ -14,9 +16,11 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import json
 import os
 import random
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from statistics import median
 from string import ascii_lowercase
@@ -24,6 +28,7 @@ from typing import Any
 
 import pytest
 
+from tests.fixtures.command_line import good
 from tests.fixtures.live_system import KEY, LiveSystem
 from tests.fixtures.messages_api import MessagesApi
 from tests.fixtures.model_reply import ModelReply
@@ -61,8 +66,12 @@ WORDS = (
     "platform",
     "passport",
 )
+PAST_SESSIONS = 8
+PAST_BEGIN = datetime(2026, 1, 5, 9, tzinfo=UTC)
+"""So many sessions everybody has had before, one a week from this day on."""
 NEW_WORDS = 4
 """So many words of each message are new, so the caches of words are full after the warm-up."""
+ANSWER = "That is on the list.\n\n* One\n* **Two**"
 OPTIONS = f"""
 [access]
 people = [{", ".join(f'"telegram:{person}"' for person in PEOPLE)}]
@@ -77,7 +86,31 @@ window_tokens = 20000
 
 def answer(body: dict[str, Any]) -> ModelReply:
     """Talks, and is no help with titles, summaries and facts: these are made by rules."""
-    return ModelReply.say("That is on the list.\n\n* One\n* **Two**" if body.get("tools") else "Na")
+    return ModelReply.say(ANSWER if body.get("tools") else "Na")
+
+
+def phrase_message(chance: random.Random) -> str:
+    """Return words that all people use, with a few that nobody has used before."""
+    known = chance.choices(WORDS, k=12)
+    new = ["".join(chance.choices(ascii_lowercase, k=7)) for _ in range(NEW_WORDS)]
+    return f"{' '.join(known + new)} {chance.randrange(100_000)}"
+
+
+def write_past() -> Iterator[str]:
+    """Yield the messages that people have sent and got before, as lines for an import."""
+    chance = random.Random(16)
+    for person, week in itertools.product(PEOPLE, range(PAST_SESSIONS)):
+        begin = PAST_BEGIN + timedelta(weeks=week)
+        for number in range(SESSION_MESSAGES):
+            for role, text in (("user", phrase_message(chance)), ("assistant", ANSWER)):
+                line = {
+                    "session": f"{person} week {week}",
+                    "scope": f"account:telegram:{person}",
+                    "role": role,
+                    "text": text,
+                    "at": (begin + timedelta(minutes=number)).isoformat(),
+                }
+                yield json.dumps(line)
 
 
 class Crowd:
@@ -101,9 +134,7 @@ class Crowd:
         self.sent += 1
         if self.sent // len(PEOPLE) % SESSION_MESSAGES == SESSION_MESSAGES - 1:
             return "/new"
-        known = self._chance.choices(WORDS, k=12)
-        new = ["".join(self._chance.choices(ascii_lowercase, k=7)) for _ in range(NEW_WORDS)]
-        return f"{' '.join(known + new)} {self._chance.randrange(100_000)}"
+        return phrase_message(self._chance)
 
     def count_unanswered(self) -> int:
         """How many people have written since their last answer."""
@@ -174,6 +205,9 @@ def test_growth_is_told_from_noise() -> None:
 @pytest.mark.timeout(60 * (MINUTES + 3 * WARM_UP_MINUTES) + 600)
 async def test_process_does_not_grow_while_200_people_talk_to_it(home: Path) -> None:
     async with LiveSystem.open(home, MessagesApi(answer, key=KEY, is_local=True), OPTIONS) as live:
+        past = home.parent / "past.jsonl"
+        past.write_text("\n".join(write_past()))
+        await asyncio.to_thread(good, home, "import", str(past))
         await live.start(is_fresh=True)
         crowd = Crowd(live)
         talking = asyncio.create_task(crowd.talk())
