@@ -4,9 +4,9 @@ Both are processes of their own; the servers run in this one, so that only what 
 counted. Each chat is that of another person, who says their next message when the last one is
 answered; the first of them is the owner. In the lines "one person" all chats are accounts of the
 owner, who sees them all: each message looks through every history. `measure_growth` follows one
-conversation beside the same bots, and `measure_first_words` times a model that writes slowly.
-Another checkout can be measured in the same run. CPU and memory are read from /proc, so this needs
-Linux."""
+conversation beside the same bots. Both measure without `turn.gather_s`, the wait for more messages;
+`measure_first_words`, which times a model that writes slowly, measures with it. Another checkout
+can be measured in the same run. CPU and memory are read from /proc, so this needs Linux."""
 
 from __future__ import annotations
 
@@ -155,9 +155,8 @@ async def _grow(kind: str, milestones: Sequence[int], home: Path, root: Path) ->
         model = (
             await stack.enter_async_context(MessagesApi(key=KEY)) if kind in WITH_MODEL else None
         )
-        process = await stack.enter_async_context(
-            _running(kind, home, api, model, [PERSON], root, is_one_person=False)
-        )
+        _write_settings(home, [PERSON], 1, _answer_at_once(root) + _lift_daily_limits(root))
+        process = await stack.enter_async_context(_running(kind, home, api, model, root))
         count = 0
         for milestone in milestones:
             await _talk(api, person=PERSON, count=milestone - SPAN - count, kind=kind, first=count)
@@ -187,10 +186,8 @@ async def measure_first_words(folder: Path, before: Path | None = None) -> str:
         async with AsyncExitStack() as stack:
             api = await stack.enter_async_context(TimedApi())
             model = await stack.enter_async_context(SlowModel(key=KEY))
-            people = [PERSON]
-            await stack.enter_async_context(
-                _running("model", home, api, model, people, root, is_one_person=False)
-            )
+            _write_settings(home, [PERSON], 1, _lift_daily_limits(root))
+            await stack.enter_async_context(_running("model", home, api, model, root))
             await _talk(api, PERSON, WARM_UP, "model")
             cells = []
             for thought_s in (0.0, THOUGHT_S):
@@ -232,9 +229,9 @@ async def _cost(
             await stack.enter_async_context(MessagesApi(key=KEY)) if kind in WITH_MODEL else None
         )
         people = range(PERSON, PERSON + chats)
-        process = await stack.enter_async_context(
-            _running(kind, home, api, model, people, root, is_one_person=is_one_person)
-        )
+        settings = _answer_at_once(root) + _lift_daily_limits(root)
+        _write_settings(home, people, chats if is_one_person else 1, settings)
+        process = await stack.enter_async_context(_running(kind, home, api, model, root))
         share = [max(1, messages // chats)] * chats
         await asyncio.gather(*(_talk(api, person, WARM_UP, kind) for person in people))
         calls, before, began = len(api.calls), cpu_s(process.pid), time.perf_counter()
@@ -263,10 +260,7 @@ async def _running(
     home: Path,
     api: TimedApi,
     model: MessagesApi | None,
-    people: Sequence[int],
     root: Path,
-    *,
-    is_one_person: bool,
 ) -> AsyncIterator[asyncio.subprocess.Process]:
     environment = {"PATH": os.environ["PATH"], "MNEME_HOME": str(home)}
     command = [sys.executable, "-m", "tests.bench.echo_bot", api.token, api.url]
@@ -274,12 +268,6 @@ async def _running(
         assert model is not None
         command += [model.url, KEY]
     elif kind != ECHO_BOT:
-        owners = list(people if is_one_person else people[:1])
-        others = ", ".join(f'"telegram:{person}"' for person in people[len(owners) :])
-        (home / "mneme.toml").write_text(
-            f"[owner]\ntelegram = {owners}\n[access]\npeople = [{others}]\n"
-            f"[limits]\nturns_per_minute = 100000\n{_lift_daily_limits(root)}"
-        )
         environment |= {"TELEGRAM_BOT_TOKEN": api.token, "MNEME_TELEGRAM_API_URL": api.url}
         command = [sys.executable, "-m", "gateway.cli.main", "run"]
     if kind == "model":
@@ -303,6 +291,21 @@ async def _running(
             await process.wait()
 
 
+def _write_settings(home: Path, people: Sequence[int], owners: int, more: str) -> None:
+    """Write mneme.toml. So many of the people are accounts of the owner; `more` has further
+    sections."""
+    others = ", ".join(f'"telegram:{person}"' for person in people[owners:])
+    (home / "mneme.toml").write_text(
+        f"[owner]\ntelegram = {list(people[:owners])}\n[access]\npeople = [{others}]\n{more}"
+    )
+
+
+def _answer_at_once(root: Path) -> str:
+    """Return the settings without the wait for more messages, in which a message costs nothing."""
+    known = (root / "config" / "default.toml").read_text("utf-8")
+    return "[turn]\ngather_s = 0\n" if "\ngather_s = " in known else ""
+
+
 def _lift_daily_limits(root: Path) -> str:
     """Return settings without the limits that thousands of messages to a model would reach."""
     known = (root / "config" / "default.toml").read_text("utf-8")
@@ -310,7 +313,8 @@ def _lift_daily_limits(root: Path) -> str:
         "day": "{ answers = 0, input_tokens = 0, output_tokens = 0, money = 0 }",
         "owner_day": "{ money = 0, tokens = 0 }",
     }
-    return "".join(f"{name} = {value}\n" for name, value in off.items() if f"\n{name} = " in known)
+    lines = (f"{name} = {value}\n" for name, value in off.items() if f"\n{name} = " in known)
+    return "[limits]\nturns_per_minute = 100000\n" + "".join(lines)
 
 
 async def _talk(
