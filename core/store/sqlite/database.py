@@ -49,15 +49,13 @@ from core.types import Account, Address, ErasureEpoch, Scope
 
 READERS = 2
 CHECKPOINT_TIMEOUT_MS = 10_000  # how long a checkpoint waits for readers, by default
-
 LOCK_RETRY_S = 0.02
 
-LOG_BYTES = 8_000_000
-"""Writes try to truncate the log when a long read has let it grow beyond this size."""
+LOG_BYTES = 8_000_000  # writes try to truncate a log that a long read has let grow beyond this
 LOG_STEP_BYTES = 1_000_000
-"""After a failed attempt, the next one follows when the log has grown by this much."""
-LOG_FULL_BYTES = 12_000_000
-"""`wait_for_log_space` waits while the log is larger than this."""
+LOG_STEP_WRITES = 500
+"""After a failed attempt, the next one follows so much growth or so many writes later."""
+LOG_FULL_BYTES = 12_000_000  # `wait_for_log_space` waits while the log is larger than this
 LOG_TIMEOUT_MS = 200
 """How long a write that truncates the log waits for readers. Short reads end sooner."""
 
@@ -68,10 +66,8 @@ PROGRESS_STEPS = 1_000
 SHORT_WRITE_S = 0.001
 """Short writes run inline while their mean duration is below this. A switch takes a tenth."""
 SHORT_WRITES = 32
-"""One in this many short writes runs in the writer's thread, where SQLite may copy the log.
-
-The mean duration of short writes is a moving average over about as many writes.
-"""
+"""One in this many short writes runs in the writer's thread, where SQLite may copy the log. Their
+mean duration is a moving average over about as many writes."""
 
 
 class _BusyError(Exception):
@@ -135,8 +131,9 @@ class Database:
         self.path = path
         self.name = str(path)
         self._log_path = f"{path}-wal"
-        # The size of the log after the last failed attempt to truncate it.
+        # The size of the log after the last failed attempt to truncate it, and the writes since.
         self._untruncated_bytes = 0
+        self._untruncated_writes = 0
         self._writer = writer
         # Held while a thread uses the writer's connection.
         self._writer_lock = threading.Lock()
@@ -317,8 +314,11 @@ class Database:
         """Run one write transaction, then truncate the log if a reader has let it grow."""
         result = self._commit(connection, work, is_short)
         log_bytes = self.log_bytes()
-        if log_bytes > max(LOG_BYTES, self._untruncated_bytes + LOG_STEP_BYTES):
+        self._untruncated_writes += 1
+        has_grown = log_bytes > self._untruncated_bytes + LOG_STEP_BYTES
+        if log_bytes > LOG_BYTES and (has_grown or self._untruncated_writes >= LOG_STEP_WRITES):
             self._untruncated_bytes = log_bytes
+            self._untruncated_writes = 0
             # The transaction is durable, even if this fails.
             with contextlib.suppress(sqlite3.DatabaseError):
                 if truncate_log(connection, LOG_TIMEOUT_MS):

@@ -15,7 +15,7 @@ from core.errors import StoreError
 from core.store import archive
 from core.store.archive import Archive
 from core.store.rows import set_meta
-from core.store.sqlite.database import Database
+from core.store.sqlite.database import LOG_BYTES, LOG_STEP_WRITES, Database
 from core.transfer.formats import read_lines
 from tests.transfer.test_archive import line
 
@@ -105,6 +105,25 @@ async def test_single_messages_beside_overlapping_readers(database: Database) ->
                 {"key": number, "value": "x" * 30_000},
             )
     assert 8_000_000 < largest[0] < LIMIT_BYTES
+
+
+async def test_log_is_truncated_after_a_reader_has_let_go_even_if_it_grows_no_more(
+    database: Database,
+) -> None:
+    async def write(value: str) -> None:
+        await database.execute(
+            "INSERT OR REPLACE INTO state_meta VALUES ('a', :value)", {"value": value}
+        )
+
+    async with read_by_another(database.path, 60):
+        while database.log_bytes() <= LOG_BYTES:
+            await write("x" * 300_000)
+        # This write tries to truncate the log, in vain.
+        await write("x")
+        assert database.log_bytes() > LOG_BYTES
+    for _ in range(LOG_STEP_WRITES):
+        await write("x")
+    assert database.log_bytes() < LOG_BYTES
 
 
 async def test_an_import_is_ended_where_a_reader_never_lets_go(
