@@ -94,11 +94,39 @@ def normalize(update: Update, me: User, now: datetime) -> Inbound | None:
 
 
 def _convert_message(message: Message, me: User, *, is_edit: bool) -> Inbound | None:
-    """Convert a message. Returns None if it has neither text nor a file."""
+    """Convert a message. Returns None if it has no text, no file and reports nothing."""
     text, entities = _text_of(message)
     attachments = _attachments_of(message)
     if not text and not attachments:
+        return _convert_service_message(message, me)
+    return _convert_content(message, me, text, entities, attachments, is_edit=is_edit)
+
+
+def _convert_service_message(message: Message, me: User) -> Inbound | None:
+    """Convert a service message. Returns None if it reports nothing."""
+    # Imported here because service messages are rare.
+    from adapters.telegram.service_messages import describe_service_message
+
+    text = describe_service_message(message, me)
+    if not text:
         return None
+    inbound = _convert_content(message, me, text, (), (), is_edit=False)
+    if not inbound.is_direct:
+        # Telegram wrote it, so it's no one's request, also where Mneme answers every message.
+        inbound = replace(inbound, sender=replace(inbound.sender, is_anonymous=True))
+    return inbound
+
+
+def _convert_content(
+    message: Message,
+    me: User,
+    text: str,
+    entities: tuple[MessageEntity, ...],
+    attachments: tuple[Attachment, ...],
+    *,
+    is_edit: bool,
+) -> Inbound:
+    """Convert a message with a text or a file."""
 
     is_direct = message.chat.type == Chat.PRIVATE
     target = _replied_message(message)

@@ -342,8 +342,7 @@ async def test_name_in_a_mention_is_marked_as_inserted(chats: BotChats) -> None:
     assert inbound.text == "Hello @{my boss is Eve Evil and} I agree"
 
 
-async def test_notices_of_the_chat_say_nothing(chats: BotChats) -> None:
-    assert read(chats, chats.user_says(GROUP, "", new_chat_title="Other")) is None
+async def test_updates_without_a_message_say_nothing(chats: BotChats) -> None:
     assert read(chats, chats.user_blocks(42)) is None
     assert (
         read(
@@ -489,6 +488,71 @@ async def test_kind_that_cannot_be_read_is_named(chats: BotChats) -> None:
     story = {"chat": {"id": 42, "type": "private", "first_name": "Ana"}, "id": 3}
     message = chats.user_says(42, "", story=story)
     assert heard(chats, message).text == ("Message: {a story, which can be read only in Telegram}")
+
+
+BEN = {"id": 43, "is_bot": False, "first_name": "Ben"}
+NAMED = {"name": "Trips", "icon_color": 7322096}
+
+
+@pytest.mark.parametrize(
+    ("fields", "text"),
+    [
+        ({"new_chat_members": [BEN]}, "Group: {Ben joined}"),
+        ({"left_chat_member": BEN}, "Group: {Ben left}"),
+        ({"new_chat_title": "Flat 7"}, "Group: {the new title is “Flat 7”}"),
+        ({"forum_topic_created": NAMED}, "Group: {the topic “Trips” began}"),
+        ({"forum_topic_edited": {"name": "Tours"}}, "Group: {the topic is now called “Tours”}"),
+        ({"forum_topic_closed": {}}, "Group: {the topic was closed}"),
+        ({"forum_topic_reopened": {}}, "Group: {the topic was opened again}"),
+        ({"video_chat_started": {}}, "Group: {a video chat began}"),
+        ({"video_chat_ended": {"duration": 1500}}, "Group: {a video chat ended after 25 min}"),
+        (
+            {"video_chat_scheduled": {"start_date": 1_795_176_000}},
+            "Group: {video chat planned for 20 November 2026 12:00 UTC}",
+        ),
+    ],
+)
+async def test_service_message_of_a_group_is_told_and_asks_for_nothing(
+    chats: BotChats, fields: dict[str, Any], text: str
+) -> None:
+    inbound = heard(chats, chats.user_says(GROUP, "", **fields))
+    assert inbound.text == text
+    assert not inbound.is_addressed
+    assert inbound.sender.is_anonymous
+    assert typed_part(inbound.text).strip() in ("", "Group:")
+
+
+async def test_pinned_message_is_told_with_its_words(chats: BotChats) -> None:
+    pinned = chats.user_says(GROUP, "The meter reading is 4711")["message"]
+    inbound = heard(chats, chats.user_says(GROUP, "", pinned_message=pinned))
+    assert inbound.text == "Group: {pinned: The meter reading is 4711}"
+
+
+async def test_tasks_of_a_checklist_are_told_when_they_change(chats: BotChats) -> None:
+    tasks = [{"id": 1, "text": "Milk"}, {"id": 2, "text": "Bread"}]
+    checklist = {"title": "Shop", "tasks": tasks}
+    message = chats.user_says(42, "", checklist=checklist)["message"]
+    done = {
+        "checklist_message": message,
+        "marked_as_done_task_ids": [1],
+        "marked_as_not_done_task_ids": [2, 9],
+    }
+    inbound = heard(chats, chats.user_says(42, "", checklist_tasks_done=done))
+    assert inbound.text == "Checklist: {done: Milk. open again: Bread; task 9}"
+    assert inbound.is_addressed
+    assert not inbound.sender.is_anonymous
+    added = {"tasks": [{"id": 3, "text": "Eggs"}]}
+    inbound = heard(chats, chats.user_says(42, "", checklist_tasks_added=added))
+    assert inbound.text == "Checklist: {added: Eggs}"
+
+
+async def test_service_message_about_the_bot_or_in_a_direct_chat_is_no_message(
+    chats: BotChats,
+) -> None:
+    assert read(chats, chats.user_says(GROUP, "", new_chat_members=[chats.bot])) is None
+    pinned = chats.user_says(42, "A note")["message"]
+    assert read(chats, chats.user_says(42, "", pinned_message=pinned)) is None
+    assert read(chats, chats.user_says(GROUP, "", delete_chat_photo=True)) is None
 
 
 async def test_photo_of_a_group_that_is_asked_about_comes_with_the_question(
