@@ -40,6 +40,8 @@ def find_paste(text: str) -> int:
     with more quoted lines or colons than typed messages have counts as pasted as a whole.
     """
     paste = _PASTE_START.search(text)
+    if paste is not None and _asks_about(text[: paste.start()], text[paste.end() :]):
+        return 0
     searched = text if paste is None else text[: paste.start()]
     end = len(searched)
     if end > _MAX_SEARCHED_CHARS:
@@ -50,6 +52,20 @@ def find_paste(text: str) -> int:
     if "\n" in searched:
         end = _find_pasted_lines(searched, text, end)
     return end
+
+
+def _asks_about(text: str, last: str) -> bool:
+    """Return True if a last line only asks about the text above it, such as "is this a scam?"."""
+    line = _fold_apostrophes(last.strip())
+    if not line or "\n" in line or _count_words(line) > _MAX_LABELLED_WORDS:
+        return False
+    return _matches("abouts", line) and not _matches("alone", _fold_apostrophes(text))
+
+
+def _speaks_for_sender(text: str) -> bool:
+    """Return True if the sender speaks of themselves in a folded text, or asks for something."""
+    tables = ("first_person", "speaking", "requests", "asking", "greetings")
+    return any(_matches(table, text) for table in tables)
 
 
 def _limit_search(text: str) -> tuple[str, int]:
@@ -115,7 +131,8 @@ def _is_pasted_below(above: str, below: str) -> bool:
     has_lead = above.endswith((":", "\uff1a")) and _matches("leads", above)
     if has_lead or _matches("abouts", above):
         return True
-    return above.endswith(("?", "\uff1f")) and not _matches("first_person", below)
+    is_question = above.endswith(("?", "\uff1f", "\u5417", "\u5462"))
+    return is_question and not _matches("first_person", below)
 
 
 def find_doubt(text: str, sender_name: str = "") -> int:
@@ -128,15 +145,19 @@ def find_doubt(text: str, sender_name: str = "") -> int:
     goes on with it below. Below a heading, such as "Ferry rules", they're typed only if they look
     like the sender's own notes or list. Lines that address the reader like a letter may be pasted.
     """
-    if shows_author(text, sender_name):
+    if shows_author(text, sender_name) or _is_edited_prose(text):
         return 0
+    entries = _find_entries(text[: 2 * _MAX_SEARCHED_CHARS], sender_name)
+    if entries is not None:
+        return entries
     for sign in _SIGN_BEFORE_TEXT.finditer(text[:_MAX_SEARCHED_CHARS]):
         if _introduces(text[: sign.start()], text[sign.end() :], sign[0].strip()):
             return sign.end()
     lines = _list_lines(text[: 2 * _MAX_SEARCHED_CHARS])
     if len(lines) < 2:
         return len(text)
-    if not _is_own_message(lines):
+    is_task = len(lines) > 2 and _is_task(lines[0])
+    if is_task or not _is_own_message(lines):
         return lines[0].end
     for above, line in pairwise(lines):
         if _matches("addressed", line.text):
@@ -166,6 +187,48 @@ def shows_author(text: str, sender_name: str = "") -> bool:
     return not _is_sender(name, sender_name) and not _matches("greetings", name.casefold())
 
 
+def _is_edited_prose(text: str) -> bool:
+    """Return True if a line is long, written like a letter or an article, and about others.
+
+    People who type such a line nearly always speak of themselves or ask for something.
+    """
+    text = text.strip()
+    folded = _fold_apostrophes(text[:_MAX_SEARCHED_CHARS])
+    if "\n" in text or not _PROSE.match(text) or _speaks_for_sender(folded):
+        return False
+    words = _count_words(text)
+    if any(map(is_unspaced, text)) or words < _MIN_PROSE_WORDS:
+        return words >= _MIN_ADDRESSED_WORDS and _matches("addressed", folded)
+    return True
+
+
+def _find_entries(text: str, sender_name: str) -> int | None:
+    """Return where the lines begin that are of a chat, a log or a program, or None without any."""
+    labels: list[int] = []
+    code: list[int] = []
+    is_said = False
+    for match in _LINE.finditer(text):
+        line = match[0].strip()
+        if match.start() and (_LOG_START.match(line) or _LOG_TIME.match(line)):
+            return match.start() - 1
+        if _CODE.search(match[0]):
+            code.append(match.start())
+        label = _LABEL.match(line)
+        if label is not None and not _is_own_label(label["name"], sender_name):
+            labels.append(match.start())
+            is_said = is_said or _count_words(line[label.end() :]) >= _MIN_SIGNED_WORDS
+    if len(labels) > 1 and is_said:
+        return max(0, labels[0] - 1)
+    return max(0, code[0] - 1) if len(code) > 1 else None
+
+
+def _is_own_label(label: str, sender_name: str) -> bool:
+    """Return True if a word before a colon is the sender's, or one that people write for notes."""
+    folded = _fold_apostrophes(label)
+    tables = ("requests", "asking", "lists", "labels")
+    return _is_sender(label, sender_name) or any(_matches(table, folded) for table in tables)
+
+
 def _is_log_entry(minutes: str, rest: str) -> bool:
     """Return True if a text after a name and a time is a message rather than an appointment.
 
@@ -180,9 +243,7 @@ def _is_log_entry(minutes: str, rest: str) -> bool:
 
 def _is_author(label: str, rest: str, sender_name: str) -> bool:
     """Return True if a word before a colon seems to name the author of the text behind it."""
-    folded = _fold_apostrophes(label)
-    is_own = any(_matches(table, folded) for table in ("requests", "asking", "lists", "labels"))
-    if is_own or _is_sender(label, sender_name):
+    if _is_own_label(label, sender_name):
         return False
     words = _count_words(rest)
     return words > _MAX_LABELLED_WORDS or (words >= _MIN_SIGNED_WORDS and rest[:1].isupper())
@@ -226,7 +287,8 @@ class _Line:
     @property
     def is_own(self) -> bool:
         """True if the sender speaks of themselves."""
-        return _matches("first_person", self.text) or _matches("elliptic", self.text, is_start=True)
+        is_speaker = _matches("first_person", self.text) or _matches("speaking", self.text)
+        return is_speaker or _matches("elliptic", self.text, is_start=True)
 
     @property
     def is_sentence(self) -> bool:
@@ -291,6 +353,13 @@ def _is_own_message(lines: Sequence[_Line]) -> bool:
         is_own_below = any(line.is_own for line in below)
         return is_own_below and (len(below) > 1 or _continues(below[0]))
     return _are_own_notes(head, below)
+
+
+def _is_task(head: _Line) -> bool:
+    """Return True if a line of few words asks to work on the text below it, such as "shorten"."""
+    if head.is_own or head.is_sentence or head.text.endswith("\u4e86"):
+        return False
+    return _count_words(head.text) <= _MAX_HEADING_WORDS and _points_at(head.text)
 
 
 def _is_continued(head: _Line, below: Sequence[_Line]) -> bool:
@@ -361,7 +430,15 @@ _LOG_START = re.compile(
 _NAME_AND_TIME = re.compile(rf"{_NAME}\s+\d{{1,2}}[:.](?P<minutes>\d{{2}})\s+")
 _ADDRESS_IN_BRACKETS = re.compile(r"<[^<>\s]+@[^<>\s]+>")
 _PHONE_START = re.compile(r"[^\n:\d]{0,20}\+?\d[\d ()/-]{6,}\s*[:\uff1a]")
-_LABEL = re.compile(rf"(?P<name>{_NAME})[:\uff1a](?!\s*(?://|\{{))\s*")
+_LABEL = re.compile(rf"(?P<name>{_NAME})\s?[:\uff1a](?!\s*(?://|\{{))\s*")
+# Programs write the seconds of a time.
+_LOG_TIME = re.compile(r"\W{0,2}(?:\w{1,6}\W{0,3})?\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}:\d{2}")
+_CODE = re.compile(
+    r"[;{}]\s*$|=>|[=!+*]=|\w\(.*\)\s*[:;{]?\s*(?:[#/]{1,2}\s.*)?$|^\s+(?:return|if|for)\b"
+    r"|^\s*(?://|#|--)\s|^\s*(?:def|for|while|class|import|SELECT|FROM|WHERE)\s[^.!?]*$"
+)
+# A line that begins with a capital and ends like a sentence, without a question.
+_PROSE = re.compile(r"[\W\d]{0,3}[^\W\d_a-z][^?\uff1f]*[.!\u3002\uff01][\"')\u201d\u300d]?$")
 # "… - Eve", "…. (Eve)" and "…. Best regards, Eve"
 _SIGNATURE = re.compile(
     rf"(?:\s*[-\u2013\u2014~]\s*|[.!?\u3002]\s*\(|[.!?\u3002]\s+[^\W\d][^\n.,!?]{{1,30}}, ?)"
@@ -374,6 +451,10 @@ _MIN_SIGNED_WORDS = 4
 _MAX_LABELLED_WORDS = 7
 # Words before a dash that say where the text comes from ("from the group chat - …").
 _MAX_SOURCE_WORDS = 6
+# A shorter line may be a fact about somebody that the sender tells.
+_MIN_PROSE_WORDS = 18
+# A line that addresses a reader may be shorter.
+_MIN_ADDRESSED_WORDS = 10
 # A line of at most this many words is a heading.
 _MAX_HEADING_WORDS = 3
 
