@@ -89,6 +89,8 @@ class Claude:
         self._accepts_cache_marks = True
         # Some servers write thinking without signatures and refuse it later.
         self._accepts_unsigned = not self.is_official
+        # The models that refuse tool calls without thinking, unless they are told not to think.
+        self._strict_models: set[str] = set()
         # The signatures of thinking that the server refused, oldest first.
         self._refused_signatures: dict[str, None] = {}
         self._retries = Retries(
@@ -146,6 +148,8 @@ class Claude:
         request = keep_thinking_of(request, self.url, self._refused_signatures)
         if not self._accepts_unsigned:
             request = _keep_signed(request)
+        if request.model in self._strict_models and _has_bare_calls(request):
+            request = replace(request, effort="none")
         if self.citable is not None:
             request = replace(request, messages=tuple(self.citable.add(request.messages)))
         if not self._accepts_cache_marks:
@@ -184,6 +188,7 @@ class Claude:
         A server that misses thinking in the history thinks unless it is told not to.
         """
         if find_missing_thinking(explanation):
+            self._strict_models.add(request.model)
             return replace(request, effort="none") if request.effort != "none" else None
         blocks = [
             block
@@ -496,6 +501,15 @@ def _replace_thinking(request: Request, convert: Callable[[Json], Json | None]) 
 def _keep_signed(request: Request) -> Request:
     """Return the request without thinking that has no signature."""
     return _replace_thinking(request, lambda block: block if _read_signature(block) else None)
+
+
+def _has_bare_calls(request: Request) -> bool:
+    """Return True if an answer in the history has tool calls and no thinking."""
+    for message in request.messages:
+        types = {block["type"] for block in message["content"]}
+        if "tool_use" in types and not types & {*_THINKING_TYPES}:
+            return True
+    return False
 
 
 def _has_thinking(message: Json) -> bool:

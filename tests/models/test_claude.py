@@ -585,10 +585,13 @@ async def test_unsigned_thinking_goes_back_to_a_server_that_misses_it() -> None:
 
 async def test_server_that_misses_thinking_of_foreign_calls_is_asked_not_to_think() -> None:
     call = {**LOOK, "id": "call_1"}
-    async with calling(["Found."], {"signs": False}) as (api, caller):
-        assert (await caller.ask("Where?", [call], results([call]))).text == "Found."
-    assert len(api.refusals) == 1
-    assert api.requests[1]["thinking"] == {"type": "disabled"}
+    async with calling(["Found.", "Again.", "Hi."], {"signs": False}) as (api, caller):
+        for text in ("Found.", "Again."):
+            assert (await caller.ask("Where?", [call], results([call]))).text == text
+        await caller.ask("Hello")
+    assert len(api.refusals) == 1, "it is learnt from the first refusal"
+    disabled = {"type": "disabled"}
+    assert [body.get("thinking") for body in api.requests] == [None, disabled, disabled, None]
 
 
 async def test_unsigned_thinking_that_is_refused_is_never_sent_again() -> None:
