@@ -7,7 +7,7 @@ This module depends on no platform, model or database.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum
 from itertools import groupby
@@ -385,7 +385,13 @@ class Usage:
     cache_write_hour: int = 0
 
     def __add__(self, other: Usage) -> Usage:
-        return Usage(**{name: count + getattr(other, name) for name, count in asdict(self).items()})
+        return Usage(
+            input=self.input + other.input,
+            output=self.output + other.output,
+            cache_read=self.cache_read + other.cache_read,
+            cache_write=self.cache_write + other.cache_write,
+            cache_write_hour=self.cache_write_hour + other.cache_write_hour,
+        )
 
     @property
     def total_input(self) -> int:

@@ -339,10 +339,15 @@ class Notebook:
         await self._notes.pin(scopes, target, entry, is_pinned=is_pinned)
         return entry
 
-    async def history(self, scopes: Scopes, limit: int = 20, offset: int = 0) -> list[NoteChange]:
-        """Return the latest changes, newest first, including edits by hand."""
+    async def history(
+        self, scopes: Scopes, limit: int = 20, offset: int = 0, before: int = 2**62
+    ) -> list[NoteChange]:
+        """Return the latest changes, newest first, including edits by hand.
+
+        Only changes whose ids are below `before` are returned.
+        """
         await self.log_hand_edits(scopes)
-        return await self._notes.list_changes(scopes, limit, offset)
+        return await self._notes.list_changes(scopes, limit, offset, before)
 
     async def find_change(self, scopes: Scopes, number: int | None = None) -> NoteChange:
         """Return the change with this number. Without a number, return the latest undoable change.

@@ -130,7 +130,6 @@ class NoteVersion:
 
     # The text of the note.
     after: str
-    # Id and time of the change.
     id: int
     at: datetime
     # Whether a person has pinned the note.
@@ -386,18 +385,19 @@ class Notes:
 
     async def list_unfinished(self) -> list[NoteChange]:
         """List the changes whose files may not have been written, in all scopes, oldest first."""
-        change_rows = await self._database.fetch_all(_SELECT_UNFINISHED)
-        return [read_change(row) for row in change_rows]
+        return [read_change(row) for row in await self._database.fetch_all(_SELECT_UNFINISHED)]
 
     async def list_changes(
-        self, scopes: frozenset[Scope], limit: int = 20, offset: int = 0
+        self, scopes: frozenset[Scope], limit: int = 20, offset: int = 0, before: int = 2**62
     ) -> list[NoteChange]:
-        """List the latest changes with their messages, latest first."""
+        """List the latest changes whose ids are below `before`, with their messages."""
         return await self._fetch_changes(
-            f"{_SELECT_VISIBLE} ORDER BY note_changes.id DESC LIMIT :limit OFFSET :offset",
+            f"{_SELECT_VISIBLE} AND note_changes.id < :before "
+            "ORDER BY note_changes.id DESC LIMIT :limit OFFSET :offset",
             scopes,
-            limit=rows.int64_or_zero(max(0, limit)),
+            limit=max(0, limit),
             offset=rows.int64_or_zero(max(0, offset)),
+            before=before,
         )
 
     async def list_changes_since(

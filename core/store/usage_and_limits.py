@@ -48,7 +48,6 @@ MissCause = Literal[
 """Why a request wasn't read from the provider's cache."""
 
 GroupKey = TypeVar("GroupKey")
-MILLION = 1_000_000
 MAX_MONTHS = 12
 HIT_SHARE = 0.99
 """If at least this share of a prefix was read from the cache, the call counts as a cache hit,
@@ -120,13 +119,10 @@ class Spending:
     @property
     def uncached_cost(self) -> float | None:
         """The cost of the same calls without a cache. None if no model has a price."""
-        uncached_usage = []
-        for usage_sum in self.sums:
-            usage = usage_sum.usage
-            uncached_usage.append(
-                (usage_sum.model, Usage(input=usage.total_input, output=usage.output))
-            )
-        return self._compute_cost(uncached_usage)
+        return self._compute_cost(
+            (each.model, Usage(input=each.usage.total_input, output=each.usage.output))
+            for each in self.sums
+        )
 
     def format_amount(self, cost: float) -> str:
         """Format a cost as ``$12.34``, ``$0.042`` or ``under $0.0001``.
@@ -224,26 +220,27 @@ class Spending:
                 + usage.cache_write_hour * hour_price
                 + usage.output * price.output
             )
-            total = (total or 0.0) + price_of_millions / MILLION
+            total = (total or 0.0) + price_of_millions / 1_000_000
         return total
 
 
 _TOKEN_COLUMNS = {field.name: f"{field.name}_tokens" for field in fields(Usage)}
 """The columns of a call, by the fields of `Usage`."""
 _SUM_TOKENS = ", ".join(f"SUM({name}) AS {name}" for name in _TOKEN_COLUMNS.values())
+# The index on scope and time finds the rows, so both bounds are always given.
 _FROM_VISIBLE_CALLS = f"""
 FROM model_calls
-WHERE {visible("model_calls.scope_id")} AND (:until IS NULL OR model_calls.at < :until)
+WHERE {visible("model_calls.scope_id")} AND model_calls.at >= :since AND model_calls.at < :until
 """
 _SELECT_SUMS = f"""
 SELECT kind, model, miss, COUNT(*) AS calls, SUM(missed_tokens) AS missed, {_SUM_TOKENS}
-{_FROM_VISIBLE_CALLS} AND (:since IS NULL OR model_calls.at >= :since)
-    AND (:session IS NULL OR model_calls.session_id = :session)
+{_FROM_VISIBLE_CALLS} AND (:session IS NULL OR model_calls.session_id = :session)
 GROUP BY kind, model, miss ORDER BY kind, model, miss
 """
 _SELECT_ACCOUNT_SUMS = f"""
-SELECT COALESCE(account, '') AS account, kind, model, COUNT(*) AS calls, {_SUM_TOKENS}
-{_FROM_VISIBLE_CALLS} AND model_calls.at >= :since GROUP BY 1, kind, model
+SELECT COALESCE(account, '') AS account, kind, model, miss, COUNT(*) AS calls,
+    SUM(missed_tokens) AS missed, {_SUM_TOKENS}
+{_FROM_VISIBLE_CALLS} GROUP BY 1, kind, model, miss
 """
 _SELECT_LATEST_CALL_TIME = f"SELECT MAX(model_calls.at) AS at {_FROM_VISIBLE_CALLS}"
 _INSERT_CALL = rows.insert_statement(
@@ -393,12 +390,12 @@ class UsageLog:
         # When the owner was last far from the line, by the scope and account that pays.
         self._owner_checked_at: dict[BillingScope, datetime] = {}
         self._database = database
-        self._prices = prices or UsageOptions(prices={}, currency="$")
+        self.prices = prices or UsageOptions(prices={}, currency="$")
         self._zone = ZoneInfo(zone)
 
     def set_prices(self, prices: UsageOptions) -> None:
         """Use other prices from now on."""
-        self._prices = prices
+        self.prices = prices
 
     async def log(self, call: ModelCall) -> None:
         """Store a call as `log_call` does."""
@@ -413,17 +410,13 @@ class UsageLog:
         session_id: int | None = None,
     ) -> Spending:
         """Sum up the calls that were charged to these scopes from `since` until before `until`."""
-        values = {
-            "scopes": scope_parameter(scopes),
-            "since": since,
-            "until": until,
-            "session": None if session_id is None else rows.int64_or_zero(session_id),
-        }
+        values = _bind_span(scopes, since, until)
+        values["session"] = None if session_id is None else rows.int64_or_zero(session_id)
         sums = [
             UsageSum(**rows.read_fields(row, UsageSum), usage=_read_usage(row))
             for row in await self._database.fetch_all(_SELECT_SUMS, values)
         ]
-        return Spending(sums=sums, prices=self._prices)
+        return Spending(sums=sums, prices=self.prices)
 
     async def load_month(self, scopes: frozenset[Scope], now: datetime) -> tuple[Spending, float]:
         """Return the spending of the current month, and the share of the month that is over."""
@@ -439,7 +432,7 @@ class UsageLog:
         until: datetime | None = None
         months: list[tuple[date, Spending]] = []
         while len(months) < MAX_MONTHS:
-            values = {"scopes": scope_parameter(scopes), "until": until}
+            values = _bind_span(scopes, until=until)
             row = await self._database.fetch_one(_SELECT_LATEST_CALL_TIME, values)
             latest = None if row is None else rows.to_optional_datetime(row["at"])
             if latest is None:
@@ -450,14 +443,16 @@ class UsageLog:
             until = start
         return months
 
-    async def list_accounts(self, scopes: frozenset[Scope], since: datetime) -> dict[str, Spending]:
-        """Return the spending of each account since a time, by its key; "" if it isn't known."""
-        values = {"scopes": scope_parameter(scopes), "since": since, "until": None}
+    async def list_accounts(
+        self, scopes: frozenset[Scope], since: datetime, until: datetime | None = None
+    ) -> dict[str, Spending]:
+        """Return the spending of each account in a span, by its key; "" if it isn't known."""
+        values = _bind_span(scopes, since, until)
         sums: dict[str, list[UsageSum]] = {}
         for row in await self._database.fetch_all(_SELECT_ACCOUNT_SUMS, values):
             usage_sum = UsageSum(**rows.read_fields(row, UsageSum), usage=_read_usage(row))
             sums.setdefault(row["account"], []).append(usage_sum)
-        return {key: Spending(sums=each, prices=self._prices) for key, each in sums.items()}
+        return {key: Spending(sums=each, prices=self.prices) for key, each in sums.items()}
 
     async def load_budgets(
         self,
@@ -509,7 +504,7 @@ class UsageLog:
                 scope=person,
                 limits=limits.day,
                 used=self._load_used(connection, _IS_OF_PERSON, values, has_files="files" in names),
-                prices=self._prices,
+                prices=self.prices,
             )
         ]
         if scope.is_group:
@@ -517,7 +512,7 @@ class UsageLog:
                 scope=scope,
                 limits=limits.room_day,
                 used=self._load_used(connection, _IS_OF_GROUP, values, has_files=False),
-                prices=self._prices,
+                prices=self.prices,
             )
             budgets.append(group_budget)
         return budgets
@@ -534,7 +529,7 @@ class UsageLog:
             scope=LOCAL_SCOPE,
             limits={name: limit * (1 + raises) for name, limit in limits.owner_day.items()},
             used=self._load_used(connection, _IS_OF_OWNER, values, has_files=False),
-            prices=self._prices,
+            prices=self.prices,
             step=dict(limits.owner_day.items()),
         )
         return [budget]
@@ -555,7 +550,7 @@ class UsageLog:
             UsageSum(kind="chat", model=row["model"], calls=row["turns"], usage=_read_usage(row))
             for row in calls
         ]
-        spending = Spending(sums=sums, prices=self._prices)
+        spending = Spending(sums=sums, prices=self.prices)
         jobs = connection.execute(f"{_COUNT_JOBS_SINCE} AND {condition}", values).fetchone()
         files = 0
         if has_files:
@@ -623,7 +618,6 @@ def log_call(connection: Connection, call: ModelCall) -> None:
     if call.kind == "chat" and session_id is not None:
         miss, missed_tokens = _explain_miss(connection, call, session_id)
         connection.execute(_DELETE_PREFIX_BREAK, {"session": session_id})
-
     account = scope.speaker(call.billing.user_id)
     values = {
         **rows.field_values(call),
@@ -691,6 +685,13 @@ def _explain_miss(
     if call.cached_from is not None and last_at < call.cached_from:
         return "idle", missed_tokens
     return "evicted", missed_tokens
+
+
+def _bind_span(
+    scopes: frozenset[Scope], since: datetime | None = None, until: datetime | None = None
+) -> dict[str, object]:
+    """Return the parameters of `_FROM_VISIBLE_CALLS`. None leaves an end open."""
+    return {"scopes": scope_parameter(scopes), "since": since or 0.0, "until": until or 1e12}
 
 
 def _read_usage(row: Row) -> Usage:

@@ -1,16 +1,19 @@
-"""Tells the owner once a month that it will probably cost more than `usage.month_line`.
+"""What model calls cost over days and months, and the notice if a month costs too much.
 
+`MonthLine` tells the owner once a month that it will probably cost more than `usage.month_line`.
 The running gateway looks every hour, so the owner needn't ask `/usage` to find out.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from core.ports import Clock
-from core.store.usage_and_limits import Spending
-from core.types import LOCAL_SCOPE
+from core.store.usage_and_limits import MissCause, Spending, UsageLog, UsageSum
+from core.types import LOCAL_SCOPE, CallKind, Scope
 from gateway.texts.catalog import Texts
 
 if TYPE_CHECKING:
@@ -19,6 +22,56 @@ if TYPE_CHECKING:
 LOOK_INTERVAL = timedelta(hours=1)
 # A month is forecast after about a day of it. Until then, the forecast is the cost so far.
 MIN_FORECAST_SHARE = 0.03
+# A call is logged at most this long after its time.
+LATE_CALLS = timedelta(hours=1)
+MAX_KEPT_SPANS = 5_000
+
+
+class SpendingHistory:
+    """Sums up model calls over spans of time. A span that is over is summed up once.
+
+    A person with 100,000 calls looks at a year of sums without reading the calls each time. The
+    sums are dropped when something is erased, which advances the epoch.
+    """
+
+    def __init__(self, usage_log: UsageLog, clock: Clock) -> None:
+        self._usage_log = usage_log
+        self._clock = clock
+        self._epoch = 0
+        self._kept: dict[tuple[frozenset[Scope], datetime, datetime], Mapping[str, Spending]] = {}
+
+    async def load_accounts(
+        self, scopes: frozenset[Scope], epoch: int, since: datetime, until: datetime
+    ) -> Mapping[str, Spending]:
+        """Return the spending of each account in a span, as `UsageLog.list_accounts` does."""
+        if epoch != self._epoch or len(self._kept) > MAX_KEPT_SPANS:
+            self._kept.clear()
+            self._epoch = epoch
+        key = (scopes, since, until)
+        if key in self._kept:
+            return self._kept[key]
+        spending = await self._usage_log.list_accounts(scopes, since, until)
+        if until < self._clock.now() - LATE_CALLS:
+            self._kept[key] = spending
+        return spending
+
+    def add_up(self, parts: Iterable[Spending]) -> Spending:
+        """Return the spending of all parts together, at current prices."""
+        sums: dict[tuple[CallKind, str, MissCause | None], UsageSum] = {}
+        for part in parts:
+            for each in part.sums:
+                key = (each.kind, each.model, each.miss)
+                sums[key] = _add(sums[key], each) if key in sums else each
+        return Spending(sums=list(sums.values()), prices=self._usage_log.prices)
+
+
+def _add(one: UsageSum, other: UsageSum) -> UsageSum:
+    return replace(
+        one,
+        calls=one.calls + other.calls,
+        usage=one.usage + other.usage,
+        missed=one.missed + other.missed,
+    )
 
 
 class MonthLine:

@@ -14,6 +14,29 @@ from gateway.services import Services
 from gateway.web.logins import Visitor
 from gateway.web.views import Action, Page, PageRequest, Values, View, read_field
 
+# Parts of what browsers say about themselves, and their names. The first one that fits counts:
+# most browsers also name the ones they descend from.
+BROWSERS = (
+    ("Edg", "Edge"),
+    ("OPR/", "Opera"),
+    ("SamsungBrowser", "Samsung Internet"),
+    ("Firefox", "Firefox"),
+    ("FxiOS", "Firefox"),
+    ("CriOS", "Chrome"),
+    ("Chrome", "Chrome"),
+    ("Safari", "Safari"),
+    ("curl", "curl"),
+)
+SYSTEMS = (
+    ("iPhone", "iPhone"),
+    ("iPad", "iPad"),
+    ("Android", "Android"),
+    ("Windows", "Windows"),
+    ("Macintosh", "macOS"),
+    ("CrOS", "ChromeOS"),
+    ("Linux", "Linux"),
+)
+
 
 class WebCommands:
     specs = load_specs("web")
@@ -48,7 +71,19 @@ class WebCommands:
 
 async def load_logins(request: PageRequest) -> Values:
     """Return the logins of this person."""
-    return {"logins": request.logins.list_logins(request.context.account)}
+    return {
+        "logins": request.logins.list_logins(request.context.account),
+        "name_browser": lambda browser: name_browser(request.words, browser),
+    }
+
+
+def name_browser(words: Mapping[str, str], user_agent: str) -> str:
+    """Return a name such as "Firefox on Windows" for what a browser says about itself."""
+    browser = next((name for mark, name in BROWSERS if mark in user_agent), "")
+    system = next((name for mark, name in SYSTEMS if mark in user_agent), "")
+    if browser and system:
+        return words["BROWSER_ON"].format(browser=browser, system=system)
+    return browser or system or words["OTHER_BROWSER"]
 
 
 async def end_login(request: PageRequest, form: Mapping[str, str]) -> Answer:

@@ -6,7 +6,9 @@ The messages are the owner's, from the terminal of this machine. The page itself
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
+import mimetypes
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -14,9 +16,9 @@ from dataclasses import dataclass
 from adapters.terminal.adapter import ADDRESS
 from adapters.terminal.local import MAX_LINE_BYTES
 from core.errors import Refused
-from core.types import Json
+from core.types import File, Json
 from gateway.local.sockets import find_socket
-from gateway.web.conversations import make_line
+from gateway.web.conversations import make_lines
 from gateway.web.views import Page, PageRequest, Values, View, is_number, read_field
 
 MESSAGES_SHOWN = 20
@@ -35,6 +37,7 @@ class ChatEvent:
     reply: int = 0
     # The labels of buttons, and what they type.
     buttons: tuple[tuple[str, str], ...] = ()
+    files: tuple[File, ...] = ()
 
 
 async def load_chat(request: PageRequest) -> Values | None:
@@ -60,7 +63,7 @@ async def load_chat(request: PageRequest) -> Values | None:
     return {
         "session": shown,
         "resumed": resumed,
-        "lines": [make_line(message) for message in messages],
+        "lines": await make_lines(request, messages),
     }
 
 
@@ -132,7 +135,8 @@ class _ChatClient:
                     (label, f"/{name} {arguments}".rstrip())
                     for label, name, arguments in message["buttons"]
                 )
-                return ChatEvent("answer", message["text"], message["id"], buttons)
+                files = tuple(_read_file(*file) for file in message["files"])
+                return ChatEvent("answer", message["text"], message["id"], buttons, files)
             case "tools":
                 return ChatEvent("tools", ", ".join(message["names"]))
         return None
@@ -141,4 +145,22 @@ class _ChatClient:
         self._writer.write(json.dumps(message).encode() + b"\n")
 
 
-PAGE = Page("chat", views=(View("/chat", "chat.html", load_chat),))
+def _read_file(name: str, encoded: str) -> File:
+    """Return a file of an answer. Its type is guessed from its name."""
+    media_type, _ = mimetypes.guess_type(name)
+    content = base64.b64decode(encoded)
+    return File(name=name, content=content, mime=media_type or "application/octet-stream")
+
+
+async def load_sent_file(request: PageRequest) -> File | None:
+    """Return a file that an answer on this page had. None if it's no longer kept."""
+    return request.login.files.get(request.parameter("file"))
+
+
+PAGE = Page(
+    "chat",
+    views=(
+        View("/chat", "chat.html", load_chat),
+        View("/chat/files/{file}", "", load_sent_file),
+    ),
+)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,6 +18,7 @@ from gateway.web.views import (
     Values,
     View,
     is_number,
+    is_picture,
     read_field,
     run_command,
 )
@@ -43,6 +45,16 @@ class ToolCall:
 
 
 @dataclass(frozen=True, slots=True)
+class FileLink:
+    """A file to open or to save."""
+
+    link: str
+    name: str
+    # Whether the browser shows it.
+    is_picture: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Line:
     """A message of a transcript: its text, perhaps cut, and the tools that were called."""
 
@@ -50,6 +62,7 @@ class Line:
     text: str
     is_cut: bool
     calls: Sequence[ToolCall]
+    files: Sequence[FileLink] = ()
     is_anchor: bool = False
 
 
@@ -120,7 +133,7 @@ async def load_conversation(request: PageRequest) -> Values | None:
     words = request.parameter("q").strip()[:200]
     return {
         "session": session,
-        "lines": [make_line(message, anchor) for message in messages],
+        "lines": await make_lines(request, messages, anchor),
         "has_earlier": has_earlier,
         "has_later": has_later,
         "parts": [other for other in relatives if (other.root_id or other.id) == root],
@@ -163,8 +176,20 @@ async def _load_messages(
     return earlier[-limit:], len(earlier) > limit, has_later
 
 
-def make_line(message: Message, anchor: int = 0) -> Line:
-    """Return a message as a line of the transcript."""
+async def make_lines(
+    request: PageRequest, messages: Sequence[Message], anchor: int = 0
+) -> list[Line]:
+    """Return messages as lines of the transcript, with their files."""
+    links: dict[int | None, list[FileLink]] = {}
+    ids = [message.id for message in messages]
+    for file in await request.services.files.load_by_message_ids(ids, request.scopes):
+        if file.content is not None:
+            link = FileLink(f"/files/{file.id}", file.name, is_picture(file.content.type))
+            links.setdefault(file.message_id, []).append(link)
+    return [_make_line(message, links.get(message.id, ()), anchor) for message in messages]
+
+
+def _make_line(message: Message, files: Sequence[FileLink], anchor: int) -> Line:
     calls = _list_calls(message)
     is_result = message.role == "tool" and message.blocks is not None
     text = "" if is_result else message.text
@@ -173,6 +198,7 @@ def make_line(message: Message, anchor: int = 0) -> Line:
         text[:MAX_MESSAGE_CHARS],
         len(text) > MAX_MESSAGE_CHARS,
         calls,
+        files,
         message.id == anchor,
     )
 
@@ -190,7 +216,7 @@ def _list_calls(message: Message) -> list[ToolCall]:
 
 
 async def _search(request: PageRequest, session: Session, words: str) -> Sequence[Hit]:
-    """Search inside of a conversation, in the query language of the page Recall."""
+    """Search inside of a conversation, in the query language of the page Search."""
     query = SearchQuery(
         text=f"in:{session.id} {words}",
         scopes=request.scopes,
@@ -252,6 +278,18 @@ async def export_conversation(request: PageRequest) -> File | None:
     return File(name=f"conversation-{session.id}.jsonl", content=content.encode())
 
 
+async def load_file(request: PageRequest) -> File | None:
+    """Return a file of a message. None if it isn't kept, or isn't visible."""
+    file = await request.services.files.find(request.number("file"), request.scopes)
+    if file is None or file.content is None:
+        return None
+    read = request.services.media_folder.read
+    content = await asyncio.to_thread(read, file.content.hash)
+    if content is None:
+        return None
+    return File(name=file.name, content=content, mime=file.content.type)
+
+
 async def rename(request: PageRequest, form: Mapping[str, str]) -> Answer:
     """Set the title of a conversation, as /title does. Raises Refused if it isn't there."""
     session_id = int(read_field(request, form, "session"))
@@ -265,11 +303,12 @@ async def rename(request: PageRequest, form: Mapping[str, str]) -> Answer:
 PAGE = Page(
     "conversations",
     views=(
-        View("/conversations", "conversations.html", load_conversations),
+        View("/conversations", "conversations.html", load_conversations, is_streamed=True),
         View("/conversations/{session}", "conversation.html", load_conversation),
         View("/conversations/{session}/export", "", export_conversation),
         View("/conversations/at/{message}", "conversation.html", load_at),
         View("/messages/{message}", "message.html", load_message),
+        View("/files/{file}", "", load_file),
     ),
     actions=(
         Action("rename", rename),

@@ -14,7 +14,7 @@ from datetime import datetime, timedelta
 from typing import TypeVar
 
 from core.ports import Clock
-from core.types import Account, Address, Answer, Command, Scope
+from core.types import Account, Address, Answer, Command, File, Scope
 
 Key = TypeVar("Key")
 Entry = TypeVar("Entry")
@@ -29,6 +29,7 @@ QUESTION_LIFETIME = timedelta(minutes=10)
 MAX_KEYS = 20
 MAX_LOGINS = 50
 MAX_QUESTIONS = 100
+MAX_FILES = 10
 _BROWSER_CHARS = 120
 
 
@@ -59,6 +60,8 @@ class Login:
     notice: Answer | None = None
     # Commands that wait for a click, by the ids of their buttons, with the time when they expire.
     questions: dict[str, tuple[Command, datetime]] = field(default_factory=dict)
+    # Files of answers, by the ids of their links.
+    files: dict[str, File] = field(default_factory=dict)
 
 
 class Logins:
@@ -152,6 +155,14 @@ class Logins:
         """Return the command of a button, once. None if it has expired or was used."""
         command, expires_at = login.questions.pop(question_id, (None, self._clock.now()))
         return command if expires_at > self._clock.now() else None
+
+
+def keep_file(login: Login, file: File) -> str:
+    """Keep a file of an answer until ten more came, and return the id of its link."""
+    _drop_oldest(login.files, MAX_FILES - 1)
+    file_id = secrets.token_urlsafe(12)
+    login.files[file_id] = file
+    return file_id
 
 
 def _digest(secret: str) -> bytes:

@@ -5,10 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from difflib import SequenceMatcher
 
 from core.errors import Refused
 from core.notes.notebook import FILES
+from core.store.facts.history import (
+    LAST_ID,
+    LoggedFactChange,
+    list_latest_changes,
+    list_latest_facts,
+)
 from core.store.facts.rows import Fact, FactChange
 from core.store.notes import INSTRUCTIONS, NoteChange, NoteVersion, Operation
 from core.types import Answer, Session
@@ -18,10 +25,10 @@ from gateway.web.views import Action, Page, PageRequest, Values, View, read_fiel
 
 FACTS_PER_PAGE = 50
 CHANGES_PER_PAGE = 30
-MAX_PAGE = 100_000
 MAX_SKILLS = 200
 MAX_PROMPTS = 10
 MAX_DIFF_CHARS = 20_000
+MAX_WORDS_CHARS = 1_000
 # The actions of /memory on a fact that need nothing but its number.
 FACT_ACTIONS = ("right", "wrong", "pin", "unpin", "undo", "restore", "forget")
 _HEADING = re.compile(r"(?m)^(?=#{1,3} )")
@@ -66,15 +73,17 @@ async def _load_file(request: PageRequest, target: str) -> NoteFileView:
     return NoteFileView(target, usage, [(entry, versions.get(entry)) for entry in entries])
 
 
-async def load_facts(request: PageRequest) -> Values | None:
-    """Return one page of the facts, grouped by kind."""
-    page = min(request.number("page", 1), MAX_PAGE)
-    offset = (max(page, 1) - 1) * FACTS_PER_PAGE
-    facts = await request.services.facts.list_page(request.scopes, offset, FACTS_PER_PAGE + 1)
+async def load_facts(request: PageRequest) -> Values:
+    """Return one page of the facts, the one that was learned last first."""
+    before = request.number("before", LAST_ID)
+    database = request.services.database
+    facts = await list_latest_facts(database, request.scopes, FACTS_PER_PAGE + 1, before)
+    has_more = len(facts) > FACTS_PER_PAGE
+    facts = facts[:FACTS_PER_PAGE]
     return {
-        "groups": group_facts(request.texts, facts[:FACTS_PER_PAGE]),
-        "page": page,
-        "has_more": len(facts) > FACTS_PER_PAGE,
+        "facts": facts,
+        "before": facts[-1].id if has_more else None,
+        "is_first": before == LAST_ID,
     }
 
 
@@ -113,20 +122,98 @@ def _pair_wordings(
     return pairs
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HistoryEntry:
+    """A change of a note, a skill or a fact."""
+
+    # "note", "skill" or "fact".
+    kind: str
+    # The number of the change, or of the fact, which its commands take.
+    number: int
+    at: datetime
+    # What was done, in a word such as "corrected".
+    done: str
+    words: Sequence[ChangedWords]
+    can_undo: bool = True
+    # The name of a skill.
+    title: str = ""
+    # Who changed it, and the message with which they did.
+    account: str = ""
+    message_id: int | None = None
+    sender: str = ""
+    source_text: str = ""
+
+    @property
+    def anchor(self) -> str:
+        return f"{self.kind[0]}{self.number}" if self.kind == "fact" else f"c{self.number}"
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryBounds:
+    """The page of the history that follows: ids of changes of notes, and of facts, are below."""
+
+    notes: int
+    facts: int
+
+
 async def load_history(request: PageRequest) -> Values:
-    """Return one page of the changes of notes and skills, latest first."""
-    page = max(1, min(request.number("page", 1), MAX_PAGE))
-    offset = (page - 1) * CHANGES_PER_PAGE
-    changes = await request.services.notebook.history(request.scopes, CHANGES_PER_PAGE + 1, offset)
+    """Return one page of the changes of notes, skills and facts, latest first."""
+    limit = CHANGES_PER_PAGE + 1
+    bounds = HistoryBounds(request.number("notes", LAST_ID), request.number("facts", LAST_ID))
+    notes = await request.services.notebook.history(request.scopes, limit, before=bounds.notes)
+    facts = await list_latest_changes(
+        request.services.database, request.scopes, limit, bounds.facts
+    )
+    changes: list[NoteChange | LoggedFactChange] = [*notes, *facts]
+    changes.sort(key=lambda change: change.at, reverse=True)
+    shown = changes[:CHANGES_PER_PAGE]
+    older = _find_bounds(shown, bounds) if len(changes) > CHANGES_PER_PAGE else None
     return {
-        "changes": [(change, _diff_change(change)) for change in changes[:CHANGES_PER_PAGE]],
-        "page": page,
-        "has_more": len(changes) > CHANGES_PER_PAGE,
+        "entries": [_describe_change(request, change) for change in shown],
+        "older": older,
+        "is_first": bounds == HistoryBounds(LAST_ID, LAST_ID),
     }
 
 
-def _diff_change(change: NoteChange) -> list[ChangedWords]:
-    return diff_words(change.before or "", change.after or "")
+def _find_bounds(
+    shown: Sequence[NoteChange | LoggedFactChange], bounds: HistoryBounds
+) -> HistoryBounds:
+    """Return the bounds of the page after these changes."""
+    notes = [change.id for change in shown if isinstance(change, NoteChange)]
+    facts = [change.id for change in shown if isinstance(change, LoggedFactChange)]
+    return HistoryBounds(min(notes, default=bounds.notes), min(facts, default=bounds.facts))
+
+
+def _describe_change(request: PageRequest, change: NoteChange | LoggedFactChange) -> HistoryEntry:
+    account = change.account.key if change.account else ""
+    if isinstance(change, LoggedFactChange):
+        return HistoryEntry(
+            kind="fact",
+            number=change.fact_id,
+            at=change.at,
+            done=request.texts.table("FACT_DONE").get(change.action, change.action),
+            words=diff_words(change.before or "", change.after),
+            can_undo=change.is_last,
+            account=account,
+            message_id=change.message_id,
+        )
+    return HistoryEntry(
+        kind="note" if change.skill is None else "skill",
+        number=change.id,
+        at=change.at,
+        done=request.texts.table("NOTE_DONE").get(change.action, change.action),
+        words=diff_words(change.before or "", change.after or ""),
+        title="/".join(change.skill or ()),
+        account=account,
+        message_id=change.message_id,
+        sender=change.sender,
+        source_text=change.source_text,
+    )
+
+
+async def load_forget(request: PageRequest) -> Values:
+    """Return the words to begin with, such as those of a search."""
+    return {"words": request.parameter("words").strip()[:MAX_WORDS_CHARS]}
 
 
 async def load_skills(request: PageRequest) -> Values:
@@ -247,10 +334,11 @@ def _facts(name: str, arguments: str) -> Action:
 PAGE = Page(
     "memory",
     views=(
-        View("/memory", "memory.html", load_memory),
+        View("/memory", "memory.html", load_memory, is_streamed=True),
         View("/memory/facts", "facts.html", load_facts),
         View("/memory/facts/{fact}", "fact.html", load_fact),
         View("/memory/history", "history.html", load_history),
+        View("/memory/forget", "forget.html", load_forget),
         View("/memory/skills", "skills.html", load_skills),
         View("/memory/skills/{skill}", "skill.html", load_skill),
         View("/memory/prompt", "prompt.html", load_prompt),

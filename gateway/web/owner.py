@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
 from itertools import groupby
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from config.draft import SettingsDraft
 from config.locating import find_option
@@ -27,10 +29,12 @@ from config.settings import (
 from core.errors import Refused
 from core.store.ownership.people import KnownAccount
 from core.store.usage_and_limits import Spending
+from core.transfer.backup import verify_backup
 from core.types import Answer, Scope
 from gateway.local.control import ask_gateway
 from gateway.services import is_running, load_providers
 from gateway.upkeep.backups import describe_backups, run_backup
+from gateway.upkeep.catalog import BackupCatalog, BackupRecord
 from gateway.web.views import (
     Action,
     Page,
@@ -44,6 +48,16 @@ from gateway.web.views import (
 _SECTION = re.compile(r"\[([\w.-]+)\]\s*\Z")
 _OPTION = re.compile(r"(\w+) = ")
 MAX_VALUE_CHARS = 2_000
+MAX_BACKUPS = 20
+# The sections of the settings in groups, each with the key of its text.
+GROUPS: Sequence[tuple[str, Sequence[str]]] = (
+    ("ANSWERS", ("model", "turn", "sessions", "compression", "context")),
+    ("MEMORY", ("memory", "facts", "recall", "skills", "retention")),
+    ("PEOPLE", ("owner", "access", "room", "limits")),
+    ("CHATS", ("telegram", "discord", "media")),
+    ("TASKS", ("web", "cron", "delegation")),
+    ("MACHINE", ("general", "usage", "backup", "page", "metrics")),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +86,6 @@ async def load_settings(request: PageRequest) -> Values | None:
 
     Returns None if there is no such section.
     """
-    options = _list_described_options()
-    sections = list(dict.fromkeys(option.path.partition(".")[0] for option in options))
     section = request.parameter("section")
     words = request.parameter("q").strip().lower()
     chosen: Sequence[ShownOption] = ()
@@ -83,14 +95,32 @@ async def load_settings(request: PageRequest) -> Values | None:
             return None
     backup, problem = describe_backups(request.services.settings, request.services.clock.now())
     return {
-        "sections": sections,
+        "groups": GROUPS,
         "section": section,
         "query": words,
         "options": chosen,
         "backup": backup,
         "backup_problem": problem,
+        "backups": _list_backups(request),
         "services": await _list_services(request),
     }
+
+
+def _list_backups(request: PageRequest) -> list[BackupRecord]:
+    """Return the backups that are there, the latest first."""
+    records = BackupCatalog(request.services.settings.home).load().records
+    backups = [record for record in records if record.kind == "backup" and record.state == "there"]
+    return backups[::-1][:MAX_BACKUPS]
+
+
+def _find_backup(request: PageRequest, name: str) -> BackupRecord | None:
+    return next((record for record in _list_backups(request) if record.path.name == name), None)
+
+
+async def load_backup(request: PageRequest) -> Path | None:
+    """Return the file of a backup, which the browser saves. None if there is no such backup."""
+    record = _find_backup(request, request.parameter("backup"))
+    return None if record is None else record.path
 
 
 def _list_options(section: str, words: str) -> list[ShownOption]:
@@ -99,7 +129,7 @@ def _list_options(section: str, words: str) -> list[ShownOption]:
     options, _ = read_options(SETTINGS_FILE, draft.text)
     defaults = load_default_options()
     chosen = []
-    for option in _list_described_options():
+    for option in list_described_options():
         text = f"{option.path} {option.reason}".lower()
         is_chosen = all(word in text for word in words.split())
         if is_chosen and section in ("", option.path.partition(".")[0]):
@@ -116,7 +146,7 @@ def _list_options(section: str, words: str) -> list[ShownOption]:
 
 
 @cache
-def _list_described_options() -> Sequence[DescribedOption]:
+def list_described_options() -> Sequence[DescribedOption]:
     """Read the options of default.toml with the comments above them."""
     return tuple(_read_options(DEFAULTS.read_text(encoding="utf-8").splitlines()))
 
@@ -160,7 +190,7 @@ async def set_option(request: PageRequest, form: Mapping[str, str]) -> Answer:
     """Set an option to what the owner typed. Raises Refused if the value is wrong."""
     path = read_field(request, form, "option")
     typed = form.get("value", "").strip()
-    if path not in {option.path for option in _list_described_options()}:
+    if path not in {option.path for option in list_described_options()}:
         raise Refused(request.words["WRONG_FIELD"])
     if len(typed) > MAX_VALUE_CHARS:
         raise Refused(request.words["WRONG_FIELD"])
@@ -218,6 +248,26 @@ async def back_up(request: PageRequest, form: Mapping[str, str]) -> Answer:
     return Answer(text=problem or sentence)
 
 
+async def check_backup(request: PageRequest, form: Mapping[str, str]) -> Answer:
+    """Read a whole backup, and say whether it could be restored. Nothing is restored."""
+    name = read_field(request, form, "backup")
+    record = _find_backup(request, name)
+    if record is None:
+        raise Refused(request.words["NOT_FOUND"])
+    if record.is_encrypted:
+        raise Refused(request.words["BACKUP_ENCRYPTED"])
+
+    def check() -> None:
+        with TemporaryDirectory() as scratch:
+            verify_backup(record.path, Path(scratch))
+
+    try:
+        await asyncio.to_thread(check)
+    except OSError as error:
+        raise Refused(str(error)) from error
+    return Answer(text=request.words["BACKUP_RIGHT"].format(name=name))
+
+
 async def test_service(request: PageRequest, form: Mapping[str, str]) -> Answer:
     """Call a memory service once, and show its answer or the problem."""
     # Imported here because few people look at this.
@@ -237,11 +287,13 @@ SETTINGS = Page(
     views=(
         View("/settings", "settings.html", load_settings),
         View("/settings/{section}", "settings.html", load_settings),
+        View("/settings/backups/{backup}", "", load_backup),
     ),
     actions=(
         Action("set-option", set_option),
         Action("reset-option", reset_option),
         Action("back-up", back_up),
+        Action("check-backup", check_backup),
         Action("test-service", test_service),
     ),
     is_for_owner=True,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from urllib.parse import quote
@@ -75,26 +75,45 @@ def _make_removing_chip(words: str, filters: Sequence[str], removed: str) -> Chi
 
 def _list_chips(
     request: PageRequest, words: str, filters: Sequence[str], results: SearchResults
-) -> list[Chip]:
-    """Return chips for people, times, chats and files. Those of a filter in use are left out."""
+) -> list[tuple[str, list[Chip]]]:
+    """Return the labels of groups of filters, each with its chips. A filter in use has none."""
+    used_keys = {each.partition(":")[0].lower() for each in filters}
+    groups = []
+    for label, choices in _list_choices(request, results).items():
+        chips = [
+            Chip(text, _link(words, [*filters, choice]))
+            for choice, text in choices
+            if choice.partition(":")[0] not in used_keys
+        ]
+        if chips:
+            groups.append((request.words[label], chips))
+    return groups
+
+
+def _list_choices(
+    request: PageRequest, results: SearchResults
+) -> Mapping[str, Sequence[tuple[str, str]]]:
+    """Return filters and their texts by the key of their group.
+
+    The names and platforms are those of the results.
+    """
     texts = request.words
     today = request.services.clock.now().astimezone(request.zone).date()
-    added = [("from:me", texts["CHIP_ME"]), ("from:you", texts["CHIP_ASSISTANT"])]
     names = [hit.sender for result in results.sessions for hit in result.matches if hit.sender]
-    added += [(f'from:"{name}"', name) for name in dict.fromkeys(names) if '"' not in name][
-        :MAX_NAMES
-    ]
-    for days, key in PERIODS:
-        added.append((f"since:{today - timedelta(days=days)}", texts[key]))
+    names = [name for name in dict.fromkeys(names) if '"' not in name][:MAX_NAMES]
     platforms = sorted({result.session.address.platform for result in results.sessions})
-    added += [(f"platform:{platform}", platform.title()) for platform in platforms]
-    added += [(text, texts[key]) for text, key in FILE_CHIPS]
-    keys = {each.partition(":")[0].lower() for each in filters}
-    return [
-        Chip(label, _link(words, [*filters, text]))
-        for text, label in added
-        if text.partition(":")[0] not in keys
-    ]
+    return {
+        "GROUP_FILES": [(choice, texts[key]) for choice, key in FILE_CHIPS],
+        "GROUP_TIME": [
+            (f"since:{today - timedelta(days=days)}", texts[key]) for days, key in PERIODS
+        ],
+        "GROUP_PEOPLE": [
+            ("from:me", texts["CHIP_ME"]),
+            ("from:you", texts["CHIP_ASSISTANT"]),
+            *((f'from:"{name}"', name) for name in names),
+        ],
+        "GROUP_PLATFORM": [(f"platform:{platform}", platform.title()) for platform in platforms],
+    }
 
 
 def _link(words: str, filters: Sequence[str]) -> str:
@@ -126,7 +145,7 @@ async def load_reading(request: PageRequest) -> Values:
 PAGE = Page(
     "recall",
     views=(
-        View("/recall", "recall.html", load_recall),
+        View("/recall", "recall.html", load_recall, is_streamed=True),
         View("/recall/reading", "recall_reading.html", load_reading),
     ),
 )

@@ -144,7 +144,7 @@ def _read_day(text: str, now: datetime, zone: ZoneInfo) -> date:
 PAGE = Page(
     "reminders",
     views=(
-        View("/reminders", "reminders.html", load_reminders),
+        View("/reminders", "reminders.html", load_reminders, is_streamed=True),
         View("/reminders/week", "week.html", load_week),
         View("/reminders/reading", "reading.html", load_reading),
         View("/reminders/{number:\\d+}", "reminder.html", load_reminder),

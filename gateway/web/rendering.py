@@ -5,6 +5,7 @@ Everything is escaped, because texts of strangers are shown here.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from datetime import datetime
 from hashlib import sha256
@@ -32,6 +33,8 @@ _ELEMENTS: Mapping[str, str] = {
     "heading": "span",
     "list_marker": "span",
 }
+# Signs that a snippet would show as they are: those of bold text, code and headings.
+_MARKDOWN_SIGNS = re.compile(r"\*\*|`+|(?m:^)#{1,6} ")
 _LINK_SCHEMES = ("http://", "https://", "mailto:")
 
 
@@ -74,8 +77,9 @@ class Moments:
         """Return a `time` element with the day."""
         if at is None:
             return Markup("")
+        local = at.astimezone(self._zone)
         return Markup('<time datetime="{}">{}</time>').format(
-            at.astimezone(self._zone).date().isoformat(), self._texts.format_day(at, self._zone)
+            local.date().isoformat(), self._texts.result_words.format_day(local)
         )
 
 
@@ -116,9 +120,11 @@ def _wrap(entity: TextEntity, inner: Markup) -> Markup:
     return Markup("<{0}>{1}</{0}>").format(element, inner)
 
 
-def render_snippet(snippet: str) -> Markup:
-    """Render a snippet of a search with its matches marked."""
+def render_snippet(snippet: str, is_markdown: bool = False) -> Markup:
+    """Render a snippet of a search with its matches marked. Signs of Markdown are left out."""
     text = strip_controls(snippet)
+    if is_markdown:
+        text = _MARKDOWN_SIGNS.sub("", text)
     pieces: list[Markup] = []
     position = 0
     for match in MARKED_MATCH.finditer(text):

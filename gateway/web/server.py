@@ -12,7 +12,9 @@ import contextlib
 import json
 import re
 import secrets
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
 from urllib.parse import urlsplit
 
 import structlog
@@ -26,18 +28,23 @@ from gateway.commands.registry import CommandContext, CommandRegistry
 from gateway.services import Services
 from gateway.texts.catalog import ENGLISH as texts
 from gateway.texts.catalog import Texts, load_texts, match_language
+from gateway.upkeep.spending import SpendingHistory
 from gateway.web.chat import PAGE as CHAT
 from gateway.web.chat import ChatEvent, send_message
-from gateway.web.logins import Login, Visitor
+from gateway.web.conversations import FileLink
+from gateway.web.logins import Login, Visitor, keep_file
 from gateway.web.pages import ACTIONS, PAGES, find_link
 from gateway.web.rendering import STATIC_FOLDER, Moments, create_environment, render_markdown
-from gateway.web.views import Page, PageRequest, Values, View, load_words
+from gateway.web.views import Page, PageRequest, Values, View, is_picture, load_words
 
 LOCAL_NAMES = ("127.0.0.1", "localhost", "[::1]")
 COOKIE = "mneme_login"
 # A form with more bytes is refused.
 MAX_FORM_BYTES = 1_000_000
 SHUTDOWN_S = 1.0
+# The top of a page that is sent first, and where it ends.
+OPENING = "opening.html"
+MAIN = '<main id="content"'
 _HEADERS: Mapping[str, str] = {
     "Cache-Control": "no-store",
     "Content-Security-Policy": (
@@ -74,6 +81,7 @@ class PageServer:
         self._services = services
         self._commands = commands
         self._logins = services.page_logins
+        self._spending = SpendingHistory(services.usage_log, services.clock)
         self._options = services.settings.page
         self._hosts = _list_hosts(self._options)
         caches = [services.conversations.invalidate]
@@ -228,11 +236,17 @@ class PageServer:
     def _make_handler(self, view: View, page: Page) -> Handler:
         async def serve_view(request: web.Request) -> web.StreamResponse:
             page_request = await self._prepare(request, page)
+            if view.is_streamed and request.method == "GET":
+                return await self._stream_view(request, view, page_request)
             values = await view.load(page_request)
             if values is None:
                 raise _Denied(404, "NOT_FOUND")
             if isinstance(values, File):
                 return _send_file(values)
+            if isinstance(values, Path):
+                name = _make_file_name(values.name)
+                headers = {"Content-Disposition": f'attachment; filename="{name}"'}
+                return web.FileResponse(values, headers=headers)
             return self._render_view(view, page_request, values)
 
         return serve_view
@@ -267,10 +281,10 @@ class PageServer:
         await response.prepare(request)
         try:
             async for event in events:
-                await response.write(_format_event(event))
+                await response.write(_format_event(event, page_request.login))
         except Refused as refusal:
             sentence = ChatEvent("answer", page_request.texts.word(refusal))
-            await response.write(_format_event(sentence))
+            await response.write(_format_event(sentence, page_request.login))
         await response.write_eof()
         return response
 
@@ -319,6 +333,7 @@ class PageServer:
             commands=self._commands,
             logins=self._logins,
             login=login,
+            spending=self._spending,
             context=context,
             page=page.name,
             path=request.path_qs,
@@ -354,16 +369,46 @@ class PageServer:
             epoch=view.epoch,
         )
 
+    async def _stream_view(
+        self, request: web.Request, view: View, page_request: PageRequest
+    ) -> web.StreamResponse:
+        """Send the top of a page at once, so that the browser loads the styles, then the rest."""
+        layout = self._describe_layout(page_request)
+        opening = self._render(OPENING, page_request.texts, layout, page_request.page)
+        headers = {**_HEADERS, "Content-Type": "text/html; charset=utf-8"}
+        response = web.StreamResponse(headers=headers)
+        await response.prepare(request)
+        await response.write(opening.partition(MAIN)[0].encode())
+        try:
+            values = await view.load(page_request)
+            assert isinstance(values, Mapping)
+            content = self._render(
+                view.template, page_request.texts, {**layout, **values}, page_request.page
+            )
+        except MnemeError as error:
+            sentence = {"sentence": page_request.texts.word(error)}
+            content = self._render("error.html", page_request.texts, sentence)
+        await response.write(f"{MAIN}{content.partition(MAIN)[2]}".encode())
+        await response.write_eof()
+        return response
+
     def _render_view(self, view: View, page_request: PageRequest, values: Values) -> web.Response:
         """Render a view, with the answer to the last action on top."""
+        layout = self._describe_layout(page_request)
+        texts = page_request.texts
+        return self._render_template(view.template, texts, {**layout, **values}, page_request.page)
+
+    def _describe_layout(self, page_request: PageRequest) -> dict[str, object]:
+        """Return what all pages show, with the answer to the last action."""
         login = page_request.login
         notice, login.notice = login.notice, None
-        layout = {
+        return {
             "active": page_request.page,
             "is_owner": page_request.context.is_owner,
             "login": login,
             "notice": notice,
             "notice_buttons": [] if notice is None else self._list_buttons(login, notice),
+            "notice_files": [] if notice is None else _link_files(login, notice.files),
             "pages": [
                 page for page in PAGES if page_request.context.is_owner or not page.is_for_owner
             ],
@@ -371,8 +416,6 @@ class PageServer:
             "texts": page_request.texts,
             "when": Moments(page_request.texts, page_request.zone),
         }
-        texts = page_request.texts
-        return self._render_template(view.template, texts, {**layout, **values}, page_request.page)
 
     def _list_buttons(self, login: Login, answer: Answer) -> list[dict[str, str]]:
         """Return the buttons of an answer: links to what shows the same, and forms."""
@@ -398,12 +441,23 @@ class PageServer:
     def _render_template(
         self, name: str, texts: Texts, values: Values, page: str = ""
     ) -> web.Response:
-        template = self._environment.get_template(name)
-        content = template.render(t=load_words(texts, page), language=texts.language, **values)
+        content = self._render(name, texts, values, page)
         return web.Response(text=content, content_type="text/html", charset="utf-8")
 
+    def _render(self, name: str, texts: Texts, values: Values, page: str = "") -> str:
+        template = self._environment.get_template(name)
+        return template.render(t=load_words(texts, page), language=texts.language, **values)
 
-def _format_event(event: ChatEvent) -> bytes:
+
+def _link_files(login: Login, files: Sequence[File]) -> list[FileLink]:
+    """Keep the files of an answer, and return links to them."""
+    return [
+        FileLink(f"/chat/files/{keep_file(login, file)}", file.name, is_picture(file.mime))
+        for file in files
+    ]
+
+
+def _format_event(event: ChatEvent, login: Login) -> bytes:
     """Return an event of the chat as a JSON line. A whole answer is rendered as HTML."""
     line = {
         "kind": event.kind,
@@ -411,22 +465,34 @@ def _format_event(event: ChatEvent) -> bytes:
         "text": event.text if event.kind != "answer" else "",
         "html": str(render_markdown(event.text)) if event.kind == "answer" else "",
         "buttons": event.buttons,
+        "files": [asdict(link) for link in _link_files(login, event.files)],
     }
     return json.dumps(line).encode() + b"\n"
 
 
 async def _wait_for_answer(events: AsyncIterator[ChatEvent]) -> Answer | None:
-    """Wait until a message is answered. The page then shows the answer in the conversation."""
-    async for _ in events:
-        pass
-    return None
+    """Wait until a message is answered. The page then shows the answer in the conversation.
+
+    Returns the answer only if it has files.
+    """
+    answer = None
+    async for event in events:
+        if event.files:
+            answer = Answer(text=event.text, files=event.files)
+    return answer
 
 
 def _send_file(file: File) -> web.Response:
-    """Return a file for the browser to save."""
-    name = re.sub(r"[^\w.-]+", "_", file.name, flags=re.ASCII)
-    headers = {"Content-Disposition": f'attachment; filename="{name}"'}
-    return web.Response(body=file.content, content_type="application/octet-stream", headers=headers)
+    """Return a file, which the browser saves. It shows pictures."""
+    media_type = file.mime if is_picture(file.mime) else "application/octet-stream"
+    disposition = "inline" if is_picture(file.mime) else "attachment"
+    headers = {"Content-Disposition": f'{disposition}; filename="{_make_file_name(file.name)}"'}
+    return web.Response(body=file.content, content_type=media_type, headers=headers)
+
+
+def _make_file_name(name: str) -> str:
+    """Return a name that may stand in a header."""
+    return re.sub(r"[^\w.-]+", "_", name, flags=re.ASCII)
 
 
 def _list_hosts(options: PageOptions) -> frozenset[str]:

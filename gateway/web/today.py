@@ -29,6 +29,18 @@ MAX_CHANGES = 8
 MAX_FACTS = 6
 # Pinned facts come first in the list of all facts, so more are read than are shown.
 FACTS_READ = 30
+# What people come for: where it is, and the key of its text.
+WISHES = (
+    ("/recall", "WISH_FIND"),
+    ("/conversations", "WISH_GO_ON"),
+    ("/memory", "WISH_CORRECT"),
+    ("/memory/history", "WISH_UNDO"),
+    ("/memory/forget", "WISH_FORGET"),
+    ("/reminders", "WISH_REMINDERS"),
+    ("/use", "WISH_COST"),
+    ("/logins", "WISH_LOGINS"),
+)
+OWNER_WISHES = (("/people", "WISH_PEOPLE"), ("/settings#backups", "WISH_BACKUP"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +82,7 @@ async def load_today(request: PageRequest) -> Values:
         "changes": [(change, _diff(change.before, change.after)) for change in changes],
         "facts": facts[:MAX_FACTS],
         "running": running,
+        "wishes": [*WISHES, *(OWNER_WISHES if request.context.is_owner else ())],
         "health": health,
         "problems": problems,
     }
@@ -123,8 +136,8 @@ async def edit_pending(request: PageRequest, form: Mapping[str, str]) -> Answer:
 PAGE = Page(
     "today",
     views=(
-        View("/", "today.html", load_today),
-        View("/today", "today.html", load_today),
+        View("/", "today.html", load_today, is_streamed=True),
+        View("/today", "today.html", load_today, is_streamed=True),
         View("/today/checks", "checks.html", load_checks),
     ),
     actions=(

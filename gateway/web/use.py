@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime, time, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from itertools import pairwise
 
 from core.dates.schedule import resolve_wall_time
@@ -16,6 +16,7 @@ from gateway.upkeep.spending import MIN_FORECAST_SHARE, forecast_cost
 from gateway.web.views import Action, Page, PageRequest, Values, View, run_command
 
 DAYS = 30
+MONTHS = 12
 # The chart has this many colours. Further models share the last one.
 MAX_COLOURS = 6
 CHART_WIDTH = 720
@@ -55,25 +56,31 @@ class Chart:
 
 
 async def load_use(request: PageRequest) -> Values:
-    """Return the cost of this month and of the last 30 days, the chart, and the limits."""
+    """Return the cost by month and of the last 30 days, the chart, and the limits."""
     services, texts = request.services, request.texts
     now = services.clock.now()
-    month, elapsed_share = await services.usage_log.load_month(request.scopes, now)
-    days = await _list_days(request, now)
-    since = now - timedelta(days=DAYS)
-    period = await services.usage_log.load_spending(request.scopes, since=since)
-    seconds = sorted(await load_answer_seconds(services.database, request.scopes, since))
+    months = await _load_months(request, now)
+    days = await _load_days(request, now)
+    seconds = sorted(await _load_answer_seconds(request, now))
     billing = BillingScope(scope=request.context.scope, user_id=request.context.account.user_id)
+    add_up = request.spending.add_up
+    day_sums = [(day, add_up(accounts.values())) for day, accounts in days]
+    by_account: dict[str, list[Spending]] = {}
+    for _, accounts in days:
+        for account, spending in accounts.items():
+            by_account.setdefault(account, []).append(spending)
+    month = months[0][1]
+    elapsed_share = _measure_elapsed(request, now)
     forecast = ""
     if month.cost is not None and elapsed_share >= MIN_FORECAST_SHARE:
         forecast = texts.format_amount(month, forecast_cost(month, elapsed_share))
     return {
         "month": month,
         "forecast": forecast,
-        "period": period,
-        "chart": draw_chart(texts, days),
-        "months": await services.usage_log.list_months(request.scopes),
-        "people": await services.usage_log.list_accounts(request.scopes, since),
+        "period": add_up(spending for _, spending in day_sums),
+        "chart": draw_chart(texts, day_sums),
+        "months": [(_name_month(texts, first), part) for first, part in months if part.calls],
+        "people": {account: add_up(parts) for account, parts in by_account.items()},
         "half": _find_quantile(seconds, 0.5),
         "slow": _find_quantile(seconds, 0.95),
         "budgets": await services.usage_log.load_budgets(billing, now),
@@ -81,21 +88,59 @@ async def load_use(request: PageRequest) -> Values:
     }
 
 
-async def _list_days(request: PageRequest, now: datetime) -> list[tuple[date, Spending]]:
-    """Return the spending of the last days up to today, earliest first."""
-    zone = request.services.zone
-    first = now.astimezone(zone).date() - timedelta(days=DAYS - 1)
-    midnights = [
-        resolve_wall_time(datetime.combine(first + timedelta(days=number), time()), zone)
-        for number in range(DAYS + 1)
-    ]
-    days = []
-    for since, until in pairwise(midnights):
-        spending = await request.services.usage_log.load_spending(
-            request.scopes, since=since, until=until
+async def _load_accounts(
+    request: PageRequest, since: datetime, until: datetime
+) -> Mapping[str, Spending]:
+    epoch = request.context.epoch
+    number = 0 if epoch is None else epoch.number
+    return await request.spending.load_accounts(request.scopes, number, since, until)
+
+
+async def _load_months(request: PageRequest, now: datetime) -> list[tuple[date, Spending]]:
+    """Return the spending of the last 12 months by their first days, the current month first."""
+    until = _start_of_day(request, now.astimezone(request.zone).date() + timedelta(days=1))
+    first = now.astimezone(request.zone).date().replace(day=1)
+    months = []
+    for _ in range(MONTHS):
+        since = _start_of_day(request, first)
+        accounts = await _load_accounts(request, since, until)
+        months.append((first, request.spending.add_up(accounts.values())))
+        until = since
+        first = (first - timedelta(days=1)).replace(day=1)
+    return months
+
+
+async def _load_days(
+    request: PageRequest, now: datetime
+) -> list[tuple[date, Mapping[str, Spending]]]:
+    """Return the spending of each account on the last days up to today, earliest first."""
+    first = now.astimezone(request.zone).date() - timedelta(days=DAYS - 1)
+    dates = [first + timedelta(days=number) for number in range(DAYS + 1)]
+    return [
+        (
+            day,
+            await _load_accounts(request, _start_of_day(request, day), _start_of_day(request, end)),
         )
-        days.append((since.astimezone(zone).date(), spending))
-    return days
+        for day, end in pairwise(dates)
+    ]
+
+
+async def _load_answer_seconds(request: PageRequest, now: datetime) -> list[float]:
+    """Return how long the answers of the last days took."""
+    since = now - timedelta(days=DAYS)
+    return await load_answer_seconds(request.services.database, request.scopes, since)
+
+
+def _measure_elapsed(request: PageRequest, now: datetime) -> float:
+    """Return the share of the month that is over."""
+    first = now.astimezone(request.zone).date().replace(day=1)
+    start = _start_of_day(request, first)
+    end = _start_of_day(request, (first + timedelta(days=32)).replace(day=1))
+    return (now - start) / (end - start)
+
+
+def _start_of_day(request: PageRequest, day: date) -> datetime:
+    return resolve_wall_time(datetime.combine(day, time()), request.zone)
 
 
 def draw_chart(texts: Texts, days: Sequence[tuple[date, Spending]]) -> Chart | None:
@@ -173,7 +218,11 @@ def _format_cost(texts: Texts, spending: Spending) -> str:
 
 
 def _name_day(texts: Texts, day: date) -> str:
-    return texts.schedule_words.format_date(day)
+    return texts.result_words.format_day(datetime.combine(day, time()))
+
+
+def _name_month(texts: Texts, first_day: date) -> str:
+    return texts.format_day(datetime.combine(first_day, time(), UTC), UTC, "month")
 
 
 def _find_quantile(ordered: Sequence[float], share: float) -> float | None:
@@ -183,6 +232,6 @@ def _find_quantile(ordered: Sequence[float], share: float) -> float | None:
 
 PAGE = Page(
     "use",
-    views=(View("/use", "use.html", load_use),),
+    views=(View("/use", "use.html", load_use, is_streamed=True),),
     actions=(Action("raise-line", run_command("usage", "more")),),
 )

@@ -9,6 +9,7 @@ import string
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
+from pathlib import Path
 from zoneinfo import ZoneInfo
 
 from core.errors import Refused
@@ -16,6 +17,7 @@ from core.types import Answer, Command, File, Scope
 from gateway.commands.registry import CommandContext, CommandRegistry
 from gateway.services import Services
 from gateway.texts.catalog import Texts
+from gateway.upkeep.spending import SpendingHistory
 from gateway.web.logins import Login, Logins
 
 Values = Mapping[str, object]
@@ -24,6 +26,8 @@ MAX_FIELD_CHARS = 20_000
 MAX_NUMBER_DIGITS = 12
 # The fields of actions that must be numbers.
 NUMBER_FIELDS = frozenset({"number", "fact", "session", "message"})
+# The types of files that a browser shows. Nothing in them can run.
+PICTURE_TYPES = frozenset({"image/png", "image/jpeg", "image/webp", "image/gif"})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,6 +38,7 @@ class PageRequest:
     commands: CommandRegistry
     logins: Logins
     login: Login
+    spending: SpendingHistory
     # The rights of the person, as for a command in their direct chat.
     context: CommandContext
     # The name of the page that is shown, or whose form was sent.
@@ -75,7 +80,7 @@ class PageRequest:
         return int(text) if is_number(text) else default
 
 
-Load = Callable[[PageRequest], Awaitable[Values | File | None]]
+Load = Callable[[PageRequest], Awaitable[Values | File | Path | None]]
 Run = Callable[[PageRequest, Mapping[str, str]], Awaitable[Answer]]
 
 
@@ -83,12 +88,15 @@ Run = Callable[[PageRequest, Mapping[str, str]], Awaitable[Answer]]
 class View:
     """Something to look at. `path` may have parts such as ``/memory/facts/{fact}``.
 
-    If `load` returns a file, the browser saves it, and there is no template.
+    If `load` returns a file, there is no template. The browser shows a picture and saves the rest.
     """
 
     path: str
     template: str
     load: Load
+    # Whether the top of the page is sent before `load` runs. Then `load` returns neither None nor a
+    # file, and the heading is the name in the navigation.
+    is_streamed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +154,11 @@ def load_words(texts: Texts, page: str = "") -> Mapping[str, str]:
     if page:
         words |= texts.table(f"page_{page}")
     return words
+
+
+def is_picture(media_type: str) -> bool:
+    """Return whether a browser may show a file of this type inside of the page."""
+    return media_type in PICTURE_TYPES
 
 
 def is_number(text: str) -> bool:

@@ -23,7 +23,10 @@ FORMS = {
 # Pages that need a number or words, with the text of a link to open.
 MORE = {
     "search": "/recall?q=ferry timetable",
+    "search-files": "/recall?q=has:file",
     "fact": "/memory/facts/2",
+    "reminder": "/reminders/1",
+    "settings-limits": "/settings/limits",
 }
 
 
@@ -41,7 +44,7 @@ async def draw(folder: Path, home: Path) -> None:
                 await log_in(tab, page)
                 for name, path in paths.items():
                     await tab.goto(page.server.address + path)
-                    await tab.screenshot(path=folder / f"{name}-{form}.png")
+                    await tab.screenshot(full_page=True, path=folder / f"{name}-{form}.png")
         sys.stdout.write(f"{len(paths) * len(FORMS)} pictures are in {folder}\n")
 
 

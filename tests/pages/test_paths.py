@@ -50,19 +50,19 @@ async def test_wrong_fact_is_corrected_and_taken_back_by_mouse(tab: Any) -> None
     await tab.wait_for_selector("section.answer >> text=I live in Porto")
     await tab.locator("li", has_text="I live in Porto").locator("a", has_text="Why?").click()
     await tab.wait_for_selector("ins >> text=Porto")
-    await tab.click("summary >> text=Change")
-    await tab.click("text=Undo")
+    await tab.click("button >> text=Undo the last change")
     await tab.wait_for_selector("h1 >> text=I live in Lisbon")
 
 
 async def test_topic_is_forgotten_after_a_look_at_what_would_go(tab: Any) -> None:
     await tab.click('nav a[href="/memory"]')
+    await tab.click("text=Forget a topic")
     await tab.fill("#forget-words", "peanuts")
     await tab.click("text=Show what would be erased")
     await tab.wait_for_selector("section.answer >> text=peanuts")
     await tab.click("section.answer button.danger")
     await tab.wait_for_selector("section.answer >> text=Forgotten")
-    await tab.goto(tab.url.replace("/memory", "/recall?q=peanuts"))
+    await tab.goto(tab.url.replace("/memory/forget", "/recall?q=peanuts"))
     assert await tab.locator("mark").count() == 0
 
 

@@ -273,6 +273,17 @@ class Files:
         values = {"id": message_id, "scopes": scope_parameter(scopes)}
         return [_read_file(row) for row in await self._database.fetch_all(statement, values)]
 
+    async def load_by_message_ids(
+        self, message_ids: Sequence[int], scopes: frozenset[Scope]
+    ) -> list[AttachedFile]:
+        """Return the files of stored messages that are visible in these scopes, in order."""
+        statement = f"""
+            {_SELECT_FILES} WHERE {in_list("message_files.message_id", "ids")} AND {_IS_SHOWN}
+            ORDER BY message_files.message_id, position
+        """
+        values = {"ids": encode_list(message_ids), "scopes": scope_parameter(scopes)}
+        return [_read_file(row) for row in await self._database.fetch_all(statement, values)]
+
     async def find(self, file_id: int, scopes: frozenset[Scope]) -> AttachedFile | None:
         """Return a file, or None if there is no such file in these scopes."""
         statement = f"{_SELECT_FILES} WHERE message_files.id = :id AND {_IS_SHOWN}"

@@ -20,6 +20,23 @@ if (chat) {
     return body;
   }
 
+  function makeFile(file) {
+    const line = document.createElement("p");
+    line.className = "files";
+    if (file.is_picture) {
+      const picture = document.createElement("img");
+      picture.src = file.link;
+      picture.alt = file.name;
+      line.append(picture);
+    }
+    const link = document.createElement("a");
+    link.href = file.link;
+    link.download = file.name;
+    link.textContent = file.name;
+    line.append(link);
+    return line;
+  }
+
   async function send(text) {
     const fields = new URLSearchParams(new FormData(chat));
     fields.set("text", text);
@@ -60,6 +77,7 @@ if (chat) {
       // The server has rendered and escaped it.
       body.className = "";
       body.innerHTML = event.html;
+      for (const file of event.files) body.append(makeFile(file));
       for (const [label, typed] of event.buttons) {
         const button = document.createElement("button");
         button.type = "button";

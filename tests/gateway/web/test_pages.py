@@ -9,6 +9,7 @@ import pytest
 
 from core.types import LOCAL_SCOPE, Scope
 from gateway.texts.catalog import list_languages, load_texts
+from gateway.web import memory
 from gateway.web.pages import PAGES
 from tests.fixtures.page_browser import open_page
 from tests.fixtures.scripted_model import ScriptedModel, calls, says
@@ -28,6 +29,7 @@ PATHS = (
     "/memory",
     "/memory/facts",
     "/memory/history",
+    "/memory/forget",
     "/memory/skills",
     "/memory/prompt",
     "/logins",
@@ -141,7 +143,7 @@ async def test_instructions_are_set_and_cleared(home: Path) -> None:
 async def test_topic_is_forgotten_after_a_preview(home: Path) -> None:
     async with open_page(home) as page:
         await page.harness.say("The zeppelin lands at nine")
-        form = (await page.browser.open("/memory")).form("/do/forget-words")
+        form = (await page.browser.open("/memory/forget")).form("/do/forget-words")
         preview = await page.browser.send(form, words="zeppelin")
         assert "The zeppelin lands at nine" in preview.text
         assert "zeppelin" in (await page.browser.open("/recall?q=zeppelin")).text
@@ -255,3 +257,52 @@ async def test_each_entry_of_the_navigation_leads_to_its_own_page(home: Path) ->
             path = entry.views[0].path
             shown = await page.browser.open(path)
             assert f'<a href="{path}" aria-current="page">' in shown.body, path
+
+
+async def test_history_shows_changes_of_facts_and_notes_each_once(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(memory, "CHANGES_PER_PAGE", 3)
+    async with open_page(home) as page:
+        for number in range(4):
+            await page.harness.say(f"/remember I own {number} boats")
+            await page.harness.say(f"/memory add Berth {number} is free")
+        path = "/memory/history"
+        shown = []
+        while path:
+            answer = await page.browser.open(path)
+            shown += re.findall(r"<ins>(?:I own \d boats|Berth \d is)", answer.body)
+            # What is new meanwhile moves nothing to another page.
+            await page.harness.say(f"/memory add user: Likes boats {len(shown)}")
+            older = re.search(r'rel="next" href="([^"]+)"', answer.body)
+            path = older[1].replace("&amp;", "&") if older else ""
+        expected = [f"<ins>Berth {number} is" for number in range(4)]
+        expected += [f"<ins>I own {number} boats" for number in range(4)]
+        assert sorted(shown) == expected
+
+
+async def test_last_change_of_a_fact_is_undone_in_the_history(home: Path) -> None:
+    async with open_page(home) as page:
+        await page.harness.say("/remember I live in Lisbon")
+        await page.harness.say("/memory correct f1 I live in Porto")
+        history = await page.browser.open("/memory/history")
+        assert len([form for form in history.forms if form.action == "/do/fact-undo"]) == 1
+        await page.browser.send(history.form("/do/fact-undo"))
+        assert "I live in Lisbon" in (await page.browser.open("/memory")).text
+
+
+async def test_all_facts_are_paged_without_gaps(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(memory, "FACTS_PER_PAGE", 2)
+    async with open_page(home) as page:
+        for number in range(5):
+            await page.harness.say(f"/remember I own {number} boats")
+        path = "/memory/facts"
+        shown = []
+        while path:
+            answer = await page.browser.open(path)
+            shown += re.findall(r'<div class="said" dir="auto">I own (\d) boats', answer.body)
+            older = re.search(r'rel="next" href="([^"]+)"', answer.body)
+            path = older[1] if older else ""
+        assert shown == ["4", "3", "2", "1", "0"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
 from pathlib import Path
 
@@ -95,7 +96,9 @@ async def test_reminder_lists_what_it_has_delivered(home: Path) -> None:
         await run_jobs(page.harness)
         details = await page.browser.open("/reminders/1")
         assert WORDS["NOT_YET"] not in details.text
-        assert "/recall?q=around:" in details.body
+        link = re.search(r'href="(/conversations/at/\d+)"', details.body)
+        assert link is not None
+        assert "anchor" in (await page.browser.open(link[1])).body
 
 
 async def test_reminder_of_another_person_is_missing(home: Path) -> None:

@@ -11,6 +11,7 @@ import pytest
 from core.types import Account, Address, Scope
 from gateway.web.logins import Visitor
 from gateway.web.pages import PAGES
+from tests.fixtures.media_samples import make_pdf
 from tests.fixtures.page_browser import Form, open_browser, open_page
 
 OWNER = Scope.account("telegram", "42")
@@ -26,12 +27,13 @@ VIEWS: Mapping[str, tuple[str, str]] = {
     "/conversations/{session}/export": ("{session}", "987654"),
     "/conversations/at/{message}": ("{message}", "987654"),
     "/messages/{message}": ("{message}", "987654"),
+    "/files/{file}": ("{file}", "987654"),
     "/memory/facts/{fact}": ("{fact}", "987654"),
     "/memory/skills/{skill}": ("tidy-inbox", "no-such-skill"),
     r"/reminders/{number:\d+}": ("{job}", "987654"),
 }
-# Settings belong to nobody; their test is the one of the page for the owner.
-WITHOUT_OWNER = {"/settings/{section}"}
+# Settings and backups belong to nobody, and files of answers to a login. They have tests of their own.
+WITHOUT_OWNER = {"/settings/{section}", "/settings/backups/{backup}", "/chat/files/{file}"}
 # The actions that take an id.
 FORMS = (
     "rename",
@@ -60,12 +62,13 @@ async def test_things_of_another_person_answer_like_what_does_not_exist(home: Pa
         await page.harness.say(f"/memory add The vet of {SECRET} is in Almada")
         await page.harness.say(f"/remind tomorrow at 9 feed {SECRET}")
         await page.harness.say("yes")
-        await page.harness.say(f"{SECRET} sleeps")
+        await page.harness.send(make_pdf(), f"{SECRET}.pdf", text=f"{SECRET} sleeps")
         services = page.harness.services
         key = services.page_logins.create_key(ANA)
         await ana.open(f"/login?key={key}")
         ids = {"skill": "tidy-inbox"}
-        for name, table in (("session", "sessions"), ("message", "messages"), ("fact", "facts")):
+        tables = {"session": "sessions", "message": "messages", "fact": "facts"}
+        for name, table in {**tables, "file": "message_files"}.items():
             row = await services.database.fetch_one(f"SELECT MAX(id) AS id FROM {table}", {})
             assert row is not None
             ids[name] = str(row["id"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 import subprocess
 import sys
@@ -10,9 +11,12 @@ from pathlib import Path
 import pytest
 
 from config.settings import Settings, SettingsError
+from core.errors import StoreError
+from core.store.query import SearchQuery, SearchResults
 from core.types import Account, Address, Scope
 from gateway.security_check import list_findings
 from gateway.texts.catalog import load_texts
+from gateway.web.access import name_browser
 from gateway.web.logins import MAX_WRONG_KEYS, Visitor
 from tests.fixtures.page_browser import Form, open_browser, open_page
 
@@ -247,3 +251,71 @@ def test_gateway_without_the_page_loads_no_web_server_and_no_template_engine() -
     loaded = set(done.stdout.split())
     assert "gateway.web.access" in loaded
     assert loaded.isdisjoint({"jinja2", "aiohttp.web", "gateway.web.server", "gateway.web.pages"})
+
+
+async def test_top_of_a_slow_page_comes_before_the_rest_is_loaded(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with open_page(home) as page:
+        may_load = asyncio.Event()
+        recall = page.harness.services.recall.recall
+
+        async def wait_and_recall(query: SearchQuery) -> SearchResults:
+            await may_load.wait()
+            return await recall(query)
+
+        monkeypatch.setattr(page.harness.services.recall, "recall", wait_and_recall)
+        url = page.server.address + "/recall?q=ferry"
+        async with page.browser.session.get(url) as answer:
+            top = await answer.content.readuntil(b"</header>")
+            assert b"page.css" in top
+            may_load.set()
+            rest = await answer.read()
+    document = (top + rest).decode()
+    assert document.count("<main") == 1
+    assert document.count("</html>") == 1
+    assert 'value="ferry"' in document
+
+
+async def test_failure_after_the_top_of_a_page_is_told_in_the_page(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with open_page(home) as page:
+
+        async def fail(query: SearchQuery) -> SearchResults:
+            raise StoreError("The disk is full.")
+
+        monkeypatch.setattr(page.harness.services.recall, "recall", fail)
+        shown = await page.browser.open("/recall?q=ferry")
+    assert "The disk is full." in shown.text
+    assert shown.body.count("<main") == 1
+    assert shown.body.rstrip().endswith("</html>")
+
+
+@pytest.mark.parametrize(
+    ("user_agent", "name"),
+    [
+        (
+            "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) "
+            "Chrome/140.0.0.0 Safari/537.36",
+            "Chrome on Linux",
+        ),
+        (
+            "Mozilla/5.0 (iPhone; CPU iPhone OS 19_0 like Mac OS X) AppleWebKit/605.1.15 "
+            "(KHTML, like Gecko) Version/19.0 Mobile/15E148 Safari/604.1",
+            "Safari on iPhone",
+        ),
+        (
+            "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) "
+            "Chrome/140.0.0.0 Safari/537.36 Edg/140.0.0.0",
+            "Edge on Windows",
+        ),
+        (
+            "Mozilla/5.0 (Macintosh; Intel Mac OS X 10.15; rv:140.0) Gecko/20100101 Firefox/140.0",
+            "Firefox on macOS",
+        ),
+        ("Python/3.11 aiohttp/3.14", "Another program"),
+    ],
+)
+def test_browser_is_named_as_people_call_it(user_agent: str, name: str) -> None:
+    assert name_browser(load_texts("en").table("page_logins"), user_agent) == name

@@ -8,6 +8,7 @@ import pytest
 
 from core.types import Account, Address, Scope
 from gateway.texts.catalog import load_texts
+from gateway.web import owner
 from gateway.web.logins import Visitor
 from tests.fixtures.page_browser import OpenPage, PageBrowser, open_browser, open_page
 
@@ -134,3 +135,12 @@ async def test_request_for_access_is_approved(page_home: Path) -> None:
             stranger, Scope.account("telegram", "99")
         )
         assert access.has_access(stranger, ())
+
+
+def test_every_section_of_the_settings_is_in_a_group_with_a_title() -> None:
+    sections = {option.path.partition(".")[0] for option in owner.list_described_options()}
+    grouped = [name for _, names in owner.GROUPS for name in names]
+    assert sorted(grouped) == sorted(sections)
+    words = WORDS
+    assert all(f"GROUP_{group}" in words for group, _ in owner.GROUPS)
+    assert all(f"ABOUT_{name.upper()}" in words for name in grouped)

@@ -12,6 +12,7 @@ from config.model_options import Price, UsageOptions
 from core.store.usage_and_limits import ModelCall, Spending, UsageSum
 from core.types import BillingScope, CallKind, Usage
 from gateway.texts.catalog import list_languages, load_texts
+from gateway.upkeep.spending import SpendingHistory
 from gateway.web.use import CHART_HEIGHT, draw_chart
 from tests.fixtures.page_browser import OpenPage, open_page
 from tests.fixtures.scripted_model import ScriptedModel, says
@@ -48,7 +49,6 @@ async def log_call(
 
 async def test_cost_stands_by_day_model_and_purpose(home: Path) -> None:
     async with open_page(home, options=PRICED) as page:
-        assert WORDS["NOTHING"] in (await page.browser.open("/use")).text
         await log_call(page, tokens=2_000_000)
         await log_call(page, tokens=1_000_000, days_ago=3, kind="title")
         use = await page.browser.open("/use")
@@ -83,6 +83,32 @@ async def test_model_names_of_strangers_are_escaped(home: Path) -> None:
         use = await page.browser.open("/use")
     assert "<script>alert" not in use.body
     assert "&lt;script&gt;" in use.body
+
+
+async def test_sums_of_past_days_are_kept_until_something_is_erased(home: Path) -> None:
+    async with open_page(home) as page:
+        await log_call(page, tokens=5, days_ago=3)
+        services = page.harness.services
+        history = SpendingHistory(services.usage_log, services.clock)
+        scopes = frozenset({page.harness.inbound("x").scope})
+        until = services.clock.now() - timedelta(days=2)
+
+        async def count_tokens(epoch: int) -> int:
+            accounts = await history.load_accounts(scopes, epoch, until - timedelta(days=7), until)
+            return history.add_up(accounts.values()).usage.input
+
+        assert await count_tokens(epoch=1) == 5
+        await services.database.execute("DELETE FROM model_calls", {})
+        assert await count_tokens(epoch=1) == 5
+        assert await count_tokens(epoch=2) == 0
+
+
+async def test_calls_of_today_are_counted_at_once(home: Path) -> None:
+    async with open_page(home, options=PRICED) as page:
+        await log_call(page, tokens=1_000_000)
+        assert "$1.00" in (await page.browser.open("/use")).text
+        await log_call(page, tokens=1_000_000)
+        assert "$2.00" in (await page.browser.open("/use")).text
 
 
 @pytest.mark.parametrize("language", list_languages())

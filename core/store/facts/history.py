@@ -1,0 +1,112 @@
+"""Reads facts and their changes by key, latest first, so that a page of a long list costs as little
+as the first one.
+
+Each scope has an index in this order, so only the rows of the page are read.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol, TypeVar
+
+from core.store import rows
+from core.store.engine import Connection, Database, Row
+from core.store.facts.rows import FACT_COLUMNS, Fact, read_fact
+from core.types import Account, Scopes
+
+# After all ids.
+LAST_ID = 2**62
+
+_IS_NEXT_IN_SCOPE = (
+    "scope_id = (SELECT id FROM scopes WHERE key = :scope) AND id < :before "
+    "ORDER BY id DESC LIMIT :limit"
+)
+_SELECT_FACTS = f"SELECT {FACT_COLUMNS} FROM facts WHERE facts.{_IS_NEXT_IN_SCOPE}"
+_SELECT_CHANGES = f"""
+SELECT fact_changes.*, id = (
+    SELECT MAX(later.id) FROM fact_changes AS later WHERE later.fact_id = fact_changes.fact_id
+) AS is_last
+FROM fact_changes WHERE {_IS_NEXT_IN_SCOPE}
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoggedFactChange:
+    """A change of a fact in the history of a person."""
+
+    id: int
+    fact_id: int
+    # As in `FactChange`.
+    action: str
+    at: datetime
+    reason: str
+    account: Account | None
+    message_id: int | None
+    # The wording before the change, or None if the fact is new.
+    before: str | None
+    # The wording after it.
+    after: str
+    # Whether the fact has no later change, so that this one can be undone.
+    is_last: bool
+
+
+class _Numbered(Protocol):
+    @property
+    def id(self) -> int: ...
+
+
+Item = TypeVar("Item", bound=_Numbered)
+
+
+async def list_latest_facts(
+    database: Database, scopes: Scopes, limit: int, before: int = LAST_ID
+) -> list[Fact]:
+    """List visible facts with an id below `before`, the one that was learned last first."""
+    return await database.read(
+        lambda connection: _walk(connection, _SELECT_FACTS, read_fact, scopes, limit, before)
+    )
+
+
+async def list_latest_changes(
+    database: Database, scopes: Scopes, limit: int, before: int = LAST_ID
+) -> list[LoggedFactChange]:
+    """List visible changes of facts with an id below `before`, latest first."""
+    return await database.read(
+        lambda connection: _walk(connection, _SELECT_CHANGES, _read_change, scopes, limit, before)
+    )
+
+
+def _walk(
+    connection: Connection,
+    statement: str,
+    read: Callable[[Row], Item],
+    scopes: Scopes,
+    limit: int,
+    before: int,
+) -> list[Item]:
+    """Return the items of all scopes with the highest ids."""
+    items: list[Item] = []
+    for key in _list_keys(scopes):
+        values = {"scope": key, "before": before, "limit": limit}
+        items += [read(row) for row in connection.execute(statement, values)]
+    items.sort(key=lambda item: item.id, reverse=True)
+    return items[:limit]
+
+
+def _list_keys(scopes: Scopes) -> Iterator[str]:
+    """Yield the keys of scopes that may be in the store."""
+    for scope in scopes:
+        if "\0" not in scope.key:
+            yield rows.clean(scope.key)
+
+
+def _read_change(row: Row) -> LoggedFactChange:
+    before = json.loads(row["before"]) if row["before"] else None
+    after = json.loads(row["after"]) if row["after"] else before
+    fields = rows.read_fields(row, LoggedFactChange)
+    fields["before"] = None if before is None else before["content"]
+    fields["after"] = "" if after is None else after["content"]
+    return LoggedFactChange(**fields)

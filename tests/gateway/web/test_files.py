@@ -1,0 +1,151 @@
+"""Files on the page: those of messages, those of answers, and backups."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+import re
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from core.types import Account, File
+from gateway.local.sockets import find_socket
+from gateway.texts.catalog import ENGLISH
+from gateway.web.logins import MAX_FILES, keep_file
+from tests.fixtures.media_samples import make_pdf, make_photo
+from tests.fixtures.page_browser import OpenPage, PageAnswer, open_page
+
+TERMINAL = Account(platform="terminal", user_id="local")
+SETTINGS = ENGLISH.table("page_settings")
+
+
+def find_links(answer: PageAnswer, start: str) -> list[str]:
+    """The addresses of links that begin like this, each once."""
+    return list(dict.fromkeys(re.findall(f'href="({start}[^"]*)"', answer.body)))
+
+
+async def fetch(page: OpenPage, path: str) -> tuple[bytes, str, str]:
+    """Return the content of a file, its type, and whether the browser saves it."""
+    async with page.browser.session.get(page.server.address + path) as answer:
+        assert answer.status == 200
+        disposition = answer.headers.get("Content-Disposition", "")
+        return await answer.read(), answer.content_type, disposition.partition(";")[0]
+
+
+async def test_file_that_a_search_finds_can_be_saved(home: Path) -> None:
+    async with open_page(home) as page:
+        await page.harness.send(make_pdf(), "lease.pdf", text="The lease")
+        found = await page.browser.open("/recall?q=has:file")
+        (link,) = find_links(found, "/files/")
+        assert await fetch(page, link) == (make_pdf(), "application/octet-stream", "attachment")
+
+
+async def test_picture_of_a_message_is_shown_in_the_conversation(home: Path) -> None:
+    async with open_page(home) as page:
+        await page.harness.send(make_photo(), "boiler.jpg", "photo", "The boiler")
+        listed = await page.browser.open("/conversations")
+        shown = await page.browser.open(find_links(listed, "/conversations/")[0])
+        (link,) = find_links(shown, "/files/")
+        assert f'<img src="{link}" alt="boiler.jpg"' in shown.body
+        content, media_type, disposition = await fetch(page, link)
+        assert (content, disposition) == (make_photo(), "inline")
+        assert media_type.startswith("image/")
+
+
+async def test_page_of_a_stranger_that_calls_itself_a_picture_is_saved_and_not_shown(
+    home: Path,
+) -> None:
+    async with open_page(home) as page:
+        html = b"<html><script>alert(1)</script></html>"
+        await page.harness.send(html, "cat.png", "document", "A cat")
+        listed = await page.browser.open("/conversations")
+        shown = await page.browser.open(find_links(listed, "/conversations/")[0])
+        assert "<img" not in shown.body
+        for link in find_links(shown, "/files/"):
+            _, media_type, disposition = await fetch(page, link)
+            assert (media_type, disposition) == ("application/octet-stream", "attachment")
+
+
+@asynccontextmanager
+async def serve_answer(home: Path, files: Sequence[File]) -> AsyncIterator[None]:
+    """Answer each message on the socket of a running gateway with these files."""
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        encoded = [[file.name, base64.b64encode(file.content).decode()] for file in files]
+        answer = {"type": "answer", "id": 1, "text": "Here", "buttons": [], "files": encoded}
+        writer.write(json.dumps({"type": "welcome"}).encode() + b"\n")
+        while await reader.readline():
+            writer.write(json.dumps(answer).encode() + b"\n")
+            await reader.readline()
+            writer.write(json.dumps({"type": "done"}).encode() + b"\n")
+        writer.close()
+
+    server = await asyncio.start_unix_server(serve, find_socket(home, "chat"))
+    async with server:
+        yield
+
+
+async def test_files_of_an_answer_are_links_in_the_chat(home: Path) -> None:
+    files = [
+        File(name="plan.pdf", content=make_pdf()),
+        File(name="plan.png", content=make_photo()),
+    ]
+    async with open_page(home) as page, serve_answer(home, files):
+        form = (await page.browser.open("/chat")).form("/chat/send")
+        headers = {"Origin": page.server.address, "Accept": "application/x-ndjson"}
+        streamed = await page.browser.post(
+            form.action, {**form.fields, "text": "the plan?"}, headers
+        )
+        answer = json.loads(streamed.body.splitlines()[-1])
+        assert [file["name"] for file in answer["files"]] == ["plan.pdf", "plan.png"]
+        assert [file["is_picture"] for file in answer["files"]] == [False, True]
+        document, picture = [file["link"] for file in answer["files"]]
+        assert await fetch(page, document) == (
+            make_pdf(),
+            "application/octet-stream",
+            "attachment",
+        )
+        assert await fetch(page, picture) == (make_photo(), "image/png", "inline")
+
+
+async def test_files_of_an_answer_are_links_without_scripts_too(home: Path) -> None:
+    files = [File(name="plan.pdf", content=make_pdf())]
+    async with open_page(home) as page, serve_answer(home, files):
+        form = (await page.browser.open("/chat")).form("/chat/send")
+        shown = await page.browser.send(form, text="the plan?")
+        (link,) = find_links(shown, "/chat/files/")
+        assert (await fetch(page, link))[0] == make_pdf()
+
+
+async def test_old_files_of_answers_are_dropped_for_newer_ones(home: Path) -> None:
+    async with open_page(home) as page:
+        (login,) = page.harness.services.page_logins.list_logins(TERMINAL)
+        ids = [
+            keep_file(login, File(name=f"{number}.txt", content=b"x"))
+            for number in range(MAX_FILES + 1)
+        ]
+        assert (await page.browser.open(f"/chat/files/{ids[0]}")).status == 404
+        assert (await page.browser.open(f"/chat/files/{ids[-1]}")).status == 200
+
+
+@pytest.mark.slow
+async def test_backup_is_made_checked_and_saved_on_the_page(home: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "backups"
+    async with open_page(home, options=f'[backup]\nfolder = "{folder}"') as page:
+        settings = await page.browser.open("/settings")
+        made = await page.browser.send(settings.form("/do/back-up"))
+        (link,) = find_links(made, "/settings/backups/")
+        (file,) = folder.glob("*.tar.gz")
+        content, _, disposition = await fetch(page, link)
+        assert (content, disposition) == (file.read_bytes(), "attachment")
+        form = made.form("/do/check-backup")
+        right = await page.browser.send(form)
+        assert SETTINGS["BACKUP_RIGHT"].format(name=file.name) in right.text
+        file.write_bytes(content[: len(content) // 2])
+        wrong = await page.browser.send(form)
+        assert "damaged" in wrong.text
+        assert (await page.browser.open("/settings/backups/mneme.toml")).status == 404
