@@ -170,7 +170,7 @@ class Services:
         self.transcriber = create_transcriber(settings)
         self.speaker = create_speaker(settings, self.decoder)
         self.archive = Archive(database)
-        self.page_logins = Logins(clock)
+        self.page_logins = Logins(clock, settings.home)
         self.sync_queue = SyncQueue(database, clock, on_change)
         self.forgetting = Forgetting(
             database,

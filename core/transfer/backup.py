@@ -40,6 +40,7 @@ LEFT_OUT_STARTS = (
     "mneme.log",
     "backups/",
     CATALOG_FILE,
+    "page_logins.json",
     "engines/hindsight/environment/",
     "engines/hindsight/server.",
 )

@@ -1,18 +1,25 @@
 """Keys that open the page once, and the logins of browsers that used one.
 
-Both are kept in memory, so they end with the process. Keys and cookies have 192 random bits. Only
-their digests are kept and compared.
+Keys and cookies have 192 random bits. Only their digests are kept and compared. Keys are kept in
+memory. Logins are also in a file of the home, so that a restart logs nobody out. Backups leave the
+file out, because a restored one would bring back logins that were ended.
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
 import secrets
 from collections import deque
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import TypeVar
+from pathlib import Path
+from typing import Any, TypeVar
 
+import structlog
+
+from config.files import replace_file
 from core.ports import Clock
 from core.types import Account, Address, Answer, Command, File, Scope
 
@@ -31,6 +38,10 @@ MAX_LOGINS = 50
 MAX_QUESTIONS = 100
 MAX_FILES = 10
 _BROWSER_CHARS = 120
+# The time of the last use is written this often at most.
+SAVE_INTERVAL = timedelta(hours=1)
+LOGINS_FILE = "page_logins.json"
+_log = structlog.get_logger("page")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +62,7 @@ class Login:
     # Names the login on the page. It's no secret.
     id: str
     visitor: Visitor
-    # The token that every form must repeat.
+    # The token that every form must repeat. Empty until the browser sends its cookie.
     form_token: str
     begun_at: datetime
     seen_at: datetime
@@ -65,16 +76,57 @@ class Login:
 
 
 class Logins:
-    """Makes keys and turns them into logins."""
+    """Makes keys and turns them into logins. `folder` has the file with the logins."""
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, clock: Clock, folder: Path) -> None:
         self._clock = clock
+        self._path = folder / LOGINS_FILE
+        self._saved_at = clock.now()
         # By the digest of the key.
         self._keys: dict[bytes, tuple[Visitor, datetime]] = {}
         # By the digest of the cookie.
         self._logins: dict[bytes, Login] = {}
         # When wrong keys were tried lately.
         self._wrong_keys: deque[datetime] = deque(maxlen=MAX_WRONG_KEYS)
+
+    def load(self, names: Mapping[Account, str]) -> None:
+        """Read the logins of earlier processes. The names of people aren't in the file.
+
+        A file that is missing or can't be read leaves no logins.
+        """
+        try:
+            entries = json.loads(self._path.read_text(encoding="utf-8"))["logins"]
+            logins = {
+                bytes.fromhex(entry["digest"]): _read_login(entry, names) for entry in entries
+            }
+        except FileNotFoundError:
+            return
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            _log.warning("the logins of the page can't be read", error=str(error))
+            return
+        oldest = self._clock.now() - IDLE_LIFETIME
+        self._logins = {key: login for key, login in logins.items() if login.seen_at >= oldest}
+
+    def _save(self) -> None:
+        """Write the logins. If that fails, they end with this process."""
+        self._saved_at = self._clock.now()
+        entries = [
+            {
+                "digest": digest.hex(),
+                "id": login.id,
+                "account": login.visitor.account.key,
+                "address": login.visitor.address.key,
+                "scope": login.visitor.scope.key,
+                "begun_at": login.begun_at.isoformat(),
+                "seen_at": login.seen_at.isoformat(),
+                "browser": login.browser,
+            }
+            for digest, login in self._logins.items()
+        ]
+        try:
+            replace_file(self._path, json.dumps({"logins": entries}, indent=1).encode())
+        except OSError as error:
+            _log.warning("the logins of the page can't be written", error=str(error))
 
     def create_key(self, visitor: Visitor) -> str:
         """Return a new key, which opens this person's page once within ten minutes."""
@@ -99,13 +151,14 @@ class Logins:
         login = Login(
             id=secrets.token_hex(8),
             visitor=visitor,
-            form_token=secrets.token_urlsafe(24),
+            form_token=_derive_form_token(cookie),
             begun_at=now,
             seen_at=now,
             browser=browser[:_BROWSER_CHARS],
         )
         _drop_oldest(self._logins, MAX_LOGINS - 1)
         self._logins[_digest(cookie)] = login
+        self._save()
         return cookie, login
 
     def record_wrong_key(self) -> None:
@@ -127,8 +180,12 @@ class Logins:
         now = self._clock.now()
         if now - login.seen_at > IDLE_LIFETIME:
             del self._logins[digest]
+            self._save()
             return None
         login.seen_at = now
+        login.form_token = _derive_form_token(cookie)
+        if now - self._saved_at > SAVE_INTERVAL:
+            self._save()
         return login
 
     def list_logins(self, account: Account) -> list[Login]:
@@ -141,6 +198,7 @@ class Logins:
         for digest, login in self._logins.items():
             if login.id == login_id and login.visitor.account == account:
                 del self._logins[digest]
+                self._save()
                 return True
         return False
 
@@ -163,6 +221,30 @@ def keep_file(login: Login, file: File) -> str:
     file_id = secrets.token_urlsafe(12)
     login.files[file_id] = file
     return file_id
+
+
+def _derive_form_token(cookie: str) -> str:
+    """Return the token of the forms of a login. It's the same after a restart."""
+    return hashlib.sha256(f"form {cookie}".encode("utf-8", "replace")).hexdigest()
+
+
+def _read_login(entry: Mapping[str, Any], names: Mapping[Account, str]) -> Login:
+    platform, _, user_id = entry["account"].partition(":")
+    account = Account(platform=platform, user_id=user_id)
+    visitor = Visitor(
+        account=account,
+        address=Address.parse(entry["address"]),
+        scope=Scope(key=entry["scope"]),
+        name=names.get(account, ""),
+    )
+    return Login(
+        id=entry["id"],
+        visitor=visitor,
+        form_token="",
+        begun_at=datetime.fromisoformat(entry["begun_at"]),
+        seen_at=datetime.fromisoformat(entry["seen_at"]),
+        browser=entry["browser"],
+    )
 
 
 def _digest(secret: str) -> bytes:

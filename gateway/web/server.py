@@ -102,6 +102,8 @@ class PageServer:
         """Serve until the end of the block. Raises ConfigError if the port can't be used."""
         if not self._services.languages.is_loaded:
             await self._services.languages.load()
+        people = await self._services.people.list_accounts(self._services.settings.access.people)
+        self._logins.load({person.account: person.name for person in people})
         runner = web.AppRunner(self._create_app(), access_log=None, shutdown_timeout=SHUTDOWN_S)
         await runner.setup()
         try:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from tests.fixtures.page_browser import open_page
 from tests.fixtures.page_year import fill_year
+from tests.fixtures.scripted_model import ScriptedModel, calls, says
 from tests.pages.conftest import log_in, open_chromium
 from tests.pages.test_paths import list_paths
 
@@ -20,6 +21,10 @@ FORMS = {
     "dark": {"color_scheme": "dark", "viewport": {"width": 1100, "height": 760}},
     "phone": {"color_scheme": "light", "viewport": {"width": 390, "height": 844}},
 }
+OPTIONS = """people = true
+[usage.prices]
+scripted = { input = 1.0, output = 5.0, cache_write = 1.0, cache_read = 0.1 }
+"""
 # Pages that need a number or words, with the text of a link to open.
 MORE = {
     "search": "/recall?q=ferry timetable",
@@ -32,18 +37,29 @@ MORE = {
 
 async def draw(folder: Path, home: Path) -> None:
     """Write a picture of each page in each form."""
-    async with open_page(home, options="people = true") as page:
+    model = ScriptedModel()
+    async with open_page(home, model, options=OPTIONS) as page:
         await fill_year(page.harness)
+        note = {"action": "add", "target": "memory", "content": "The plumber comes on Fridays."}
+        model.script = [calls(("memory", note)), says("I noted that the plumber comes on Fridays.")]
+        await page.harness.say("What does the letter of the landlord say?")
+        settings = await page.browser.open("/settings")
+        await page.browser.send(settings.form("/do/back-up"))
         listed = await page.browser.open("/conversations")
         first = listed.body.partition('class="title" href="')[2].partition('"')[0]
         paths = {(path.strip("/").replace("/", "-") or "recall"): path for path in list_paths()}
-        paths |= MORE | {"conversation": first}
+        number = first.rpartition("/")[2]
+        paths |= MORE | {"conversation": first, "chat-go-on": f"/chat?session={number}"}
         for form, options in FORMS.items():
             async with open_chromium(**options) as context:
                 tab = await context.new_page()
                 await log_in(tab, page)
                 for name, path in paths.items():
                     await tab.goto(page.server.address + path)
+                    # Pictures further down are loaded when they come into sight.
+                    await tab.evaluate("window.scrollTo(0, document.body.scrollHeight)")
+                    await tab.wait_for_load_state("networkidle")
+                    await tab.evaluate("window.scrollTo(0, 0)")
                     await tab.screenshot(full_page=True, path=folder / f"{name}-{form}.png")
         sys.stdout.write(f"{len(paths) * len(FORMS)} pictures are in {folder}\n")
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from core.types import Account, Address, Scope
+from gateway.texts.catalog import load_texts
 from gateway.web.logins import Visitor
 from gateway.web.pages import PAGES
 from tests.fixtures.media_samples import make_pdf
@@ -48,6 +49,7 @@ FORMS = (
     "note-pin",
 )
 SECRET = "Nero"
+HINT = load_texts("en").table("page_logins")["HINT"]
 
 
 @pytest.mark.slow
@@ -100,7 +102,7 @@ async def test_things_of_another_person_answer_like_what_does_not_exist(home: Pa
                 fields = {**values, "number": values["fact"], "text": "x", "title": "x"}
                 form = Form(f"/do/{action}", {**fields, "token": token, "back": "/logins"})
                 shown = await ana.send(form)
-                answers.append(shown.text.partition("Logins")[2].partition("Browser")[0])
+                answers.append(shown.text.partition(HINT)[2].partition("Another program")[0])
             owns, missing_one = (a.replace("987654", "N") for a in answers)
             for value in ids.values():
                 owns = owns.replace(value, "N")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+import stat
 import subprocess
 import sys
 from pathlib import Path
@@ -13,11 +14,13 @@ import pytest
 from config.settings import Settings, SettingsError
 from core.errors import StoreError
 from core.store.query import SearchQuery, SearchResults
+from core.transfer.backup import is_left_out
 from core.types import Account, Address, Scope
 from gateway.security_check import list_findings
 from gateway.texts.catalog import load_texts
 from gateway.web.access import name_browser
-from gateway.web.logins import MAX_WRONG_KEYS, Visitor
+from gateway.web.logins import LOGINS_FILE, MAX_WRONG_KEYS, Visitor
+from gateway.web.server import COOKIE
 from tests.fixtures.page_browser import Form, open_browser, open_page
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -39,6 +42,40 @@ async def test_link_opens_the_page_once_and_leaves_a_strict_cookie(home: Path) -
             assert again.status == 401
             assert "has been used" in again.text
             assert (await other.open("/memory")).status == 401
+
+
+async def test_login_outlives_a_restart_and_an_ended_one_does_not_come_back(home: Path) -> None:
+    async with open_page(home) as page, open_browser(page.server) as other:
+        await other.open(page.server.create_owner_link())
+        jar = page.browser.session.cookie_jar
+        cookies = {cookie.key: cookie.value for cookie in jar}
+        ended = {cookie.key: cookie.value for cookie in other.session.cookie_jar}
+        mine = (await page.browser.open("/logins")).forms
+        await other.send((await other.open("/logins")).forms[0])
+        kept = (home / LOGINS_FILE).read_text()
+        assert cookies[COOKIE] not in kept
+        assert mine[0].fields["token"] not in kept
+        assert stat.S_IMODE((home / LOGINS_FILE).stat().st_mode) == 0o600
+    async with open_page(home, is_logged_in=False) as page:
+        headers = {"Cookie": f"{COOKIE}={cookies[COOKIE]}"}
+        again = await page.browser.open("/logins", **headers)
+        assert again.status == 200
+        # A form that was open before the restart still works.
+        assert again.forms[0].fields["token"] == mine[0].fields["token"]
+        gone = await page.browser.open("/logins", Cookie=f"{COOKIE}={ended[COOKIE]}")
+        assert gone.status == 401
+
+
+@pytest.mark.parametrize("content", ["", "[]", '{"logins": [{"digest": "x"}]}', '{"logins": 1}'])
+async def test_damaged_file_of_logins_logs_everybody_out(home: Path, content: str) -> None:
+    (home / LOGINS_FILE).write_text(content)
+    async with open_page(home, is_logged_in=False) as page:
+        assert (await page.browser.open("/memory")).status == 401
+        assert (await page.browser.log_in()).status == 200
+
+
+def test_backups_leave_the_logins_out() -> None:
+    assert is_left_out(LOGINS_FILE)
 
 
 @pytest.mark.parametrize("host", ["evil.example", "127.0.0.1.evil.example:{port}", "127.0.0.1", ""])
