@@ -52,7 +52,13 @@ from config.media_options import MediaOptions
 from config.model_options import DEFAULT_SERVER, ModelOptions, ModelServer, UsageOptions
 from config.secrets_file import SECRETS_FILE, read_secrets
 from config.tool_options import CalendarSource, McpServer, SourceName, WebOptions
-from config.upkeep_options import BackupOptions, MetricsOptions, PageOptions, RetentionOptions
+from config.upkeep_options import (
+    BackupOptions,
+    MetricsOptions,
+    PageOptions,
+    RetentionOptions,
+    StoreOptions,
+)
 from config.variables import get_table, list_named_variables
 
 SETTINGS_FILE = "mneme.toml"
@@ -338,6 +344,7 @@ class Settings(_Section):
     retention: RetentionOptions
     metrics: MetricsOptions
     page: PageOptions
+    store: StoreOptions
     anthropic_api_key: SecretStr | None = None
     telegram_token: SecretStr | None = None
     discord_token: SecretStr | None = None

@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from ipaddress import ip_address
 from typing import Annotated
+from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from config.field_types import (
     Count,
@@ -33,6 +34,28 @@ class MetricsOptions(_Section):
 
     enabled: bool
     port: Annotated[int, Field(ge=1024, le=65_535)]
+
+
+class StoreOptions(_Section):
+    """The section [store]."""
+
+    # The database on a PostgreSQL server; "" for state.db in the home.
+    url: str
+    # The environment variable with the password of the database's user.
+    password: KeyVariable
+
+    @field_validator("url")
+    @classmethod
+    def _check_url(cls, url: str) -> str:
+        parts = urlsplit(url)
+        if url and parts.scheme not in ("postgresql", "postgres"):
+            raise ValueError("write an address such as postgresql://localhost/mneme")
+        if parts.password is not None:
+            raise ValueError(
+                "leave the password out of the address, and name the variable that has it in "
+                "store.password"
+            )
+        return url
 
 
 class PageOptions(_Section):

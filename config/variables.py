@@ -11,14 +11,15 @@ from config.field_types import PLACEHOLDER, VARIABLE
 def list_named_variables(options: Mapping[str, Any]) -> Iterator[str]:
     """Yield the environment variables that options name, such as ``key = "MEM0_API_KEY"``.
 
-    Only the tables of model servers, memory providers, memory engines, recall, media, backup,
-    the web and the page have such options. The tables of MCP servers name variables as ``${NAME}``.
+    Only the tables of model servers, memory providers, engines, recall, media, backup,
+    the web, the page and the store have such options. The tables of MCP servers name variables as
+    ``${NAME}``.
     """
     memory = get_table(options, "memory")
     groups = [get_table(memory, "providers"), get_table(memory, "engines")]
     groups.append(get_table(get_table(options, "model"), "servers"))
     groups += [get_table(options, "recall"), get_table(options, "media")]
-    groups += [{name: get_table(options, name)} for name in ("backup", "web", "page")]
+    groups += [{name: get_table(options, name)} for name in ("backup", "web", "page", "store")]
     for group in groups:
         for name in group:
             for value in get_table(group, name).values():

@@ -121,9 +121,10 @@ async def run_gateway(settings: Settings, *, chat_only: bool, has_terminal: bool
     # answer.
     await asyncio.to_thread(load_word_lists)
     with lock_home(settings.home):
-        await wait_until_unlocked(
-            settings.home / STATE_FILE, lambda: print_notice(texts.STORE_IS_LOCKED)
-        )
+        if not settings.store.url:
+            await wait_until_unlocked(
+                settings.home / STATE_FILE, lambda: print_notice(texts.STORE_IS_LOCKED)
+            )
         async with (
             Services.open(settings, change_event.set, notifies_owner=True) as services,
             AsyncExitStack() as stack,

@@ -26,6 +26,7 @@ from core.memory.provider import MemoryProvider, implements
 from core.store.mailbox import OutboxCounts
 from core.store.sqlite import opening as sqlite
 from core.store.sqlite import salvage
+from core.store.sqlite.database import Database
 from core.store.sqlite.integrity import find_damage
 from core.store.sync import PLATFORM as MEMORY
 from core.text.normalize import to_single_line
@@ -147,6 +148,8 @@ async def _count_queued_items(services: Services) -> dict[str, OutboxCounts]:
 def _describe_store_error(error: StoreError, settings: Settings) -> CheckResult:
     """Describe why state.db can't be used. If it's damaged or lost, advise to restore a backup."""
     text, hint, _ = str(error).partition(_CHECK_HINT)
+    if settings.store.url:
+        return CheckResult(subject="postgresql", state="wrong", text=text, advice="")
     advice = describe_restore(settings) if hint or not _has_state(settings.home) else ""
     return CheckResult(subject="state.db", state="wrong", text=text, advice=advice)
 
@@ -214,7 +217,7 @@ async def _repair_file(settings: Settings) -> str:
     runs.
     """
     path = settings.home / STATE_FILE
-    if not path.exists() or not path.stat().st_size:
+    if settings.store.url or not path.exists() or not path.stat().st_size:
         return ""
     if not await asyncio.to_thread(salvage.find_file_damage, path):
         return ""
@@ -303,6 +306,9 @@ def _find_replaceable_files(home: Path) -> dict[str, str]:
 
 def _check_backups(settings: Settings) -> CheckResult:
     """Check that the last good backup is as recent as the settings want."""
+    if settings.store.url:
+        text = texts.BACKUP_IN_POSTGRES.format(home=settings.home)
+        return CheckResult(subject="backups", state="off", text=text)
     sentence, problem = describe_backups(settings, WallClock().now())
     if problem:
         text = f"{sentence} {problem}"
@@ -333,13 +339,23 @@ def _check_sqlite() -> CheckResult:
     return _build_result("sqlite", problems, advice, f"Version {version_text}.")
 
 
+async def _check_database(services: Services) -> CheckResult:
+    database = services.database
+    if isinstance(database, Database):
+        damage = await find_damage(database)
+        problems = [f"{database.name} is damaged: {'; '.join(damage)}"] if damage else []
+        advice = describe_restore(services.settings)
+        return _build_result("state.db", problems, advice, f"{database.name} is undamaged.")
+    # Imported here because psycopg is an extra.
+    from core.store.postgres.schema import describe_server
+
+    server = await database.read(describe_server)
+    return _build_result("postgresql", [], "", f"{database.name} answers, {server}.")
+
+
 async def _check_store(services: Services) -> AsyncIterator[CheckResult]:
     """Yield the results for state.db one by one, because a later check may raise StoreError."""
-    path = services.database.path
-    damage = await find_damage(services.database)
-    problems = [f"{path} is damaged: {'; '.join(damage)}"] if damage else []
-    advice = describe_restore(services.settings)
-    yield _build_result("state.db", problems, advice, f"{path} is undamaged.")
+    yield await _check_database(services)
     if services.restore_report:
         yield CheckResult(subject="backup", state="right", text=services.restore_report)
     yield _build_result(

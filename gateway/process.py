@@ -27,6 +27,7 @@ from core.memory.manager import MemoryManager
 from core.models.wrappers import ModelTally
 from core.ports import Adapter
 from core.store.ownership.people import TERMINAL
+from core.store.sqlite.database import Database as SqliteDatabase
 from core.store.sync import PLATFORM as MEMORY
 from core.types import Address
 from gateway.access_and_rates import CRON, Access
@@ -157,14 +158,11 @@ class GatewayProcess:
         services = self._services
         memory = self._path.memory
         embeddings = services.embeddings
-        store_watch = self._create_store_watch()
         work = [
             self._path.delivery.run(),
             watch_store(services.database.data_version, self._changed, self._on_change),
             run_chores([services.recall.tend, services.forgetting.maintain]),
             run_chores([embeddings.tend] if embeddings else []),
-            store_watch.run(),
-            run_chores([store_watch.check_integrity]),
             run_chores([SizeLog(services.settings, services.database, services.clock).tend]),
             memory.start(),
             run_chores([memory.tend]),
@@ -178,6 +176,9 @@ class GatewayProcess:
                 self._list_memory_outages,
             ),
         ]
+        if isinstance(services.database, SqliteDatabase):
+            store_watch = self._create_store_watch(services.database)
+            work += [store_watch.run(), run_chores([store_watch.check_integrity])]
         if services.settings.backup.every:
             # Imported here because most gateways make no backups.
             from gateway.upkeep.backups import BackupScheduler
@@ -242,13 +243,14 @@ class GatewayProcess:
         """Return a link that opens the owner's page once. Without a page, there is no link."""
         return {} if self._page is None else {"link": self._page.create_owner_link()}
 
-    def _create_store_watch(self) -> StoreWatch:
+    def _create_store_watch(self, database: SqliteDatabase) -> StoreWatch:
+        """Create the watch over the files of state.db. A server watches its own files."""
         services = self._services
         # On Telegram, the direct chat with a person has their id.
         ids = services.settings.owner.telegram
         owner_chat = Address(platform="telegram", chat_id=str(ids[0])) if ids else None
         return StoreWatch(
-            services.database,
+            database,
             services.owner_notices,
             services.clock,
             services.find_private_chat,

@@ -6,17 +6,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 from zoneinfo import ZoneInfo
 
 from config.model_options import DEFAULT_SERVER
 from config.settings import LimitedResource, Settings
-from core.errors import ConfigError, Refused
+from core.errors import ConfigError, Refused, StoreError
 from core.media.decoding import Decoder
 from core.media.folder import MediaFolder
 from core.media.intake import MediaIntake, remove_erased_files
@@ -328,12 +328,12 @@ class Services:
         If a backup was restored, the erasures that were made after the backup are repeated. Raises
         StoreError if state.db can't be used.
         """
-        if makes_backup and needs_migration(settings.home / STATE_FILE):
+        if makes_backup and not settings.store.url and needs_migration(settings.home / STATE_FILE):
             # Imported here because this is rare.
             from gateway.upkeep.upgrading import upgrade_home
 
             await upgrade_home(settings, WallClock())
-        async with Database.open(settings.home / STATE_FILE, lock_wait) as database:
+        async with open_database(settings, lock_wait) as database:
             services = cls(settings, database, on_change, notifies_owner=notifies_owner)
             await services.store_owner(settings)
             await services._repeat_erasures()
@@ -547,6 +547,27 @@ def create_speaker(settings: Settings, decoder: Decoder) -> Speaker | None:
     secret = settings.variables.get(options.key)
     key = secret.get_secret_value() if secret else ""
     return ServerSpeaker(options.url, options.model, options.voice, key, options.timeout_s)
+
+
+def open_database(
+    settings: Settings, lock_wait: LockWait | None = None
+) -> AbstractAsyncContextManager[Database]:
+    """Open the store that the settings name: state.db, or a database on a PostgreSQL server.
+
+    The return type is the class for state.db. A database on a server has only what the role
+    `core.store.engine.Database` names, so code that needs more asks for the class first.
+    """
+    if not settings.store.url:
+        return Database.open(settings.home / STATE_FILE, lock_wait)
+    try:
+        # Imported here because psycopg is an extra.
+        from core.store.postgres.database import Database as PostgresDatabase
+    except ImportError as error:
+        raise StoreError(ENGLISH.POSTGRES_IS_MISSING) from error
+    password = settings.variables.get(settings.store.password)
+    secret = "" if password is None else password.get_secret_value()
+    opening = PostgresDatabase.open(settings.store.url, secret)
+    return cast(AbstractAsyncContextManager[Database], opening)
 
 
 def create_embeddings(settings: Settings, database: Database) -> EmbeddingRetriever | None:

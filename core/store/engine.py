@@ -176,6 +176,8 @@ class Database(Protocol):
 
     # Names the database in sentences for people.
     name: str
+    # Describes the first damage that was noticed. "" if there is no known damage.
+    damage: str
 
     async def write(
         self,

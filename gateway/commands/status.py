@@ -70,7 +70,8 @@ class StatusCommands:
         jobs = await services.jobs.list_active()
         lines.append(words["jobs"].format(count=len(jobs)))
         lines.append(words["outbox"].format(state=await self._describe_outbox(texts)))
-        lines.append(f"**state.db**: {self._describe_store(texts)}")
+        store = "PostgreSQL" if services.settings.store.url else "state.db"
+        lines.append(f"**{store}**: {self._describe_store(texts)}")
         size_log = SizeLog(services.settings, services.database, services.clock)
         lines.append(words["disk"].format(state=await size_log.describe(texts)))
         pending = await services.people.list_pending(services.clock.now())
@@ -138,6 +139,8 @@ class StatusCommands:
         words = texts.table("STATUS")
         home = self._services.settings.home
         text = words["store"].format(size=f"{_measure_store(home) / 1e6:.1f}", home=home)
+        if self._services.settings.store.url:
+            return words["server"].format(name=escape(self._services.database.name), home=home)
         damage = self._services.database.damage
         return words["damaged"].format(store=text, damage=escape(damage)) if damage else text
 
@@ -171,7 +174,8 @@ async def load_state(services: Services, live: Mapping[str, Any] | None) -> dict
         "embeddings": await services.embeddings.describe_state() if services.embeddings else None,
         "active_jobs": len(await services.jobs.list_active()),
         "outbox": {"due": counts.due, "undelivered": counts.dead},
-        "state_db_bytes": _measure_store(settings.home),
+        "state_db_bytes": None if settings.store.url else _measure_store(settings.home),
+        "store": services.database.name if settings.store.url else None,
         "damage": services.database.damage or None,
         "bytes": dict(sizes),
         "bytes_per_month": None if growth is None else {k: round(v) for k, v in growth.items()},

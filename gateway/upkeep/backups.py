@@ -128,6 +128,8 @@ class BackupMaker:
             raise
 
     async def _make_locked(self, order: BackupOrder) -> BackupResult:
+        if self._settings.store.url:
+            raise StoreError(texts.BACKUP_IN_POSTGRES.format(home=self._settings.home))
         state_file = self._settings.home / STATE_FILE
         if not state_file.exists():
             raise StoreError(texts.BACKUP_NO_STATE.format(path=state_file))
@@ -428,13 +430,13 @@ def describe_remaining_copies(settings: Settings, epoch: int, *, is_owner: bool)
 
     Only the owner gets the names of files.
     """
+    sentences = [texts.COPIES_ON_SERVER] if settings.store.url else []
     records = BackupCatalog(settings.home).load().holding(epoch)
     if not records:
-        return []
+        return sentences
     zone = ZoneInfo(settings.general.zone)
     if not is_owner:
-        return [texts.COPIES_IN_BACKUPS]
-    sentences = []
+        return [*sentences, texts.COPIES_IN_BACKUPS]
     old_homes = [f"`{record.path}`" for record in records if record.kind == "old_home"]
     plain = [
         f"`{record.path.name}`"

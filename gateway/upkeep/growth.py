@@ -21,7 +21,7 @@ from gateway.texts.catalog import ENGLISH, Texts
 from gateway.upkeep.catalog import BackupCatalog
 
 if TYPE_CHECKING:
-    from core.store.sqlite.database import Database
+    from core.store.engine import Database
 
 # Key of `state_meta`: the sizes of each day in bytes, by day and name.
 SIZES_KEY = "sizes"
@@ -52,7 +52,7 @@ class SizeLog:
         days = await self._load()
         today = now.date()
         if today not in days:
-            days[today] = await asyncio.to_thread(measure_sizes, self._settings)
+            days[today] = await self._measure_sizes()
             kept = sorted(days)[-KEPT_DAYS:]
             text = json.dumps({day.isoformat(): days[day] for day in kept})
             await self._database.write(lambda connection: set_meta(connection, SIZES_KEY, text))
@@ -75,9 +75,18 @@ class SizeLog:
 
     async def measure(self) -> tuple[Sizes, Mapping[str, float] | None]:
         """Return the sizes in bytes, and their growth in a month if it's known."""
-        sizes = await asyncio.to_thread(measure_sizes, self._settings)
+        sizes = await self._measure_sizes()
         days = await self._load()
         return sizes, compute_growth(sizes, self._clock.now().date(), days)
+
+    async def _measure_sizes(self) -> Sizes:
+        sizes = await asyncio.to_thread(measure_sizes, self._settings)
+        if self._settings.store.url:
+            # Imported here because psycopg is an extra.
+            from core.store.postgres.schema import measure_bytes
+
+            sizes["database"] = await self._database.read(measure_bytes)
+        return sizes
 
     async def _load(self) -> dict[date, Sizes]:
         text = await self._database.read(lambda connection: get_meta(connection, SIZES_KEY))

@@ -16,6 +16,7 @@ from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 
 import psycopg
+from psycopg.conninfo import make_conninfo
 
 from core.store.engine import Row, T, Values
 from core.store.postgres.connection import StoreConnection
@@ -29,6 +30,7 @@ from core.store.postgres.faults import (
 )
 from core.store.postgres.indexing import index_noted_messages
 from core.store.postgres.schema import SCHEMA, prepare_schema
+from core.store.rows import COMPACTION_KEY, get_meta
 from core.store.tool_calls import record_call
 from core.store.visibility import check_epoch
 from core.types import ErasureEpoch
@@ -73,15 +75,18 @@ class Database:
 
     @classmethod
     @contextlib.asynccontextmanager
-    async def open(cls, url: str) -> AsyncIterator[Database]:
+    async def open(cls, url: str, password: str = "") -> AsyncIterator[Database]:
         """Connect to the server and bring the schema up to date.
+
+        `password` is used if it isn't empty, and must not be in `url` then.
 
         Raises StoreError if the server can't be reached, is too old, or has a newer schema.
         """
         name = describe_url(url)
+        address = make_conninfo(url, password=password) if password else url
         with contextlib.ExitStack() as stack:
             writer, *readers = [
-                stack.enter_context(contextlib.closing(ConnectionThread(url, name)))
+                stack.enter_context(contextlib.closing(ConnectionThread(address, name)))
                 for _ in range(1 + READERS)
             ]
             await writer.run(lambda connection: prepare_schema(connection.raw))
@@ -179,6 +184,27 @@ class Database:
         )
 
     # --- Upkeep ---
+
+    async def compact(self, limit_s: float) -> bool:
+        """Remove deleted rows from the files of the tables, if that was requested.
+
+        Returns True, because nothing is left to do. It may take longer than `limit_s`.
+        """
+        await self.compact_step()
+        return True
+
+    async def compact_step(self) -> bool:
+        """Do what `compact` does. Returns False, because no other step follows."""
+        stage = await self.read(lambda connection: get_meta(connection, COMPACTION_KEY))
+        if stage is not None:
+            await self.vacuum()
+            values = {"key": COMPACTION_KEY, "stage": stage}
+            await self.execute("DELETE FROM state_meta WHERE key = :key AND value = :stage", values)
+        return False
+
+    async def wait_for_log_space(self, wait_s: float) -> bool:
+        """Return True: the server tends its log itself."""
+        return True
 
     async def vacuum(self) -> None:
         """Remove deleted rows from the files of all tables of the store.

@@ -13,6 +13,7 @@ from typing import Any
 from psycopg import Connection
 
 from core.errors import StoreError
+from core.store import engine as store
 from core.text.normalize import TERMS_VERSION
 
 SCHEMA = "mneme"
@@ -77,3 +78,17 @@ def _create_schema(connection: Connection[Any]) -> None:
         cursor.executemany(
             "INSERT INTO state_meta (key, value) VALUES (%s, %s)", list(values.items())
         )
+
+
+def measure_bytes(connection: store.Connection) -> int:
+    """Return the size of all tables and indexes of the store."""
+    statement = "SELECT COALESCE(SUM(pg_total_relation_size(oid)), 0) FROM pg_class"
+    condition = "relkind IN ('r', 'm') AND relnamespace = to_regnamespace(:schema)"
+    row = connection.execute(f"{statement} WHERE {condition}", {"schema": SCHEMA}).fetchone()
+    return int(row[0])
+
+
+def describe_server(connection: store.Connection) -> str:
+    """Return the version of the server, such as ``PostgreSQL 15.13``."""
+    row = connection.execute("SELECT current_setting('server_version')", {}).fetchone()
+    return f"PostgreSQL {str(row[0]).partition(' ')[0]}"

@@ -657,7 +657,7 @@ CREATE TRIGGER chunk_terms_counted_after_insert AFTER INSERT ON chunk_index
 REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION chunk_terms_counted_after_insert();
 CREATE FUNCTION chunk_terms_counted_after_delete() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    UPDATE chunk_vocabulary SET doc = doc - gone.doc
+    UPDATE chunk_vocabulary SET doc = chunk_vocabulary.doc - gone.doc
     FROM (
         SELECT scope_id, term, count(*) AS doc FROM removed, unnest(tsvector_to_array(terms)) AS term
         GROUP BY scope_id, term
