@@ -47,7 +47,12 @@ DATA_FILES: Mapping[str, Sequence[str]] = {
     "core/tools": ("data/prompts.toml",),
     "core/models": ("data/failures.toml",),
     "core/notes": ("data/prompts.toml",),
-    "core/review": ("data/prompts.toml", "data/refusals.toml", "data/wishes.toml"),
+    "core/review": (
+        "data/prompts.toml",
+        "data/refusals.toml",
+        "data/searches.toml",
+        "data/wishes.toml",
+    ),
     "core/scheduling": (
         "data/dialogue.toml",
         "data/prompts.toml",

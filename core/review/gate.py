@@ -27,6 +27,7 @@ from core.review.effects import list_effects
 from core.review.naming import is_same_word, names_subject
 from core.review.pending import Review
 from core.review.repetition import shares_words
+from core.review.searches import list_searchable
 from core.review.transcript import Transcript, TranscriptReader
 from core.review.wish_judge import WishedCall, WishJudge
 from core.review.wishes import Wish, find_wishes, is_dictated, to_plain
@@ -215,19 +216,22 @@ def _explain_lookup(arguments: Json, transcript: Transcript, context: ToolContex
     The argument `url` must be an address that the person typed or that an earlier look-up returned.
     A page can offer a link for each secret, so its links aren't followed unless a person is there
     to see it. All words of the other arguments must be typed by the person, in the message that is
-    answered or in the one before it. Older words were typed for something else.
+    answered or in the one before it. Older words were typed for something else. So were those of a
+    clause that states a secret (`core/review/searches.py`).
     """
     is_attended = context.session.is_remembered
     sources = [transcript.all_typed, *transcript.search_results]
     if is_attended:
         sources += transcript.page_results
+    texts = (transcript.previous, *transcript.messages, *transcript.questions)
+    searchable = list_searchable(texts)
     for name, text in arguments.items():
         if not isinstance(text, str):
             continue
         if name == "url":
             if not any(names_address(source, text.strip()) for source in sources):
                 return word_clause("waits_address")
-        elif not shares_words(text, f"{transcript.typed}\n{transcript.previous}", _MIN_SENT_SHARE):
+        elif not shares_words(text, searchable, _MIN_SENT_SHARE):
             return word_clause("waits_search_words")
     return ""
 

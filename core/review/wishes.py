@@ -137,7 +137,7 @@ def find_wishes(
 def _offers_more(question: str, languages: frozenset[str]) -> bool:
     """Return True if a question offers two deeds, because a yes doesn't say which is meant."""
     text = _mask_quotations(question)[0]
-    clauses = [clause for clause, _ in _split_clauses(text, languages)]
+    clauses = [clause for clause, _ in split_clauses(text, languages)]
     return sum(not _is_lead(clause, languages) for clause in clauses) > 1
 
 
@@ -239,7 +239,7 @@ def _speaks_against(sentence: str, effect: Effect, languages: frozenset[str]) ->
     is_question = sentence.rstrip().endswith(("?", "\uff1f"))
     if is_question and not _has_marker(plain, "request", languages):
         return True
-    clauses = [clause for clause, _ in _split_clauses(sentence, languages)]
+    clauses = [clause for clause, _ in split_clauses(sentence, languages)]
     if list_refusals(clauses, effect, languages):
         return True
     if effect is Effect.PLAN:
@@ -299,7 +299,7 @@ def is_against(message: str, names: Callable[[str], bool], known: str) -> bool:
     languages = find_languages(message)
     has_verb = False
     for sentence in _SENTENCE_END.split(message):
-        for clause, _ in _split_clauses(_mask_quotations(sentence)[0], languages):
+        for clause, _ in split_clauses(_mask_quotations(sentence)[0], languages):
             verb_count = max(count_verbs_to_end(clause, known, code) for code in languages)
             if verb_count > 1 or _has_other(clause, "texts", known, languages):
                 return True
@@ -378,7 +378,7 @@ def _asks_or_greets(sentence: str, languages: frozenset[str]) -> bool:
     """Return True if a sentence asks for something, or consists of polite words."""
     if _find_in_sentence(sentence, _ALL_TABLES, languages, None):
         return True
-    return all(_is_lead(clause, languages) for clause, _ in _split_clauses(sentence, languages))
+    return all(_is_lead(clause, languages) for clause, _ in split_clauses(sentence, languages))
 
 
 def _find_in_sentence(
@@ -399,7 +399,7 @@ def _find_in_sentence(
     is_question = masked.rstrip().endswith(("?", "\uff1f")) and not is_offer
     wishes: list[Wish] = []
     is_own = True
-    clauses = _split_clauses(masked, languages)
+    clauses = split_clauses(masked, languages)
     refusals = list_refusals([clause for clause, _ in clauses], effect, languages)
     for clause, is_after_colon in clauses:
         # Words after a colon may be a quotation, unless the words before it ask or greet.
@@ -429,7 +429,7 @@ def _unmask(words: str, quotations: Sequence[str]) -> str:
     return words
 
 
-def _split_clauses(sentence: str, languages: frozenset[str]) -> list[tuple[str, bool]]:
+def split_clauses(sentence: str, languages: frozenset[str]) -> list[tuple[str, bool]]:
     """Return the clauses of a sentence as plain words, and whether a colon is before each."""
     text = _VERB_WITH_COLON.sub(r"\1 ", _NUMBER_LIST.sub(r"\1 ", sentence))
     text = _SUBORDINATE.sub(" ", text)

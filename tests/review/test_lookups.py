@@ -1,10 +1,12 @@
-"""Which web addresses count as typed by the person or as returned by a look-up."""
+"""Which addresses and which words of a search count as typed for a look-up."""
 
 from __future__ import annotations
 
 import pytest
 
 from core.review.gate import names_address
+from core.review.repetition import shares_words
+from core.review.searches import list_searchable
 
 TYPED = "Read https://ferry.example/times, then www.bus.example/a?b=c (and http://tram.example/)."
 
@@ -42,3 +44,45 @@ def test_typed_address_is_recognized_with_another_scheme_or_a_slash_at_the_end(u
 )
 def test_address_that_is_longer_shorter_or_different_is_not_recognized(url: str) -> None:
     assert not names_address(TYPED, url)
+
+
+@pytest.mark.parametrize(
+    ("texts", "query"),
+    [
+        (["My PIN is 4471. When does the ferry leave?"], "ferry 4471"),
+        (["My PIN is 4471", "When does the ferry leave?"], "4471 ferry"),
+        (["my pin is 4471, when does the ferry leave?"], "4471"),
+        (["My password? walrus42. When does the ferry leave?"], "walrus42"),
+        (["The door code is 9920 and the ferry leaves at ten"], "door 9920"),
+        (["Mein Passwort ist Walross. Wann fährt die Fähre?"], "Walross Fähre"),
+        (["La clave es morsa. ¿Cuándo sale el ferry?"], "morsa"),
+        (["Le code de la porte est 9920. Quand part le ferry ?"], "9920"),
+        (["A senha é morsa. Quando sai o ferry?"], "morsa ferry"),
+        (["Пароль морж. Когда отходит паром?"], "морж паром"),
+        (["密码是海象。渡轮几点开？"], "海象渡轮"),
+        (["パスワードはセイウチ。フェリーは何時？"], "セイウチ"),
+        (["비밀번호는 바다코끼리야. 배는 몇 시에 떠나?"], "바다코끼리야"),
+        (["Şifrem mors. Vapur ne zaman kalkar?"], "mors"),
+    ],
+)
+def test_secret_next_to_a_question_is_no_word_of_its_search(texts: list[str], query: str) -> None:
+    assert not shares_words(query, list_searchable(texts), 1.0)
+
+
+@pytest.mark.parametrize(
+    ("texts", "query"),
+    [
+        (["My PIN is 4471. When does the ferry leave?"], "when ferry leave"),
+        (["I live in Bergen", "When does the ferry leave?"], "ferry Bergen"),
+        (["What does PIN 4471 mean?"], "PIN 4471"),
+        (["search for the code of conduct of the ferry"], "code of conduct ferry"),
+        (["my boiler shows E9, what does that mean"], "boiler E9"),
+        (["Was bedeutet Fehlercode E9?"], "Fehlercode E9"),
+        (["найди, где потерять пароль опасно"], "потерять пароль"),
+        (["检查一下渡轮的时间"], "渡轮的时间"),
+    ],
+)
+def test_words_of_the_request_for_a_search_may_be_searched_for(
+    texts: list[str], query: str
+) -> None:
+    assert shares_words(query, list_searchable(texts), 1.0)
