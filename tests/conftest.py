@@ -44,6 +44,9 @@ settings.load_profile("quick")
 # Thousands of tests and the classes of the clients are gone through at every collection, a tenth of
 # all time.
 gc.set_threshold(20_000, 20, 20)
+# Nothing that a worker collects before its first test becomes garbage.
+if "PYTEST_XDIST_WORKER" in os.environ:
+    gc.disable()
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
@@ -61,6 +64,7 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 def pytest_collection_finish() -> None:
     gc.freeze()
+    gc.enable()
 
 
 @pytest.fixture(autouse=True)

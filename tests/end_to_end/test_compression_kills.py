@@ -24,6 +24,8 @@ from tests.fixtures.live_system import KEY, LiveSystem
 from tests.fixtures.messages_api import MessagesApi
 from tests.fixtures.model_reply import ModelReply
 
+pytestmark = pytest.mark.slow
+
 # The guidance and the tools take about 7,000 tokens of each request. With the last turns, a summary
 # and the next message they must stay below three quarters of the window, or the continued
 # conversation is compressed a second time, as it should be.
@@ -79,7 +81,6 @@ def unwritable(live: LiveSystem) -> Iterator[None]:
         connection.close()
 
 
-@pytest.mark.slow
 @pytest.mark.timeout(90)
 @pytest.mark.parametrize(
     ("step", "after_events", "sessions"),

@@ -32,6 +32,8 @@ from tests.fixtures.model_reply import ModelReply
 from tests.fixtures.scripted_terminal import open_terminal
 from tests.fixtures.transcript import clean, cut, fill_blocks
 
+pytestmark = pytest.mark.slow
+
 PERSON = 4242
 KEY = "sk-ant-first-hour"
 OLD_TEXT = "The kayak is in the shed"
@@ -227,7 +229,6 @@ def check_unit(unit: str, folder: Path) -> None:
         assert "mneme.service:" not in done.stderr, done.stderr
 
 
-@pytest.mark.slow
 @pytest.mark.timeout(600)
 async def test_first_hour_from_nothing_to_a_restored_backup(home: Path) -> None:
     model = MessagesApi(answer, key=KEY)

@@ -13,6 +13,8 @@ from tests.fixtures.live_system import KEY, PERSON, LiveSystem
 from tests.fixtures.messages_api import MessagesApi
 from tests.fixtures.model_reply import ModelReply
 
+pytestmark = pytest.mark.slow
+
 GROUP = -1001234
 ANSWER = "The ferry leaves at noon."
 
@@ -29,7 +31,6 @@ class PausingModel:
         return ModelReply.say(ANSWER, hold=self.hold, after_events=4)
 
 
-@pytest.mark.slow
 async def test_part_that_a_group_got_before_a_kill_becomes_the_whole_answer_afterwards(
     home: Path,
 ) -> None:
@@ -56,7 +57,6 @@ async def test_part_that_a_group_got_before_a_kill_becomes_the_whole_answer_afte
         assert live.telegram.texts(GROUP)[2:] == [ANSWER]
 
 
-@pytest.mark.slow
 async def test_part_that_discord_got_before_a_kill_becomes_the_whole_answer_afterwards(
     home: Path,
 ) -> None:

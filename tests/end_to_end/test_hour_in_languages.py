@@ -22,6 +22,8 @@ from tests.fixtures.english_words import find_english
 from tests.fixtures.live_system import PERSON, LiveSystem
 from tests.fixtures.sweeps import list_cases
 
+pytestmark = pytest.mark.slow
+
 STRANGER = 99
 # Lines that people type in every language: commands with their English names and arguments.
 COMMON = (
@@ -176,7 +178,6 @@ def load_script(language: str) -> Script:
     return Script(**{**lines, "others": tuple(lines["others"])})
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("language", list_cases(("de", "ja", "tr"), "ja"))
 async def test_hour_on_telegram_shows_no_english(home: Path, language: str) -> None:
     script, texts = load_script(language), load_texts(language)
@@ -213,7 +214,6 @@ async def test_hour_on_telegram_shows_no_english(home: Path, language: str) -> N
         check_shown(shown, language, script.list_words())
 
 
-@pytest.mark.slow
 async def test_hour_on_discord_shows_no_english(home: Path) -> None:
     script, texts = load_script("fr"), load_texts("fr")
     async with LiveSystem.open(home, is_loop_watched=False) as live:

@@ -16,8 +16,9 @@ from tests.fixtures.live_system import KEY, PERSON, LiveSystem
 from tests.fixtures.messages_api import MessagesApi
 from tests.fixtures.model_reply import ModelReply
 
+pytestmark = pytest.mark.slow
 
-@pytest.mark.slow
+
 @pytest.mark.timeout(280)
 @pytest.mark.parametrize("kills", [3, pytest.param(8, marks=pytest.mark.sweep)])
 async def test_message_is_neither_lost_nor_answered_twice_when_the_process_is_killed(
@@ -51,7 +52,6 @@ class Delegating:
         )
 
 
-@pytest.mark.slow
 @pytest.mark.timeout(90)
 async def test_a_kill_in_the_middle_of_a_delegated_task_leaves_the_conversation_whole(
     home: Path,
@@ -92,7 +92,6 @@ class Noting:
         return ModelReply.call(("memory", arguments))
 
 
-@pytest.mark.slow
 @pytest.mark.timeout(90)
 async def test_scheduled_question_that_a_kill_interrupts_goes_on_after_its_tools(
     home: Path,
@@ -115,7 +114,6 @@ async def test_scheduled_question_that_a_kill_interrupts_goes_on_after_its_tools
         assert live.model.refusals == []
 
 
-@pytest.mark.slow
 @pytest.mark.timeout(90)
 async def test_first_message_after_a_start_that_a_kill_leaves_unconfirmed_is_shown_once(
     home: Path,

@@ -14,6 +14,8 @@ from tests.fixtures.live_system import KEY, PERSON, LiveSystem
 from tests.fixtures.messages_api import MessagesApi
 from tests.fixtures.model_reply import ModelReply
 
+pytestmark = pytest.mark.slow
+
 LEFT_OPEN = "1 answer isn't finished. I'll continue after the next start."
 
 
@@ -75,7 +77,6 @@ async def _a_platform_that_hangs(home: Path) -> None:
         await live.until(lambda: any("Some things to try" in text for text in said(live)))
 
 
-@pytest.mark.slow
 async def test_shutdown_is_quick_and_sends_an_answer_that_comes_in_time(tmp_path: Path) -> None:
     """Side by side, because each waits for seconds."""
     async with asyncio.TaskGroup() as together:
@@ -85,7 +86,6 @@ async def test_shutdown_is_quick_and_sends_an_answer_that_comes_in_time(tmp_path
             together.create_task(case(home))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("second", [signal.SIGINT, signal.SIGTERM])
 async def test_a_second_signal_leaves_at_once(home: Path, second: signal.Signals) -> None:
     async with LiveSystem.open(home, MessagesApi(HangingModel(), key=KEY)) as live:
@@ -101,7 +101,6 @@ async def test_a_second_signal_leaves_at_once(home: Path, second: signal.Signals
         assert "Traceback" not in live.log()
 
 
-@pytest.mark.slow
 async def test_a_signal_is_no_failure_where_one_of_the_platforms_refuses_the_token(
     home: Path,
 ) -> None:

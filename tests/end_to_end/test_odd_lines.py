@@ -11,6 +11,8 @@ from core.agent.offline import OfflineModel
 from tests.fixtures.gateway_harness import open_gateway
 from tests.fixtures.odd_lines import line
 
+pytestmark = pytest.mark.slow
+
 LINES = 120
 
 
@@ -28,6 +30,5 @@ async def babble(home: Path, lines: int, seed: int) -> None:
         assert await harness.services.recall.verify() == []
 
 
-@pytest.mark.slow
 async def test_no_line_breaks_the_house(home: Path) -> None:
     await babble(home, LINES, seed=1)

@@ -31,6 +31,8 @@ from tests.bench.cache import (
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.messages_api import MessagesApi
 
+pytestmark = pytest.mark.slow
+
 
 def prefix(body: dict[str, Any]) -> list[str]:
     """The request as lines, one a block, without cache marks."""
@@ -48,7 +50,6 @@ def prefix(body: dict[str, Any]) -> list[str]:
     ]
 
 
-@pytest.mark.slow
 async def test_at_least_97_percent_of_the_input_after_the_first_turn_comes_from_the_cache(
     home: Path,
 ) -> None:
@@ -86,7 +87,6 @@ async def test_at_least_97_percent_of_the_input_after_the_first_turn_comes_from_
         assert spending.cost < spending.uncached_cost / 2
 
 
-@pytest.mark.slow
 async def test_prefix_cached_for_an_hour_is_read_after_a_pause(home: Path) -> None:
     clock = SteadyClock()
     async with MessagesApi(key=KEY, clock=clock) as api:
@@ -100,7 +100,6 @@ async def test_prefix_cached_for_an_hour_is_read_after_a_pause(home: Path) -> No
     assert [cause for cause, _ in spending.by_miss_cause] == ["first"]
 
 
-@pytest.mark.slow
 async def test_memory_rendered_anew_at_each_write_costs_a_prefix_each_time(home: Path) -> None:
     async with MessagesApi(key=KEY) as api:
         spending = await converse(home, api, 12, home)
@@ -113,7 +112,6 @@ async def test_memory_rendered_anew_at_each_write_costs_a_prefix_each_time(home:
     }
 
 
-@pytest.mark.slow
 async def test_new_conversation_reads_its_beginning_from_the_cache(
     home: Path,
 ) -> None:

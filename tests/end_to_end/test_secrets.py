@@ -17,6 +17,8 @@ from tests.fixtures.live_system import KEY, PERSON, LiveSystem
 from tests.fixtures.messages_api import MessagesApi
 from tests.fixtures.model_reply import ModelReply
 
+pytestmark = pytest.mark.slow
+
 PLAIN = "correct horse battery staple"
 """A secret without the shape of one: it is known from the environment alone."""
 FOREIGN = {
@@ -67,7 +69,6 @@ MARK = "zanzibarine"
 """A word that people say and the log must not have."""
 
 
-@pytest.mark.slow
 async def test_no_secret_and_no_word_of_a_person_gets_out(home: Path) -> None:
     (home / "plugins").mkdir()
     (home / "plugins" / "leaky.py").write_text(PLUGIN.replace("{LEAK}", LEAK))

@@ -11,12 +11,13 @@ import pytest
 from tests.fixtures.bot_api import BotApi
 from tests.fixtures.live_system import PERSON, LiveSystem
 
+pytestmark = pytest.mark.slow
+
 
 def noting(text: str) -> str:
     return f'[call memory {{"target": "memory", "action": "add", "content": "{text}"}}]'
 
 
-@pytest.mark.slow
 async def test_the_same_conversation_on_three_platforms_at_once_and_after_a_kill(
     home: Path,
 ) -> None:
@@ -94,7 +95,6 @@ async def test_the_same_conversation_on_three_platforms_at_once_and_after_a_kill
         assert not re.search(r"Traceback", live.log()), live.log()
 
 
-@pytest.mark.slow
 async def test_an_answer_streams_and_is_cut_where_the_platform_demands_it(home: Path) -> None:
     async with LiveSystem.open(home) as live:
         await live.start()
@@ -113,7 +113,6 @@ async def test_an_answer_streams_and_is_cut_where_the_platform_demands_it(home: 
         assert live.discord.violations == []
 
 
-@pytest.mark.slow
 async def test_discord_message_sent_during_an_outage_is_answered_once(
     home: Path,
 ) -> None:

@@ -11,11 +11,12 @@ from tests.fixtures.home_questions import NAMES, VARIANTS
 from tests.fixtures.sweeps import list_cases
 from tests.fixtures.upgrade_kills import kill_upgrades
 
+pytestmark = pytest.mark.slow
+
 KILLS = 4
 SEED = 39
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", list_cases(NAMES, NAMES[-1]))
 def test_upgrade_killed_at_random_points_is_finished_at_the_next_start(
     name: str, tmp_path: Path

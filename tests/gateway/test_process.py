@@ -8,6 +8,8 @@ import sys
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 KEEP_AND_RELEASE = """
 import asyncio
 from gateway import process
@@ -57,7 +59,6 @@ print(count_mapped_blocks() - count)
 """
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="only glibc keeps freed memory")
 def test_memory_that_was_freed_between_used_blocks_is_given_back() -> None:
     result = subprocess.run(
@@ -66,7 +67,6 @@ def test_memory_that_was_freed_between_used_blocks_is_given_back() -> None:
     assert result.stdout.split() == ["True", "True"], result.stderr
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="only glibc moves its threshold")
 def test_large_block_has_pages_of_its_own_after_a_larger_one_was_freed() -> None:
     result = subprocess.run(

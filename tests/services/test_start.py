@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parents[2]
 LIBRARIES = ("mem0", "langgraph", "langchain_core", "graphiti_core", "kuzu", "neo4j", "psycopg")
 
@@ -22,7 +24,6 @@ def imported_by(statements: str, *names: str) -> set[str]:
     return {name for name in names for one in modules if f"{one}.".startswith(f"{name}.")}
 
 
-@pytest.mark.slow
 def test_start_imports_no_memory_service() -> None:
     start = "import gateway.app, gateway.cli.main"
     assert (
@@ -30,7 +31,6 @@ def test_start_imports_no_memory_service() -> None:
     )
 
 
-@pytest.mark.slow
 def test_list_of_services_imports_no_library() -> None:
     listed = (
         "from pathlib import Path\nfrom core.memory.plugins import Plugins\n"

@@ -11,11 +11,12 @@ import pytest
 from tests.fixtures.command_line import good, mneme
 from tests.gateway.cli.test_main import ROOT
 
+pytestmark = pytest.mark.slow
+
 ANSWER = "“My sister Ana lives in Porto.”"
 TALK = "My sister Ana lives in Porto.\n/new\nWhere does Ana live?\n"
 
 
-@pytest.mark.slow
 def test_answers_without_a_model_are_shown_and_exported(home: Path, tmp_path: Path) -> None:
     good(home, "chat", stdin=TALK)
     assert "Where does Ana live?" in good(home, "recall", "in:2")
@@ -31,7 +32,6 @@ def test_answers_without_a_model_are_shown_and_exported(home: Path, tmp_path: Pa
     )
 
 
-@pytest.mark.slow
 def test_an_import_keeps_whose_its_lines_are(home: Path) -> None:
     mine = {"session": "a", "role": "user", "text": "mine", "at": "2026-05-03"}
     lines = [mine, mine | {"session": "b", "scope": "account:telegram:42"}]
@@ -41,7 +41,6 @@ def test_an_import_keeps_whose_its_lines_are(home: Path) -> None:
     assert len(good(home, "export", "--scope", "room:discord:7").splitlines()) == 2
 
 
-@pytest.mark.slow
 def test_the_documented_example_is_importable_and_found(home: Path) -> None:
     section = (
         (ROOT / "docs" / "operating.md")
@@ -58,7 +57,6 @@ def test_the_documented_example_is_importable_and_found(home: Path) -> None:
     assert len(good(home, "export").splitlines()) == len(lines)
 
 
-@pytest.mark.slow
 def test_exit_codes_are_as_documented(home: Path) -> None:
     assert mneme(home, "export").returncode == 0, "nothing is there"
     assert mneme(home, "recall", "nowhere").returncode == 0

@@ -12,6 +12,8 @@ import pytest
 
 from tests.fixtures.forked import ROOT, ForkedProcess
 
+pytestmark = pytest.mark.slow
+
 
 def shell(home: Path, command: str) -> tuple[int, str, str]:
     """What a shell makes of a command line in which ``mneme`` stands for ours; it has to end by
@@ -31,7 +33,6 @@ def shell(home: Path, command: str) -> tuple[int, str, str]:
     return done.returncode, done.stdout, done.stderr
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "command",
     ["mneme chat <&-", "mneme run <&-", "mneme recall - <&-", "mneme recall x >&- 2>&- <&-"],
@@ -41,14 +42,12 @@ def test_command_without_standard_streams_ends_without_an_error(home: Path, comm
     assert (code, error) == (0, "")
 
 
-@pytest.mark.slow
 def test_an_empty_import_is_one_sentence(home: Path) -> None:
     code, out, error = shell(home, "mneme import - <&-")
     assert (code, out, error.count("\n")) == (1, "", 1)
     assert error == "The input on stdin is empty.\n"
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
 @pytest.mark.parametrize(
     "arguments", ["sessions list", "--help", "--version", "check", "memory list"]
@@ -61,13 +60,11 @@ def test_a_full_disk_is_one_sentence(home: Path, arguments: str) -> None:
     assert (code, told.read_text()) == (1, "Reading or writing failed: No space left on device.\n")
 
 
-@pytest.mark.slow
 def test_an_input_that_cannot_be_read_has_ended(home: Path) -> None:
     assert shell(home, "mneme chat 0>/dev/null")[0] == 0
     assert shell(home, "mneme recall - 0>/dev/null")[0] in (0, 1)
 
 
-@pytest.mark.slow
 def test_unexpected_error_of_a_command_is_one_sentence(home: Path) -> None:
     script = (
         "import sys, gateway.cli.main, gateway.cli.shell, asyncio\n"
@@ -93,7 +90,6 @@ def test_unexpected_error_of_a_command_is_one_sentence(home: Path) -> None:
     )
 
 
-@pytest.mark.slow
 def test_the_log_tells_when_it_lived(home: Path) -> None:
     (home / "mneme.toml").write_text("[model]\ncheap = 'small'\n")
     assert shell(home, "echo hello | mneme chat")[0] == 0

@@ -13,6 +13,8 @@ import pytest
 
 from tests.fixtures.command_line import good
 
+pytestmark = pytest.mark.slow
+
 SUBJECTS = {
     "ferry": (
         "The ferry to {place} leaves at {number} past nine.",
@@ -121,7 +123,6 @@ def _asked() -> list[tuple[bytes, str]]:
     return both
 
 
-@pytest.mark.slow
 def test_a_thousand_questions_from_a_pipe(home: Path, tmp_path: Path) -> None:
     file = tmp_path / "history.jsonl"
     file.write_text("\n".join(json.dumps(line) for line in _history()))

@@ -16,6 +16,8 @@ import pytest
 from tests.fixtures.bot_api import BotApi
 from tests.fixtures.forked import ROOT
 
+pytestmark = pytest.mark.slow
+
 SCRIPT = ROOT / "tests" / "fixtures" / "user_systemd.sh"
 CONTROL_GROUPS = Path("/sys/fs/cgroup")
 PERSON = 4242
@@ -64,7 +66,6 @@ def control_group() -> Iterator[str]:
                 folder.rmdir()
 
 
-@pytest.mark.slow
 @pytest.mark.timeout(400)
 @pytest.mark.skipif(not can_run_systemd(), reason="needs root, systemd and control groups")
 async def test_service_runs_under_systemd_and_comes_back_after_a_kill(

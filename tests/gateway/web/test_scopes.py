@@ -15,6 +15,8 @@ from gateway.web.pages import PAGES
 from tests.fixtures.media_samples import make_pdf
 from tests.fixtures.page_browser import Form, open_browser, open_page
 
+pytestmark = pytest.mark.slow
+
 OWNER = Scope.account("telegram", "42")
 ANA = Visitor(
     account=Account(platform="telegram", user_id="7"),
@@ -52,7 +54,6 @@ SECRET = "Nero"
 HINT = load_texts("en").table("page_logins")["HINT"]
 
 
-@pytest.mark.slow
 async def test_things_of_another_person_answer_like_what_does_not_exist(home: Path) -> None:
     skill = home / "skills" / "tidy-inbox"
     skill.mkdir(parents=True)
