@@ -33,7 +33,8 @@ MessageKind = Literal[
     "undone",
 ]
 
-InboundKind = Literal["message", "edit", "delete", "action", "reaction"]
+# An arrival: somebody has added the bot to a group.
+InboundKind = Literal["message", "edit", "delete", "action", "reaction", "arrival"]
 
 Origin = Literal[
     # Written by the sender, but parts may be pasted; see `core.guard.origin_and_fence`.

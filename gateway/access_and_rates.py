@@ -148,7 +148,7 @@ class Access:
                 return Verdict.SERVED
             return Verdict.IGNORED if access.is_blocked else Verdict.STRANGER
         if not is_served:
-            is_asking = inbound.kind == "message" and inbound.is_addressed
+            is_asking = inbound.kind in ("message", "arrival") and inbound.is_addressed
             is_private = access.scopes != {access.scope}
             is_outsider = is_asking and not (is_private or access.is_removed or access.is_blocked)
             return Verdict.OUTSIDER if is_outsider else Verdict.IGNORED

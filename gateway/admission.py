@@ -121,6 +121,9 @@ class Admission:
             return await self._apply_edit(inbound, reply, judgement)
         if inbound.kind == "reaction":
             return await self._apply_reaction(inbound, reply, judgement)
+        if inbound.kind == "arrival":
+            await self._introduce(await self._access.set_language(inbound, judgement), judgement)
+            return None
         await self._access.people.amend_waiting(inbound)
         await self._turns.amend(inbound)
         return None

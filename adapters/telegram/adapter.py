@@ -55,7 +55,14 @@ if TYPE_CHECKING:
     from core.store.mailbox import Inbox
 
 API_URL = "https://api.telegram.org"
-UPDATE_KINDS = ("message", "edited_message", "callback_query", "message_reaction", "poll")
+UPDATE_KINDS = (
+    "message",
+    "edited_message",
+    "callback_query",
+    "message_reaction",
+    "my_chat_member",
+    "poll",
+)
 # The states of a chat member who manages the chat.
 ADMIN_STATES = ("creator", "administrator")
 # The outcome of this many of the latest polls is recognized.
@@ -312,7 +319,7 @@ class Telegram:
     def _reply_to_message(self, inbound: Inbound) -> Reply:
         """Create the reply to an event. The answer to a button press replies to its message."""
         is_press = inbound.kind == "action"
-        reply_to = inbound.reply_to if is_press else inbound.message_id
+        reply_to = inbound.reply_to if is_press else inbound.message_id or None
         if not self._marks_working or inbound.kind != "message":
             return self.reply(inbound.address, reply_to)
 

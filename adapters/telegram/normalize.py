@@ -16,6 +16,7 @@ import telegram
 from telegram import (
     CallbackQuery,
     Chat,
+    ChatMemberUpdated,
     MaybeInaccessibleMessage,
     Message,
     MessageEntity,
@@ -87,6 +88,8 @@ def normalize(update: Update, me: User, now: datetime) -> Inbound | None:
         return _convert_press(update.callback_query, now)
     if update.message_reaction:
         return _convert_reaction(update.message_reaction)
+    if update.my_chat_member:
+        return _convert_arrival(update.my_chat_member)
     message = update.message or update.edited_message
     if message is None or message.chat.type not in (Chat.PRIVATE, Chat.GROUP, Chat.SUPERGROUP):
         return None
@@ -250,6 +253,34 @@ def _convert_reaction(change: MessageReactionUpdated) -> Inbound | None:
         is_direct=change.chat.type == Chat.PRIVATE,
         language=_language_of(change.user),
     )
+
+
+def _convert_arrival(change: ChatMemberUpdated) -> Inbound | None:
+    """Convert a change of the bot's membership. Returns None unless it was added to a group."""
+    is_group = change.chat.type in (Chat.GROUP, Chat.SUPERGROUP)
+    if not is_group or _is_present(change.old_chat_member):
+        return None
+    if not _is_present(change.new_chat_member):
+        return None
+    sender = _sender_of_user(change.from_user)
+    return Inbound(
+        kind="arrival",
+        address=Address(platform=PLATFORM, chat_id=str(change.chat.id)),
+        scope=_scope_of(change.chat, sender),
+        sender=sender,
+        text="",
+        message_id="",
+        sent_at=change.date,
+        is_direct=False,
+        is_addressed=True,
+        language=_language_of(change.from_user),
+    )
+
+
+def _is_present(member: telegram.ChatMember) -> bool:
+    if isinstance(member, telegram.ChatMemberRestricted):
+        return member.is_member
+    return member.status not in (telegram.ChatMember.LEFT, telegram.ChatMember.BANNED)
 
 
 def _language_of(user: User | None) -> str:

@@ -108,6 +108,7 @@ async def test_message_on_telegram_is_answered_and_confirmed(api: BotApi, house:
         "edited_message",
         "callback_query",
         "message_reaction",
+        "my_chat_member",
         "poll",
     ]
     assert api.commands == [

@@ -584,3 +584,60 @@ async def test_sticker_has_the_name_of_its_set(chats: BotChats) -> None:
     }
     inbound = heard(chats, chats.user_says(42, "", sticker=sticker))
     assert inbound.attachments[0].name == "🦉 (set Owls)"
+
+
+def membership(chats: BotChats, old: str, new: str, chat_id: int = GROUP, **fields: Any) -> Any:
+    """A change of the bot's membership in a chat."""
+    people = [{"user": chats.bot, "status": status, **fields} for status in (old, new)]
+    kind = "private" if chat_id > 0 else "group"
+    change = {
+        "chat": {"id": chat_id, "type": kind, "title": "Flat", "first_name": "Ana"},
+        "from": {"id": 42, "is_bot": False, "first_name": "Ana", "language_code": "de"},
+        "date": 1795176000,
+        "old_chat_member": people[0],
+        "new_chat_member": people[1],
+    }
+    return {"update_id": 1, "my_chat_member": change}
+
+
+RIGHTS = dict.fromkeys(
+    (
+        "can_be_edited", "is_anonymous", "can_manage_chat", "can_delete_messages", "is_member",
+        "can_manage_video_chats", "can_restrict_members", "can_promote_members", "can_change_info",
+        "can_invite_users", "can_post_stories", "can_edit_stories", "can_delete_stories",
+        "can_send_messages", "can_send_polls", "can_send_other_messages", "can_pin_messages",
+        "can_add_web_page_previews", "can_manage_topics", "can_send_audios", "can_send_documents",
+        "can_send_photos", "can_send_videos", "can_send_video_notes", "can_send_voice_notes",
+        "can_edit_tag", "can_react_to_messages",
+    ),
+    True,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("status", ["member", "administrator", "restricted"])
+async def test_bot_that_is_added_to_a_group_arrives_there(chats: BotChats, status: str) -> None:
+    for old in ("left", "kicked"):
+        update = membership(chats, old, status, until_date=0, **RIGHTS)
+        arrival = heard(chats, update)
+        assert (arrival.kind, arrival.address.chat_id, arrival.sender.id) == (
+            "arrival",
+            str(GROUP),
+            "42",
+        )
+        assert arrival.scope == Scope.group("telegram", str(GROUP))
+        assert (arrival.language, arrival.is_direct) == ("de", False)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "chat_id"),
+    [
+        ("member", "left", GROUP),
+        ("member", "administrator", GROUP),
+        ("kicked", "member", 42),
+        ("left", "kicked", GROUP),
+    ],
+)
+async def test_other_changes_of_the_bots_membership_are_no_arrival(
+    chats: BotChats, old: str, new: str, chat_id: int
+) -> None:
+    assert read(chats, membership(chats, old, new, chat_id, until_date=0, **RIGHTS)) is None

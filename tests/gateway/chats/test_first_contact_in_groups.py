@@ -9,7 +9,7 @@ import pytest
 
 from core.types import Address, Scope
 from gateway.texts.catalog import ENGLISH as texts
-from tests.fixtures.gateway_harness import open_gateway
+from tests.fixtures.gateway_harness import GatewayHarness, KeptReply, open_gateway
 from tests.fixtures.scripted_model import ScriptedModel, says
 from tests.gateway.chats.test_setup import CHANNEL, GROUP, MEMBER, OVERHEARD, gateway, say
 from tests.gateway.commands.test_links import notices
@@ -93,3 +93,32 @@ async def test_message_of_a_stranger_in_an_unlisted_group_is_not_stored(home: Pa
             "SELECT * FROM accounts WHERE user_id = '99'"
         )
         assert names == []
+
+
+async def add(harness: GatewayHarness, who: str, place: dict[str, Any]) -> str:
+    """Add the bot to a group, and return what the group reads at once, or ""."""
+    reply = KeptReply()
+    arrival = harness.inbound("", who, kind="arrival", message_id="", **place)
+    assert await harness.admission.admit(arrival, reply) is None
+    return reply.text if reply.answer else ""
+
+
+async def test_group_is_introduced_when_the_bot_is_added_and_not_again_at_the_first_message(
+    home: Path,
+) -> None:
+    async with gateway(home, "one") as harness:
+        assert await add(harness, MEMBER, GROUP) == ""
+        [(address, introduction)] = await notices(harness)
+        assert (address, introduction.text) == (GROUP["address"], texts.INTRODUCTION)
+        assert await say(harness, "hello", MEMBER) == "one"
+        assert await notices(harness) == []
+
+
+async def test_stranger_who_adds_the_bot_reads_once_that_strangers_are_not_answered(
+    home: Path,
+) -> None:
+    async with gateway(home) as harness:
+        assert await add(harness, "99", UNLISTED) == texts.STRANGER_IN_GROUP
+        assert await add(harness, "98", UNLISTED) == ""
+        assert (await harness.say("hello", "99", **UNLISTED)).answer is None
+        assert await notices(harness) == []
