@@ -200,6 +200,14 @@ class ModelOptions(_Section):
             return ""
         return successor if "/" not in name else f"{server}/{successor}"
 
+    def find_substitute(self, name: str) -> str:
+        """Return the model that answers or helps if this one doesn't, or "" if there is none."""
+        if name in self.offered_models:
+            models = self.chat_models
+        else:
+            models = (self.helper, *self.helper_fallbacks)
+        return next((model for model in models if model != name), "")
+
     def keep_name(self, name: str) -> str:
         """Return the model for the continuation of a conversation with the model `name`.
 

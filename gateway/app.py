@@ -626,7 +626,7 @@ def _create_models(services: Services, stack: AsyncExitStack) -> tuple[Model, Mo
     the helper is None.
     """
     zone = services.settings.general.zone
-    on_retired = services.owner_notices.notify_retired_model
+    on_retired = partial(services.owner_notices.notify_retired_model, services.settings.model)
     client = create_model_client(
         services.settings, services.clock, services.model_limits, on_retired
     )

@@ -11,6 +11,7 @@ from datetime import tzinfo
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
+from config.model_options import ModelOptions
 from config.settings import LimitedResource
 from core.errors import StoreError
 from core.markup.markdown import escape
@@ -121,11 +122,19 @@ class OwnerNotices:
         key = f"dead:{platform}:{self._clock.now():%Y-%m-%d}"
         await self.notify(key, texts.SET_ASIDE.format(platform=platform.title()))
 
-    async def notify_retired_model(self, model: str, successor: str) -> None:
+    async def notify_retired_model(self, options: ModelOptions, model: str, successor: str) -> None:
         """Tell the owner once that a model's server doesn't have the model, or no longer has it."""
         texts = await self.load_texts()
         advice = texts.MODEL_SUCCESSOR.format(model=successor) if successor else texts.MODEL_CHOOSE
-        text = texts.MODEL_RETIRED.format(model=model, advice=advice)
+        is_helper = model not in options.offered_models
+        substitute = options.find_substitute(model)
+        if substitute:
+            meanwhile = texts.HELPER_MEANWHILE if is_helper else texts.MODEL_MEANWHILE
+        else:
+            meanwhile = texts.NO_HELPER_MEANWHILE if is_helper else texts.NO_MODEL_MEANWHILE
+        text = texts.MODEL_RETIRED.format(
+            model=model, advice=advice, meanwhile=meanwhile.format(model=substitute)
+        )
         await self.notify(f"retired:{model}", text)
 
     async def notify_missed(self, address: Address) -> None:

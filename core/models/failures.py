@@ -29,6 +29,7 @@ _TOO_LONG = re.compile(_FAILURES["too_long"])
 _NO_MODEL = re.compile(_FAILURES["no_model"])
 _NO_MODEL_CODES = frozenset(_FAILURES["no_model_codes"]["names"])
 _ACCOUNT_SETTING = re.compile(_FAILURES["account_setting"])
+_FLAGGED = re.compile(_FAILURES["flagged"])
 _BAD_KEY = re.compile(_FAILURES["bad_key"])
 _NO_CREDIT = re.compile(_FAILURES["no_credit"])
 _WINDOW = re.compile(_FAILURES["window"])
@@ -283,13 +284,20 @@ def _classify(response: ErrorResponse, explanation: str) -> tuple[str, int]:
         status = 401
     elif status in (400, 422) and _TOO_LONG.search(words):
         status = 413
+    return _find_kind(status, words), 404 if status == 410 else status
+
+
+def _find_kind(status: int, words: str) -> str:
+    """Return the kind of an error response by its corrected status and the server's words."""
     if status in (404, 410):
-        return ("refused" if _ACCOUNT_SETTING.search(words) else "no_api"), 404
+        return "refused" if _ACCOUNT_SETTING.search(words) else "no_api"
+    if status == 403 and _FLAGGED.search(words):
+        return "refused"
     if status in _STATUSES:
-        return str(status), status
+        return str(status)
     if status >= 500:
-        return "internal", status
-    return "refused" if explanation else "refused_silently", status
+        return "internal"
+    return "refused" if words else "refused_silently"
 
 
 def _is_about_model_name(response: ErrorResponse, explanation: str) -> bool:

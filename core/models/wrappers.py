@@ -202,6 +202,17 @@ TOO_LONG_STATUS = 413
 # With these statuses, the server refuses all requests until the owner corrects the key, the credit
 # or the model's name. Any other refusal concerns only one request.
 REFUSED_STATUSES = (401, 402, 403, 404)
+# These kinds of failures have no such status and last as long.
+_LASTING_KINDS = ("illegal_key", "spend_limit")
+
+
+def concerns_one_request(error: ModelError) -> bool:
+    """Return True if a model refused only one request, so that it may well answer the next one."""
+    kind = getattr(error, "kind", "")
+    if error.is_retryable or kind in _LASTING_KINDS:
+        return False
+    is_flagged = error.status == 403 and kind == "refused"
+    return is_flagged or error.status not in REFUSED_STATUSES
 
 
 class _Breaker:
@@ -245,28 +256,30 @@ class _Breaker:
 
         Raises ModelError if the model doesn't answer.
         """
-        is_trial = self._outage is not None
-        self._is_trial_running = is_trial
+        is_out = self._outage is not None
+        # Calls that were made before the outage, or that must be made, don't end another's trial.
+        is_trial = is_out and not self._is_trial_running
+        if is_trial:
+            self._is_trial_running = True
         try:
             completion = await model.complete(
-                replace(request, is_single_attempt=is_trial), on_text, on_wait
+                replace(request, is_single_attempt=is_out), on_text, on_wait
             )
         except ModelError as error:
             self._record_failure(request.turn_key, error)
             raise
         finally:
-            self._is_trial_running = False
+            if is_trial:
+                self._is_trial_running = False
         self._outage = None
         self._failures.clear()
         return completion
 
     def _record_failure(self, turn_key: str, error: ModelError) -> None:
         """Record a failure, unless it concerns only this request."""
-        if error.status == TOO_LONG_STATUS:
-            return
-        if not error.is_retryable and error.status not in REFUSED_STATUSES:
-            return
         self._retry_at = self._clock.now() + RETRY_PAUSE
+        if concerns_one_request(error):
+            return
         if not turn_key:
             # Calls outside of turns count one by one.
             self._calls += 1
@@ -329,17 +342,25 @@ class FallbackModel:
                 except ModelError as error:
                     if error.status == TOO_LONG_STATUS:
                         raise
-                    self._log.warning(
-                        "the model is out of reach", model=name, error=error.log_message
-                    )
                     reason = build_sentence(error)
                     latest_error = error
-                    if name == request.model:
-                        await self._outages.begin(name, build_public_sentence(error))
+                    await self._note_failure(request, name, error)
             reasons.append(reason)
         if not request.has_fallback:
             raise latest_error
         return await self._ask_last_resort(request, reasons[0], on_text, on_wait)
+
+    async def _note_failure(self, request: Request, name: str, error: ModelError) -> None:
+        """Log a failure. If it is one of the chosen model, conversations are told why."""
+        is_refusal = concerns_one_request(error)
+        event = "the model refuses a request" if is_refusal else "the model is out of reach"
+        self._log.warning(event, model=name, error=error.log_message)
+        if name != request.model:
+            return
+        if is_refusal:
+            self._outages.note_refusal(request, build_public_sentence(error))
+        else:
+            await self._outages.begin(name, build_public_sentence(error))
 
     async def _ask(
         self, name: str, request: Request, on_text: TextCallback, on_wait: TextCallback
@@ -360,13 +381,19 @@ class FallbackModel:
         if name != request.model:
             has_notice = not prefix or bool(completion.text)
             await self._outages.note_answer(request, name, has_notice=has_notice)
+        elif self._outages.refusals:
+            await self._outages.forget_refusal(request)
         return put_above(prefix, completion) if prefix else completion
 
     def _fallback_notice(self, request: Request, name: str) -> str:
-        """Return the line above a fallback's answer. In each outage, a conversation has one."""
+        """Return the line above a fallback's answer. In each outage, a conversation has one.
+
+        The same holds for refusals of a conversation's requests until the model answers there.
+        """
         if name == request.model or self._outages.is_known_in(request):
             return ""
-        sentence = Sentence("model_fallback", {"model": request.model, "fallback": name})
+        key = "model_refused_fallback" if self._outages.is_refused(request) else "model_fallback"
+        sentence = Sentence(key, {"model": request.model, "fallback": name})
         return f"_{self._word(request.language, sentence)}_\n\n"
 
     async def _ask_last_resort(
@@ -431,9 +458,11 @@ class HelperModel:
             if chosen in self._options.offered_helpers:
                 name = chosen or name
         names = list(dict.fromkeys((name, *self._options.helper_fallbacks)))
-        usable = [name for name in names if self._breakers.find(name).find_failure("") is None]
+        is_any_usable = any(map(self._is_usable, names))
         first_error: ModelError | None = None
-        for name in usable or names:
+        for name in names:
+            if is_any_usable and not self._is_usable(name):
+                continue
             try:
                 return await self._breakers.find(name).ask(
                     self._model, replace(request, model=name), on_text, on_wait
@@ -446,6 +475,9 @@ class HelperModel:
                 )
                 first_error = first_error or error
         raise first_error or ModelError("No helper model answers.", is_retryable=True)
+
+    def _is_usable(self, name: str) -> bool:
+        return self._breakers.find(name).find_failure("") is None
 
 
 @dataclass(slots=True)

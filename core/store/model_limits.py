@@ -31,6 +31,8 @@ WHERE state_meta.key LIKE '{HELPER_PREFIX}%'
 OUTAGES_KEY = "model_outages"
 # The fallbacks of this many turns are remembered.
 MAX_REMEMBERED_TURNS = 100
+# Refusals in this many conversations are remembered.
+MAX_REMEMBERED_REFUSALS = 100
 _SELECT_ROOT = "SELECT COALESCE(root_id, id) AS root FROM sessions WHERE id = :session"
 
 
@@ -148,7 +150,7 @@ class HelperChoices:
 
 @dataclass(slots=True)
 class Outage:
-    """A model that is out of reach, and what its conversations know about that."""
+    """A model that doesn't answer, and what its conversations know about that."""
 
     # A sentence without words of people.
     reason: Sentence
@@ -167,6 +169,9 @@ class ModelOutages:
     def __init__(self, database: Database | None = None) -> None:
         self._database = database
         self.by_model: dict[str, Outage] = {}
+        # The models that have refused the latest request of a conversation, by the model's name and
+        # the root session, oldest first. They may well answer in other conversations.
+        self.refusals: dict[tuple[str, int], Outage] = {}
         # The fallback that answers in each of the latest turns, by the turn's key, oldest first.
         self.turns: dict[str, str] = {}
         # The turns of conversations in incognito.
@@ -184,16 +189,44 @@ class ModelOutages:
             for name, outage in value["outages"].items():
                 with suppress(*PAYLOAD_ERRORS):
                     self.by_model[name] = _read_outage(outage)
+            for entry in value.get("refusals", ()):
+                with suppress(*PAYLOAD_ERRORS):
+                    key = (str(entry["model"]), int(entry["conversation"]))
+                    self.refusals[key] = _read_outage(entry)
             self.turns = {str(key): str(model) for key, model in value["turns"].items()}
 
     def list_reasons(self) -> Mapping[str, Sentence]:
         """Return why models are out of reach, by their names."""
         return {name: outage.reason for name, outage in self.by_model.items()}
 
+    def find(self, model: str, conversation_id: int) -> Outage | None:
+        """Return why a model doesn't answer in a conversation: an outage, or a refusal there."""
+        return self.by_model.get(model) or self.refusals.get((model, conversation_id))
+
     def is_known_in(self, request: Request) -> bool:
-        """Return True if an answer in this conversation has mentioned the outage of its model."""
-        outage = self.by_model.get(request.model)
-        return outage is not None and _conversation_of(request) in outage.answered_by
+        """Return True if an answer in this conversation has mentioned why its model is silent."""
+        conversation_id = _conversation_of(request)
+        outage = self.find(request.model, conversation_id)
+        return outage is not None and conversation_id in outage.answered_by
+
+    def is_refused(self, request: Request) -> bool:
+        """Return True if the model has refused this conversation's latest request."""
+        outage = self.find(request.model, _conversation_of(request))
+        return outage is not None and outage is not self.by_model.get(request.model)
+
+    def note_refusal(self, request: Request, reason: Sentence) -> None:
+        """Note that a model has refused a single request."""
+        key = (request.model, _conversation_of(request))
+        refusal = self.refusals.setdefault(key, Outage(reason))
+        refusal.reason = reason
+        while len(self.refusals) > MAX_REMEMBERED_REFUSALS:
+            del self.refusals[next(iter(self.refusals))]
+
+    async def forget_refusal(self, request: Request) -> None:
+        """Note that a model answers again in a conversation."""
+        refusal = self.refusals.pop((request.model, _conversation_of(request)), None)
+        if refusal is not None and refusal.answered_by:
+            await self._save()
 
     async def begin(self, model: str, reason: Sentence) -> None:
         """Note that a model doesn't answer."""
@@ -204,7 +237,7 @@ class ModelOutages:
         """Note that a fallback has answered a request, and whether the answer mentions that."""
         conversation_id = _conversation_of(request)
         # The outage may be over before the turn is.
-        outage = self.by_model.get(request.model) or Outage(Sentence(""))
+        outage = self.find(request.model, conversation_id) or Outage(Sentence(""))
         before = (outage.answered_by.get(conversation_id), self.turns.get(request.turn_key))
         if has_notice:
             outage.answered_by[conversation_id] = fallback
@@ -237,8 +270,19 @@ class ModelOutages:
             }
             for name, outage in self.by_model.items()
         }
+        refusals = [
+            {
+                "model": model,
+                "conversation": root,
+                "reason": refusal.reason.key,
+                "values": dict(refusal.reason.values),
+                "answered_by": refusal.answered_by,
+            }
+            for (model, root), refusal in self.refusals.items()
+            if root >= 0
+        ]
         turns = {key: name for key, name in self.turns.items() if key not in self._unsaved_turns}
-        value = json.dumps({"outages": outages, "turns": turns})
+        value = json.dumps({"outages": outages, "refusals": refusals, "turns": turns})
         await self._database.write(lambda connection: set_meta(connection, OUTAGES_KEY, value))
 
 

@@ -86,12 +86,13 @@ class ModelCommands:
     def _describe_model(self, name: str, context: CommandContext) -> str:
         """Say that a model answers here, or why it doesn't and which one has answered instead."""
         texts = context.texts
-        outage = self._outages.by_model.get(name)
+        session = context.session
+        conversation_id = session.root_id or session.id
+        outage = self._outages.find(name, conversation_id)
         if outage is None:
             return texts.MODEL_SHOWN.format(model=name)
         text = texts.MODEL_OUT_OF_REACH.format(model=name, reason=texts.word(outage.reason))
-        session = context.session
-        fallback = outage.answered_by.get(session.root_id or session.id)
+        fallback = outage.answered_by.get(conversation_id)
         if fallback is not None:
             text += f" {texts.MODEL_STANDS_IN.format(model=fallback)}"
         return text

@@ -220,6 +220,7 @@ async def test_retired_model_is_told_to_the_owner_once_while_a_fallback_answers(
     notices = [text for text in texts if "claude-sonnet-4-5 is gone" in text]
     assert len(notices) == 1
     assert "Its successor is claude-sonnet-5-5" in notices[0]
+    assert notices[0].endswith("Until then, other/gpt-6-astra answers.")
     assert sum("other model" in text for text in texts) == 4
 
 

@@ -607,7 +607,9 @@ async def test_a_notice_is_read_by_its_person_in_private_and_by_nobody_else(
             owner_notices.notify_memory_problem("down", "diary", "it is odd"),
             owner_notices.warn_about_file("SOUL.md", "a secret", kind),
             owner_notices.notify_outage("discord", "given up: it is odd"),
-            owner_notices.notify_retired_model("an-old-model", "a-new-model"),
+            owner_notices.notify_retired_model(
+                services.settings.model, "an-old-model", "a-new-model"
+            ),
         )
         for scope, animal in {place["scope"]: animal for animal, place in HOMES.items()}.items():
             used = {"answers": 9.0}

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from config.settings import Settings
 from core.types import Account, Address, Scope
 from tests.fixtures.command_line import good
 from tests.fixtures.exports import telegram_account, telegram_chat, telegram_message, write
@@ -149,3 +150,29 @@ async def test_an_outage_is_told_on_another_platform(home: Path) -> None:
             ),
             ("discord:9", "Telegram works again."),
         ]
+
+
+@pytest.mark.parametrize(
+    ("lines", "model", "end"),
+    [
+        ('chat = ["claude-a", "claude-b"]', "claude-a", "Until then, claude-b answers."),
+        ('chat = "claude-a"', "claude-a", "Until then, I answer without a model."),
+        ('chat = "claude-a"\nchoices = ["claude-c"]', "claude-c", "Until then, claude-a answers."),
+        ('chat = "claude-a"\nhelper = ["h1", "h2"]', "h1", "Until then, h2 helps."),
+        (
+            'chat = "claude-a"\nhelper = "h1"',
+            "h1",
+            "Until then, no model helps with titles, summaries and facts.",
+        ),
+    ],
+)
+async def test_notice_about_a_retired_model_says_which_one_stands_in(
+    home: Path, lines: str, model: str, end: str
+) -> None:
+    async with open_gateway(home) as harness:
+        (home / "mneme.toml").write_text(f"[model]\n{lines}\n")
+        options = Settings.load({"MNEME_HOME": str(home)}).model
+        await harness.say("hello")
+        await harness.services.owner_notices.notify_retired_model(options, model, "")
+        ((_, text),) = await notices(harness)
+    assert text.endswith(end)

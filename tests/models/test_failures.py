@@ -218,6 +218,11 @@ OTHERS: dict[str, tuple[int, Any, str]] = {
         [{"error": {"code": 400, "message": "API key not valid. Please pass a valid API key."}}],
         "401",
     ),
+    "openrouter, moderation": (
+        403,
+        error(f"{MODEL} requires moderation. Your input was flagged for violence."),
+        "refused",
+    ),
     "anthropic, credit": (400, error("Your credit balance is too low to use the API."), "402"),
     "moonshot, credit": (429, error("Your account has insufficient balance"), "402"),
     "deepseek, credit": (402, error("Insufficient Balance"), "402"),

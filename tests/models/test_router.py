@@ -326,6 +326,31 @@ async def test_retired_model_is_reported_with_its_successor(
     assert reports == [(NAME, successor)]
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        "No endpoints found that support image input",
+        "No endpoints found that support tool use. Try another model.",
+        "The model gpt-6-astra does not support images",
+    ],
+)
+async def test_refusal_of_pictures_with_404_is_not_reported_as_a_retired_model(
+    home: Path, words: str
+) -> None:
+    reports: list[str] = []
+
+    async def report(model: str, name: str) -> None:
+        reports.append(model)
+
+    async with (
+        ChatApi([ModelReply.fail(404, words), "A cat."]) as api,
+        asking(api, load_options(home), on_retired=report) as asker,
+    ):
+        answer = await asker.ask(build_request([text_block("What?"), PICTURE], tools=(TOOL,)))
+    assert answer.text.endswith("A cat.")
+    assert reports == []
+
+
 async def test_refusal_about_something_else_is_an_error_as_before(home: Path) -> None:
     reply = ModelReply.fail(400, "tools.0.function.parameters: invalid schema")
     async with ChatApi([reply]) as api, asking(api, load_options(home)) as asker:

@@ -212,6 +212,173 @@ async def test_outages_that_cannot_be_read_are_forgotten(
     assert (await ask(model, "1", 7)).text.startswith(LINE)
 
 
+class OneAtATime:
+    """A model whose calls wait until the test lets each of them answer or fail."""
+
+    def __init__(self) -> None:
+        self.calls: list[asyncio.Future[str]] = []
+        self.begun: asyncio.Queue[asyncio.Future[str]] = asyncio.Queue()
+
+    async def complete(self, request: Request, on_text: Any, on_wait: Any) -> Completion:
+        call: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        self.calls.append(call)
+        self.begun.put_nowait(call)
+        return says(await call)
+
+    def fail(self, index: int) -> None:
+        error = ModelError("It is out of credit.", status=402, is_retryable=False)
+        self.calls[index].set_exception(error)
+
+
+@pytest.mark.parametrize("is_cancelled", [True, False])
+async def test_end_of_an_earlier_call_does_not_begin_a_second_trial(
+    clock: Any, is_cancelled: bool
+) -> None:
+    server = OneAtATime()
+    model = FallbackModel(server, OfflineModel("UTC"), clock)
+    slow = asyncio.create_task(ask(model, "0", 7))
+    await server.begun.get()
+    for index in (1, 2):
+        failing = asyncio.create_task(ask(model, str(index), 7))
+        await server.begun.get()
+        server.fail(index)
+        await failing
+    clock.advance(seconds=5)
+    trial = asyncio.create_task(ask(model, "3", 7))
+    await server.begun.get()
+    if is_cancelled:
+        slow.cancel()
+    else:
+        server.fail(0)
+    await asyncio.wait([slow])
+    clock.advance(seconds=5)
+    assert (await ask(model, "4", 7)).model == SECOND
+    assert len(server.calls) == 4, "the trial still runs"
+    server.calls[3].set_result("Here.")
+    assert (await trial).text == "Here."
+
+
+class Refusing(SomeDown):
+    """Refuses single requests of the models in `down`."""
+
+    async def complete(self, request: Request, on_text: Any, on_wait: Any) -> Completion:
+        if request.model in self.down:
+            self.asked.append(request.model)
+            raise ModelFailure("refused", status=400, is_retryable=False, number=400, words="Ana")
+        return await super().complete(request, on_text, on_wait)
+
+
+REFUSAL_LINE = f"_{FIRST} refused this request, so {OTHER} answers._"
+
+
+async def test_refusal_of_one_request_is_said_as_one_and_begins_no_outage(
+    database: Database, clock: Any
+) -> None:
+    router = Refusing(FIRST)
+    model, outages = await restart(router, database, clock)
+    texts = [(await ask(model, turn, session)).text for turn, session in (("1", 7), ("2", 7))]
+    assert [text.startswith(REFUSAL_LINE) for text in texts] == [True, False]
+    # Even after several refusals, each turn asks the model at once, with all its attempts.
+    assert (router.asked, outages.by_model) == ([FIRST, OTHER] * 2, {})
+    refusal = outages.find(FIRST, 7)
+    assert refusal is not None
+    assert str(refusal.reason) == "The model's server refused the request (400)."
+    assert outages.find(FIRST, 8) is None
+    model, outages = await restart(router, database, clock)
+    assert (await ask(model, "3", 7)).text == f"{OTHER} answers."
+    router.down.clear()
+    assert (await ask(model, "4", 7)).text == f"{FIRST} answers."
+    assert outages.find(FIRST, 7) is None
+    router.down.add(FIRST)
+    assert (await ask(model, "5", 7)).text.startswith(REFUSAL_LINE), "this is another refusal"
+
+
+async def test_turn_that_was_killed_after_a_refusal_says_it_after_the_restart(
+    database: Database, clock: Any
+) -> None:
+    class Calling(Refusing):
+        async def complete(self, request: Request, on_text: Any, on_wait: Any) -> Completion:
+            completion = await super().complete(request, on_text, on_wait)
+            return replace(completion, text="", blocks=())
+
+    model, _ = await restart(Calling(FIRST), database, clock)
+    await ask(model, "1", 7)
+    model, _ = await restart(Refusing(FIRST), database, clock)
+    assert (await ask(model, "1", 7)).text.startswith(REFUSAL_LINE)
+    assert (await ask(model, "1", 7)).text == f"{OTHER} answers."
+
+
+async def test_trial_with_a_refused_request_is_not_repeated_at_once(clock: Any) -> None:
+    router = SomeDown(FIRST)
+    model = FallbackModel(router, OfflineModel("UTC"), clock, (FIRST, OTHER))
+    for turn in ("1", "2"):
+        await ask(model, turn, 7)
+    clock.advance(seconds=5)
+    refusing = Refusing(FIRST)
+    router.complete = refusing.complete  # type: ignore[method-assign]
+    for turn in ("3", "4"):
+        await ask(model, turn, 7)
+    assert refusing.asked == [FIRST, OTHER, OTHER]
+
+
+async def test_first_model_comes_back_at_the_next_turn_and_stays(
+    database: Database, clock: Any
+) -> None:
+    router = SomeDown(FIRST)
+    model, _ = await restart(router, database, clock)
+    for turn in ("1", "2"):
+        await ask(model, turn, 7)
+    router.down.clear()
+    router.asked.clear()
+    # The turn that has begun stays with the fallback.
+    assert (await ask(model, "2", 7)).text == f"{OTHER} answers."
+    clock.advance(seconds=5)
+    texts = [(await ask(model, turn, 7)).text for turn in ("3", "3", "4")]
+    assert texts == [f"{FIRST} answers."] * 3
+    assert router.asked == [OTHER, FIRST, FIRST, FIRST]
+
+
+FAILURES: dict[str, list[Any]] = {
+    "out of reach": [ModelReply.fail(529)] * 2,
+    "out of credit": [ModelReply.fail(402, "pay")],
+    "out of credit, as Anthropic says it": [
+        ModelReply.fail(400, "Your credit balance is too low to access the API.")
+    ],
+    "retired": [ModelReply.fail(404, f"model: {FIRST}")],
+    "without a valid key": [ModelReply.fail(401, "invalid x-api-key")],
+}
+
+
+class FirstOverHttp(SomeDown):
+    """The first model is a real client, and the other one answers."""
+
+    def __init__(self, client: Any) -> None:
+        super().__init__()
+        self._client = client
+
+    async def complete(self, request: Request, on_text: Any, on_wait: Any) -> Completion:
+        if request.model == FIRST:
+            completion: Completion = await self._client.complete(request, on_text, on_wait)
+            return completion
+        return await super().complete(request, on_text, on_wait)
+
+
+@pytest.mark.parametrize("reason", FAILURES)
+async def test_fallback_answers_and_the_breaker_opens_whatever_is_wrong_with_the_first_model(
+    reason: str,
+) -> None:
+    replies = [*FAILURES[reason] * 2, "Back."]
+    async with calling(replies, tries=2) as (api, caller):
+        router = FirstOverHttp(caller.claude)
+        model = FallbackModel(router, OfflineModel("UTC"), caller.clock, (FIRST, OTHER))
+        texts = [(await ask(model, turn, 7)).text for turn in ("1", "2", "3")]
+        assert texts[0] == f"{LINE}\n\n{OTHER} answers."
+        assert texts[1:] == [f"{OTHER} answers."] * 2
+        assert len(api.requests) == 2 * len(FAILURES[reason]), "the third turn doesn't wait for it"
+        caller.clock.advance(seconds=5)
+        assert (await ask(model, "4", 7)).text == "Back."
+
+
 async def test_sentences_about_a_failure_are_worded_in_the_language_of_the_request(
     database: Database, clock: Any
 ) -> None:
