@@ -58,7 +58,8 @@ ORDER BY id DESC LIMIT 1
 _SELECT_TRANSCRIPT = f"""
 SELECT {MESSAGE_COLUMNS} FROM sessions JOIN messages ON messages.session_id = sessions.id
 WHERE sessions.id = :id AND {visible()} AND {IS_READABLE}
-ORDER BY CASE sessions.end_reason WHEN 'import' THEN messages.created_at END, messages.id
+ORDER BY CASE sessions.end_reason WHEN 'import' THEN messages.created_at END NULLS FIRST,
+    messages.id
 """
 """Orders imported sessions by time, because their older messages may have been imported later."""
 _SELECT_JOB_RESULTS = f"""

@@ -235,7 +235,7 @@ WHERE {visible("model_calls.scope_id")} AND model_calls.at >= :since AND model_c
 _SELECT_SUMS = f"""
 SELECT kind, model, miss, COUNT(*) AS calls, SUM(missed_tokens) AS missed, {_SUM_TOKENS}
 {_FROM_VISIBLE_CALLS} AND (:session IS NULL OR model_calls.session_id = :session)
-GROUP BY kind, model, miss ORDER BY kind, model, miss
+GROUP BY kind, model, miss ORDER BY kind, model, miss NULLS FIRST
 """
 _SELECT_ACCOUNT_SUMS = f"""
 SELECT COALESCE(account, '') AS account, kind, model, miss, COUNT(*) AS calls,

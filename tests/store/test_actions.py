@@ -9,11 +9,12 @@ import pytest
 
 from core.errors import StoreError
 from core.store.actions import Actions, ButtonAction
+from core.store.engine import Database
 from core.store.mailbox import Inbox
-from core.store.sqlite.database import Database
 from core.types import Account, Command
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.samples import ANA, NOON, inbound
+from tests.store.conftest import OpenStore
 
 HOUR = NOON + timedelta(hours=1)
 
@@ -26,11 +27,11 @@ def action(
 
 
 async def test_a_button_survives_a_restart_until_it_expires(
-    database: Database, clock: SteadyClock
+    database: Database, open_store: OpenStore, clock: SteadyClock
 ) -> None:
     stored = [action("a", account=Account(platform="telegram", user_id="4:2")), action("b", "")]
     await Actions(database, clock).add(stored)
-    async with Database.open(database.path) as other:
+    async with open_store() as other:
         actions = Actions(other, clock)
         assert [await actions.find(found.id, NOON) for found in stored] == stored
         assert await actions.find("a", HOUR) is None

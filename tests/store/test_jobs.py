@@ -11,13 +11,14 @@ import pytest
 
 from core.dates.schedule import Schedule
 from core.errors import Refused
+from core.store.engine import Database
 from core.store.jobs import Job, Jobs
 from core.store.ownership.people import People
 from core.store.sessions import Conversations
-from core.store.sqlite.database import Database
 from core.types import Account, Address, Scope, SessionEnd
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.samples import ANA, BOB, CHAT, NOON, opened, session
+from tests.store.conftest import OpenStore
 
 MINE = frozenset((ANA,))
 SOON = NOON + timedelta(minutes=5)
@@ -210,8 +211,10 @@ async def test_the_twenty_first_question_is_refused_and_a_reminder_is_not(jobs: 
     await jobs.add(job())
 
 
-async def test_two_processes_at_once_keep_no_more(jobs: Jobs, database: Database) -> None:
-    async with Database.open(database.path) as other:
+async def test_two_processes_at_once_keep_no_more(
+    jobs: Jobs, database: Database, open_store: OpenStore
+) -> None:
+    async with open_store() as other:
         both = (Jobs(database, 20), Jobs(other, 20))
         done = await asyncio.gather(
             *(both[number % 2].add(job()) for number in range(60)), return_exceptions=True

@@ -8,10 +8,10 @@ from datetime import timedelta
 import pytest
 
 from core.search.recall import Recall
+from core.store.engine import Database
 from core.store.lineage import MAX_HOPS, UndoRequest
 from core.store.query import SearchQuery
 from core.store.sessions import Conversations
-from core.store.sqlite.database import Database
 from core.types import Address, EndReason, Session, SessionEnd
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.samples import ANA, BOB, NOON, message, session

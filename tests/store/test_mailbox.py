@@ -6,17 +6,17 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import Any
 
 import pytest
 
 from core.search.recall import Recall
+from core.store.engine import Database
 from core.store.mailbox import INTENT_MARK, Inbox, InboxEntry, Outbox, OutboxCounts, OutboxItem
 from core.store.sessions import Conversations
-from core.store.sqlite.database import Database
 from core.types import Address, Answer, Attachment, Button, Command, File
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.delivery_record import hold
+from tests.fixtures.forgetting import dump_rows
 from tests.fixtures.samples import ANA, CHAT, NOON, inbound, message, opened
 from tests.fixtures.search_queries import search_query
 
@@ -26,13 +26,6 @@ ELSEWHERE = Address(platform="telegram", chat_id="42", thread_id="7")
 @pytest.fixture
 def inbox(database: Database, clock: SteadyClock) -> Inbox:
     return Inbox(database, clock)
-
-
-async def _dump(database: Database) -> str:
-    def work(connection: Any) -> str:
-        return "\n".join(connection.iterdump())
-
-    return await database.read(work)
 
 
 async def test_an_event_waits_as_it_came(inbox: Inbox) -> None:
@@ -114,7 +107,7 @@ async def test_event_closed_without_a_message_is_not_accepted_again(
     await inbox.close([entry])
     assert await inbox.list_waiting() == []
     assert await inbox.accept(press, NOON) is None
-    assert "button-secret" not in await _dump(database)
+    assert "button-secret" not in await dump_rows(database)
     clock.advance(days=31)
     other = await inbox.accept(inbound("10", kind="action"), clock.now())
     assert other is not None
@@ -128,9 +121,9 @@ async def test_the_arguments_of_a_closed_command_are_gone(inbox: Inbox, database
         NOON,
     )
     assert entry is not None
-    assert "K7WX2MAA" in await _dump(database)
+    assert "K7WX2MAA" in await dump_rows(database)
     await inbox.close([entry])
-    assert "K7WX2MAA" not in await _dump(database)
+    assert "K7WX2MAA" not in await dump_rows(database)
 
 
 async def test_text_that_is_no_unicode_is_accepted(inbox: Inbox) -> None:
@@ -148,14 +141,14 @@ async def test_an_update_that_cannot_be_parsed_is_not_kept_for_ever(
     await inbox.store_dead_letter("telegram", 1, "the secret of 1", "no such kind")
     clock.advance(days=29)
     await inbox.store_dead_letter("telegram", 2, "the secret of 2", "no such kind")
-    assert "the secret of 1" in await _dump(database)
+    assert "the secret of 1" in await dump_rows(database)
     clock.advance(days=2)
     await inbox.store_dead_letter("telegram", 3, "the secret of 3", "no such kind\ud800")
-    left = await _dump(database)
+    left = await dump_rows(database)
     assert [f"the secret of {number}" in left for number in range(1, 4)] == [False, True, True]
     clock.advance(days=31)
     await Outbox(database, clock).recover(clock.now())
-    assert "the secret of" not in await _dump(database)
+    assert "the secret of" not in await dump_rows(database)
 
 
 OTHER = Address(platform="discord", chat_id="9", thread_id="8")

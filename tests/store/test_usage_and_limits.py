@@ -8,8 +8,8 @@ from datetime import UTC, date, datetime, timedelta
 import pytest
 
 from config.model_options import Price, UsageOptions
+from core.store.engine import Database
 from core.store.sessions import Conversations
-from core.store.sqlite.database import Database
 from core.store.usage_and_limits import (
     MissCause,
     ModelCall,

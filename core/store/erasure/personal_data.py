@@ -159,8 +159,8 @@ SCAN_STATEMENTS: Sequence[tuple[str, str]] = (
     (
         "thing",
         f"""
-        {_NO_ID} inbound ->> '$.text', inbound ->> '$.command.arguments',
-            inbound ->> '$.quoted.text', inbound ->> '$.quoted.name'
+        {_NO_ID} inbound ->> 'text', json_extract(inbound, '$.command.arguments'),
+            json_extract(inbound, '$.quoted.text'), json_extract(inbound, '$.quoted.name')
         FROM inbox WHERE {IS_VISIBLE_ENTRY}
         """,
     ),

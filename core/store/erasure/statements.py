@@ -282,14 +282,15 @@ COPY_STATEMENTS: Mapping[str, CopyStatements] = {
     ),
     "quotes": CopyStatements(
         f"""
-        SELECT id, quoted ->> '$.message_id', NULL, quoted ->> '$.text', quoted ->> '$.name'
+        SELECT id, CAST(quoted ->> 'message_id' AS BIGINT), NULL, quoted ->> 'text',
+            quoted ->> 'name'
         FROM messages WHERE quoted IS NOT NULL AND session_id IN ({VISIBLE_SESSION_IDS})
         """,
         _ERASE_QUOTE,
     ),
     "own_quotes": CopyStatements(
         f"""
-        SELECT id, NULL, NULL, quoted ->> '$.text', quoted ->> '$.name' FROM messages
+        SELECT id, NULL, NULL, quoted ->> 'text', quoted ->> 'name' FROM messages
         WHERE :limited AND quoted ->> 'user_id' = :sender
             AND session_id IN ({VISIBLE_SESSION_IDS})
         """,

@@ -41,10 +41,10 @@ WRITE_LOCK = 7_236_650_018
 _BEGIN_WRITE = f"""
 BEGIN;
 SELECT pg_advisory_xact_lock({WRITE_LOCK});
-SELECT nextval('write_numbers');
 """
 _BEGIN_READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
-_WRITE_NUMBER = "SELECT last_value FROM write_numbers"
+_NEXT_WRITE_NUMBER = "SELECT nextval('write_numbers')"
+_WRITE_NUMBER = "SELECT last_value + CAST(is_called AS integer) FROM write_numbers"
 _TABLES = """
 SELECT schemaname || '.' || tablename FROM pg_tables WHERE schemaname = :schema
 """
@@ -66,7 +66,7 @@ class Database:
         self.damage = ""
         self.rescue_count = 0
         self._writer = writer
-        # How many write transactions this process has begun.
+        # How many write transactions of this process have changed something.
         self._write_count = 0
         # Last in, first out: the reader that was used last is ready at once.
         self._readers: asyncio.LifoQueue[ConnectionThread] = asyncio.LifoQueue()
@@ -108,7 +108,6 @@ class Database:
         """
 
         def checked_work(connection: StoreConnection) -> T:
-            self._write_count += 1
             check_epoch(connection, epoch)
             changes = connection.total_changes
             result = work(connection)
@@ -116,6 +115,8 @@ class Database:
                 if epoch is not None and epoch.call is not None:
                     record_call(connection, epoch.call)
                 index_noted_messages(connection)
+                self._write_count += 1
+                connection.execute(_NEXT_WRITE_NUMBER)
             return result
 
         return await self._writer.write(checked_work)
@@ -142,7 +143,6 @@ class Database:
         """Return a number that changes whenever another process writes."""
 
         def count_other_writes(connection: StoreConnection) -> int:
-            self._write_count += 1
             row = connection.execute(_WRITE_NUMBER).fetchone()
             return 0 if row is None else int(row[0]) - self._write_count
 

@@ -70,7 +70,7 @@ CREATE AGGREGATE total(double precision) (SFUNC = add_to_total, STYPE = double p
 CREATE TABLE schema_version (
     version bigint NOT NULL
 );
--- Each write transaction takes a number, which shows other processes that there is something new.
+-- Each write transaction that changes something takes a number, which shows other processes that there is something new.
 CREATE SEQUENCE write_numbers;
 
 -- Visibility: scopes, groups with a new id, people with their accounts, pairing codes, links between accounts.

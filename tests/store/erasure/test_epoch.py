@@ -10,6 +10,7 @@ import pytest
 from core.dates.schedule import Schedule
 from core.errors import StaleReadError
 from core.store.actions import Actions, ButtonAction
+from core.store.engine import Database
 from core.store.erasure.statements import ErasureList, Erasures
 from core.store.facts.facts import Facts
 from core.store.facts.rows import Fact
@@ -18,7 +19,6 @@ from core.store.mailbox import Inbox, Outbox, OutboxItem
 from core.store.notes import Author, Notes, Operation, PendingNote
 from core.store.ownership.people import EpochGuard
 from core.store.sessions import Conversations
-from core.store.sqlite.database import Database
 from core.types import Answer, Command, ErasureEpoch, Inbound, Sender, Session
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.forgetting import claim_of

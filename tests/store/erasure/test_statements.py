@@ -11,16 +11,18 @@ import pytest
 
 from core.errors import Refused
 from core.search.recall import Recall
+from core.store.engine import Database
 from core.store.erasure.statements import erase_messages
 from core.store.mailbox import Outbox, OutboxItem
 from core.store.rows import load_answer
-from core.store.sqlite.database import Database
+from core.store.sqlite.database import Database as SqliteDatabase
 from core.store.sync import SyncQueue, SyncTask
 from core.types import Address, Answer, File
 from tests.fixtures.clock import SteadyClock
-from tests.fixtures.forgetting import claim_of, forget, forgetting_of, left_of
+from tests.fixtures.forgetting import claim_of, forget, forgetting_of, remains_of
 from tests.fixtures.search_queries import search_query
 from tests.fixtures.stored_history import ANA, BEN, ROOM, StoredHistory
+from tests.store.conftest import OpenStore
 
 pytestmark = pytest.mark.slow
 
@@ -70,17 +72,18 @@ async def test_not_a_byte_is_left(
             ]
         )
     await tended(database, clock)
-    assert left_of(word, database.path)
+    assert await remains_of(word, database)
     counts = await forget(forgetting_of(database, clock), what, claim_of())
     assert counts["message"] >= 12
-    assert left_of(word, database.path) == []
+    assert await remains_of(word, database) == []
     assert await found(database, clock, what) == 0
     await tended(database, clock)
-    assert left_of(word, database.path) == [], "indexing again does not bring it back"
+    assert await remains_of(word, database) == [], "indexing again does not bring it back"
     assert await found(database, clock, "ferries") == 12
     assert await Recall(database, clock).verify() == []
 
 
+@pytest.mark.parametrize("open_store", ["sqlite"], indirect=True)
 async def test_free_pages_do_not_keep_it_either(database: Database, clock: SteadyClock) -> None:
     written = StoredHistory(database)
     ids = await written.session(["We talk about boats", "Yes"])
@@ -88,10 +91,10 @@ async def test_free_pages_do_not_keep_it_either(database: Database, clock: Stead
     for _ in range(5):
         await written.say(ids[0], long, kind="quote", role="tool")
     await written.execute("DELETE FROM messages WHERE kind = 'quote'")
-    assert left_of("Zanzibar", database.path)
+    assert await remains_of("Zanzibar", database)
     await written.say(ids[0], "Zanzibar it is")
     assert await forget(forgetting_of(database, clock), "Zanzibar", claim_of()) == {"message": 1}
-    assert left_of("Zanzibar", database.path) == []
+    assert await remains_of("Zanzibar", database) == []
 
 
 async def test_erasure_takes_rows_that_repeat_the_message_along(
@@ -127,7 +130,7 @@ async def test_erasure_takes_rows_that_repeat_the_message_along(
         )
     await written.execute("UPDATE sessions SET system_prompt = 'You know: lives in Zanzibar'")
     assert await forget(forgetting_of(database, clock), "Zanzibar", claim_of()) == {"message": 1}
-    assert left_of("Zanzibar", database.path) == []
+    assert await remains_of("Zanzibar", database) == []
     said = await texts(database)
     assert said.count("") == 5
     assert said[kept - 1] == "", "a longer stretch is a quotation, whatever was looked for"
@@ -319,7 +322,7 @@ async def test_in_a_room_a_member_forgets_only_his_own_words(
     assert await forget(forgetting, "Zanzibar", claim_of(ROOM, is_owner=True, who="9")) == {
         "message": 2
     }
-    assert left_of("Zanzibar", database.path) == []
+    assert await remains_of("Zanzibar", database) == []
 
 
 async def test_facts_go_with_the_words_they_were_taken_from(
@@ -343,7 +346,7 @@ async def test_facts_go_with_the_words_they_were_taken_from(
     }
     assert await written.execute("SELECT content FROM facts") == [("Likes tea",)]
     assert await written.execute("SELECT COUNT(*) FROM fact_changes") == [(0,)]
-    assert left_of("Zanzibar", database.path) == []
+    assert await remains_of("Zanzibar", database) == []
 
 
 @pytest.mark.parametrize("what", ["?!", "Atlantis", "zanzi", '"moved Zanzibar"', "before:2020"])
@@ -391,8 +394,9 @@ async def test_while_an_index_is_rebuilt_nothing_is_overlooked(
         await forgetting_of(database, clock).prepare("Zanzibar", claim_of())
 
 
+@pytest.mark.parametrize("open_store", ["sqlite"], indirect=True)
 async def test_an_open_reader_keeps_the_bytes_until_it_is_done(
-    database: Database, clock: SteadyClock
+    database: SqliteDatabase, clock: SteadyClock
 ) -> None:
     await StoredHistory(database).session(["I moved to Zanzibar", "Fine"])
     await database.checkpoint()
@@ -411,11 +415,11 @@ async def test_an_open_reader_keeps_the_bytes_until_it_is_done(
         reader.close()
     while await forgetting.maintain():
         pass
-    assert left_of("Zanzibar", database.path) == []
+    assert await remains_of("Zanzibar", database) == []
 
 
 async def test_begun_erasure_is_finished_after_a_restart(
-    database: Database, clock: SteadyClock
+    database: Database, open_store: OpenStore, clock: SteadyClock
 ) -> None:
     written = StoredHistory(database)
     for _ in range(60):
@@ -425,7 +429,7 @@ async def test_begun_erasure_is_finished_after_a_restart(
     found = await forgetting.erasures.begin(asked.token, claim_of())
     assert found is not None
     await database.write(lambda connection: erase_messages(connection, found.ids["messages"][:70]))
-    async with Database.open(database.path) as again:
+    async with open_store() as again:
         after = forgetting_of(again, clock)
         assert await after.resume() == 1
         assert await after.resume() == 0
@@ -435,7 +439,7 @@ async def test_begun_erasure_is_finished_after_a_restart(
         assert dict(receipt.counts) == {"message": 120}, (
             "the same yes once more is answered the same"
         )
-    assert left_of("Zanzibar", database.path) == []
+    assert await remains_of("Zanzibar", database) == []
     lists = await written.execute("SELECT list FROM erasures")
     assert "Zanzibar" not in str(lists)
 
@@ -497,5 +501,5 @@ async def test_a_list_that_an_earlier_version_began_is_finished(
     assert await forgetting.resume() == 1
     while await forgetting.maintain():
         pass
-    assert left_of("Zanzibar", database.path) == []
+    assert await remains_of("Zanzibar", database) == []
     assert await texts(database) == ["", "Fine"]

@@ -12,11 +12,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from core.errors import Refused
+from core.store.engine import Database
 from core.store.facts.facts import Facts
 from core.store.facts.rows import Fact
 from core.store.notes import Author
 from core.store.sessions import Conversations
-from core.store.sqlite.database import Database
+from core.store.sqlite.database import Database as SqliteDatabase
 from core.types import Account, Scope
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.samples import ANA, BOB, CHAT, NOON, message, opened
@@ -321,10 +322,11 @@ async def test_forgotten_fact_leaves_no_row_behind(facts: Facts, database: Datab
     assert (await facts.list_page(OWN))[0].is_open
     assert await facts.find_candidates(["porto"], ["porto"], OWN) == [(None, [])]
     assert await facts.forget([lisbon.id], OWN) == 1
+    index = "facts_fts" if isinstance(database, SqliteDatabase) else "fact_terms"
     left = await database.read(
         lambda connection: [
             connection.execute(f"SELECT COUNT(*) FROM {table}").fetchone()[0]
-            for table in ("facts", "entities", "fact_entities", "fact_changes", "facts_fts")
+            for table in ("facts", "entities", "fact_entities", "fact_changes", index)
         ]
     )
     assert left == [0, 0, 0, 0, 0]

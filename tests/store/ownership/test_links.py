@@ -8,10 +8,10 @@ from datetime import timedelta
 import pytest
 
 from core.errors import Refused
+from core.store.engine import Database
 from core.store.ownership.links import LINK_LIFETIME, Link, Links, NamedAccount
 from core.store.ownership.people import People
 from core.store.ownership.removal import Removals
-from core.store.sqlite.database import Database
 from core.types import Account, Address, Scope
 from tests.fixtures.samples import NOON
 

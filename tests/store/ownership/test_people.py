@@ -6,10 +6,11 @@ from datetime import timedelta
 
 import pytest
 
+from core.store.engine import Database
 from core.store.ownership.people import ALPHABET, AccountAccess, People
-from core.store.sqlite.database import Database
 from core.types import Account, Scope
 from tests.fixtures.samples import NOON
+from tests.store.conftest import OpenStore
 
 pytestmark = pytest.mark.slow
 
@@ -74,10 +75,10 @@ async def test_an_account_not_listed_any_more_becomes_its_own_person(people: Peo
 
 
 async def test_naming_the_same_owner_again_writes_nothing(
-    people: People, database: Database
+    people: People, database: Database, open_store: OpenStore
 ) -> None:
     await people.set_owner([TELEGRAM], [OWN])
-    async with Database.open(database.path) as other:
+    async with open_store() as other:
         before = await database.data_version()
         await People(other).set_owner([TELEGRAM], [OWN])
         assert await database.data_version() == before

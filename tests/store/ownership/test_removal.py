@@ -10,13 +10,13 @@ import pytest
 from core.dates.schedule import Schedule
 from core.errors import StaleReadError
 from core.store.actions import Actions, ButtonAction
+from core.store.engine import Database
 from core.store.jobs import Job, Jobs
 from core.store.mailbox import Outbox, OutboxItem
 from core.store.ownership.links import Links, NamedAccount
 from core.store.ownership.people import EpochGuard, People
 from core.store.ownership.removal import Removals, removal_reason
 from core.store.sessions import Conversations
-from core.store.sqlite.database import Database
 from core.types import LOCAL_SCOPE, Account, Address, Answer, Command, Scope, Session
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.samples import NOON

@@ -1,0 +1,32 @@
+"""The store's tests run on each engine: on SQLite, and on a real PostgreSQL server."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from core.store.engine import Database
+from core.store.postgres import database as postgres
+from core.store.sqlite import database as sqlite
+from tests.fixtures.new_database import place
+
+OpenStore = Callable[[], AbstractAsyncContextManager[Database]]
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.slow)])
+def open_store(request: pytest.FixtureRequest, tmp_path: Path) -> OpenStore:
+    """Opens the store of the test, once more with each call, as another process would."""
+    if request.param == "postgres":
+        return partial(postgres.Database.open, request.getfixturevalue("postgres_url"))
+    return partial(sqlite.Database.open, place(tmp_path / "state.db"))
+
+
+@pytest.fixture
+async def database(open_store: OpenStore) -> AsyncIterator[Database]:
+    """An open store without any message, on each engine."""
+    async with open_store() as opened:
+        yield opened
