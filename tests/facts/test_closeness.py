@@ -559,3 +559,10 @@ def test_figure_of_a_replaced_note_may_change_only_if_the_helper_agrees() -> Non
 
     assert judge("Swimming course costs 95 euros.", [new, old]).support is Support.UNCLEAR
     assert judge("Swimming course costs 99 euros.", [new, old]).support is Support.REFUSED
+
+
+def test_wish_for_attention_behind_a_statement_is_judged_by_the_helper() -> None:
+    typed = "I'm colour blind, keep it in mind when you send charts"
+
+    assert support_of([typed], "User is colour blind.") is Support.UNCLEAR
+    assert support_of(["I pay, when Ben calls"], "User pays.") is Support.REFUSED

@@ -1,6 +1,6 @@
-"""626 everyday requests in ten languages: how many ask, although the person typed the wish.
+"""649 everyday requests in ten languages: how many ask, although the person typed the wish.
 
-150 refusals such as "stop deleting my reminder" show that the opposite never counts as a wish.
+188 refusals such as "stop deleting my reminder" show that the opposite never counts as a wish.
 
 All are asked in a conversation that holds foreign text, because without any the gate never asks.
 The helper model of these tests is always right. It's only asked if the rules find no wish but may
@@ -75,7 +75,7 @@ def test_at_most_two_percent_of_requests_in_free_words_ask_with_a_helper_that_is
     unknown = [request for request in requests if _asks(*request)]
     asking = [text for effect, thing, text in unknown if not _may_be_judged(effect, thing, text)]
     print(f"\n{len(unknown)} of {len(requests)} ask by rules alone, {len(asking)} in all: {asking}")  # noqa: T201  The figure is asked for.
-    assert len(requests) == 311
+    assert len(requests) == 334
     assert len(asking) <= MAX_SHARE * len(requests), asking
 
 
@@ -84,6 +84,6 @@ def test_refusals_are_no_wishes_even_for_a_helper_that_says_yes_to_everything() 
     found = [text for effect, thing, text in refusals if not _asks(effect, thing, text)]
     reaching = [text for effect, thing, text in refusals if _may_be_judged(effect, thing, text)]
     print(f"\nThe helper is asked about {len(reaching)} of {len(refusals)}: {reaching}")  # noqa: T201  The figure is asked for.
-    assert len(refusals) == 150
+    assert len(refusals) == 188
     assert found == []
     assert len(reaching) <= MAX_SHARE * len(refusals), reaching

@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-import socket
-import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
@@ -20,6 +18,7 @@ from core.errors import ToolError
 from core.tools.mcp_client import McpConnection
 from core.tools.mcp_tools import StoredTool, find_effect
 from core.types import Effect
+from tests.fixtures.mcp_server import run_http_server
 
 pytestmark = pytest.mark.slow
 
@@ -45,19 +44,8 @@ async def connect(options: McpServer) -> AsyncIterator[McpConnection]:
 
 @pytest.fixture
 def http_url(tmp_path: Path) -> Iterator[str]:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    process = subprocess.Popen(
-        [sys.executable, *MODULE, str(tmp_path / "web-diary"), "--http", str(port)],
-        cwd=ROOT,
-        stderr=subprocess.DEVNULL,
-    )
-    try:
-        yield f"http://127.0.0.1:{port}/mcp"
-    finally:
-        process.kill()
-        process.wait()
+    with run_http_server(tmp_path / "web-diary") as url:
+        yield url
 
 
 async def wait_until_up(connection: McpConnection) -> None:
