@@ -551,16 +551,19 @@ async def test_same_calls_run_at_once_while_nothing_is_foreign(home: Path) -> No
             ("reminder", "remove"),
             ("facts", "feedback"),
             ("shelf_do", "send"),
-            ("calendar", "add"),
         ):
             before = await house.read_state()
             await house.let_model_call(key[0], ROWS[key], QUESTION)
             assert await house.read_state() != before, key
 
 
-@pytest.mark.parametrize("name", ["web_search", "web_fetch"])
-async def test_look_up_runs_at_once_while_nothing_is_foreign(home: Path, name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "action"), [("web_search", ""), ("web_fetch", ""), ("calendar", "add")]
+)
+async def test_call_outside_runs_at_once_while_nothing_is_foreign(
+    home: Path, name: str, action: str
+) -> None:
     async with open_house(home, "without a skill", ScriptedModel()) as house:
         before = await house.read_state()
-        await house.let_model_call(name, ROWS[name, ""], QUESTION)
+        await house.let_model_call(name, ROWS[name, action], QUESTION)
         assert await house.read_state() != before
