@@ -212,7 +212,10 @@ def stillness(sources: Sequence[Source]) -> Iterator[str]:
                 yield f"{file.path}:{inner.lineno} keeps state in a global: give it to an object that has an owner"
 
 
-SQLITE_WORDS = re.compile(r"\b(?:MATCH|PRAGMA|json_each|rowid|bm25\()")
+SQLITE_WORDS = re.compile(
+    r"\b(?:MATCH|PRAGMA|json_each|rowid|bm25\(|INSERT OR|UPDATE OR|REPLACE INTO|printf\(|julianday)"
+    r"|->> '\$"
+)
 
 
 def dialect(sources: Sequence[Source]) -> Iterator[str]:
@@ -233,6 +236,33 @@ def dialect(sources: Sequence[Source]) -> Iterator[str]:
                     yield f"{file.path}:{node.lineno} says {word}: word it in core/store/sqlite/"
 
 
+ENGINES = ("core.store.sqlite", "core.store.postgres")
+ENGINE_PLACES = (
+    # Files of SQLite that aren't the store: backups, and state of other programs.
+    *("core/transfer/backup.py", "core/transfer/hermes.py", "core/transfer/source.py"),
+    "core/memory/services/langchain.py",
+    # Places that open a store, or look after its files.
+    *("gateway/app.py", "gateway/check.py", "gateway/process.py", "gateway/services.py"),
+    *("gateway/store_watch.py", "gateway/cli/backups.py"),
+    "gateway/upkeep/*.py",
+)
+"""The modules that may know which engine is in use. All others use the roles of
+`core/store/engine.py`."""
+
+
+def engines(sources: Sequence[Source]) -> Iterator[str]:
+    """Only named places know an engine."""
+    for file in sources:
+        path = str(file.path)
+        if path.startswith(("core/store/sqlite/", "core/store/postgres/")):
+            continue
+        if any(fnmatch.fnmatch(path, place) for place in ENGINE_PLACES):
+            continue
+        for line, name in file.imports():
+            if name.startswith(ENGINES):
+                yield f"{path}:{line} imports {name}: use a role of core/store/engine.py"
+
+
 BAD_SAMPLES: Sequence[tuple[Rule, str, str]] = (
     (doors, "core/agent/prompt_and_memory.py", "import anthropic\n"),
     (doors, "gateway/app.py", "from telegram.ext import Application\n"),
@@ -250,6 +280,10 @@ BAD_SAMPLES: Sequence[tuple[Rule, str, str]] = (
     ),
     (catches, "core/agent/prompt_and_memory.py", "with contextlib.suppress(Exception):\n    x()\n"),
     (doors, "core/store/jobs.py", "import sqlite3\n"),
+    (engines, "core/store/jobs.py", "from core.store.sqlite.database import Database\n"),
+    (engines, "core/search/recall.py", "from core.store import postgres\n"),
+    (dialect, "core/store/jobs.py", "RISK = 'INSERT OR IGNORE INTO jobs (id) VALUES (:id)'\n"),
+    (dialect, "core/store/jobs.py", "KIND = \"SELECT quoted ->> '$.kind' FROM messages\"\n"),
     (
         dialect,
         "core/store/jobs.py",
@@ -277,7 +311,7 @@ def test_the_product_keeps_all_rules() -> None:
     """One test, because each parallel test process would parse the product again."""
     product = read_product()
     assert len(product) > 150
-    for rule in (doors, catches, dialect, stillness):
+    for rule in (doors, engines, catches, dialect, stillness):
         broken = list(rule(product))
         assert not broken, f"{(rule.__doc__ or '').strip()}\n" + "\n".join(broken)
 
