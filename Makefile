@@ -16,7 +16,7 @@ help:
 	@echo "make check     run linters and quick tests, under 40 seconds"
 	@echo "make services  test the memory services with the real programs, up to 25 minutes"
 	@echo "make pages     test the page in a real browser, which it installs if it may; minutes"
-	@echo "make screenshots  draw each page in light and dark and at the width of a phone, into site/pages/"
+	@echo "make screenshots  draw each whole page in light and dark and at the width of a phone, into site/pages/"
 	@echo "make soak      run tests with kills, fuzzing and load; takes long"
 	@echo "make bench     measure speed and quality; takes long"
 	@echo "make docs      build the documentation as a site in site/"
