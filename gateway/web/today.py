@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from core.errors import Refused
 from core.notes.notebook import FILES
+from core.store.facts.history import list_latest_facts
 from core.store.notes import Operation, PendingNote
 from core.types import Answer, Command
 from gateway.commands.memory import (
@@ -27,7 +28,7 @@ MAX_PENDING = 30
 MAX_JOBS = 5
 MAX_CHANGES = 8
 MAX_FACTS = 6
-# Pinned facts come first in the list of all facts, so more are read than are shown.
+# Some of the latest facts no longer hold, so more are read than are shown.
 FACTS_READ = 30
 # What people come for: where it is, and the key of its text.
 WISHES = (
@@ -61,8 +62,7 @@ async def load_today(request: PageRequest) -> Values:
     jobs = await services.jobs.list_visible(request.scopes)
     open_jobs = [job for job in jobs if job.next_at is not None and not job.paused_at]
     changes = await services.notebook.history(request.scopes, MAX_CHANGES)
-    facts = await services.facts.list_page(request.scopes, 0, FACTS_READ)
-    facts.sort(key=lambda fact: fact.last_said_at, reverse=True)
+    facts = await list_latest_facts(services.database, request.scopes, FACTS_READ)
     health: Sequence[str] = ()
     problems: Sequence[str] = ()
     running = 0
@@ -80,7 +80,7 @@ async def load_today(request: PageRequest) -> Values:
             for job in open_jobs[:MAX_JOBS]
         ],
         "changes": [(change, _diff(change.before, change.after)) for change in changes],
-        "facts": facts[:MAX_FACTS],
+        "facts": [fact for fact in facts if fact.is_open][:MAX_FACTS],
         "running": running,
         "wishes": [*WISHES, *(OWNER_WISHES if request.context.is_owner else ())],
         "health": health,
