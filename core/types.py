@@ -531,6 +531,9 @@ class ToolContext:
     foreign_source: str = ""
     # The budget of the turn to which the call belongs. None outside of a model's turn.
     budget: TurnBudget | None = None
+    # Shows a sentence below the answer so far, in this language. None if no one waits for it.
+    show_status: Callable[[str], None] | None = None
+    language: str = ""
 
     @property
     def account(self) -> Account:

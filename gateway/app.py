@@ -248,6 +248,7 @@ async def build_message_path(
         gate,
         show_tools,
         ToolSwitches(services.load_preference).check,
+        word_sentence,
     )
     agent = replace(
         _build_agent(services, chat_model, helper_model, windows, prompt, memory, tool_runner),

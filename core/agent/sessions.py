@@ -113,6 +113,7 @@ class Turn:
             message_id=next(questions, None),
             window=window_of(session, rows),
             epoch=self.epoch,
+            language=self.language,
         )
 
 

@@ -15,9 +15,11 @@ from typing import TYPE_CHECKING, Any
 import structlog
 
 from core.agent.prompt_and_memory import is_tool_available
-from core.errors import Refused, ToolError
+from core.errors import Refused, Sentence, ToolError
+from core.models.failures import WordSentence
 from core.models.wrappers import take_call
 from core.review.effects import find_effect_fault, list_effects
+from core.store.ownership.people import TERMINAL
 from core.store.tool_calls import CallOutcome
 from core.types import (
     Account,
@@ -42,6 +44,9 @@ STRIPPED_RESULT = (
     "The tool has run, but its result was not stored, because data was erased meanwhile. "
     "Do not call it again for the same purpose."
 )
+
+# Tools that take longer are named below the answer so far.
+SLOW_TOOLS_S = 1.0
 
 # The results of calls that a restart interrupted.
 NOT_DONE = (
@@ -87,6 +92,7 @@ class ToolRunner:
         gate: Gate | None = None,
         on_start: Callable[[Address, Sequence[str]], None] | None = None,
         check_switch: SwitchCheck | None = None,
+        word: WordSentence | None = None,
     ) -> None:
         self.tools = {tool.name: tool for tool in tools}
         if len(self.tools) != len(tools):
@@ -100,12 +106,16 @@ class ToolRunner:
         # Called with the address and the names of the tools whenever a round of calls starts.
         self._on_start = on_start
         self._check_switch = check_switch
+        # Words the sentence about tools that are at work. None if it isn't shown.
+        self._word = word
         self._log = structlog.get_logger("tools")
 
     def with_tools(self, names: Collection[str]) -> ToolRunner:
         """Return a runner for the tools that have one of these names."""
         tools = [tool for tool in self.tools.values() if tool.name in names]
-        return ToolRunner(tools, self._timeout_s, self._gate, self._on_start, self._check_switch)
+        return ToolRunner(
+            tools, self._timeout_s, self._gate, self._on_start, self._check_switch, self._word
+        )
 
     def render_searchable_calls(self, calls: Sequence[Json]) -> str | None:
         """Return the names and arguments of tool calls as text for the search index.
@@ -128,11 +138,25 @@ class ToolRunner:
 
     async def run(self, calls: Sequence[Json], context: ToolContext) -> list[Message]:
         """Run ``tool_use`` blocks, and return a row with the role "tool" for each, in order."""
+        names = list(dict.fromkeys(str(call["name"]) for call in calls))
         if self._on_start is not None:
-            self._on_start(context.session.address, [call["name"] for call in calls])
-        async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(self._run_call(call, context)) for call in calls]
+            self._on_start(context.session.address, names)
+        loop = asyncio.get_running_loop()
+        timer = loop.call_later(SLOW_TOOLS_S, self._show_status, names, context)
+        try:
+            async with asyncio.TaskGroup() as group:
+                tasks = [group.create_task(self._run_call(call, context)) for call in calls]
+        finally:
+            timer.cancel()
         return [task.result() for task in tasks]
+
+    def _show_status(self, names: Sequence[str], context: ToolContext) -> None:
+        """Show which tools are at work. The terminal has a line of its own for that."""
+        is_terminal = context.session.address.platform == TERMINAL.platform
+        if self._word is None or context.show_status is None or is_terminal:
+            return
+        sentence = Sentence("tools_at_work", {"tools": ", ".join(f"`{name}`" for name in names)})
+        context.show_status(self._word(context.language, sentence))
 
     def build_missing_results(
         self,

@@ -121,7 +121,7 @@ class RunningTurn:
         self.show(hide_citations(answer, is_finished=False))
 
     def on_wait(self, sentence: str) -> None:
-        """Show `sentence`, which says why the request will be repeated.
+        """Show `sentence`, which says what the answer waits for.
 
         If the turn is cancelled before the next request, no usage is estimated for this one.
         """
@@ -376,7 +376,7 @@ class Agent:
         context = running.turn.build_tool_context(running.session, self.clock.now(), running.rows)
         if running.budget is None:
             running.budget = await self._open_budget(running)
-        context = replace(context, budget=running.budget)
+        context = replace(context, budget=running.budget, show_status=running.on_wait)
         if self.tool_runner.is_read_only(calls):
             await self._store(running, [row, *await self.tool_runner.run(calls, context)])
             return

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from core.agent import tool_runner
 from core.errors import ModelError
 from core.types import Completion, Json, Message, Request, Scope, Session, Usage
 from tests.fixtures.clock import SteadyClock
@@ -333,3 +334,15 @@ async def test_usage_counts_the_model_calls_of_all_turns(home: Path) -> None:
 
 def test_a_completion_is_what_the_script_says() -> None:
     assert isinstance(says("x"), Completion)
+
+
+async def test_tool_at_work_is_named_in_the_draft_until_the_answer_goes_on(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tool_runner, "SLOW_TOOLS_S", 0.0)
+    look = calls(("session_search", {"query": "ferry"}), text="Let me look.")
+    async with open_gateway(home, ScriptedModel(look, says("At nine."))) as harness:
+        reply = await harness.say("when does the ferry leave?")
+    assert any(frame.endswith("_At work: `session_search` …_") for frame in reply.frames)
+    assert "At work" not in reply.text
+    assert reply.text.endswith("At nine.")

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from core.agent import tool_runner
 from core.agent.tool_runner import (
     ALREADY_DONE,
     DONE_OR_WAITING,
@@ -17,6 +18,7 @@ from core.agent.tool_runner import (
     ToolRunner,
 )
 from core.errors import TURN_BUDGET_SPENT
+from core.models.failures import word_in_english
 from core.store.tool_calls import CallOutcome
 from core.types import (
     Address,
@@ -29,6 +31,7 @@ from core.types import (
     ToolContext,
     TurnBudget,
 )
+from gateway.texts.catalog import word_sentence
 from tests.fixtures.clock import SteadyClock
 
 ANA = Scope.account("telegram", "1")
@@ -131,3 +134,41 @@ async def test_paid_tool_runs_only_within_the_budget_of_the_turn() -> None:
     assert rows[2].text.startswith(TURN_BUDGET_SPENT)
     assert rows[3].text == "paid"
     assert budget.calls == 2
+
+
+@pytest.mark.parametrize(("platform", "is_shown"), [("telegram", True), ("terminal", False)])
+async def test_tools_that_take_long_are_named_below_the_answer(
+    monkeypatch: pytest.MonkeyPatch, platform: str, is_shown: bool
+) -> None:
+    monkeypatch.setattr(tool_runner, "SLOW_TOOLS_S", 0.0)
+    statuses: list[str] = []
+
+    async def run(arguments: Json, context: ToolContext) -> str:
+        for _ in range(9):
+            await asyncio.sleep(0)
+        return "done"
+
+    slow = Tool(name="slow", description="", schema={"type": "object"}, effects=ADDS, run=run)
+    context = _context()
+    address = replace(context.session.address, platform=platform)
+    context = replace(
+        context,
+        session=replace(context.session, address=address),
+        show_status=statuses.append,
+        language="de",
+    )
+    runner = ToolRunner([slow], 30.0, word=word_sentence)
+    await runner.run([CALL, {**CALL, "id": "toolu_2"}], context)
+    assert statuses == (["In Arbeit: `slow` …"] if is_shown else [])
+
+
+async def test_tools_that_are_quick_are_not_named() -> None:
+    statuses: list[str] = []
+
+    async def run(arguments: Json, context: ToolContext) -> str:
+        return "done"
+
+    quick = Tool(name="slow", description="", schema={"type": "object"}, effects=ADDS, run=run)
+    context = replace(_context(), show_status=statuses.append)
+    await ToolRunner([quick], 30.0, word=word_in_english).run([CALL], context)
+    assert statuses == []
