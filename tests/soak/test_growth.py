@@ -204,7 +204,8 @@ def test_growth_is_told_from_noise() -> None:
 
 @pytest.mark.timeout(60 * (MINUTES + 3 * WARM_UP_MINUTES) + 600)
 async def test_process_does_not_grow_while_200_people_talk_to_it(home: Path) -> None:
-    async with LiveSystem.open(home, MessagesApi(answer, key=KEY, is_local=True), OPTIONS) as live:
+    model = MessagesApi(answer, key=KEY, is_local=True)
+    async with LiveSystem.open(home, model, OPTIONS, gathers=True) as live:
         past = home.parent / "past.jsonl"
         past.write_text("\n".join(write_past()))
         await asyncio.to_thread(good, home, "import", str(past))
