@@ -131,8 +131,8 @@ def _is_pasted_below(above: str, below: str) -> bool:
     has_lead = above.endswith((":", "\uff1a")) and _matches("leads", above)
     if has_lead or _matches("abouts", above):
         return True
-    is_question = above.endswith(("?", "\uff1f", "\u5417", "\u5462"))
-    return is_question and not _matches("first_person", below)
+    is_question = above.endswith(("?", "\uff1f", "\u5417", "\u5462")) or _OR_NOT.search(above)
+    return bool(is_question) and not _matches("first_person", below)
 
 
 def find_doubt(text: str, sender_name: str = "") -> int:
@@ -433,7 +433,10 @@ _PHONE_START = re.compile(r"[^\n:\d]{0,20}\+?\d[\d ()/-]{6,}\s*[:\uff1a]")
 _LABEL = re.compile(rf"(?P<name>{_NAME})\s?[:\uff1a](?!\s*(?://|\{{))\s*")
 # Programs write the seconds of a time.
 _LOG_TIME = re.compile(r"\W{0,2}(?:\w{1,6}\W{0,3})?\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}:\d{2}")
+# A question such as "is it expensive or not", in Chinese.
+_OR_NOT = re.compile("(.)\u4e0d\\1$")
 _CODE = re.compile(
+    r"^\w+ (?:ERR|ERROR|WARN)\b|^Traceback |^\s*File \"|"
     r"[;{}]\s*$|=>|[=!+*]=|\w\(.*\)\s*[:;{]?\s*(?:[#/]{1,2}\s.*)?$|^\s+(?:return|if|for)\b"
     r"|^\s*(?://|#|--)\s|^\s*(?:def|for|while|class|import|SELECT|FROM|WHERE)\s[^.!?]*$"
 )
