@@ -379,6 +379,7 @@ def test_months_that_are_asked_for_are_not_those_before_or_after_which() -> None
     assert not months_in("vor Mai, nach dem Juni, hat sie 3 Kinder?")
 
 
+@pytest.mark.slow
 @given(st.text(), st.dates())
 def test_period_of_any_text_begins_before_it_ends(text: str, today: date) -> None:
     assert all(first <= last for first, last in find_periods(text, today))
@@ -387,6 +388,7 @@ def test_period_of_any_text_begins_before_it_ends(text: str, today: date) -> Non
 WORDS = "may 31 2024 last week of before after since until two and to 3 years ago summer first 2000 friday 2026-05 ,"
 
 
+@pytest.mark.slow
 @given(st.lists(st.sampled_from(WORDS.split())))
 def test_any_words_of_time_are_read(words: list[str]) -> None:
     assert all(first <= last for first, last in find_periods(" ".join(words), TODAY))

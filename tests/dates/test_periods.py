@@ -162,6 +162,7 @@ _PARTS = [
 TYPED = st.one_of(st.text(max_size=30), st.lists(st.sampled_from(_PARTS), max_size=8).map(" ".join))
 
 
+@pytest.mark.slow
 @given(TYPED, st.integers(3, 3_652_000))
 def test_typed_text_is_read_as_a_period_or_as_none_and_never_raises(text: str, day: int) -> None:
     now = datetime.combine(date.fromordinal(day), time(), UTC)

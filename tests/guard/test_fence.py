@@ -86,6 +86,7 @@ def test_other_text_stays_as_it_is(text: str) -> None:
     assert neutralise(text) == text
 
 
+@pytest.mark.slow
 @given(st.lists(pieces, max_size=14).map("".join))
 def test_neutralised_text_stays_the_same_when_neutralised_again(text: str) -> None:
     safe = neutralise(text)

@@ -149,6 +149,7 @@ def test_cleaned_text_has_no_hidden_characters_and_no_fence(text: str, left: str
     assert clean_text(text) == left
 
 
+@pytest.mark.slow
 @given(st.text(max_size=300))
 def test_any_text_can_be_cleaned(text: str) -> None:
     found = find_suspicion(clean_text(text)) or ""
@@ -283,6 +284,7 @@ def test_a_name_is_one_short_line_whatever_it_is() -> None:
     assert inspect_name(" \n ") == ("", [])
 
 
+@pytest.mark.slow
 @given(st.text() | st.text("A\u0410\u0301\u200b\u200d\u200f\u202e\u3164\ufe0f\u0627 \n\x1b\x85"))
 def test_of_no_name_anything_is_hidden(name: str) -> None:
     shown, found = inspect_name(name)

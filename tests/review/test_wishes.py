@@ -297,6 +297,7 @@ def test_many_polite_words_end_soon_and_ask_for_nothing(words: str) -> None:
     assert not wants(f"{words * 40}x", Effect.PLAN)
 
 
+@pytest.mark.slow
 @given(st.text(max_size=200), st.sampled_from(list(Effect)))
 def test_any_text_is_read_without_a_stumble(text: str, effect: Effect) -> None:
     for wish in find_wishes([text, f"delete {text}"], effect, [f"Shall I delete {text}?"]):

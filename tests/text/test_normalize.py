@@ -104,6 +104,7 @@ def test_thai_words_keep_their_vowels_when_indexed() -> None:
     assert "".join(indexed_words("ที่ทำงาน at 9").split()[-len(fold("ที่ทำงาน")) :]) == fold("ที่ทำงาน")
 
 
+@pytest.mark.slow
 @given(st.text())
 def test_plain_knows_where_each_character_came_from(text: str) -> None:
     compared, origins = plain_with_offsets(text)
@@ -184,6 +185,7 @@ def longest_run(text: str) -> int:
     return longest
 
 
+@pytest.mark.slow
 @given(st.text(st.sampled_from(f"aᾂé{MARKS} 𐌰数"), max_size=200))
 def test_no_run_of_marks_in_a_stream_safe_text_is_longer_than_30(text: str) -> None:
     safe_text = make_stream_safe(text)
@@ -234,6 +236,7 @@ def test_quoted_sentence_has_one_full_stop(text: str, quoted: str) -> None:
     assert quote_at_end(text) == quoted
 
 
+@pytest.mark.slow
 @given(
     text=st.text(st.sampled_from("aé\u0301\u0336\u1112\u1161\u11ab한カ\uff9e\u0f73\ufdfa漢，ﬁ "))
 )

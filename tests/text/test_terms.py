@@ -138,6 +138,7 @@ def test_a_character_is_marked_where_it_is_no_part_of_a_word() -> None:
     assert not {"家", "长"} & set(marks)
 
 
+@pytest.mark.slow
 @given(st.text())
 def test_terms_of_any_text_are_words_and_bounded(text: str) -> None:
     assert all(term and not any(letter.isspace() for letter in term) for term in terms_of(text))
@@ -178,6 +179,7 @@ def test_irregular_forms_meet_their_base() -> None:
     assert stem("children") == stem("child")
 
 
+@pytest.mark.slow
 @given(st.text())
 def test_any_text_has_a_stem(word: str) -> None:
     assert isinstance(stem(word), str)
@@ -238,6 +240,7 @@ def test_the_lists_are_in_folded_form(name: str) -> None:
     assert fold(text) == text
 
 
+@pytest.mark.slow
 @given(
     st.text(
         st.sampled_from("的了什么猫犬のはかたカー가나를뭐เมื่อไห\u0ec4\u1780\u17d2\u1039々"),
@@ -283,6 +286,7 @@ def test_a_question_may_mean_any_of_its_words_but_ordinary_ones() -> None:
     assert entity_keys_in("") == ()
 
 
+@pytest.mark.slow
 @given(st.text(max_size=500))
 def test_every_name_in_a_text_is_found_by_asking_with_that_text(text: str) -> None:
     names = names_in(text)

@@ -76,6 +76,7 @@ def test_query_without_another_spelling_has_no_variants(text: str) -> None:
     assert spelling_variants(clean_query(text)) == []
 
 
+@pytest.mark.slow
 @given(st.text(alphabet="ab AB12._-'たまゴラー三十百千万点号度", max_size=400))
 def test_the_ways_are_few_and_have_terms(text: str) -> None:
     ways = spelling_variants(clean_query(text))
@@ -229,6 +230,7 @@ def test_number_that_is_no_time_gets_no_spelling_of_a_time(text: str, way: tuple
     assert spelling_variants(text) == [way]
 
 
+@pytest.mark.slow
 @given(st.text(alphabet="0123456789 .:,-apmh/", max_size=600))
 def test_the_ways_are_few_and_of_one_word_each(text: str) -> None:
     ways = spelling_variants(text)

@@ -432,6 +432,7 @@ async def test_a_long_export_is_whole_and_in_order(database: Database) -> None:
     assert len({(one["session"], one["text"]) for one in await exported(database)}) == count
 
 
+@pytest.mark.slow
 @given(st.text(), st.text(), st.datetimes())
 def test_any_line_is_read_or_refused(session: str, text: str, at: datetime) -> None:
     try:

@@ -49,6 +49,7 @@ def test_values_are_those_of_the_standard_parser(values: list[Any], size: int) -
     assert parsed(raw, size) == json.loads(raw)
 
 
+@pytest.mark.slow
 @given(JSON)
 def test_json_stream_skips_values_that_are_not_wanted(value: Any) -> None:
     raw = json.dumps({"other": value, "wanted": {"item": [value, "next"]}}).encode()
