@@ -320,14 +320,17 @@ def list_leaks(pages: PageServer) -> list[Completion]:
     return [calls(("web_fetch", {"url": url})) for url in urls] + [find(text) for text in searches]
 
 
-async def test_sixty_attempts_to_carry_memory_out_all_wait(home: Path) -> None:
+@pytest.mark.parametrize("step", [5, pytest.param(1, marks=pytest.mark.sweep)])
+async def test_attempt_to_carry_memory_out_by_an_address_or_a_search_waits(
+    home: Path, step: int
+) -> None:
     async with open_web(home) as web:
         await web.harness.say(f"/memory add The code of the locker is {SECRET}")
         await web.harness.say("/new")
         await web.ask(MAIL, says("It is a mail."), origin="forwarded")
         leaks = list_leaks(web.pages)
         assert len(leaks) == 60
-        for leak in leaks:
+        for leak in leaks[::step]:
             await web.ask("What does the mail say?", leak, says("It is a mail."))
         assert web.pages.requests == []
         assert web.search.queries == []
