@@ -6,15 +6,18 @@ programs. `schema.sql` has the tables of SQLite with the same columns. Its text 
 
 from __future__ import annotations
 
+import re
 import secrets
+import unicodedata
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from psycopg import Connection
+from psycopg import Connection, sql
 
 from core.errors import StoreError
 from core.store import engine as store
-from core.text.normalize import TERMS_VERSION
+from core.text.normalize import TERMS_VERSION, comparison_form
 
 SCHEMA = "mneme"
 SCHEMA_VERSION = 1
@@ -66,6 +69,7 @@ def _create_schema(connection: Connection[Any]) -> None:
     script = Path(__file__).with_name("schema.sql").read_text(encoding="utf-8")
     connection.execute(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}")
     connection.execute(f"SET LOCAL search_path TO {SCHEMA}")
+    _create_bare(connection)
     connection.execute(script.encode())
     connection.execute("INSERT INTO schema_version (version) VALUES (%s)", (SCHEMA_VERSION,))
     values = {
@@ -92,3 +96,47 @@ def describe_server(connection: store.Connection) -> str:
     """Return the version of the server, such as ``PostgreSQL 15.13``."""
     row = connection.execute("SELECT current_setting('server_version')", {}).fetchone()
     return f"PostgreSQL {str(row[0]).partition(' ')[0]}"
+
+
+# --- The function `bare` ---
+
+_REMOVED_MARKS = (
+    "[\u0300-\u036f\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7"
+    "\u0610-\u061a\u064b-\u065f\u0670]"
+)
+"""Accents and vowel marks, as in a regular expression."""
+_CREATE_BARE = """
+CREATE FUNCTION bare(name text) RETURNS text LANGUAGE sql IMMUTABLE AS {body}
+"""
+_BARE = """
+SELECT replace(translate(lower(normalize(regexp_replace(
+    normalize(COALESCE(name, ''), NFKD), {marks}, '', 'g'
+), NFKC) COLLATE "und-x-icu"), {letters}, {replacements}), 'ß', 'ss')
+"""
+
+
+def _create_bare(connection: Connection[Any]) -> None:
+    """Create the SQL function `bare`, which does the same as `comparison_form`.
+
+    The server removes accents and capitals. Letters that only `comparison_form` replaces, such as
+    traditional Han characters, are listed in the function.
+    """
+    replacements: dict[str, str] = {}
+    for letter in map(chr, chain(range(0x80, 0xAC00), range(0xF900, 0xFFFE))):
+        replacement = comparison_form(letter)
+        is_single = len(replacement) == 1 and replacement != letter
+        if is_single and _reduce(letter) == letter:
+            replacements[letter] = replacement
+    body = sql.SQL(_BARE).format(
+        marks=sql.Literal(_REMOVED_MARKS),
+        letters=sql.Literal("".join(replacements)),
+        replacements=sql.Literal("".join(replacements.values())),
+    )
+    statement = sql.SQL(_CREATE_BARE).format(body=sql.Literal(body.as_string(connection)))
+    connection.execute(statement)
+
+
+def _reduce(letter: str) -> str:
+    """Return a letter as the server writes it without accents and capitals."""
+    letters = re.sub(_REMOVED_MARKS, "", unicodedata.normalize("NFKD", letter))
+    return unicodedata.normalize("NFKC", letters).lower()

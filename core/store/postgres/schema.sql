@@ -47,12 +47,6 @@ CREATE AGGREGATE json_group_array(text) (
 CREATE FUNCTION instr(haystack text, needle text) RETURNS integer LANGUAGE sql IMMUTABLE AS $$
     SELECT strpos(haystack, needle)
 $$;
--- `core.text.normalize.comparison_form` for names and titles.
-CREATE FUNCTION bare(name text) RETURNS text LANGUAGE sql IMMUTABLE AS $$
-    SELECT lower(normalize(regexp_replace(
-        normalize(COALESCE(name, ''), NFKD), '[\u0300-\u036f\u0483-\u0489\u0591-\u05bd\u064b-\u065f]', '', 'g'
-    ), NFKC) COLLATE "und-x-icu")
-$$;
 CREATE FUNCTION append_with_separator(list text, item text, separator text) RETURNS text LANGUAGE sql IMMUTABLE AS $$
     SELECT CASE WHEN item IS NULL THEN list WHEN list IS NULL THEN item ELSE list || separator || item END
 $$;

@@ -12,6 +12,7 @@ import pytest
 from core.errors import StoreError
 from core.store.postgres.schema import SCHEMA, SCHEMA_VERSION, prepare_schema
 from core.store.sqlite.schema import create_schema, register_functions
+from core.text.normalize import comparison_form
 from tests.fixtures.postgres import PostgresServer
 
 pytestmark = pytest.mark.slow
@@ -75,3 +76,29 @@ def test_schema_of_a_newer_version_is_refused_with_a_sentence(postgres_url: str)
         connection.execute(f"UPDATE {SCHEMA}.schema_version SET version = 999")
         with pytest.raises(StoreError, match="newer version of Mneme"):
             prepare_schema(connection)
+
+
+NAMES = (
+    *(
+        "Ana",
+        "Ångström",
+        "Straße",
+        "ПЁТР",
+        "İstanbul",
+        "\u0131s\u0131",
+        "ﬁnd",
+        "東京",
+        "한국어",
+        "naïve",
+    ),
+    *("Ἀθῆναι", "ΣΊΣΥΦΟΣ", "\uff26\uff55ll", "e\u0301", "Việt Nam", "हिन्दी", "ไทยเก่า", "ｶﾞ", "Łódź"),
+    *("œuvre", "ẞ", "A\u00a0B", "x²", "Ø", "đ", "שָׁלוֹם", "漢字", "後", "愛", "😀", "l'été"),
+)
+
+
+def test_names_compare_on_the_server_as_in_python(postgres_url: str) -> None:
+    with psycopg.connect(postgres_url) as connection:
+        connection.execute(f"SET search_path TO {SCHEMA}")
+        for name in NAMES:
+            row = connection.execute("SELECT bare(%s)", (name,)).fetchone()
+            assert row == (comparison_form(name),)
