@@ -172,6 +172,19 @@ async def test_search_with_words_of_an_old_message_waits_behind_a_forward(home: 
         assert "Waiting for your tap" in answer
 
 
+async def test_search_carries_no_secret_that_was_typed_next_to_the_question(home: Path) -> None:
+    async with open_web(home) as web:
+        await web.ask(MAIL, says("It is a mail."), origin="forwarded")
+        await web.ask("My PIN is 4471", says("I see."))
+        question = "When does the sunday ferry leave?"
+        await web.ask(question, find("sunday ferry 4471"), says("I have to ask."))
+        same = f"My PIN is 4471. {question}"
+        await web.ask(same, find("sunday ferry 4471"), says("I have to ask."))
+        assert web.search.queries == []
+        await web.ask(same, find("sunday ferry leave"), says("Nothing."))
+        assert web.search.queries == ["sunday ferry leave"]
+
+
 async def test_text_of_a_web_page_becomes_a_note_only_after_a_tap(home: Path) -> None:
     note = "The Sunday ferry leaves at 10:40"
     memory = calls(("memory", {"action": "add", "target": "memory", "content": note}))
