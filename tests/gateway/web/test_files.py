@@ -19,6 +19,8 @@ from gateway.web.logins import MAX_FILES, keep_file
 from tests.fixtures.media_samples import make_pdf, make_photo
 from tests.fixtures.page_browser import OpenPage, PageAnswer, open_page
 
+pytestmark = pytest.mark.slow
+
 TERMINAL = Account(platform="terminal", user_id="local")
 SETTINGS = ENGLISH.table("page_settings")
 
@@ -132,7 +134,6 @@ async def test_old_files_of_answers_are_dropped_for_newer_ones(home: Path) -> No
         assert (await page.browser.open(f"/chat/files/{ids[-1]}")).status == 200
 
 
-@pytest.mark.slow
 async def test_backup_is_made_checked_and_saved_on_the_page(home: Path, tmp_path: Path) -> None:
     folder = tmp_path / "backups"
     async with open_page(home, options=f'[backup]\nfolder = "{folder}"') as page:
