@@ -366,3 +366,18 @@ async def test_role_lets_a_member_in_until_they_lose_it(home: Path) -> None:
         await api.wait_for(lambda: api.interactions.calls[call].callbacks)
         assert api.said(other).count("Hello Cleo.") == 1
         assert "ok" not in api.said(other)
+
+
+@pytest.mark.parametrize(
+    ("thumb", "answer"), [("👍", "Forgotten: 1 message"), ("👎", "I won't do it")]
+)
+async def test_thumb_on_an_open_question_answers_it(home: Path, thumb: str, answer: str) -> None:
+    async with open_scene(home, ScriptedModel(says("Noted."))) as scene:
+        api, direct, ana = scene.api, scene.direct, scene.ana
+        await api.user_says(direct, "The ferry leaves at nine.", ana)
+        await scene.said(direct, "Noted.")
+        await api.user_says(direct, "/forget ferry", ana)
+        await scene.said(direct, "I'd forget 1 message")
+        question = api.messages(direct)[-1]
+        await api.react(direct, question["id"], thumb, ana)
+        await scene.said(direct, answer)
