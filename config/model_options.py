@@ -225,7 +225,7 @@ class ModelOptions(_Section):
 
 
 class Price(_Section):
-    """The prices of a million tokens of one model."""
+    """The prices of a million tokens of one model, and of a thousand web searches."""
 
     input: Amount
     output: Amount
@@ -234,6 +234,8 @@ class Price(_Section):
     # For a cache life of one hour; None if the price is the same.
     cache_write_hour: Amount | None = None
     cache_read: Amount
+    # For `search = "anthropic"` in `[web]`.
+    web_search: Amount = 0.0
     # The month in which the price was looked up: "2026-11".
     date: Month = ""
 

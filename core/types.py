@@ -375,7 +375,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usage:
-    """Token counts of one or more model calls."""
+    """Token counts of one or more model calls, and the web searches that their server made."""
 
     # Input tokens that were neither read from the cache nor written to it.
     input: int = 0
@@ -384,6 +384,7 @@ class Usage:
     cache_write: int = 0
     # The part of `cache_write` that is cached for an hour.
     cache_write_hour: int = 0
+    web_searches: int = 0
 
     def __add__(self, other: Usage) -> Usage:
         return Usage(
@@ -392,6 +393,7 @@ class Usage:
             cache_read=self.cache_read + other.cache_read,
             cache_write=self.cache_write + other.cache_write,
             cache_write_hour=self.cache_write_hour + other.cache_write_hour,
+            web_searches=self.web_searches + other.web_searches,
         )
 
     @property

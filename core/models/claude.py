@@ -412,19 +412,20 @@ class StreamedAnswer:
             text=join_text(blocks),
             stop_reason=stop_reason,
             usage=Usage(
-                input=_token_count(self._usage, "input_tokens"),
-                output=_token_count(self._usage, "output_tokens"),
-                cache_read=_token_count(self._usage, "cache_read_input_tokens"),
-                cache_write=_token_count(self._usage, "cache_creation_input_tokens"),
-                cache_write_hour=_token_count(
+                input=_read_count(self._usage, "input_tokens"),
+                output=_read_count(self._usage, "output_tokens"),
+                cache_read=_read_count(self._usage, "cache_read_input_tokens"),
+                cache_write=_read_count(self._usage, "cache_creation_input_tokens"),
+                cache_write_hour=_read_count(
                     self._usage.get("cache_creation"), "ephemeral_1h_input_tokens"
                 ),
+                web_searches=_read_count(self._usage.get("server_tool_use"), "web_search_requests"),
             ),
             model=self._message.get("model") or model,
         )
 
 
-def _token_count(usage: Any, name: str) -> int:
+def _read_count(usage: Any, name: str) -> int:
     """Return a count from the usage report, or 0 if it's missing, as with many local servers."""
     value = usage.get(name) if isinstance(usage, Mapping) else None
     return value if isinstance(value, int) else 0

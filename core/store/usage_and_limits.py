@@ -219,33 +219,35 @@ class Spending:
                 + (usage.cache_write - usage.cache_write_hour) * price.cache_write
                 + usage.cache_write_hour * hour_price
                 + usage.output * price.output
+                + 1_000 * usage.web_searches * price.web_search
             )
             total = (total or 0.0) + price_of_millions / 1_000_000
         return total
 
 
-_TOKEN_COLUMNS = {field.name: f"{field.name}_tokens" for field in fields(Usage)}
+_USAGE_COLUMNS = {field.name: f"{field.name}_tokens" for field in fields(Usage)}
+_USAGE_COLUMNS["web_searches"] = "web_searches"
 """The columns of a call, by the fields of `Usage`."""
-_SUM_TOKENS = ", ".join(f"SUM({name}) AS {name}" for name in _TOKEN_COLUMNS.values())
+_SUM_USAGE = ", ".join(f"SUM({name}) AS {name}" for name in _USAGE_COLUMNS.values())
 # The index on scope and time finds the rows, so both bounds are always given.
 _FROM_VISIBLE_CALLS = f"""
 FROM model_calls
 WHERE {visible("model_calls.scope_id")} AND model_calls.at >= :since AND model_calls.at < :until
 """
 _SELECT_SUMS = f"""
-SELECT kind, model, miss, COUNT(*) AS calls, SUM(missed_tokens) AS missed, {_SUM_TOKENS}
+SELECT kind, model, miss, COUNT(*) AS calls, SUM(missed_tokens) AS missed, {_SUM_USAGE}
 {_FROM_VISIBLE_CALLS} AND (:session IS NULL OR model_calls.session_id = :session)
 GROUP BY kind, model, miss ORDER BY kind, model, miss NULLS FIRST
 """
 _SELECT_ACCOUNT_SUMS = f"""
 SELECT COALESCE(account, '') AS account, kind, model, miss, COUNT(*) AS calls,
-    SUM(missed_tokens) AS missed, {_SUM_TOKENS}
+    SUM(missed_tokens) AS missed, {_SUM_USAGE}
 {_FROM_VISIBLE_CALLS} GROUP BY 1, kind, model, miss
 """
 _SELECT_LATEST_CALL_TIME = f"SELECT MAX(model_calls.at) AS at {_FROM_VISIBLE_CALLS}"
 _INSERT_CALL = rows.insert_statement(
     *("model_calls", "scope_id", "session_id", "account", "kind", "model", "at", "turns"),
-    *(*_TOKEN_COLUMNS.values(), "miss", "missed_tokens"),
+    *(*_USAGE_COLUMNS.values(), "miss", "missed_tokens"),
 )
 _SELECT_LAST_CALL = """
 SELECT model_calls.*, prefix_breaks.cause
@@ -289,7 +291,7 @@ scope_id = (SELECT id FROM scopes WHERE key = :group) AND (:owner_counts OR acco
 ))
 """
 _SUM_CALLS_SINCE = f"""
-SELECT model, SUM(turns) AS turns, {_SUM_TOKENS} FROM model_calls WHERE at >= :since
+SELECT model, SUM(turns) AS turns, {_SUM_USAGE} FROM model_calls WHERE at >= :since
 """
 _COUNT_JOBS_SINCE = """
 SELECT COUNT(*) FILTER (WHERE is_prompt) AS scheduled_questions,
@@ -621,7 +623,7 @@ def log_call(connection: Connection, call: ModelCall) -> None:
     account = scope.speaker(call.billing.user_id)
     values = {
         **rows.field_values(call),
-        **{column: getattr(call.usage, name) for name, column in _TOKEN_COLUMNS.items()},
+        **{column: getattr(call.usage, name) for name, column in _USAGE_COLUMNS.items()},
         "scope_id": rows.ensure_scope(connection, scope),
         "session_id": session_id,
         "account": account.key if account.user_id else None,
@@ -695,4 +697,4 @@ def _bind_span(
 
 
 def _read_usage(row: Row) -> Usage:
-    return Usage(**{name: row[column] for name, column in _TOKEN_COLUMNS.items()})
+    return Usage(**{name: row[column] for name, column in _USAGE_COLUMNS.items()})

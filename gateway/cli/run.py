@@ -451,6 +451,7 @@ def _spending_to_json(spending: Spending) -> dict[str, object]:
         "cache_write_tokens": usage.cache_write,
         "cache_write_hour_tokens": usage.cache_write_hour,
         "output_tokens": usage.output,
+        "web_searches": usage.web_searches,
         "from_cache": round(spending.cached_share, 4),
         "cost": None if cost is None else round(cost, 6),
         "cost_uncached": None if uncached_cost is None else round(uncached_cost, 6),

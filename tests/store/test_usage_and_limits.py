@@ -224,6 +224,20 @@ def test_model_without_a_known_price_has_no_cost(name: str) -> None:
     assert cost_of(name, USED) is None
 
 
+async def test_web_searches_are_stored_and_have_their_price(
+    conversations: Conversations, calls: UsageLog
+) -> None:
+    session_id = (await opened(conversations, "hello")).id
+    searched = call(BillingScope(session_id=session_id), usage=Usage(input=50_000, web_searches=3))
+    await calls.log(searched)
+    await calls.log(searched)
+    usage = (await calls.load_spending(MINE, session_id=session_id)).usage
+    assert usage == Usage(input=100_000, web_searches=6)
+    price = SONNET.model_copy(update={"web_search": 10.0})
+    prices = UsageOptions(prices={"claude-sonnet-5-5": price}, currency="$")
+    assert cost_of("claude-sonnet-5-5", usage, prices) == pytest.approx(0.2 + 0.06)
+
+
 def test_cache_of_one_hour_has_its_own_price() -> None:
     used = Usage(cache_write=50_000, cache_write_hour=30_000)
     assert cost_of("claude-sonnet-5-5", used) == pytest.approx(0.125), "or that of five minutes"

@@ -143,6 +143,20 @@ async def test_claude_returns_pages_with_what_it_quotes_from_them() -> None:
     ]
 
 
+async def test_searches_of_claude_are_counted_with_its_tokens() -> None:
+    completions: list[Completion] = []
+    async with MessagesApi([reply_to_search([FERRY])], key="sk-ant-test") as api:
+        claude = Claude("sk-ant-test", api.url, SteadyClock(), tries=1)
+
+        async def ask(request: Request) -> Completion:
+            completions.append(await claude.complete(request, lambda _: None, lambda _: None))
+            return completions[-1]
+
+        await ClaudeEngine(ask, "claude-haiku-4-5").search("ferry sunday")
+        await claude.close()
+    assert [completion.usage.web_searches for completion in completions] == [1]
+
+
 async def test_claude_that_does_not_search_finds_nothing() -> None:
     async with open_claude("I'd rather not.") as (_, engine):
         assert await engine.search("ferry sunday") == []

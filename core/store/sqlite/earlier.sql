@@ -1010,3 +1010,6 @@ CREATE TABLE chat_settings (
 
 -- ## 40. The tools that a person has switched off.
 ALTER TABLE preferences ADD COLUMN tools_off TEXT;
+
+-- ## 41. The web searches that a model's server makes, which have a price of their own.
+ALTER TABLE model_calls ADD COLUMN web_searches INTEGER NOT NULL DEFAULT 0;

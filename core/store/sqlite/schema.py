@@ -122,7 +122,7 @@ CREATE_FACTS_CONTENT = (
 
 # --- The schema ---
 
-SCHEMA_VERSION = 40
+SCHEMA_VERSION = 41
 """The number of sections in `earlier.sql`."""
 RENAMES_VERSION = 38
 """The version from which on `schema.sql` has the triggers and views of a file."""

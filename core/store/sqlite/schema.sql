@@ -451,7 +451,9 @@ CREATE TABLE model_calls (
     missed_tokens INTEGER NOT NULL DEFAULT 0,
     reply_id TEXT,
     account TEXT,
-    turns INTEGER NOT NULL DEFAULT 0
+    turns INTEGER NOT NULL DEFAULT 0,
+    -- Made by the model's server, at a price of their own.
+    web_searches INTEGER NOT NULL DEFAULT 0
 );
 CREATE INDEX model_calls_by_scope ON model_calls (scope_id, at);
 CREATE INDEX model_calls_by_session ON model_calls (session_id, id) WHERE session_id IS NOT NULL;

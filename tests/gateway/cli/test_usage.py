@@ -34,6 +34,7 @@ async def test_usage_command_lists_what_model_calls_have_cost(home: Path) -> Non
         "cache_write_tokens": 100_000,
         "cache_write_hour_tokens": 0,
         "output_tokens": 100,
+        "web_searches": 0,
         "from_cache": 0.5,
         "cost": 0.261,
         "cost_uncached": 0.401,
