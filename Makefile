@@ -7,7 +7,7 @@ SETUP = venv=$$(./setup.sh) && PATH="$$venv/bin:$$PATH" && export PATH
 TEST_SETUP = venv=$$(./setup.sh test) && PATH="$$venv/bin:$$PATH" && export PATH
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check sweep services pages screenshots soak bench docs picture audit locks
+.PHONY: help run test check sweep services postgres pages screenshots soak bench docs picture audit locks
 
 help:
 	@echo "make run       start Mneme on every platform that has a token, otherwise in this terminal"
@@ -15,6 +15,7 @@ help:
 	@echo "make sweep     run the tests with more kill points and rows than make test"
 	@echo "make check     run linters and quick tests, under 40 seconds"
 	@echo "make services  test the memory services with the real programs, up to 25 minutes"
+	@echo "make postgres  test the store on a real PostgreSQL server, minutes"
 	@echo "make pages     test the page in a real browser, which it installs if it may; minutes"
 	@echo "make screenshots  draw each whole page in light and dark and at the width of a phone, into site/pages/"
 	@echo "make soak      run tests with kills, fuzzing and load; takes long"
@@ -42,6 +43,10 @@ sweep:
 # contains Mneme.
 services:
 	@$(TEST_SETUP) && sh tests/services/setup.sh && sh tests/services/run.sh
+
+# Without PostgreSQL, the tests are skipped with a sentence. With MNEME_POSTGRES_REQUIRED=1, they fail.
+postgres:
+	@$(TEST_SETUP) && python -m pytest -q -n 2 --dist worksteal tests/store/postgres tests/end_to_end/test_postgres.py
 
 # Without a browser, the tests are skipped with a sentence. With MNEME_PAGES_REQUIRED=1, they fail.
 PAGES_SETUP = venv=$$(./setup.sh pages) && PATH="$$venv/bin:$$PATH" && export PATH && sh tests/pages/setup.sh

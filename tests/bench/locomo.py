@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import sqlite3
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from core.search.recall import Recall
+from core.store import engine
 from core.store.query import SearchQuery, SearchResults
 from core.store.sqlite.database import Database
 from core.types import Scope
@@ -69,10 +70,11 @@ class Mneme:
             self._last = (text, count, self._runner.run(self._recall.recall(query)))
         return self._last[2]
 
+    def _open(self) -> AbstractAsyncContextManager[engine.Database]:
+        return Database.open(Path(self._folder.name) / "state.db")
+
     async def _index(self, sessions: Sequence[Mapping[str, Any]]) -> None:
-        database = await self._stack.enter_async_context(
-            Database.open(Path(self._folder.name) / "state.db")
-        )
+        database = await self._stack.enter_async_context(self._open())
         self._database = database
         self._recall = Recall(database, SteadyClock())
         await database.write(lambda connection: _fill(connection, sessions))
@@ -87,7 +89,29 @@ class Mneme:
         self._names = {row[0]: (row[1], row[2].partition("/")[2]) for row in rows}
 
 
-def _fill(connection: sqlite3.Connection, sessions: Sequence[Mapping[str, Any]]) -> None:
+class MnemeOnPostgres(Mneme):
+    """The same with the store on a PostgreSQL server that is started for it.
+
+    Run it as ``run.py DATA --plugin tests/bench/locomo.py:MnemeOnPostgres``.
+    """
+
+    name = "mneme, PostgreSQL"
+
+    def _open(self) -> AbstractAsyncContextManager[engine.Database]:
+        # Imported here because the other one needs no server.
+        from core.store.postgres.database import Database as PostgresDatabase
+        from tests.fixtures.postgres import MISSING, PostgresServer, find_programs
+
+        programs = find_programs()
+        if programs is None:
+            raise SystemExit(MISSING)
+        server = PostgresServer(programs)
+        self._stack.callback(server.close)
+        server.start()
+        return PostgresDatabase.open(server.url_of(server.create_database()))
+
+
+def _fill(connection: engine.Connection, sessions: Sequence[Mapping[str, Any]]) -> None:
     connection.execute("INSERT INTO scopes (id, key) VALUES (1, :key)", {"key": SCOPE.key})
     connection.execute("INSERT INTO addresses (id, platform, chat_id) VALUES (1, 'import', '1')")
     for number, session in enumerate(sessions, 1):
