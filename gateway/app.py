@@ -129,6 +129,7 @@ async def run_gateway(settings: Settings, *, chat_only: bool, has_terminal: bool
             Services.open(settings, change_event.set, notifies_owner=True) as services,
             AsyncExitStack() as stack,
         ):
+            await services.claim_database()
             await _recover(services)
             tasks = asyncio.TaskGroup()
             platforms = create_platforms(services, chat_only=chat_only, has_terminal=has_terminal)

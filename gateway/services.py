@@ -66,6 +66,7 @@ from gateway.web.logins import Logins
 if TYPE_CHECKING:
     from core.media.speaking import Speaker
     from core.search.embeddings import EmbeddingRetriever
+    from core.store.postgres.database import Database as PostgresDatabase
     from core.tools.calendars import Calendars
     from core.tools.mcp_tools import McpServers
     from core.tools.web import WebAccess
@@ -348,6 +349,15 @@ class Services:
                     await web.close()
                 if services.mcp is not None:
                     await services.mcp.close()
+
+    async def claim_database(self) -> None:
+        """Make this process the only gateway of a database on a server.
+
+        The lock file of the home does that for state.db. Raises StoreError if another one uses it.
+        """
+        if self.settings.store.url:
+            database = cast("PostgresDatabase", self.database)
+            await database.claim_for_gateway()
 
     async def store_owner(self, settings: Settings) -> None:
         """Store which accounts and groups are the owner's."""

@@ -18,11 +18,13 @@ from concurrent.futures import ThreadPoolExecutor
 import psycopg
 from psycopg.conninfo import make_conninfo
 
+from core.errors import StoreError
 from core.store.engine import Row, T, Values
 from core.store.postgres.connection import StoreConnection
 from core.store.postgres.faults import (
     CUT,
     CUT_WHILE_STORING,
+    TAKEN,
     StoreCutError,
     describe_url,
     to_connect_error,
@@ -38,6 +40,8 @@ from core.types import ErasureEpoch
 READERS = 3
 WRITE_LOCK = 7_236_650_018
 """The advisory lock of all writes."""
+GATEWAY_LOCK = 7_236_650_019
+"""The advisory lock of the gateway. Its lanes of messages assume that it is the only one."""
 _BEGIN_WRITE = f"""
 BEGIN;
 SELECT pg_advisory_xact_lock({WRITE_LOCK});
@@ -185,6 +189,13 @@ class Database:
 
     # --- Upkeep ---
 
+    async def claim_for_gateway(self) -> None:
+        """Make this process the only gateway of the database, until the database is closed.
+
+        Raises StoreError if another gateway uses it.
+        """
+        await self._writer.claim()
+
     async def compact(self, limit_s: float) -> bool:
         """Remove deleted rows from the files of the tables, if that was requested.
 
@@ -229,6 +240,8 @@ class ConnectionThread:
         self._url = url
         self._name = name
         self._connection: StoreConnection | None = None
+        # Whether each new connection takes the lock of the gateway.
+        self._is_claimed = False
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="postgres")
 
     def close(self) -> None:
@@ -240,6 +253,11 @@ class ConnectionThread:
     async def run(self, work: Callable[[StoreConnection], T]) -> T:
         """Run `work` without a transaction."""
         return await self._call(lambda: self._translate_errors(work, self._open()))
+
+    async def claim(self) -> None:
+        """Take the lock of the gateway. Raises StoreError if another process has it."""
+        await self.run(self._take_gateway_lock)
+        self._is_claimed = True
 
     async def write(self, work: Callable[[StoreConnection], T]) -> T:
         """Run `work` in a write transaction, after those of all other processes."""
@@ -264,10 +282,21 @@ class ConnectionThread:
         if self._connection is None or self._connection.is_cut:
             self._connection = None
             try:
-                self._connection = StoreConnection(self._url)
+                connection = StoreConnection(self._url)
             except psycopg.Error as error:
                 raise to_connect_error(self._name, error) from error
+            if self._is_claimed:
+                self._translate_errors(self._take_gateway_lock, connection)
+            self._connection = connection
         return self._connection
+
+    def _take_gateway_lock(self, connection: StoreConnection) -> None:
+        """Take the lock on a connection. It ends with the connection, which is closed otherwise."""
+        statement = f"SELECT pg_try_advisory_lock({GATEWAY_LOCK})"
+        row = connection.execute(statement).fetchone()
+        if row is None or not row[0]:
+            connection.close()
+            raise StoreError(TAKEN.format(name=self._name))
 
     def _transact(self, begin: str, work: Callable[[StoreConnection], T]) -> T:
         """Run `work` in a transaction that begins with the statements `begin`."""

@@ -13,6 +13,7 @@ CUT_WHILE_STORING = (
     "The connection to the database {name} was cut while the last change was stored. "
     "Look whether it is there, and send it again if it isn't."
 )
+TAKEN = "Another gateway uses the database {name}. Stop it, or give this one a database of its own."
 _UNREACHABLE = "The database {name} can't be reached ({text}). Check that PostgreSQL runs there."
 _SENTENCES: tuple[tuple[type[psycopg.Error], str], ...] = (
     (

@@ -192,3 +192,18 @@ async def test_url_that_is_no_address_is_refused_with_an_example() -> None:
     with pytest.raises(StoreError, match="postgresql://host/database"):
         async with Database.open("postgresql://[/x"):
             pass
+
+
+async def test_second_gateway_on_a_database_is_refused_also_after_the_first_was_cut(
+    postgres_url: str,
+) -> None:
+    async with Database.open(postgres_url) as first, Database.open(postgres_url) as second:
+        await first.claim_for_gateway()
+        with pytest.raises(StoreError, match="Another gateway uses the database"):
+            await second.claim_for_gateway()
+        cut_connections(postgres_url)
+        await first.write(lambda connection: set_meta(connection, "key", "value"))
+        with pytest.raises(StoreError, match="Another gateway uses the database"):
+            await second.claim_for_gateway()
+    async with Database.open(postgres_url) as third:
+        await third.claim_for_gateway()
