@@ -28,8 +28,13 @@ _IN_LIST = re.compile(
 _SOURCE = r"(?:\w+(?:\([^()]*\))?(?:\s+AS\s+\w+)?)"
 _CROSS_JOIN_ON = re.compile(rf"\bCROSS\s+JOIN(\s+{_SOURCE}\s+ON\b)")
 """SQLite reads the tables of a CROSS JOIN in their order. PostgreSQL chooses the order itself."""
+_IN_LIMITED = re.compile(
+    r"\bON (\w+\.id) IN \((\s*SELECT (?:(?!\bLIMIT\b).)*LIMIT :\w+)\)", re.DOTALL
+)
+"""A join with the first rows of a list. PostgreSQL looks them up by their ids only in an array."""
 _IS_VALUE = re.compile(r"\bIS (NOT )?(?=:\w|\(|'|\w+\.\w)(?!NULL\b)")
 _RULES: tuple[tuple[re.Pattern[str], str], ...] = (
+    (_IN_LIMITED, r"ON \1 = ANY(ARRAY(\2))"),
     (_CROSS_JOIN_ON, r"JOIN\1"),
     (re.compile(r"\bINDEXED\s+BY\s+\w+"), ""),
     (re.compile(r"\bLIMIT -1\b"), "LIMIT ALL"),

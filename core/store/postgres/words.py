@@ -170,26 +170,31 @@ class PhraseQuery(NamedTuple):
 
 
 def phrase_queries(plan: SearchPlan, scope_ids: Sequence[int]) -> list[PhraseQuery]:
-    """Return the different phrases that a plan wants."""
+    """Return the different texts of the phrases that a plan wants. Each counts by itself."""
     queries: dict[str, PhraseQuery] = {}
     for clause in chain.from_iterable(plan.alternatives):
         if clause.is_excluded:
             continue
         for phrase in clause.phrases:
-            query = " | ".join(
-                written for scope_id in scope_ids if (written := _write_phrase(scope_id, phrase))
-            )
-            if query:
-                queries.setdefault(query, PhraseQuery(query, _words_of(phrase, scope_ids)))
+            for text in phrase.texts:
+                single = phrase._replace(texts=(text,))
+                query = " | ".join(
+                    written
+                    for scope_id in scope_ids
+                    if (written := _write_phrase(scope_id, single))
+                )
+                if query:
+                    words = () if phrase.is_prefix else _scoped_word(text, scope_ids)
+                    queries.setdefault(query, PhraseQuery(query, words))
     return list(queries.values())
 
 
-def _words_of(phrase: Phrase, scope_ids: Sequence[int]) -> tuple[str, ...]:
-    """Return the terms of a phrase if each of its texts is a single word, otherwise nothing."""
-    texts = [query_words(text) for text in phrase.texts]
-    if phrase.is_prefix or any(len(words) != 1 for words in texts):
+def _scoped_word(text: str, scope_ids: Sequence[int]) -> tuple[str, ...]:
+    """Return the term of a text with each scope. It's empty unless the text is a single word."""
+    words = query_words(text)
+    if len(words) != 1:
         return ()
-    return tuple(scoped_term(scope_id, words[0]) for scope_id in scope_ids for words in texts)
+    return tuple(scoped_term(scope_id, words[0]) for scope_id in scope_ids)
 
 
 def split_scope(term: str) -> int:
