@@ -46,7 +46,7 @@ services:
 
 # Without PostgreSQL, the tests are skipped with a sentence. With MNEME_POSTGRES_REQUIRED=1, they fail.
 postgres:
-	@$(TEST_SETUP) && python -m pytest -q -n 2 --dist worksteal tests/store/postgres tests/end_to_end/test_postgres.py
+	@$(TEST_SETUP) && python -m pytest -q -n 2 --dist worksteal -k postgres tests/store tests/end_to_end/test_postgres.py
 
 # Without a browser, the tests are skipped with a sentence. With MNEME_PAGES_REQUIRED=1, they fail.
 PAGES_SETUP = venv=$$(./setup.sh pages) && PATH="$$venv/bin:$$PATH" && export PATH && sh tests/pages/setup.sh

@@ -11,9 +11,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from itertools import chain
 from typing import Any
 
-from core.store.engine import Connection, Ranking
+from core.store.engine import Connection, Ranking, Values
 from core.store.postgres import indexing
 from core.store.postgres.words import (
     FEW,
@@ -21,6 +22,7 @@ from core.store.postgres.words import (
     MANY,
     MANY_MARK,
     TOOLS_MARK,
+    PhraseQuery,
     phrase_queries,
     quote_term,
     scoped_query,
@@ -171,33 +173,43 @@ class PostgresIndex:
         scope_ids: Sequence[int],
         values: dict[str, object],
     ) -> str:
-        """Return the expression for the score of a message, and add its parameters to `values`."""
-        phrases = phrase_queries(plan, scope_ids)
-        weights = [1.0]
-        if len(phrases) > 1:
-            total = connection.execute(_COUNT_SCOPES, values).fetchone()[0]
-            weights = []
-            for phrase in phrases:
-                counting = {**values, "query": phrase.query, "limit": COUNTED_MESSAGES}
-                count = connection.execute(_COUNT_MESSAGES, counting).fetchone()[0]
-                weights.append(_idf(count, max(count, total)))
+        """Return the expression for the score of a message, and add its parameters to `values`.
+
+        Only the phrases of the alternatives that a message matches count, as in FTS5.
+        """
+        alternatives = [phrase_queries(clauses, scope_ids) for clauses in plan.alternatives]
+        phrases = list(dict.fromkeys(chain.from_iterable(alternatives)))
+        weights = self._weigh_phrases(connection, phrases, values)
+        scores = {
+            phrase: _score_phrase(number, phrase, weights[number], values)
+            for number, phrase in enumerate(phrases)
+        }
         parts: list[str] = []
-        for number, (phrase, weight) in enumerate(zip(phrases, weights, strict=True)):
-            values[f"phrase{number}"] = phrase.query
-            values[f"weight{number}"] = weight
-            cases = ""
-            if phrase.is_word:
-                for mark, count in _MARK_COUNTS:
-                    name = f"phrase{number}_{mark[1:]}"
-                    values[name] = phrase.with_mark(mark)
-                    cases += f" WHEN words @@ CAST(:{name} AS tsquery) THEN {float(count)}"
-            count_sql = (
-                f"(CASE{cases} WHEN words @@ CAST(:phrase{number} AS tsquery) THEN 1.0"
-                " ELSE 0.0 END)"
-            )
-            saturation = f"(:k1 + 1) / ({count_sql} + :k1 * (1 - :b + :b * length / average))"
-            parts.append(f":weight{number} * {count_sql} * {saturation}")
-        return f"-({' + '.join(parts) or '0.0'})"
+        for number, wanted in enumerate(alternatives):
+            sums = [f"{count} * {scores[phrase]}" for phrase, count in wanted.items()]
+            total = " + ".join(sums) or "0.0"
+            query = scoped_query(SearchPlan((plan.alternatives[number],)), scope_ids)
+            if len(alternatives) == 1 or not query:
+                parts.append(f"({total})")
+                continue
+            values[f"alternative{number}"] = query
+            condition = f"words @@ CAST(:alternative{number} AS tsquery)"
+            parts.append(f"CASE WHEN {condition} THEN {total} ELSE 0.0 END")
+        return f"-({' + '.join(parts)})"
+
+    def _weigh_phrases(
+        self, connection: Connection, phrases: Sequence[PhraseQuery], values: Values
+    ) -> list[float]:
+        """Return the weight of each phrase. With a single phrase, it makes no difference."""
+        if len(phrases) < 2:
+            return [1.0] * len(phrases)
+        total = connection.execute(_COUNT_SCOPES, values).fetchone()[0]
+        weights = []
+        for phrase in phrases:
+            counting = {**values, "query": phrase.query, "limit": COUNTED_MESSAGES}
+            count = connection.execute(_COUNT_MESSAGES, counting).fetchone()[0]
+            weights.append(_idf(count, max(count, total)))
+        return weights
 
     def count_chunks(self, connection: Connection, terms: Iterable[str]) -> Iterable[Sequence[Any]]:
         """Return the terms that chunks contain, each with the number of these chunks."""
@@ -335,3 +347,22 @@ class PostgresIndex:
 def _idf(count: int, total: int) -> float:
     """Return the weight of a term that `count` of `total` documents contain."""
     return math.log(1 + (max(0, total - count) + 0.5) / (count + 0.5))
+
+
+def _score_phrase(
+    number: int, phrase: PhraseQuery, weight: float, values: dict[str, object]
+) -> str:
+    """Return the expression for what a phrase adds to a score, and add its parameters."""
+    values[f"phrase{number}"] = phrase.query
+    values[f"weight{number}"] = weight
+    cases = ""
+    if phrase.words:
+        for mark, count in _MARK_COUNTS:
+            name = f"phrase{number}_{mark[1:]}"
+            values[name] = phrase.with_mark(mark)
+            cases += f" WHEN words @@ CAST(:{name} AS tsquery) THEN {float(count)}"
+    occurrences = (
+        f"(CASE{cases} WHEN words @@ CAST(:phrase{number} AS tsquery) THEN 1.0 ELSE 0.0 END)"
+    )
+    saturation = f"(:k1 + 1) / ({occurrences} + :k1 * (1 - :b + :b * length / average))"
+    return f":weight{number} * {occurrences} * {saturation}"

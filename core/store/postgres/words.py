@@ -160,33 +160,26 @@ class PhraseQuery(NamedTuple):
     # The terms of a phrase of one word in each scope. Only those are indexed with marks.
     words: tuple[str, ...] = ()
 
-    @property
-    def is_word(self) -> bool:
-        return bool(self.words)
-
     def with_mark(self, mark: str) -> str:
         """Return the `tsquery` for messages with the word and a mark."""
         return " | ".join(quote_term(word + mark) for word in self.words)
 
 
-def phrase_queries(plan: SearchPlan, scope_ids: Sequence[int]) -> list[PhraseQuery]:
-    """Return the different texts of the phrases that a plan wants. Each counts by itself."""
-    queries: dict[str, PhraseQuery] = {}
-    for clause in chain.from_iterable(plan.alternatives):
+def phrase_queries(clauses: Iterable[Clause], scope_ids: Sequence[int]) -> Counter[PhraseQuery]:
+    """Return the texts of the phrases that clauses want, each with how often they want it."""
+    queries: Counter[PhraseQuery] = Counter()
+    for clause in clauses:
         if clause.is_excluded:
             continue
         for phrase in clause.phrases:
             for text in phrase.texts:
                 single = phrase._replace(texts=(text,))
-                query = " | ".join(
-                    written
-                    for scope_id in scope_ids
-                    if (written := _write_phrase(scope_id, single))
-                )
+                written = [_write_phrase(scope_id, single) for scope_id in scope_ids]
+                query = " | ".join(filter(None, written))
                 if query:
                     words = () if phrase.is_prefix else _scoped_word(text, scope_ids)
-                    queries.setdefault(query, PhraseQuery(query, words))
-    return list(queries.values())
+                    queries[PhraseQuery(query, words)] += 1
+    return queries
 
 
 def _scoped_word(text: str, scope_ids: Sequence[int]) -> tuple[str, ...]:
