@@ -159,6 +159,11 @@ class Admission:
         if self._commands.thumbs is not None:
             inbound = await self._access.set_language(inbound, judgement)
             view = await self._access.load_view(judgement.scope, account)
+            undo = await self._commands.thumbs.find_undo(inbound, view.scopes)
+            if undo is not None:
+                # Not the number of a message, and the same if the platform repeats the reaction.
+                key = f"down:{inbound.message_id}:{inbound.sent_at.timestamp():.0f}"
+                return await self._run_command(inbound, reply, judgement, undo, key)
             await self._commands.thumbs.record(inbound, view.scope, view.scopes, view.is_owner)
         return None
 
@@ -181,18 +186,30 @@ class Admission:
         if not (is_new and is_question and inbound.text) or inbound.attachments:
             return None
         inbound = _clean_sender_name(await self._access.set_language(inbound, judgement))
-        retry = replace(
+        # Not the number of a message, and the same if the platform repeats the edit.
+        key = f"edited:{inbound.message_id}:{inbound.sent_at.timestamp():.0f}"
+        return await self._run_command(inbound, reply, judgement, Command(name="retry"), key)
+
+    async def _run_command(
+        self, inbound: Inbound, reply: Reply, judgement: Judgement, command: Command, key: str
+    ) -> int | None:
+        """Queue a command as if the sender of an edit or reaction had typed it.
+
+        Returns the id of its inbox entry, or None if the sender is over a limit or it was queued
+        before.
+        """
+        request = replace(
             inbound,
             kind="message",
-            text="/retry",
-            # Not the number of a message, and the same if the platform repeats the edit.
-            message_id=f"edited:{inbound.message_id}:{inbound.sent_at.timestamp():.0f}",
-            command=Command(name="retry"),
+            text=f"/{command.name} {command.arguments}".rstrip(),
+            message_id=key,
+            command=command,
+            is_addressed=True,
             quote=None,
         )
-        if not judgement.is_owner and not self._rates.acquire_command(retry, retry.command):
+        if not judgement.is_owner and not self._rates.acquire_command(request, command):
             return None
-        resolved_inbound = await self._commands.resolve(retry, judgement.scope)
+        resolved_inbound = await self._commands.resolve(request, judgement.scope)
         event = await self._store(resolved_inbound, reply, judgement)
         if event is None:
             return None

@@ -190,6 +190,9 @@ class ThumbRecorder(Protocol):
     async def record(self, inbound: Inbound, scope: Scope, scopes: Scopes, is_owner: bool) -> None:
         """Record a thumb of someone who sees `scopes`, or its removal."""
 
+    async def find_undo(self, inbound: Inbound, scopes: Scopes) -> Command | None:
+        """Return the command that takes back the only change that an answer reports, or None."""
+
 
 class AnswerSpeaker(Protocol):
     """Speaks answers to people who want that."""

@@ -1,7 +1,8 @@
 """Takes a thumb on an answer as feedback about the facts that the answer repeats.
 
-A thumb up raises the trust in these facts at once: it's the person's own tap. A thumb down doesn't
-say which fact is wrong. Lowering a fact's trust weakens it, so it waits for a tap on a button.
+A thumb down on an answer with the receipt of a single change takes the change back. Otherwise, it
+doesn't say which fact is wrong: lowering a fact's trust weakens it, so it waits for a tap on a
+button. A thumb up raises the trust in these facts at once: it's the person's own tap.
 """
 
 from __future__ import annotations
@@ -14,8 +15,10 @@ from core.store.facts.feedback import VERDICTS, Thumb
 from core.store.facts.rows import Fact
 from core.store.mailbox import OutboxItem
 from core.store.notes import Author
-from core.types import Answer, Inbound, Scope, Scopes
+from core.store.rows import find_last_turn
+from core.types import Answer, Command, Inbound, Scope, Scopes
 from gateway.commands.registry import assign_button_ids, make_button, make_button_actions
+from gateway.receipts import ReceiptWriter
 from gateway.services import Services
 from gateway.texts.catalog import Texts, load_texts
 
@@ -54,6 +57,28 @@ class ThumbReader:
                     )
         elif thumb == "down" and own_facts:
             await self._ask(texts, inbound, scope, own_facts[:MAX_BUTTONS])
+
+    async def find_undo(self, inbound: Inbound, scopes: Scopes) -> Command | None:
+        """Return the command that takes back the only change that an answer reports, or None."""
+        answer = await self.services.feedback.find_answer(
+            inbound.address, inbound.message_id, scopes
+        )
+        if inbound.text != "down" or answer is None:
+            return None
+        message_id, session_id = answer
+        session = await self.services.conversations.find(session_id, scopes)
+        if session is None:
+            return None
+        history = await self.services.conversations.load_history(session, scopes)
+        rows = [row for row in history if row.id is not None and row.id <= message_id]
+        texts = load_texts(inbound.language)
+        receipts = await ReceiptWriter(self.services).list_receipts(
+            texts, find_last_turn(rows), scopes
+        )
+        buttons = [receipt.undo for receipt in receipts if receipt.undo is not None]
+        if len(buttons) != 1:
+            return None
+        return buttons[0].command
 
     async def _ask(
         self, texts: Texts, inbound: Inbound, scope: Scope, facts: Sequence[Fact]

@@ -101,6 +101,20 @@ class AnswerFeedback:
 
         return await self._database.write(write)
 
+    async def find_answer(
+        self, address: Address, external_id: str, scopes: Scopes
+    ) -> tuple[int, int] | None:
+        """Return the message and the session of an answer on a platform, or None."""
+        values = {
+            **address_values(address),
+            "external_id": external_id,
+            "scopes": scope_parameter(scopes),
+        }
+        row = await self._database.fetch_one(messages.SELECT_QUOTED, values)
+        if row is None or row["role"] != "assistant":
+            return None
+        return row["id"], row["session_id"]
+
     async def count(self, scopes: Scopes, since: datetime) -> ThumbCount:
         """Count the thumbs on the answers in these scopes."""
         values = {"scopes": scope_parameter(scopes), "since": since}

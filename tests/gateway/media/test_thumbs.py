@@ -9,7 +9,7 @@ import pytest
 from core.types import Scope, Scopes
 from gateway.texts.catalog import ENGLISH as texts
 from tests.fixtures.gateway_harness import GatewayHarness, KeptReply, open_gateway
-from tests.fixtures.scripted_model import ScriptedModel, says
+from tests.fixtures.scripted_model import ScriptedModel, calls, says
 
 pytestmark = pytest.mark.slow
 
@@ -147,3 +147,30 @@ async def test_thumb_of_somebody_else_answers_no_question(home: Path) -> None:
             "up", "7", kind="reaction", message_id=message_id, address=address
         )
         assert reply.answer is None
+
+
+async def test_thumb_down_takes_back_the_only_change_that_the_answer_reports(home: Path) -> None:
+    note = calls(("memory", {"action": "add", "content": "My boat is called Seagull."}))
+    model = ScriptedModel(note, says("Noted."), says("Nothing."))
+    async with open_gateway(home, model) as harness:
+        reply = await harness.say("Remember that my boat is called Seagull.")
+        assert reply.receipt is not None
+        (message_id,) = reply.receipt.message_ids
+        thumb = harness.inbound("down", kind="reaction", message_id=message_id)
+        undone = KeptReply()
+        entry_id = await harness.admission.admit(thumb, undone)
+        assert entry_id is not None
+        await harness.admission.serve(entry_id)
+        assert undone.text.startswith("Undone: change 1.")
+        assert "0/2,200 characters" in (await harness.say("/memory list")).text
+        # A second thumb finds nothing to take back.
+        again = harness.inbound("down", kind="reaction", message_id=message_id)
+        assert await harness.admission.admit(again, KeptReply()) is None
+
+
+async def test_thumb_down_of_a_stranger_takes_nothing_back(home: Path) -> None:
+    note = calls(("memory", {"action": "add", "content": "My boat is called Seagull."}))
+    async with open_gateway(home, ScriptedModel(note, says("Noted."))) as harness:
+        reply = await harness.say("Remember that my boat is called Seagull.")
+        await react(harness, reply, "down", "7")
+        assert "Seagull" in (await harness.say("/memory list")).text
