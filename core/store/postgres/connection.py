@@ -108,6 +108,8 @@ class StoreConnection:
         self.total_changes = 0
         _adapt_types(self.raw)
         self.raw.execute(f"SET search_path TO {SCHEMA}")
+        # Compiling a statement takes longer than running it, because searches are short.
+        self.raw.execute("SET jit TO off")
         # The rows of a UNION ALL come in the order of its parts only without parallel workers.
         self.raw.execute("SET max_parallel_workers_per_gather TO 0")
 

@@ -117,6 +117,9 @@ FROM (
 ) AS matching
 GROUP BY part_id HAVING COUNT(*) >= :word_count
 """
+_COLLECT_STATISTICS = """
+ANALYZE sessions, messages, message_index, chunks, chunk_index, chunk_vocabulary, facts, fact_terms
+"""
 _HAS_STATISTICS = """
 SELECT COUNT(*) = 0 FROM pg_class
 WHERE oid IN (to_regclass('messages'), to_regclass('chunks')) AND reltuples < 0
@@ -336,7 +339,7 @@ class PostgresIndex:
         """
         if connection.execute(_HAS_STATISTICS, {}).fetchone()[0]:
             return False
-        connection.execute("ANALYZE", {})
+        connection.execute(_COLLECT_STATISTICS, {})
         return True
 
     def find_damage(self, connection: Connection) -> list[str]:

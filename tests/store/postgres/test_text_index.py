@@ -1,0 +1,61 @@
+"""The text indexes over files and facts on PostgreSQL."""
+
+from __future__ import annotations
+
+import pytest
+
+from core.store.engine import Connection
+from core.store.postgres.database import Database
+from core.text.terms import query_terms
+
+pytestmark = pytest.mark.slow
+
+PARTS = {
+    1: "The lease of the flat in Porto ends in May.",
+    2: "Porto, Porto, Porto: the wine of Porto, and a lease.",
+    3: "The bus to Lisbon.",
+}
+
+
+def store_parts(connection: Connection) -> None:
+    connection.execute("INSERT INTO files (hash, type, size) VALUES ('h', 'pdf', 1)", {})
+    for number, text in PARTS.items():
+        connection.execute(
+            "INSERT INTO file_parts (id, hash, position, label, text) "
+            "VALUES (:id, 'h', :id, '', :text)",
+            {"id": number, "text": text},
+        )
+        connection.index.index_file_part(connection, number, text)
+
+
+def rank(connection: Connection, text: str, *, needs_all: bool) -> list[int]:
+    ranking = connection.index.rank_file_parts(query_terms(text), needs_all=needs_all)
+    statement = f"SELECT part_id FROM ({ranking.sql}) AS found ORDER BY score"
+    return [row[0] for row in connection.execute(statement, ranking.values)]
+
+
+async def test_part_of_a_file_that_names_a_word_more_often_comes_first(postgres_url: str) -> None:
+    async with Database.open(postgres_url) as database:
+        await database.write(store_parts)
+        found = await database.read(lambda connection: rank(connection, "Porto", needs_all=True))
+        assert found == [2, 1]
+
+
+async def test_parts_of_files_have_all_words_or_any_as_asked(postgres_url: str) -> None:
+    async with Database.open(postgres_url) as database:
+        await database.write(store_parts)
+
+        def rank_both(connection: Connection) -> tuple[list[int], list[int]]:
+            text = "lease flat Lisbon"
+            return rank(connection, text, needs_all=True), rank(connection, text, needs_all=False)
+
+        assert await database.read(rank_both) == ([], [1, 3, 2])
+
+
+async def test_deleted_file_leaves_no_terms(postgres_url: str) -> None:
+    async with Database.open(postgres_url) as database:
+        await database.write(store_parts)
+        await database.execute("DELETE FROM files WHERE hash = 'h'")
+        row = await database.fetch_one("SELECT COUNT(*) FROM file_index")
+        assert row is not None
+        assert row[0] == 0
