@@ -151,7 +151,7 @@ class GeneralOptions(_Section):
     # An IANA name, even if mneme.toml has "auto".
     zone: Zone
     # "auto": the language of the shell.
-    language: Literal["auto", "en", "de", "es", "fr", "pt-BR", "ru", "tr", "zh", "ja", "ko"]
+    language: Annotated[str, Field(pattern=r"^(auto|[a-z]{2,3}(-[A-Z]{2})?)$")]
     log_level: Literal["debug", "info", "warning", "error"]
     log_format: Literal["text", "json"]
 

@@ -53,7 +53,7 @@ from core.store.sync import PLATFORM as MEMORY
 from core.store.sync import SyncQueue
 from core.text.normalize import language_data
 from core.tools.switches import ToolSwitches
-from core.types import Tool, ToolContext
+from core.types import Address, Tool, ToolContext
 from gateway.access_and_rates import Access, RateLimiter
 from gateway.admission import Admission
 from gateway.briefs import BriefWriter
@@ -79,7 +79,7 @@ from gateway.commands.skills import SkillCommands
 from gateway.commands.status import StatusCommands, UsageCommands
 from gateway.commands.time_settings import TimeCommands
 from gateway.commands.undo import UndoCommands
-from gateway.delivery import Delivery, ReplyFactory, memory_reply
+from gateway.delivery import Delivery, ReplyFactory, describe_delay, memory_reply
 from gateway.failures import BatchSteps, Failures
 from gateway.media.thumbs import ThumbReader
 from gateway.media.voice import VoiceCommands
@@ -102,7 +102,7 @@ from gateway.services import (
     load_providers,
     lock_home,
 )
-from gateway.texts.catalog import ENGLISH as texts
+from gateway.texts.catalog import SHELL as texts
 from gateway.texts.catalog import load_offline_texts, word_sentence
 from gateway.turns import BatchRunner, TurnDispatcher, TurnRunner
 from gateway.web.access import WebCommands
@@ -582,6 +582,11 @@ def _build_delivery(services: Services, memory: MemoryManager, wakeup: asyncio.E
     replies: dict[str, ReplyFactory] = {}
     if memory.externals:
         replies[MEMORY] = lambda address, reply_to: memory_reply(memory)
+
+    def find_delay_notice(address: Address, late_s: float) -> str:
+        texts = services.languages.of_address(address)
+        return describe_delay(texts, late_s, services.settings.cron.late_after_s)
+
     return Delivery(
         services.inbox,
         services.outbox,
@@ -589,7 +594,7 @@ def _build_delivery(services: Services, memory: MemoryManager, wakeup: asyncio.E
         replies,
         wakeup=wakeup,
         on_undelivered=UndeliveredNotices(services, memory.report_abandoned_task).tell,
-        late_after_s=services.settings.cron.late_after_s,
+        find_delay_notice=find_delay_notice,
     )
 
 

@@ -34,7 +34,7 @@ from gateway.installation import list_unreadable_files
 from gateway.local.control import ask_gateway
 from gateway.services import LOCK_FILE, STATE_FILE, Services, create_model_client, load_providers
 from gateway.supervisor import CONNECTED, WallClock
-from gateway.texts.catalog import ENGLISH as texts
+from gateway.texts.catalog import SHELL as texts
 from gateway.upkeep.backups import describe_backups, describe_restore
 
 # How long a check waits for a server.
@@ -164,7 +164,8 @@ def _apply_gateway_state(result: CheckResult, states: Mapping[str, str]) -> Chec
     state = states.get(result.subject, CONNECTED)
     if result.state != "right" or state == CONNECTED:
         return result
-    text = f"{result.text} But the running gateway reports: {state}."
+    report = texts.compose("gateway_reports", state=texts.word_state(state))
+    text = f"{result.text} {report}"
     return replace(result, state="wrong", text=text)
 
 
@@ -181,16 +182,20 @@ async def run_probe(subject: str, probe: Awaitable[str | None]) -> CheckResult:
         return CheckResult(
             subject=subject,
             state="wrong",
-            text=f"There was no answer within {PROBE_TIMEOUT_S:.0f} s.",
-            advice="Check the network and the address.",
+            text=texts.compose("no_answer", seconds=f"{PROBE_TIMEOUT_S:.0f}"),
+            advice=texts.compose("check_network"),
         )
     except MnemeError as error:
         advice = texts.table("MEND").get(subject, "")
-        return CheckResult(subject=subject, state="wrong", text=str(error), advice=advice)
+        return CheckResult(
+            subject=subject, state="wrong", text=texts.word_stored(texts.word(error)), advice=advice
+        )
     if text is None:
         advice = texts.table("SET_UP").get(subject, "")
-        return CheckResult(subject=subject, state="off", text="It is not set up.", advice=advice)
-    return CheckResult(subject=subject, state="right", text=text)
+        return CheckResult(
+            subject=subject, state="off", text=texts.compose("not_set_up"), advice=advice
+        )
+    return CheckResult(subject=subject, state="right", text=texts.word_stored(text))
 
 
 async def repair_indexes(settings: Settings) -> CheckResult:
@@ -206,7 +211,7 @@ async def repair_indexes(settings: Settings) -> CheckResult:
         text = str(error).partition(_CHECK_HINT)[0]
         return CheckResult(subject="repair", state="wrong", text=text)
     messages = texts.format_count(message_count, "message")
-    text = f"{report} The text indexes were rebuilt from {messages}.".strip()
+    text = f"{report} {texts.compose('indexes_rebuilt', messages=messages)}".strip()
     return CheckResult(subject="repair", state="right", text=text)
 
 
@@ -227,38 +232,39 @@ async def _repair_file(settings: Settings) -> str:
     except Timeout as error:
         raise ConfigError(texts.REPAIR_NEEDS_STOP) from error
     lost_rows = ", ".join(
-        f"{_describe_count(count)} of {name}" for name, count in report.lost.items()
+        f"{name}: {_describe_count(count)}" for name, count in report.lost.items()
     )
+    lost = texts.compose("rows_lost", rows=lost_rows) if lost_rows else texts.compose("none_lost")
     return texts.REPAIRED.format(
         saved=texts.format_count(sum(report.saved.values()), "row"),
-        lost=f"lost: {lost_rows}" if lost_rows else "nothing is lost",
+        lost=lost,
         path=report.damaged_path,
     )
 
 
 def _describe_count(lost_count: int | None) -> str:
     if lost_count is None:
-        return "an unknown number of rows"
-    return f"up to {texts.format_count(lost_count, 'row')}"
+        return texts.compose("unknown_rows")
+    return texts.compose("at_most", rows=texts.format_count(lost_count, "row"))
 
 
 def _describe_settings_problem(problem: str) -> CheckResult:
     """Build the result for a problem such as "model.tries: should be a whole number"."""
     name = problem.partition(":")[0]
     token = ENVIRONMENT.get(f"{name.partition('.')[0]}_token", "")
-    advice = "Correct it in mneme.toml: mneme config edit."
+    advice = texts.compose("correct_settings")
     if name in ENVIRONMENT.values():
-        advice = f"Set {name}."
+        advice = texts.compose("set_variable", name=name)
     elif token and token in problem:
-        advice = f"Set it: mneme config set {token}."
+        advice = texts.compose("set_token", name=token)
     elif name == SECRETS_FILE:
-        advice = "Correct it there."
+        advice = texts.compose("correct_there")
     return CheckResult(subject="settings", state="wrong", text=problem, advice=advice)
 
 
 def _check_home(settings: Settings) -> list[CheckResult]:
     """Check that no other user can read or replace the files of the home."""
-    text = f"They are complete; the home is {settings.home}."
+    text = texts.compose("settings_complete", home=settings.home)
     results = [CheckResult(subject="settings", state="right", text=text, advice=settings.advice)]
     advice_by_problem = _find_readable_files(settings.home) | _find_replaceable_files(settings.home)
     for problem, advice in advice_by_problem.items():
@@ -274,9 +280,7 @@ def _find_readable_files(home: Path) -> dict[str, str]:
         return problems
     for path, mode in ((home, 0o700), (home / SETTINGS_FILE, 0o600), (home / SECRETS_FILE, 0o600)):
         if path.exists() and _is_readable_by_others(path):
-            problems[f"{path} can be read by other users of this machine."] = (
-                f"chmod {mode:o} {path}"
-            )
+            problems[texts.compose("readable_by_others", path=path)] = f"chmod {mode:o} {path}"
     return problems
 
 
@@ -293,13 +297,11 @@ def _find_replaceable_files(home: Path) -> dict[str, str]:
     for path in (home, home / STATE_FILE, plugins, *folders, *sorted(plugins.rglob("*.py"))):
         if path.is_symlink():
             target = path.resolve()
-            problem = (
-                f"{path} is a link to {target}. Anyone who can change the target controls Mneme."
-            )
+            problem = texts.compose("is_link", path=path, target=target)
             problems[problem] = texts.NO_LINK.format(path=path, target=target)
         elif path.exists() and path.stat().st_uid != own_id:
             owner_id = path.stat().st_uid
-            problem = f"{path} belongs to another user ({owner_id}), who can replace it."
+            problem = texts.compose("of_another_user", path=path, user=owner_id)
             problems[problem] = f"chown {own_id} {path}"
     return problems
 
@@ -324,9 +326,9 @@ def _check_installation() -> CheckResult:
     problems = []
     unreadable = list_unreadable_files()
     if unreadable:
-        problems.append(f"These files of Mneme can't be read: {', '.join(unreadable)}.")
-    right = f"Version {version('mneme-gateway')}, all data files can be read."
-    return _build_result("installation", problems, "Install Mneme again.", right)
+        problems.append(texts.compose("unreadable_files", names=", ".join(unreadable)))
+    right = texts.compose("installed_version", version=version("mneme-gateway"))
+    return _build_result("installation", problems, texts.compose("install_again"), right)
 
 
 def _check_sqlite() -> CheckResult:
@@ -334,23 +336,28 @@ def _check_sqlite() -> CheckResult:
     version_text = ".".join(map(str, sqlite.SQLITE_VERSION))
     if sqlite.SQLITE_VERSION < sqlite.MIN_SQLITE_VERSION:
         oldest = ".".join(map(str, sqlite.MIN_SQLITE_VERSION))
-        problems.append(f"SQLite {version_text} is older than {oldest}.")
-    advice = "Use a Python that was built with a newer SQLite, such as one from python.org."
-    return _build_result("sqlite", problems, advice, f"Version {version_text}.")
+        problems.append(texts.compose("sqlite_old", version=version_text, oldest=oldest))
+    right = texts.compose("sqlite_version", version=version_text)
+    return _build_result("sqlite", problems, texts.compose("sqlite_advice"), right)
 
 
 async def _check_database(services: Services) -> CheckResult:
     database = services.database
     if isinstance(database, Database):
         damage = await find_damage(database)
-        problems = [f"{database.name} is damaged: {'; '.join(damage)}"] if damage else []
+        problems = []
+        if damage:
+            reason = "; ".join(damage)
+            problems.append(texts.compose("damaged", path=database.name, reason=reason))
         advice = describe_restore(services.settings)
-        return _build_result("state.db", problems, advice, f"{database.name} is undamaged.")
+        right = texts.compose("undamaged", path=database.name)
+        return _build_result("state.db", problems, advice, right)
     # Imported here because psycopg is an extra.
     from core.store.postgres.schema import describe_server
 
     server = await database.read(describe_server)
-    return _build_result("postgresql", [], "", f"{database.name} answers, {server}.")
+    right = texts.compose("database_answers", name=database.name, server=server)
+    return _build_result("postgresql", [], "", right)
 
 
 async def _check_store(services: Services) -> AsyncIterator[CheckResult]:
@@ -361,8 +368,8 @@ async def _check_store(services: Services) -> AsyncIterator[CheckResult]:
     yield _build_result(
         "search index",
         await services.recall.verify(),
-        "Mneme rebuilds it while it runs. To rebuild it now, run mneme check --repair.",
-        "It matches the messages and facts.",
+        texts.compose("index_advice"),
+        texts.compose("index_right"),
     )
     dead_letters = []
     for at, platform, error in await services.inbox.list_dead_letters():
@@ -403,10 +410,12 @@ def _summarize_files(files: Sequence[ContextFile], folder: Path, max_chars: int)
         path = file.path.relative_to(folder) if file.path.is_relative_to(folder) else file.path
         note = file.reason
         if file.state == "read" and len(file.text) > max_chars:
-            note = "cut in the middle"
+            note = texts.compose("cut_in_the_middle")
         names_by_state[file.state].append(f"{path} ({note})" if note else str(path))
     return "; ".join(
-        f"{state} {', '.join(names)}" for state, names in names_by_state.items() if names
+        f"{texts.table('FILE_STATES')[state]} {', '.join(names)}"
+        for state, names in names_by_state.items()
+        if names
     )
 
 
@@ -471,10 +480,12 @@ async def _probe_memory(settings: Settings, name: str, counts: OutboxCounts) -> 
         raise ConfigError(text) from error
     if counts.dead:
         sentence = f"{report}." if report else ""
-        hint = f"`mneme memory sync {name}` sends it again."
+        hint = texts.compose("sync_again", name=name)
         raise ConfigError(f"{sentence}{sync_sentence} {hint}".strip())
-    works = f"It can be used: {report}" if report else "It can be used"
-    return f"{works}; {sync_state or 'nothing waits to be sent'}."
+    works = texts.compose("usable")
+    if report:
+        works = texts.compose("usable_as", report=report)
+    return f"{works}; {sync_state or texts.compose('nothing_to_send')}."
 
 
 async def probe_provider(provider: MemoryProvider) -> str:
@@ -486,9 +497,7 @@ async def probe_provider(provider: MemoryProvider) -> str:
     try:
         with translate_foreign_errors(f"The memory {provider.name}"):
             if not await thread.run(provider.is_available):
-                raise ConfigError(
-                    f"It isn't available. `mneme memory setup {provider.name}` sets it up."
-                )
+                raise ConfigError(texts.compose("provider_missing", name=provider.name))
             if not implements(provider, "probe"):
                 return ""
             try:

@@ -25,7 +25,6 @@ from weakref import WeakValueDictionary
 import structlog
 
 from adapters.streaming import QuietReply
-from core.dates.schedule import format_duration
 from core.errors import ChatRefused, DeliveryError, MnemeError, StoreError
 from core.memory.manager import MemoryManager
 from core.ports import Clock, DeliveryRecord, LostPost, Reply
@@ -33,7 +32,7 @@ from core.store.mailbox import INTENT_MARK, Inbox, Outbox, OutboxItem
 from core.store.sync import SyncTask
 from core.types import Address, Answer, Inbound
 from gateway.supervisor import contain_adapter_errors
-from gateway.texts.catalog import ENGLISH as texts
+from gateway.texts.catalog import ENGLISH, Texts
 
 # After a platform has refused an item this many times, the item is dead.
 MAX_ATTEMPTS = 12
@@ -154,6 +153,17 @@ class PostedRecord:
             await self._store(tuple(self._entries))
 
 
+# A reminder that is sent later than this says that it is late.
+LATE_AFTER_S = 120.0
+
+
+def describe_delay(texts: Texts, late_s: float, late_after_s: float = LATE_AFTER_S) -> str:
+    """Return a notice that a reminder is sent late, or "" if it is sent soon enough."""
+    if late_s <= late_after_s:
+        return ""
+    return texts.SENT_LATE.format(late=texts.format_duration(late_s - late_s % 60))
+
+
 class Delivery:
     """Delivers the answers of running turns.
 
@@ -172,7 +182,9 @@ class Delivery:
         *,
         wakeup: asyncio.Event | None = None,
         on_undelivered: Callable[[OutboxItem, MnemeError], Awaitable[None]] | None = None,
-        late_after_s: float = 120.0,
+        find_delay_notice: Callable[[Address, float], str] = (
+            lambda _, late_s: describe_delay(ENGLISH, late_s)
+        ),
     ) -> None:
         self.inbox = inbox
         self.outbox = outbox
@@ -184,8 +196,8 @@ class Delivery:
         # Called before an item that will never arrive is marked dead. If the process crashes in
         # between, the next process calls it again.
         self._on_undelivered = on_undelivered
-        # A reminder that is sent later than this says that it is late.
-        self._late_after_s = late_after_s
+        # Returns the notice of a reminder that is sent late, or "". By default, it is English.
+        self._find_delay_notice = find_delay_notice
         # A lock for each address key, which is held during a delivery to the address.
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         # Keys of answers that `run` will send, because an older item must be sent first.
@@ -419,10 +431,8 @@ class Delivery:
         if outbox_item.kind != "reminder" or outbox_item.created_at is None:
             return answer
         late_s = (self._clock.now() - outbox_item.created_at).total_seconds()
-        if late_s <= self._late_after_s:
-            return answer
-        notice = texts.SENT_LATE.format(late=format_duration(late_s - late_s % 60))
-        return replace(answer, text=f"{answer.text}\n\n{notice}")
+        notice = self._find_delay_notice(outbox_item.address, late_s)
+        return replace(answer, text=f"{answer.text}\n\n{notice}") if notice else answer
 
     async def send_unstored(
         self, inbound: Inbound, reply: Reply, answer: Answer, *, has_begun: bool = False

@@ -16,6 +16,14 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("config", "core", "adapters", "gateway")
+
+
+def _list_languages(folder: str, prefix: str = "") -> tuple[str, ...]:
+    """Return the files of the languages in a folder. There is always an English one."""
+    names = {path.name for path in (ROOT / folder / prefix).glob("*.toml")}
+    return tuple(sorted(f"{prefix}{name}" for name in {"en.toml", *names}))
+
+
 DATA_FILES: Mapping[str, Sequence[str]] = {
     "adapters": ("data/hints.toml", "data/refusals.toml"),
     "config": ("default.toml", "model_servers.toml", "problems.toml", "soul.md"),
@@ -28,10 +36,7 @@ DATA_FILES: Mapping[str, Sequence[str]] = {
         "offline.toml",
     ),
     "core/dates": ("data/feasts.toml", "data/mentions.toml", "data/words.toml"),
-    "core/dates/requests": tuple(
-        f"data/{language}.toml"
-        for language in ("de", "en", "es", "fr", "ja", "ko", "pt", "ru", "tr", "zh")
-    ),
+    "core/dates/requests": _list_languages("core/dates/requests", "data/"),
     "core/facts": (
         "data/changes.toml",
         "data/closeness.toml",
@@ -79,18 +84,7 @@ DATA_FILES: Mapping[str, Sequence[str]] = {
         "data/confirmations.toml",
         "data/synonyms.toml",
     ),
-    "gateway/texts": (
-        "de.toml",
-        "en.toml",
-        "es.toml",
-        "fr.toml",
-        "ja.toml",
-        "ko.toml",
-        "pt-BR.toml",
-        "ru.toml",
-        "tr.toml",
-        "zh.toml",
-    ),
+    "gateway/texts": _list_languages("gateway/texts"),
     "gateway/web": (
         "static/chat.js",
         "static/icon.svg",

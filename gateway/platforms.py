@@ -13,6 +13,7 @@ from gateway.installation import hide_packages
 from gateway.local.greeting import Greeting
 from gateway.local.sockets import find_socket
 from gateway.services import Services
+from gateway.texts.catalog import SHELL, load_texts
 
 
 def create_platforms(
@@ -69,6 +70,7 @@ def create_platforms(
             clock=clock,
             greet=greet,
             is_incognito=is_incognito,
+            word=(load_texts(language) if language else SHELL).word,
             language=language,
         )
     socket = find_socket(settings.home, "chat")

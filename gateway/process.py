@@ -41,7 +41,7 @@ from gateway.scheduler import Scheduler
 from gateway.services import Services
 from gateway.store_watch import StoreWatch
 from gateway.supervisor import Supervisor, run_chores, watch_store
-from gateway.texts.catalog import ENGLISH as texts
+from gateway.texts.catalog import SHELL as texts
 from gateway.turns import TurnDispatcher
 from gateway.upkeep.growth import SizeLog
 

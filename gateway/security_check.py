@@ -20,19 +20,13 @@ from config.settings import LimitedResource, Settings
 from core.errors import StoreError
 from core.store.ownership.people import KnownAccount
 from gateway.services import STATE_FILE, Services
-from gateway.texts.catalog import ENGLISH as texts
+from gateway.texts.catalog import SHELL as texts
 
 # Schemes that send keys and texts unencrypted.
 _PLAIN_SCHEMES = ("http", "ws")
 _SCRIPT_SUFFIXES = (".py", ".sh", ".bash", ".js", ".ts", ".rb", ".pl", ".ps1", ".bat")
-# Says how an account got access.
-_REASONS = {
-    "settings": "by mneme.toml",
-    "listed": "by mneme.toml",
-    "cli": "approved in a shell",
-    "chat": "approved in a chat",
-    "code": "by a pairing or link code",
-}
+# How an account that is served got access. Each has a text in [ACCESS_REASONS].
+_REASONS = frozenset(("settings", "listed", "cli", "chat", "code"))
 # The limits that bound what other people can cost.
 _COST_LIMITS: tuple[LimitedResource, ...] = ("answers", "input_tokens", "output_tokens", "money")
 
@@ -71,7 +65,7 @@ async def _check_people(settings: Settings) -> list[Finding]:
             accounts = await services.people.list_accounts(listed)
             pending = await services.people.list_pending(services.clock.now())
     except StoreError as error:
-        text = f"The list of people can't be read: {error}"
+        text = texts.compose("people_unreadable", reason=texts.word(error))
         return [Finding(subject="people", level="fix", text=text)]
     served = [account for account in accounts if account.why in _REASONS]
     findings = [
@@ -83,27 +77,28 @@ async def _check_people(settings: Settings) -> list[Finding]:
             Finding(
                 subject="people",
                 level="look",
-                text=f"{len(pending)} ask for access.",
-                advice="`mneme approve` lists them. Approve only those you know.",
+                text=texts.compose("people_ask", count=len(pending)),
+                advice=texts.compose("people_ask_advice"),
             )
         )
     if not settings.owner.accounts:
-        text = "No account is the owner's, so only the terminal is."
-        advice = "Put your numeric id into [owner] in mneme.toml; `/whoami` shows it."
+        text = texts.compose("no_owner")
+        advice = texts.compose("no_owner_advice")
         findings.append(Finding(subject="people", level="look", text=text, advice=advice))
-    return findings or [Finding(subject="people", level="ok", text="Only you are served.")]
+    return findings or [Finding(subject="people", level="ok", text=texts.compose("only_you"))]
 
 
 def _describe_person(accounts: Sequence[KnownAccount], settings: Settings) -> Finding:
     """Describe the accounts of one person."""
     parts = [
-        f"{account.account.key} ({account.name or 'no name'}, {_REASONS[account.why]})"
+        f"{account.account.key} ({account.name or texts.compose('no_name')}, "
+        f"{texts.table('ACCESS_REASONS')[account.why]})"
         for account in accounts
     ]
-    text = f"{', '.join(parts)} talks to Mneme."
+    text = texts.compose("talks", accounts=", ".join(parts))
     if any(account.account.key in settings.owner.accounts for account in accounts):
-        return Finding(subject="people", level="ok", text=f"{text} That's you, the owner.")
-    advice = "Remove them with `mneme people remove` if you don't know them."
+        return Finding(subject="people", level="ok", text=f"{text} {texts.compose('thats_you')}")
+    advice = texts.compose("remove_unknown")
     return Finding(subject="people", level="look", text=text, advice=advice)
 
 
@@ -113,25 +108,25 @@ def _check_groups(settings: Settings) -> Iterator[Finding]:
         yield Finding(
             subject="groups",
             level="look",
-            text=f"Every member of {group} can write in front of the model, in that group.",
-            advice="Remove the group from access.rooms if you don't trust all its members.",
+            text=texts.compose("group_writes", group=group),
+            advice=texts.compose("group_advice"),
         )
     for group in settings.owner.rooms:
-        text = f"{group} is yours alone. Mneme answers nobody else there."
+        text = texts.compose("group_own", group=group)
         yield Finding(subject="groups", level="ok", text=text)
     if settings.room.listen and settings.access.rooms:
         yield Finding(
             subject="groups",
             level="look",
-            text="Mneme stores everything that is said in groups, also what isn't meant for it.",
-            advice="Set room.listen = false if the members don't know that.",
+            text=texts.compose("group_listens"),
+            advice=texts.compose("group_listens_advice"),
         )
     if settings.limits.room_questions:
         yield Finding(
             subject="groups",
             level="look",
-            text="Members of groups may schedule questions, which cost money without a message.",
-            advice="Set limits.room_questions = false if you don't want that.",
+            text=texts.compose("group_questions"),
+            advice=texts.compose("group_questions_advice"),
         )
 
 
@@ -139,17 +134,17 @@ def _check_limits(settings: Settings) -> Iterator[Finding]:
     """List the daily limits that are off."""
     limits = settings.limits
     tables = (
-        ("limits.day", limits.day, "a person"),
-        ("limits.room_day", limits.room_day, "a group"),
+        ("limits.day", limits.day, "limit_open_person"),
+        ("limits.room_day", limits.room_day, "limit_open_group"),
     )
-    for name, values, whose in tables:
+    for name, values, key in tables:
         missing = [limit for limit in _COST_LIMITS if not values.get(limit)]
         if missing:
             yield Finding(
                 subject="limits",
                 level="fix",
-                text=f"{name} has no limit for {', '.join(missing)}. The cost of {whose} is open.",
-                advice=f"Set these limits in [{name}], or remove the lines to get the defaults.",
+                text=texts.compose(key, table=name, limits=", ".join(missing)),
+                advice=texts.compose("limit_advice", table=name),
             )
         else:
             text = f"{name}: " + ", ".join(f"{limit} {values[limit]:g}" for limit in _COST_LIMITS)
@@ -158,8 +153,8 @@ def _check_limits(settings: Settings) -> Iterator[Finding]:
         yield Finding(
             subject="limits",
             level="look",
-            text="You have no line for a day, so a loop isn't stopped.",
-            advice="Set money or tokens in limits.owner_day.",
+            text=texts.compose("no_owner_line"),
+            advice=texts.compose("no_owner_line_advice"),
         )
 
 
@@ -174,11 +169,13 @@ def _check_addresses(settings: Settings) -> Iterator[Finding]:
         yield Finding(
             subject="servers",
             level="fix",
-            text=f"{name} is {parts.scheme}://{parts.hostname}, so keys and texts go unencrypted.",
-            advice=f"Use {parts.scheme}s://, or a server on this machine.",
+            text=texts.compose(
+                "unencrypted", name=name, address=f"{parts.scheme}://{parts.hostname}"
+            ),
+            advice=texts.compose("unencrypted_advice", scheme=f"{parts.scheme}s://"),
         )
     if not found:
-        text = "All servers are reached with TLS or on this machine."
+        text = texts.compose("all_encrypted")
         yield Finding(subject="servers", level="ok", text=text)
 
 
@@ -230,15 +227,16 @@ def _check_plugins(settings: Settings) -> Iterator[Finding]:
     )
     for name in names:
         options = settings.memory.providers.get(name)
-        state = "switched on" if options is not None and options.enabled else "switched off"
+        is_on = options is not None and options.enabled
+        state = texts.compose("switched_on" if is_on else "switched_off")
         yield Finding(
             subject="plugins",
             level="look",
-            text=f"plugins/{name} ({state}) is code that runs with all rights of Mneme.",
-            advice="Read it before you switch it on, and delete it if you don't use it.",
+            text=texts.compose("plugin", name=name, state=state),
+            advice=texts.compose("plugin_advice"),
         )
     if not names:
-        yield Finding(subject="plugins", level="ok", text="There are none.")
+        yield Finding(subject="plugins", level="ok", text=texts.compose("no_plugins"))
 
 
 def _check_skills(settings: Settings) -> Iterator[Finding]:
@@ -253,12 +251,16 @@ def _check_skills(settings: Settings) -> Iterator[Finding]:
             yield Finding(
                 subject="skills",
                 level="look",
-                text=f"The skill {file.parent.name} has {len(scripts)} scripts, such as "
-                f"{scripts[0].relative_to(file.parent)}. Mneme runs none; the model may show them.",
-                advice="Read them before you run what the model suggests.",
+                text=texts.compose(
+                    "skill_scripts",
+                    name=file.parent.name,
+                    count=len(scripts),
+                    example=scripts[0].relative_to(file.parent),
+                ),
+                advice=texts.compose("skill_scripts_advice"),
             )
     if not found:
-        yield Finding(subject="skills", level="ok", text="No skill has a script.")
+        yield Finding(subject="skills", level="ok", text=texts.compose("no_skill_scripts"))
 
 
 def _is_script(path: Path) -> bool:
@@ -276,34 +278,34 @@ def _check_rights(settings: Settings) -> Iterator[Finding]:
     if settings.home.stat().st_mode & everyone_else:
         # Other users can't reach anything inside of a home that is closed to them.
         for path in (home, *(home / name for name in ("mneme.toml", ".env", STATE_FILE))):
-            findings += _check_path(path, everyone_else, "read or write")
+            findings += _check_path(path, everyone_else, "others_read")
     folders = [*settings.skills.folders, *settings.context.folders]
     for chat in settings.chats.values():
         folders += chat.folders
     for folder in folders:
         # The files in these folders become part of prompts.
         path = Path(folder).expanduser()
-        findings += _check_path(path, stat.S_IWGRP | stat.S_IWOTH, "write")
+        findings += _check_path(path, stat.S_IWGRP | stat.S_IWOTH, "others_write")
     yield from findings
     if not findings:
-        text = f"Only you can read {home} and what becomes a part of prompts."
+        text = texts.compose("rights_right", home=home)
         yield Finding(subject="rights", level="ok", text=text)
 
 
-def _check_path(path: Path, mask: int, verb: str) -> Iterator[Finding]:
+def _check_path(path: Path, mask: int, key: str) -> Iterator[Finding]:
     """Yield a finding if other users have rights to a path, or own it."""
     if not path.exists():
         return
     status = path.stat()
     if status.st_uid not in (os.getuid(), 0):
-        text = f"{path} belongs to another user (number {status.st_uid})."
-        advice = f"Run `chown` on {path}, or choose another folder."
+        text = texts.compose("of_other", path=path, user=status.st_uid)
+        advice = texts.compose("of_other_advice", path=path)
         yield Finding(subject="rights", level="fix", text=text, advice=advice)
     elif status.st_mode & mask:
-        wanted = "go-w" if verb == "write" else "go="
+        wanted = "go-w" if key == "others_write" else "go="
         yield Finding(
             subject="rights",
             level="fix",
-            text=f"Other users of this machine can {verb} {path}.",
-            advice=f"Run `chmod {wanted} {path}`.",
+            text=texts.compose(key, path=path),
+            advice=texts.compose("run", command=f"chmod {wanted} {path}"),
         )

@@ -59,7 +59,7 @@ from core.store.usage_and_limits import Budget, UsageLog
 from core.types import LOCAL_SCOPE, Account, Address, ErasureEpoch, File, Scope, ToolContext
 from gateway.owner_notices import OwnerNotices
 from gateway.supervisor import WallClock
-from gateway.texts.catalog import ENGLISH, Texts, word_sentence
+from gateway.texts.catalog import ENGLISH, SHELL, Texts, word_sentence
 from gateway.texts.languages import Languages
 from gateway.web.logins import Logins
 
@@ -399,7 +399,7 @@ def lock_home(home: Path) -> AbstractContextManager[object]:
     """Lock the home for this process. Raises ConfigError if another gateway uses it."""
     from filelock import FileLock, Timeout
 
-    texts = ENGLISH
+    texts = SHELL
     try:
         return FileLock(home / LOCK_FILE).acquire(timeout=0)
     except Timeout as error:
@@ -620,11 +620,7 @@ def load_providers(settings: Settings) -> tuple[list[MemoryProvider], Mapping[st
         if not options.enabled:
             continue
         if len(providers) >= limit:
-            problems[name] = (
-                f"The memory service {name} is off, because memory.max_external allows only "
-                f"{limit} at a time. "
-                "Set enabled = false for another service, or raise this limit."
-            )
+            problems[name] = SHELL.compose("too_many_services", name=name, limit=limit)
             continue
         try:
             provider = plugins.create_provider(name, options.model_extra or {}, variables)

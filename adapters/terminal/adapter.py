@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, TextIO
 from adapters.terminal.pipe import TerminalPipe
 from config.operating_system import LANGUAGE_VARIABLES, find_shell_language
 from config.settings import select_variables
-from core.errors import StoreError
+from core.errors import Sentence, StoreError
 from core.menus.command_specs import CommandSpec
 from core.ports import Autocompleter, Clock, InboundSink, Reply
 from core.text.normalize import language_data
@@ -61,11 +61,13 @@ class Terminal:
     greet: Callable[[], Awaitable[str]] | None = None
     # Returns whether typed lines must not be stored in the history at the moment.
     is_incognito: Callable[[Address], bool] = lambda _: False
+    # Words a sentence in the language of the person.
+    word: Callable[[Sentence], str] = str
     # The language of the typed text. Empty: the language of the shell.
     language: str = ""
 
     def __post_init__(self) -> None:
-        self._save_file = partial(save_file, self.home)
+        self._save_file = partial(save_file, self.home, word=self.word)
         self._screen: TerminalPipe | TerminalScreen
 
     async def open(self) -> None:
@@ -82,6 +84,7 @@ class Terminal:
             self.home / HISTORY_FILE,
             self._save_file,
             partial(self.is_incognito, ADDRESS),
+            self.word,
         )
 
     async def listen(self, sink: InboundSink, commands: Sequence[CommandSpec]) -> None:
@@ -162,7 +165,7 @@ def make_inbound(text: str, clock: Clock, language: str = "") -> Inbound:
     )
 
 
-def save_file(home: Path, file: File) -> str:
+def save_file(home: Path, file: File, word: Callable[[Sentence], str] = str) -> str:
     """Store a file of an answer in the home, and return a sentence with its path.
 
     If a file of this name exists, the new one gets another name.
@@ -176,7 +179,7 @@ def save_file(home: Path, file: File) -> str:
     descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
     with os.fdopen(descriptor, "wb") as stream:
         stream.write(file.content)
-    return f"The file is in {path}"
+    return word(Sentence("terminal_file", {"path": str(path)}))
 
 
 def _user_name() -> str:

@@ -30,26 +30,28 @@ from rich.spinner import Spinner
 from rich.text import Text
 
 from adapters.terminal.pipe import CompleteOption, describe_buttons
+from core.errors import Sentence
 from core.menus.command_specs import CommandSpec
 from core.ports import DeliveryRecord, Reply
-from core.text.normalize import strip_controls
+from core.text.normalize import isolate_right_to_left, strip_controls
 from core.types import Answer, File
 
 REFRESHES_PER_S = 8
-WELCOME = (
-    "Write a message and press Enter. /help lists what I can do, /quit leaves, "
-    "Ctrl-C stops an answer."
-)
-GOODBYE = "You left before the answer was complete. It will be in this conversation."
 # Lines with these commands may contain secrets, so they aren't stored in the history.
 _SECRET_COMMANDS = ("/approve", "/forget", "/link")
+
+
+def _make_showable(text: str) -> str:
+    """Return a text without control characters, and with right-to-left words in their place."""
+    return isolate_right_to_left(strip_controls(text))
 
 
 class TerminalScreen:
     """A prompt, and a live area that shows one answer while it is written.
 
     `save_file` stores a file of an answer and returns a sentence that says where. While
-    `is_incognito` returns True, no lines are stored in the history.
+    `is_incognito` returns True, no lines are stored in the history. `word` words a sentence in the
+    language of the person.
     """
 
     def __init__(
@@ -59,6 +61,7 @@ class TerminalScreen:
         history: Path,
         save_file: Callable[[File], str],
         is_incognito: Callable[[], bool],
+        word: Callable[[Sentence], str] = str,
     ) -> None:
         # Create the history so that only the user can read it.
         os.close(os.open(history, os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600))
@@ -76,6 +79,7 @@ class TerminalScreen:
             output=create_output(stdout),
         )
         self._save_file = save_file
+        self._word = word
         self._is_prompting = False
         self._live: Live | None = None
 
@@ -87,11 +91,11 @@ class TerminalScreen:
         `complete` returns the values for the option of a command that is being typed.
         """
         descriptions = {f"/{spec.name}": spec.description for spec in commands}
-        descriptions["/quit"] = "Leave"
+        descriptions["/quit"] = self._word(Sentence("terminal_leave"))
         self._session.completer = _CommandCompleter(descriptions, complete)
         if greeting:
-            self._console.print(Text(strip_controls(greeting)))
-        self._console.print(Text(WELCOME, style="dim"))
+            self._console.print(Text(_make_showable(greeting)))
+        self._console.print(Text(self._word(Sentence("terminal_hint")), style="dim"))
 
     def show_tools(self, names: Sequence[str]) -> None:
         """Show which tools are at work, until the answer goes on."""
@@ -163,7 +167,7 @@ class TerminalScreen:
             if self._live is not None:
                 self._live.stop()
                 self._live = None
-            self._console.print(Text(GOODBYE, style="dim"))
+            self._console.print(Text(self._word(Sentence("terminal_left")), style="dim"))
             return True
         store_typeahead(self._input, typed_ahead)
         return False
@@ -189,7 +193,7 @@ class TerminalScreen:
         """Print a finished answer, above the prompt if there is one."""
 
         def print_now() -> None:
-            self._console.print(Markdown(strip_controls(answer.text)))
+            self._console.print(Markdown(_make_showable(answer.text)))
             for line in describe_buttons(answer):
                 self._console.print(Text(f"  {line}", style="dim"))
             for file in answer.files:
@@ -223,7 +227,7 @@ class _LiveReply:
         if names != self._tools:
             self._tools = names
             words = f"using {names}" if names else "thinking"
-            self._spinner.update(text=Text(strip_controls(words), style="dim"))
+            self._spinner.update(text=Text(_make_showable(words), style="dim"))
 
     async def finish(self, answer: Answer) -> None:
         await self.abandon()
@@ -243,7 +247,7 @@ class _LiveReply:
         if self._tools:
             yield self._spinner
         lines = console.render_lines(
-            Markdown(strip_controls(self._text)), options.update(height=None), pad=False
+            Markdown(_make_showable(self._text)), options.update(height=None), pad=False
         )
         visible_lines = max(1, options.size.height - 3)
         for line in lines[-visible_lines:]:

@@ -253,7 +253,8 @@ class Agent:
                 turns = 1 if cancelled_turn.answered_calls == 0 else 0
                 running.unlogged_calls.append(self._estimate_open_call(cancelled_turn, turns=turns))
         await self._store_question(running)
-        text = f"{running.current_text.strip()}\n\n{word_clause('mark_stopped')}".strip()
+        mark = word_clause("mark_stopped")
+        text = f"{running.current_text.strip()}\n\n{mark}".strip()
         return await self._finish(running, self._plain_row(session, text))
 
     def interrupt(self, turn: Turn) -> bool:

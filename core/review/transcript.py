@@ -42,19 +42,23 @@ _SENTENCE_END = re.compile(r"(?<=[.!?…。！？])[)\]*_”\"']*\s+|(?<=[。！
 # A line of recalled background that isn't a note (n1) or a fact (f1).
 _RECALLED_LINE = re.compile(r"- (?![nf]\d)")
 _FRAME_SOURCES = {
-    f"[{SKILL_LEAD}": "skill",
-    f"[{RULES_LEAD}": "project_file",
-    f"[{JOB_RESULTS_LEAD}": "job",
-    f"[{EARLIER_ANSWERS_LEAD}": "job",
-    f"[{FILE_LEAD}": "file",
+    f"[{SKILL_LEAD}": "source_skill",
+    f"[{RULES_LEAD}": "source_project_file",
+    f"[{JOB_RESULTS_LEAD}": "source_job",
+    f"[{EARLIER_ANSWERS_LEAD}": "source_job",
+    f"[{FILE_LEAD}": "source_file",
 }
-# The origins that have a name of their own.
-_ORIGINS = frozenset(
-    (
-        *("forwarded", "pasted", "via_bot", "member", "imported"),
-        *("job", "tool", "file", "service"),
-    )
-)
+_ORIGIN_SOURCES = {
+    "forwarded": "source_forwarded",
+    "pasted": "source_pasted",
+    "via_bot": "source_via_bot",
+    "member": "source_member",
+    "imported": "source_imported",
+    "job": "source_job",
+    "tool": "source_tool",
+    "file": "source_file",
+    "service": "source_service",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -366,8 +370,8 @@ def _list_message_parts(row: Message) -> list[ForeignText]:
         if quoted_text:
             parts.append(ForeignText(Sentence("source_quote"), quoted_text))
     if row.origin not in ("typed", "spoken"):
-        name = row.origin if row.origin in _ORIGINS else "untyped"
-        return [*parts, ForeignText(Sentence(f"source_{name}"), row.text)]
+        source = _ORIGIN_SOURCES.get(row.origin, "source_untyped")
+        return [*parts, ForeignText(Sentence(source), row.text)]
     typed = row.text
     text = row.text.strip()
     start = find_foreign_start(text, row.sender_name)
@@ -389,9 +393,9 @@ def _list_background(row: Message, session: Session) -> list[ForeignText]:
     texts: list[ForeignText] = []
     for block in row.sent_blocks or ():
         text = str(block.get("text", ""))
-        for lead, name in _FRAME_SOURCES.items():
+        for lead, source in _FRAME_SOURCES.items():
             if text.startswith(lead):
-                texts.append(ForeignText(Sentence(f"source_{name}"), text))
+                texts.append(ForeignText(Sentence(source), text))
     for block in row.memory_blocks:
         for line in str(block.get("text", "")).splitlines():
             if _RECALLED_LINE.match(line) and not _is_own_line(line, row, session):

@@ -498,6 +498,27 @@ _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]"
 """Control characters except tab and new line, and signs that change the direction of text."""
 
 
+# Words of a script that runs from right to left, with the spaces and marks between them.
+_RIGHT_TO_LEFT = "[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]"
+_RIGHT_TO_LEFT_RUN = re.compile(rf"{_RIGHT_TO_LEFT}+(?:[ ,.!?'’\-\d]{{1,12}}{_RIGHT_TO_LEFT}+)*")
+
+
+def isolate_right_to_left(text: str) -> str:
+    """Return a text for a terminal, with right-to-left words between isolates (U+2068, U+2069).
+
+    Otherwise, digits and marks next to Hebrew or Arabic words would change their order. Lines that
+    begin with such words stay as they are.
+    """
+    if text.isascii() or not _RIGHT_TO_LEFT_RUN.search(text):
+        return text
+    return "\n".join(
+        line
+        if re.match(_RIGHT_TO_LEFT, line)
+        else _RIGHT_TO_LEFT_RUN.sub("\u2068\\g<0>\u2069", line)
+        for line in text.split("\n")
+    )
+
+
 def strip_controls(text: str) -> str:
     """Return the text without characters that control a terminal. Every line ends with "\\n"."""
     return _CONTROLS.sub("", text.replace("\r\n", "\n"))

@@ -16,7 +16,8 @@ from gateway.chats.admins import ChatAdmins
 from gateway.commands.language import find_language
 from gateway.commands.registry import CommandContext, load_specs, make_button, parse_number
 from gateway.services import Services
-from gateway.texts.catalog import LANGUAGES, Texts
+from gateway.texts.catalog import Texts
+from gateway.texts.text_files import load_names
 
 MAX_PREFIX_CHARS = 20
 # Ten years.
@@ -83,7 +84,7 @@ class SetupCommands:
             lines.append(f"- {texts.SETUP_ROLES.format(roles=_mention_roles(settings.roles))}")
         if days:
             lines.append(f"- {texts.SETUP_RETENTION.format(days=texts.format_count(days, 'day'))}")
-        lines.append(f"- {texts.LANGUAGE_SHORT.format(language=LANGUAGES[texts.language])}")
+        lines.append(f"- {texts.LANGUAGE_SHORT.format(language=load_names()[texts.language])}")
         labels = texts.table("SETUP_LISTENS")
         buttons = [
             make_button(labels[words], "setup", f"listen {words}")
@@ -140,7 +141,9 @@ class SetupCommands:
         language = find_language(value) if value else None
         if language is None:
             raise Refused(
-                texts.LANGUAGE_UNKNOWN.format(languages=texts.join_list(list(LANGUAGES.values())))
+                texts.LANGUAGE_UNKNOWN.format(
+                    languages=texts.join_list(list(load_names().values()))
+                )
             )
         is_server = ":server:" in key
         await self._services.languages.save(key if is_server else context.scope.key, language)

@@ -30,7 +30,7 @@ from gateway.cli.shell import AsJson, Yes
 from gateway.installation import DISTRIBUTION, describe_update
 from gateway.services import Services
 from gateway.supervisor import WallClock
-from gateway.texts.catalog import ENGLISH as texts
+from gateway.texts.catalog import SHELL as texts
 from gateway.upkeep.backups import (
     NICENESS,
     BackupMaker,
@@ -57,18 +57,15 @@ def add_commands(root: typer.Typer) -> None:
 def backup_command(
     folder: Annotated[
         Path | None,
-        typer.Argument(help="Where to write it. Default: the folder in [backup] of mneme.toml."),
+        typer.Argument(),
     ] = None,
     encrypt: Annotated[
         str | None,
         typer.Option(
             metavar="KEY",
-            help='Encrypt it to a public key of age or SSH, or with a "passphrase" that you type.',
         ),
     ] = None,
-    with_secrets: Annotated[
-        bool, typer.Option("--with-secrets", help="Also copy secrets.env.")
-    ] = False,
+    with_secrets: Annotated[bool, typer.Option("--with-secrets")] = False,
     as_json: AsJson = False,
     scheduled: Annotated[bool, typer.Option("--scheduled", hidden=True)] = False,
 ) -> None:
@@ -111,13 +108,12 @@ def backup_command(
 
 
 def restore_command(
-    file: Annotated[Path, typer.Argument(help="A file that mneme backup has made.")],
+    file: Annotated[Path, typer.Argument()],
     key: Annotated[
         Path | None,
         typer.Option(
             "--key",
             metavar="FILE",
-            help="A file with the secret key of age or SSH, or with the passphrase.",
         ),
     ] = None,
     yes: Yes = False,

@@ -11,6 +11,7 @@ from typer._completion_shared import get_completion_script
 
 from config.files import replace_file
 from gateway.cli import shell
+from gateway.texts.catalog import SHELL as texts
 
 ShellName = Literal["bash", "zsh", "fish"]
 # Where each shell looks for the completion of a user, below the user's folder.
@@ -19,7 +20,7 @@ _PLACES = {
     "zsh": ".zfunc/_mneme",
     "fish": ".config/fish/completions/mneme.fish",
 }
-_ZSH_HINT = "~/.zshrc needs this line: fpath=(~/.zfunc $fpath); autoload -U compinit; compinit"
+_ZSH_LINE = "fpath=(~/.zfunc $fpath); autoload -U compinit; compinit"
 
 
 def add_commands(root: typer.Typer) -> None:
@@ -28,15 +29,13 @@ def add_commands(root: typer.Typer) -> None:
 
 
 def completion_command(
-    shell_name: Annotated[ShellName, typer.Argument(metavar="SHELL", help="bash, zsh or fish.")],
-    install: Annotated[
-        bool, typer.Option("--install", help="Write the script where the shell finds it.")
-    ] = False,
-    remove: Annotated[bool, typer.Option("--remove", help="Delete the installed script.")] = False,
+    shell_name: Annotated[ShellName, typer.Argument(metavar="SHELL")],
+    install: Annotated[bool, typer.Option("--install")] = False,
+    remove: Annotated[bool, typer.Option("--remove")] = False,
 ) -> None:
     """Print the script with which your shell completes commands and options of mneme."""
     if install and remove:
-        raise typer.BadParameter("use either --install or --remove", param_hint="--remove")
+        raise typer.BadParameter(texts.compose("install_or_remove"), param_hint="--remove")
     script = get_completion_script(
         prog_name="mneme", complete_var="_MNEME_COMPLETE", shell=shell_name
     )
@@ -45,13 +44,13 @@ def completion_command(
         if install:
             os.makedirs(path.parent, exist_ok=True)
             replace_file(path, f"{script}\n".encode())
-            typer.echo(f"Installed in {path}. It works in the next shell that you open.")
+            typer.echo(texts.compose("completion_installed", path=path))
             if shell_name == "zsh":
-                typer.echo(_ZSH_HINT)
+                typer.echo(texts.compose("zsh_line", line=_ZSH_LINE))
         elif remove:
             if not path.exists():
-                shell.fail(f"There is no {path}, so there is nothing to remove.")
+                shell.fail(texts.compose("completion_missing", path=path))
             path.unlink()
-            typer.echo(f"Removed {path}.")
+            typer.echo(texts.compose("completion_removed", path=path))
         else:
             typer.echo(script)

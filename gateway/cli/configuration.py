@@ -35,24 +35,19 @@ from gateway.cli import shell
 from gateway.cli.shell import AsJson, print_json, print_text
 from gateway.local.control import ask_gateway
 from gateway.services import is_running
+from gateway.texts.catalog import SHELL as texts
 
 # The name of a variable in secrets.env, such as "OPENAI_API_KEY".
 _VARIABLE = re.compile(r"[A-Z][A-Z0-9_]*")
-Key = Annotated[
-    str, typer.Argument(help="An option such as model.chat, or a variable such as OPENAI_API_KEY.")
-]
-ValueWords = Annotated[
-    list[str] | None, typer.Argument(help="The new value. Without it, you're asked.")
-]
+Key = Annotated[str, typer.Argument()]
+ValueWords = Annotated[list[str] | None, typer.Argument()]
 
 
 def add_commands(root: typer.Typer) -> None:
     """Add the commands of this module to the command line."""
-    help_text = f"Show and change the settings in {SETTINGS_FILE} and {SECRETS_FILE}."
     shell.add_group(
         root,
         "config",
-        help_text,
         {
             "list": list_command,
             "get": get_command,
@@ -64,7 +59,7 @@ def add_commands(root: typer.Typer) -> None:
 
 
 def list_command(
-    show_all: Annotated[bool, typer.Option("--all", help="Also list the defaults.")] = False,
+    show_all: Annotated[bool, typer.Option("--all")] = False,
     as_json: AsJson = False,
 ) -> None:
     """List the options that you have set. Of secrets, only the names are shown."""
@@ -80,8 +75,11 @@ def list_command(
         lines = [
             f"{path} = {json.dumps(value, ensure_ascii=False)}" for path, value in values.items()
         ]
-        lines += [f"{name} is set in {place}" for name, place in secrets.items()]
-        print_text("\n".join(lines) or "You haven't set any option. --all lists the defaults.")
+        lines += [
+            texts.compose("variable_is_set", name=name, place=place)
+            for name, place in secrets.items()
+        ]
+        print_text("\n".join(lines) or texts.compose("no_options"))
 
 
 def get_command(key: Key, as_json: AsJson = False) -> None:
@@ -91,8 +89,11 @@ def get_command(key: Key, as_json: AsJson = False) -> None:
         if _VARIABLE.fullmatch(key):
             place = _locate_secret(draft, key)
             if not place:
-                shell.fail(f"{key} isn't set. To set it, run mneme config set {key}")
-            print_json({key: place}) if as_json else print_text(f"{key} is set in {place}.")
+                shell.fail(texts.compose("variable_missing", name=key))
+            if as_json:
+                print_json({key: place})
+            else:
+                print_text(texts.compose("variable_is_set", name=key, place=place))
             return
         options = _merged_options(draft.text)
         value = find_option(options, key)
@@ -116,11 +117,13 @@ def set_command(key: Key, value: ValueWords = None) -> None:
         typed = " ".join(value) if value else _ask_for_value(key, is_secret=is_secret)
         if is_secret:
             _set_secret(draft, key, typed)
-            result = f"{key} is stored in {draft.home / SECRETS_FILE}."
+            result = texts.compose("secret_stored", name=key, path=draft.home / SECRETS_FILE)
         else:
             new_value = _set_option(draft, key, typed)
             shown = new_value if isinstance(new_value, str) else json.dumps(new_value)
-            result = f"{key} is now {shown or 'empty'}."
+            result = texts.compose("option_empty", name=key)
+            if shown:
+                result = texts.compose("option_set", name=key, value=shown)
         _write(draft, result, key)
 
 
@@ -130,15 +133,15 @@ def unset_command(key: Key) -> None:
         draft = SettingsDraft()
         if _VARIABLE.fullmatch(key):
             if key not in draft.secrets:
-                shell.fail(f"{key} isn't in {SECRETS_FILE}, so there is nothing to delete.")
+                shell.fail(texts.compose("secret_missing", name=key))
             draft.set_secret(key, None)
-            result = f"{key} is deleted from {SECRETS_FILE}."
+            result = texts.compose("secret_deleted", name=key)
         else:
             try:
                 draft.remove_option(key)
             except KeyError:
-                shell.fail(f"{key} isn't set in {SETTINGS_FILE}, so its default already applies.")
-            result = f"{key} has its default again."
+                shell.fail(texts.compose("option_is_default", name=key))
+            result = texts.compose("option_reset", name=key)
         _write(draft, result, key)
 
 
@@ -150,22 +153,22 @@ def edit_command() -> None:
     with shell.exit_on_error():
         draft = SettingsDraft(is_broken_allowed=True)
         if not sys.stdin.isatty():
-            shell.fail("There is no terminal for an editor. Use mneme config set KEY VALUE")
+            shell.fail(texts.compose("no_editor_terminal"))
         text = draft.text
         while True:
             text = _open_editor(draft.home, text)
             if text == draft.text:
-                typer.echo("Nothing was changed.")
+                typer.echo(texts.compose("unchanged"))
                 return
             try:
                 draft.replace_text(text)
             except SettingsError as error:
                 print_text("\n".join(error.located_problems))
-                if typer.confirm("Correct it?", default=True):
+                if typer.confirm(texts.compose("correct_it"), default=True):
                     continue
-                typer.echo("Nothing was changed.")
+                typer.echo(texts.compose("unchanged"))
                 return
-            _write(draft, f"{SETTINGS_FILE} is changed.", "")
+            _write(draft, texts.compose("settings_changed"), "")
             return
 
 
@@ -180,9 +183,9 @@ def _open_editor(home: Path, text: str) -> str:
         try:
             code = subprocess.run([*command, name], check=False).returncode
         except OSError as error:
-            shell.fail(f"The editor {command[0]} can't be started: {error.strerror}. Set EDITOR.")
+            shell.fail(texts.compose("editor_missing", editor=command[0], reason=error.strerror))
         if code:
-            shell.fail(f"The editor {command[0]} failed with code {code}. Nothing was changed.")
+            shell.fail(texts.compose("editor_failed", editor=command[0], code=code))
         return Path(name).read_text(encoding="utf-8")
     finally:
         Path(name).unlink(missing_ok=True)
@@ -192,7 +195,7 @@ def _ask_for_value(key: str, *, is_secret: bool) -> str:
     if not sys.stdin.isatty():
         typed = sys.stdin.readline().strip()
         if not typed:
-            raise typer.BadParameter("give the value, as an argument or on standard input")
+            raise typer.BadParameter(texts.compose("value_missing"))
         return typed
     value: str = typer.prompt(key, hide_input=is_secret)
     return value.strip()
@@ -208,7 +211,7 @@ def _set_option(draft: SettingsDraft, key: str, typed: str) -> Any:
             problem = _describe_unknown(key, list(list_option_paths(_merged_options(draft.text))))
         elif not problem.endswith((".", "?")):
             problem += "."
-        shell.fail(f"{problem} Nothing was changed.")
+        shell.fail(f"{problem} {texts.compose('unchanged')}")
 
 
 def _set_secret(draft: SettingsDraft, name: str, value: str) -> None:
@@ -216,9 +219,9 @@ def _set_secret(draft: SettingsDraft, name: str, value: str) -> None:
     known = [*_known_variables(draft), *draft.secrets]
     suggestion = suggest_name(name, known)
     if name == ENVIRONMENT["home"]:
-        shell.fail(f"{name} says where {SECRETS_FILE} is, so set it in the environment.")
+        shell.fail(texts.compose("home_variable", name=name))
     if name not in known and suggestion:
-        shell.fail(f"There is no variable {name}. Did you mean {suggestion}?")
+        shell.fail(texts.compose("no_variable", name=name, suggestion=suggestion))
     draft.set_secret(name, value)
 
 
@@ -232,7 +235,7 @@ def _known_variables(draft: SettingsDraft) -> list[str]:
 def _locate_secret(draft: SettingsDraft, name: str) -> str:
     """Say where a secret is set: the environment comes first. "" if nowhere."""
     if list_environment_names([name]):
-        return "the environment"
+        return texts.compose("the_environment")
     return SECRETS_FILE if draft.secrets.get(name) else ""
 
 
@@ -254,19 +257,20 @@ def _list_values(options: Mapping[str, Any], prefix: str = "") -> Iterator[tuple
 
 def _describe_unknown(key: str, known: list[str]) -> str:
     suggestion = suggest_name(key, known)
-    hint = f" Did you mean {suggestion}?" if suggestion else " mneme config list --all lists them."
-    return f"There is no option {key}.{hint}"
+    if suggestion:
+        return texts.compose("option_unknown_similar", name=key, suggestion=suggestion)
+    return texts.compose("option_unknown", name=key)
 
 
 def _write(draft: SettingsDraft, result: str, key: str) -> None:
     """Write the draft, and say what happened and when it takes effect."""
     if not draft.is_changed:
-        print_text("Nothing was changed: it was already so.")
+        print_text(texts.compose("already_so"))
         return
     draft.write()
     sentences = [result]
     if list_environment_names([key]):
-        sentences.append(f"But {key} is also set in the environment, which overrides it.")
+        sentences.append(texts.compose("environment_overrides", name=key))
     elif is_running(draft.home):
         sentences.append(_describe_effect(ask_gateway(draft.home, "reload")))
     print_text(" ".join(sentences))
@@ -275,8 +279,8 @@ def _write(draft: SettingsDraft, result: str, key: str) -> None:
 def _describe_effect(report: Mapping[str, Any] | None) -> str:
     """Say whether the running gateway has taken up the changes."""
     if report is None or report.get("problems"):
-        return "Mneme is running and uses it after its next start."
+        return texts.compose("used_after_start")
     if report["restart"]:
         options = ", ".join(report["restart"])
-        return f"Mneme is running and uses {options} after its next start."
-    return "Mneme is running and uses it from now on."
+        return texts.compose("options_used_after_start", options=options)
+    return texts.compose("used_now")

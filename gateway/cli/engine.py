@@ -33,6 +33,7 @@ from config.files import Secret
 from config.masking import mask_secrets
 from config.operating_system import measure_memory_mb
 from core.errors import ConfigError
+from gateway.texts.catalog import SHELL as texts
 
 PACKAGE = "hindsight-api-slim[embedded-db]==1.1.0"
 DEFAULT_EMBEDDING_MODEL = "text-embedding-3-small"
@@ -70,11 +71,6 @@ POSTGRES_SETTINGS = (
 POSTGRES_NAME = "hindsight"
 # The name of the PostgreSQL instance in the program pg0.
 POSTGRES_INSTANCE = "engine"
-NOT_AS_ROOT = (
-    "PostgreSQL doesn't run as root, and the user nobody can't read your home. "
-    "Run Mneme as another user, or choose a folder for PostgreSQL: "
-    "--set data=/var/lib/mneme-hindsight"
-)
 
 
 def _metadata(help_text: str, variable: str = "") -> dict[str, str]:
@@ -172,7 +168,7 @@ class Engine:
         pip = [python, "-m", "pip", "install", "-q", "--disable-pip-version-check"]
         for command in (create_environment, [*pip, PACKAGE]):
             if subprocess.run(command, stdin=subprocess.DEVNULL).returncode != 0:
-                raise ConfigError(f"{PACKAGE} could not be installed. The lines above say why.")
+                raise ConfigError(texts.compose("engine_not_installed", package=PACKAGE))
         (self.environment / "ready").touch()
 
     def start(self, options: EngineOptions) -> None:
@@ -187,13 +183,11 @@ class Engine:
             # If the server was killed, its PostgreSQL may still be running.
             Postgres(self._load_state().data).stop()
             if os.geteuid() == 0 and not options.data:
-                raise ConfigError(NOT_AS_ROOT)
+                raise ConfigError(texts.compose("engine_as_root"))
             try:
                 _find_free_port(options.port)
             except (OSError, OverflowError) as error:
-                raise ConfigError(
-                    f"Port {options.port} is in use. Choose another with --set port=8889."
-                ) from error
+                raise ConfigError(texts.compose("engine_port", port=options.port)) from error
 
             data = self._folder / "postgres"
             if options.data:
@@ -227,19 +221,18 @@ class Engine:
         postgres_pid = Postgres(state.data).find_pid()
         if not self._is_running():
             if postgres_pid is not None:
-                return (
-                    "hindsight isn't running, but its PostgreSQL is. "
-                    "To stop it: mneme memory engine hindsight stop"
-                )
-            return "hindsight isn't running."
-        where = f"at http://{HOST}:{state.port} (process {state.pid}, log {self._log})"
+                return texts.compose("engine_only_postgres")
+            return texts.compose("engine_not_running")
+        place = {"address": f"http://{HOST}:{state.port}", "process": state.pid, "log": self._log}
         version = _request_json(state.port, "version")
         if version is None:
-            return f"hindsight is running {where}, but doesn't answer."
+            return texts.compose("engine_silent", **place)
         pids = {pid for pid in (state.pid, postgres_pid) if pid}
         memory_mb = measure_memory_mb(pids)
-        memory = f" and uses {memory_mb} MB of memory" if memory_mb else ""
-        return f"hindsight {version.get('api_version')} is running {where}{memory}."
+        report = texts.compose("engine_runs", version=version.get("api_version"), **place)
+        if memory_mb:
+            report += f" {texts.compose('engine_memory', megabytes=memory_mb)}"
+        return report
 
     def _start_server(
         self, options: EngineOptions, database_url: str, pid_file: IO[bytes]
@@ -284,7 +277,7 @@ class Engine:
         try:
             while _request_json(port, "health") is None:
                 if server.poll() is not None or time.monotonic() > deadline:
-                    raise ConfigError(f"hindsight didn't start. See {self._log} for the reason.")
+                    raise ConfigError(texts.compose("engine_not_started", path=self._log))
                 time.sleep(POLL_S)
         except BaseException:
             with contextlib.suppress(ProcessLookupError):
@@ -304,7 +297,7 @@ class Engine:
                     time.sleep(POLL_S)
                     if not self._is_running():
                         return
-        raise ConfigError("hindsight is still starting, or didn't stop. Try again in a minute.")
+        raise ConfigError(texts.compose("engine_not_stopped"))
 
     def _is_running(self) -> bool:
         """Return True if a server holds the lock on the pid file."""
@@ -328,8 +321,7 @@ class Engine:
         for path in environment.glob("lib/python3*/site-packages/pg0/bin/pg0"):
             return path
         raise ConfigError(
-            f"There is no PostgreSQL next to {self._program}. "
-            f"Install {PACKAGE} into a virtual environment."
+            texts.compose("engine_no_postgres", program=self._program, package=PACKAGE)
         )
 
     def _load_password(self) -> str:
@@ -414,7 +406,9 @@ class Postgres:
             if process.returncode != 0:
                 output.seek(0)
                 last_words = " ".join(output.read().split())[-200:]
-                raise ConfigError(f"PostgreSQL failed to {action}: {last_words}")
+                raise ConfigError(
+                    texts.compose("postgres_failed", action=action, reason=last_words)
+                )
 
 
 def _basic_environment(home: Path) -> dict[str, str]:

@@ -27,7 +27,7 @@ from gateway.cli import shell
 from gateway.cli.shell import AsJson, InScope, Limit, Words, Yes
 from gateway.commands.registry import CommandContext
 from gateway.services import Services
-from gateway.texts.catalog import ENGLISH as texts
+from gateway.texts.catalog import SHELL as texts
 
 if TYPE_CHECKING:
     from core.store.archive import ImportReport
@@ -49,23 +49,14 @@ def add_commands(root: typer.Typer) -> None:
 def recall_command(  # noqa: PLR0913  Typer reads the options from the signature.
     query: Annotated[
         list[str] | None,
-        typer.Argument(
-            help="What to look for, in your own words, with filters if you like (from:Ana "
-            "before:May on:telegram in:12 around:345 page:2). Use - to read one query per line."
-        ),
+        typer.Argument(),
     ] = None,
-    limit: Annotated[int, typer.Option(min=1, max=10, help="Show this many sessions.")] = 3,
-    messages: Annotated[
-        int, typer.Option(min=0, max=1000, help="Also show the N best messages of all sessions.")
-    ] = 0,
-    window: Annotated[
-        int, typer.Option(min=0, max=100, help="Show N messages before and after around:345.")
-    ] = 5,
+    limit: Annotated[int, typer.Option(min=1, max=10)] = 3,
+    messages: Annotated[int, typer.Option(min=0, max=1000)] = 0,
+    window: Annotated[int, typer.Option(min=0, max=100)] = 5,
     summary: Annotated[
         bool,
-        typer.Option(
-            "--summary", help="Have the model summarize each session; takes up to 90 seconds."
-        ),
+        typer.Option("--summary"),
     ] = False,
     deep: Annotated[
         bool,
@@ -73,12 +64,9 @@ def recall_command(  # noqa: PLR0913  Typer reads the options from the signature
             "--deep",
             "--expand",
             "--rerank",
-            help="Have the model add searches and sort the results; takes seconds.",
         ),
     ] = False,
-    files: Annotated[
-        bool, typer.Option("--files", help="Find only files, by their text and name.")
-    ] = False,
+    files: Annotated[bool, typer.Option("--files")] = False,
     scope: InScope = None,
     as_json: AsJson = False,
 ) -> None:
@@ -202,12 +190,8 @@ def sessions_command(
 
 def export_command(
     scope: InScope = None,
-    ics: Annotated[
-        bool, typer.Option("--ics", help="Write reminders as a calendar file instead.")
-    ] = False,
-    everything: Annotated[
-        bool, typer.Option("--all", help="Write everything, to move to another machine.")
-    ] = False,
+    ics: Annotated[bool, typer.Option("--ics")] = False,
+    everything: Annotated[bool, typer.Option("--all")] = False,
 ) -> None:
     """Write all messages as JSON lines.
 
@@ -220,7 +204,7 @@ def export_command(
     """
     if everything:
         if scope is not None or ics:
-            raise typer.BadParameter("works alone, without --scope and --ics", param_hint="--all")
+            raise typer.BadParameter(texts.compose("all_alone"), param_hint="--all")
         # Imported here because few exports need it.
         from gateway.cli.backups import write_everything
 
@@ -261,7 +245,8 @@ def _import_calendar(path: Path, scope: str | None, *, is_confirmed: bool) -> No
         try:
             content = await asyncio.to_thread(path.read_bytes)
         except OSError as error:
-            raise Refused(f"I can't read {path} ({error.strerror}).") from error
+            message = texts.compose("file_unreadable", path=path, reason=error.strerror)
+            raise Refused(message) from error
         zone = load_zone(await services.appointments.zone_of(context.account))
         items = read_calendar(content, services.clock.now(), zone)
         if not items:
@@ -277,21 +262,19 @@ def _import_calendar(path: Path, scope: str | None, *, is_confirmed: bool) -> No
 def import_command(
     file: Annotated[
         str,
-        typer.Argument(metavar="FILE", help="A file, a folder or a zip archive; - reads stdin."),
+        typer.Argument(metavar="FILE"),
     ],
     scope: InScope = None,
     assistant: Annotated[
         list[str] | None,
         typer.Option(
             metavar="NAME",
-            help="An assistant in a Telegram export: its name or id. Repeatable.",
         ),
     ] = None,
     me: Annotated[
         list[str] | None,
         typer.Option(
             metavar="NAME",
-            help="Your name in the export: these messages count as typed by you. Repeatable.",
         ),
     ] = None,
     as_json: AsJson = False,
@@ -337,13 +320,15 @@ def import_command(
             own_names=frozenset(me or ()),
         )
         with Source.open(sys.stdin.buffer if file == STDIN else Path(file), options) as source:
-            with Console(stderr=True).status("reading") as status:
+            with Console(stderr=True).status(texts.compose("reading")) as status:
                 report = await services.archive.import_records(
                     source.read_records(),
-                    lambda count: status.update(f"reading, {count:,} entries"),
+                    lambda count: status.update(
+                        texts.compose("reading_entries", count=texts.format_number(count))
+                    ),
                 )
                 # Index the messages now, so that the first search doesn't have to.
-                status.update("indexing")
+                status.update(texts.compose("indexing"))
                 while await services.recall.tend():
                     pass
             notes = source.read_notes()
@@ -353,10 +338,7 @@ def import_command(
                 _print_report(report, source)
             await _propose_notes(services, context.scope, notes, is_quiet=as_json)
         if report.read_error:
-            shell.fail(
-                f"{report.read_error} Everything before that was imported. "
-                "Repeat the import when the file is complete."
-            )
+            shell.fail(f"{report.read_error} {texts.compose('import_broken')}")
         if report.refused_count and not report.imported_count and not report.known_count:
             raise typer.Exit(1)
 
@@ -390,32 +372,36 @@ def _print_report(report: ImportReport, source: Source) -> None:
     """
     from core.transfer.source import FORMATS
 
-    typer.echo(f"This is a {' and a '.join(FORMATS[kind][0] for kind in source.kinds)}.")
+    formats = texts.join_list([FORMATS[kind][0] for kind in source.kinds])
+    typer.echo(texts.compose("import_format", formats=formats))
     if source.file_names:
         names = ", ".join(source.file_names[:_MAX_SHOWN_FILES])
         unnamed_count = len(source.file_names) - _MAX_SHOWN_FILES
-        more = f" and {unnamed_count:,} more" if unnamed_count > 0 else ""
-        typer.echo(f"Read: {names}{more}.")
+        if unnamed_count > 0:
+            names += f", {texts.compose('more', count=texts.format_number(unnamed_count))}"
+        typer.echo(texts.compose("import_read", names=names))
 
-    known_note = ""
-    if report.known_count:
-        verb = "was" if report.known_count == 1 else "were"
-        known_note = f" ({report.known_count:,} {verb} already known)"
     messages = texts.format_count(report.imported_count, "message")
     sessions = texts.format_count(len(report.session_ids), "session")
-    typer.echo(f"Imported {messages}{known_note}. The file has {sessions}.")
+    sentence = texts.compose("imported", messages=messages, sessions=sessions)
+    if report.known_count:
+        known = texts.format_count(report.known_count, "message")
+        sentence += f" {texts.compose('known_already', messages=known)}"
+    typer.echo(sentence)
 
     if report.skipped_counts:
-        typer.echo("Skipped:")
+        typer.echo(texts.compose("skipped"))
         for reason, count in report.skipped_counts.most_common():
             typer.echo(f"  {count:,} {reason}")
     if report.refused_count:
-        typer.echo(f"Rejected {texts.format_count(report.refused_count, 'line')}:", err=True)
+        lines = texts.format_count(report.refused_count, "line")
+        typer.echo(texts.compose("rejected", lines=lines), err=True)
         for reason in report.reasons:
             typer.echo(f"  {reason}", err=True)
         unnamed_count = report.refused_count - len(report.reasons)
         if unnamed_count > 0:
-            typer.echo(f"  and {unnamed_count:,} more", err=True)
+            more = texts.compose("more", count=texts.format_number(unnamed_count))
+            typer.echo(f"  {more}", err=True)
 
 
 async def _propose_notes(
@@ -432,9 +418,9 @@ async def _propose_notes(
             try:
                 await services.notebook.apply(scope, scopes, target, [addition], Author())
             except Refused as refusal:
-                typer.echo(f"A note wasn't imported: {refusal}", err=True)
+                reason = texts.word(refusal)
+                typer.echo(texts.compose("note_not_imported", reason=reason), err=True)
     pending = await services.notebook.review.list_pending(scopes)
     if notes and pending and not is_quiet:
         count = texts.format_count(len(pending), "note")
-        verb = "is" if len(pending) == 1 else "are"
-        typer.echo(f"{count} {verb} waiting for your decision: mneme memory pending")
+        typer.echo(texts.compose("notes_wait", notes=count))

@@ -15,8 +15,9 @@ import signal
 import sys
 import threading
 import traceback
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from types import TracebackType
@@ -27,77 +28,22 @@ from gateway.installation import find_foreign_package, hide_packages
 if TYPE_CHECKING:
     import typer
 
-# The commands that each module of this package adds, with their lines in `mneme --help`. That loads
-# no module, so a test compares the lines with what the commands say themselves.
-COMMANDS_BY_MODULE: Mapping[str, Mapping[str, str]] = {
-    "run": {
-        "run": "Start Mneme on every platform that has a token.",
-        "chat": "Chat in this terminal, also while Mneme runs.",
-        "remind": 'Set a reminder, such as "tomorrow at 9 call Ana".',
-        "cron": "List and change reminders and scheduled questions.",
-        "approve": "Approve a pairing or link code.",
-        "people": "List who has access, or end someone's access.",
-        "status": "Show the state of platforms, model, memory and store.",
-        "usage": "Show what the model has cost.",
-        "check": "Check the settings, SQLite, state.db, the model and the tokens.",
-    },
-    "web": {
-        "web": "Open what Mneme knows in your browser, for this machine only.",
-    },
-    "outbox": {
-        "outbox": "Show messages that couldn't be delivered, and send them again or delete them.",
-    },
-    "media": {
-        "media": "Show the files that people sent, and remove them.",
-    },
-    "setup.wizard": {
-        "setup": (
-            "Set up Mneme: time zone, model, Telegram, Discord, earlier conversations, backups,"
-            " service."
-        ),
-    },
-    "setup.service": {
-        "service": "Run Mneme in the background, also after you log out or restart the machine.",
-    },
-    "configuration": {
-        "config": "Show and change the settings in mneme.toml and secrets.env.",
-    },
-    "mcp_servers": {
-        "mcp": "Connect programs and services whose tools the model may use (MCP servers).",
-    },
-    "completion": {
-        "completion": (
-            "Print the script with which your shell completes commands and options of mneme."
-        ),
-    },
-    "backups": {
-        "backup": "Copy everything into one file, also while Mneme runs.",
-        "restore": "Replace everything by a backup, while Mneme is stopped.",
-        "upgrade": "Say how Mneme was installed, and what to type to update it.",
-    },
-    "memory": {
-        "memory": "Show and change notes and facts, and set up memory services.",
-        "remember": 'Remember a fact, such as "Ana\'s birthday is on 3 May".',
-        "facts": "List what Mneme knows.",
-        "forget": "Erase all messages about a subject.",
-        "skills": "Procedures that the assistant follows: folders with a SKILL.md.",
-    },
-    "history": {
-        "recall": "Search the history, in your own words.",
-        "sessions": "List earlier conversations.",
-        "export": "Write all messages as JSON lines.",
-        "import": "Import history from another program, or reminders from a calendar file.",
-    },
+# The commands that each module of this package adds, in the order of `mneme --help`.
+COMMANDS_BY_MODULE: Mapping[str, Sequence[str]] = {
+    "run": (*("run", "chat", "remind", "cron", "approve", "people", "status", "usage", "check"),),
+    "web": ("web",),
+    "outbox": ("outbox",),
+    "media": ("media",),
+    "setup.wizard": ("setup",),
+    "setup.service": ("service",),
+    "configuration": ("config",),
+    "mcp_servers": ("mcp",),
+    "completion": ("completion",),
+    "backups": ("backup", "restore", "upgrade"),
+    "memory": ("memory", "remember", "facts", "forget", "skills"),
+    "history": ("recall", "sessions", "export", "import"),
 }
 HELP_OPTIONS = ("-h", "--help")
-# `mneme` without a command prints this.
-WELCOME = """\
-Mneme is an assistant that remembers. What would you like to do?
-  mneme setup         set it up: a model, Telegram, Discord
-  mneme chat          talk to it in this terminal
-  mneme run           start it on Telegram and Discord
-  mneme --help        list all commands\
-"""
 
 
 def main() -> None:
@@ -175,18 +121,23 @@ def app(words: Sequence[str] = ()) -> typer.Typer:
 
     class RootGroup(TyperGroup):
         def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-            """Print a short introduction if there is no command.
+            """Print a short introduction if there is no command, and word the help if it is shown.
 
-            Shell completion also parses without arguments, but must not print anything.
+            Shell completion also parses without arguments, but must not print anything. It shows
+            what the commands do.
             """
             if not args and not ctx.resilient_parsing:
-                typer.echo(WELCOME)
+                from gateway.texts.text_files import load_shell_table
+
+                typer.echo(load_shell_table("CLI")["welcome"])
                 ctx.exit()
+            if ctx.resilient_parsing or not {*HELP_OPTIONS}.isdisjoint(args):
+                word_help(self)
+                ctx.formatter_class = _load_context_class().formatter_class
             return super().parse_args(ctx, args)
 
     root = typer.Typer(
         cls=RootGroup,
-        help="Mneme, a persistent assistant. Settings are in mneme.toml in $MNEME_HOME (~/.mneme).",
         pretty_exceptions_enable=False,
         rich_markup_mode=None,
         context_settings={"help_option_names": list(HELP_OPTIONS)},
@@ -202,7 +153,6 @@ def app(words: Sequence[str] = ()) -> typer.Typer:
     version_option = typer.Option(
         False,
         "--version",
-        help="Show the version and exit.",
         is_eager=True,
         callback=print_version,
     )
@@ -216,8 +166,8 @@ def app(words: Sequence[str] = ()) -> typer.Typer:
         return root
     if first_word in HELP_OPTIONS:
         for commands in COMMANDS_BY_MODULE.values():
-            for name, sentence in commands.items():
-                root.command(name, help=sentence)(_list_command)
+            for name in commands:
+                root.command(name)(_list_command)
         return root
     # structlog would use rich for colours, which we don't print.
     with hide_packages("rich"):
@@ -226,6 +176,68 @@ def app(words: Sequence[str] = ()) -> typer.Typer:
     for module in modules or COMMANDS_BY_MODULE:
         import_module(f"gateway.cli.{module}").add_commands(root)
     return root
+
+
+# The texts of the library that stand in each help, by their keys in [CLI_HELP.words].
+_LIBRARY_WORDS = {
+    "Arguments": "arguments",
+    "Options": "options",
+    "Commands": "commands",
+    "Show this message and exit.": "show_help",
+}
+
+
+def word_help(command: Any, path: str = "") -> None:
+    """Put the texts of the shell's language into a command, its options and its subcommands.
+
+    [CLI_HELP] of a language has them by the names of commands, such as "memory.add", and of
+    options, such as "scope" or "recall.limit".
+    """
+    from gateway.texts.text_files import load_shell_table
+
+    tables = load_shell_table("CLI_HELP")
+    command.context_class = _load_context_class()
+    command.help = tables["commands"].get(path or "mneme", command.help)
+    # The list of commands shows the first paragraph.
+    command.short_help = (command.help or "").partition("\n\n")[0]
+    for parameter in command.params:
+        specific_text = tables["options"].get(f"{path}.{parameter.name}")
+        text = specific_text or tables["options"].get(parameter.name)
+        if text and hasattr(parameter, "help"):
+            parameter.help = text
+    for name, subcommand in getattr(command, "commands", {}).items():
+        word_help(subcommand, f"{path}.{name}".lstrip("."))
+
+
+@cache
+def _load_context_class() -> Any:
+    """Return the class of contexts whose help has the headings of the shell's language."""
+    from typer import Context
+    from typer._click import formatting
+
+    from gateway.texts.text_files import load_shell_table
+
+    def word(text: str) -> str:
+        key = _LIBRARY_WORDS.get(text)
+        return text if key is None else str(load_shell_table("CLI_HELP")["words"][key])
+
+    class HelpFormatter(formatting.HelpFormatter):
+        def write_usage(self, prog: str, args: str = "", prefix: str | None = None) -> None:
+            usage = load_shell_table("CLI_HELP")["words"]["usage"]
+            super().write_usage(prog, args, f"{usage} ")
+
+        def write_heading(self, heading: str) -> None:
+            super().write_heading(word(heading))
+
+        def write_dl(
+            self, rows: Iterable[tuple[str, str]], col_max: int = 30, col_spacing: int = 2
+        ) -> None:
+            super().write_dl([(name, word(text)) for name, text in rows], col_max, col_spacing)
+
+    class HelpContext(Context):
+        formatter_class = HelpFormatter
+
+    return HelpContext
 
 
 def _list_command() -> None:
@@ -272,7 +284,11 @@ def _report_crash(
         frames = traceback.extract_tb(error.__traceback__)
         if frames:
             place = f", {Path(frames[-1].filename).name} line {frames[-1].lineno}"
-        sentence = f"Mneme failed: {type(error).__name__} {message}{place}. Please report this."
+        from gateway.texts.text_files import load_shell_table
+
+        sentence = load_shell_table("CLI")["crash"].format(
+            kind=type(error).__name__, message=message, place=place
+        )
     sys.stderr.write(f"{strip_controls(sentence)}\n")
 
 

@@ -24,29 +24,27 @@ from rich.console import Console
 from rich.table import Table
 
 from config.draft import SettingsDraft
-from config.settings import SETTINGS_FILE, Settings
+from config.settings import Settings
 from config.tool_options import McpServer
 from core.errors import ToolError
 from gateway.cli import shell
 from gateway.cli.shell import AsJson, InScope, print_json, print_text
 from gateway.commands.registry import CommandContext
 from gateway.services import Services, is_running
-from gateway.texts.catalog import ENGLISH as texts
+from gateway.texts.catalog import SHELL as texts
 
 # The key that programs send to `mneme mcp serve --http`, in secrets.env.
 KEY_VARIABLE = "MNEME_MCP_KEY"
-Name = Annotated[str, typer.Argument(metavar="NAME", help="Your name for the server.")]
+Name = Annotated[str, typer.Argument(metavar="NAME")]
 # Values of an environment or of headers that look like a key belong into secrets.env.
 _SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|AUTHORIZATION", re.IGNORECASE)
 
 
 def add_commands(root: typer.Typer) -> None:
     """Add the commands of this module to the command line."""
-    help_text = "Connect programs and services whose tools the model may use (MCP servers)."
     shell.add_group(
         root,
         "mcp",
-        help_text,
         {
             "list": list_command,
             "add": add_command,
@@ -76,27 +74,23 @@ def list_command(as_json: AsJson = False) -> None:
             print_json(rows)
             return
         if not rows:
-            print_text("There is no MCP server. Add one: mneme mcp add NAME -- COMMAND ARGUMENTS")
+            print_text(texts.compose("no_mcp_server"))
             return
-        table = Table("name", "on", "command or address", "for", box=None)
+        heads = ("mcp_name", "mcp_on", "mcp_place", "mcp_for")
+        table = Table(*map(texts.compose, heads), box=None)
         for row in rows:
-            state = "yes" if row["enabled"] else "no"
-            table.add_row(str(row["name"]), state, str(row["place"]), str(row["people"]))
+            state = texts.compose("yes" if row["enabled"] else "no")
+            people = texts.compose(f"mcp_people_{row['people']}")
+            table.add_row(str(row["name"]), state, str(row["place"]), people)
         Console().print(table)
 
 
 def add_command(
     name: Name,
-    command: Annotated[
-        list[str] | None, typer.Argument(help="The program and its arguments, after --.")
-    ] = None,
-    url: Annotated[str, typer.Option(help="The address of a server on the web.")] = "",
-    env: Annotated[
-        list[str] | None, typer.Option(help="NAME=VALUE for the program. May be repeated.")
-    ] = None,
-    header: Annotated[
-        list[str] | None, typer.Option(help="NAME=VALUE for each request. May be repeated.")
-    ] = None,
+    command: Annotated[list[str] | None, typer.Argument()] = None,
+    url: Annotated[str, typer.Option()] = "",
+    env: Annotated[list[str] | None, typer.Option()] = None,
+    header: Annotated[list[str] | None, typer.Option()] = None,
 ) -> None:
     """Connect an MCP server, try it, and add it to the settings.
 
@@ -114,14 +108,14 @@ def add_command(
             if pairs
         }
         if not options.get("url") and not options.get("command"):
-            shell.fail("Write a command after --, or --url.")
+            shell.fail(texts.compose("mcp_no_command"))
         draft = SettingsDraft()
         if f"mcp.{name}" in _list_tables(draft):
-            shell.fail(f"There is already a server {name}. Remove it: mneme mcp remove {name}")
+            shell.fail(texts.compose("mcp_exists", name=name))
         _add_server(draft, name, options)
         tools = _load_tools(draft.load(), name)
         draft.write()
-        print_text(f"{name} is connected and offers {len(tools)} tools: {', '.join(tools)}.")
+        print_text(texts.compose("mcp_connected", name=name, tools=", ".join(tools)))
         _say_when(draft)
 
 
@@ -130,14 +124,14 @@ def check_command(name: Name, as_json: AsJson = False) -> None:
     with shell.exit_on_error():
         settings = SettingsDraft().load()
         if name not in settings.mcp:
-            shell.fail(f"There is no server {name}. mneme mcp list shows them.")
+            shell.fail(texts.compose("mcp_unknown", name=name))
         tools = _load_tools(settings, name)
         if as_json:
             print_json([{"name": tool, "effect": effect} for tool, effect in tools.items()])
             return
-        table = Table("tool", "effect", box=None)
+        table = Table(texts.compose("mcp_tool"), texts.compose("mcp_effect"), box=None)
         for tool, effect in tools.items():
-            table.add_row(tool, effect)
+            table.add_row(tool, texts.compose(f"effect_{effect}"))
         Console().print(table)
 
 
@@ -148,14 +142,14 @@ def remove_command(name: Name) -> None:
         try:
             draft.remove_option(f"mcp.{name}")
         except KeyError:
-            shell.fail(f"There is no server {name}. mneme mcp list shows them.")
+            shell.fail(texts.compose("mcp_unknown", name=name))
         draft.write()
-        print_text(f"{name} is removed from {SETTINGS_FILE}.")
+        print_text(texts.compose("mcp_removed", name=name))
         _say_when(draft)
 
 
 def import_command(
-    file: Annotated[Path, typer.Argument(help="A JSON file with `mcpServers`, as others use.")],
+    file: Annotated[Path, typer.Argument()],
 ) -> None:
     """Take over the MCP servers of another assistant.
 
@@ -176,12 +170,13 @@ def import_command(
             added.append(name)
         draft.write()
         if added:
-            print_text(f"Added {', '.join(added)}. Try each one: mneme mcp test {added[0]}")
+            names = ", ".join(added)
+            print_text(texts.compose("mcp_added", names=names, first=added[0]))
             _say_when(draft)
         if skipped:
-            print_text(f"Left alone, because they are there already: {', '.join(skipped)}.")
+            print_text(texts.compose("mcp_skipped", names=", ".join(skipped)))
         if not servers:
-            print_text(f"{file} lists no MCP servers.")
+            print_text(texts.compose("mcp_file_empty", path=file))
 
 
 def _add_server(draft: SettingsDraft, name: str, options: Mapping[str, Any]) -> None:
@@ -215,19 +210,19 @@ def _read_servers(file: Path) -> dict[str, Mapping[str, Any]]:
     try:
         content = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        shell.fail(f"{file} can't be read as JSON: {error}")
+        shell.fail(texts.compose("mcp_file_unreadable", path=file, reason=error))
     tables = (
         content.get("mcpServers", content.get("servers")) if isinstance(content, dict) else None
     )
     if not isinstance(tables, dict) or not all(isinstance(each, dict) for each in tables.values()):
-        shell.fail(f"{file} has no table `mcpServers`.")
+        shell.fail(texts.compose("mcp_file_without_table", path=file))
     return dict(tables)
 
 
 def serve_command(
     http: Annotated[
         int | None,
-        typer.Option(min=1, max=65535, metavar="PORT", help="Serve on this port of 127.0.0.1."),
+        typer.Option(min=1, max=65535, metavar="PORT"),
     ] = None,
     scope: InScope = None,
 ) -> None:
@@ -259,7 +254,7 @@ def _load_key(port: int) -> str:
             try:
                 probe.bind(("127.0.0.1", port))
             except OSError as error:
-                shell.fail(f"Port {port} can't be used: {error.strerror}. Choose another one.")
+                shell.fail(texts.compose("port_unusable", port=port, reason=error.strerror))
         draft = SettingsDraft()
         if key := draft.secrets.get(KEY_VARIABLE):
             print_text(texts.MCP_ADDRESS.format(port=port))
@@ -278,7 +273,7 @@ def _load_tools(settings: Settings, name: str) -> dict[str, str]:
 
     server = settings.mcp[name]
     if server.command and shutil.which(server.command) is None:
-        shell.fail(f"The program {server.command} isn't installed or isn't on the PATH.")
+        shell.fail(texts.compose("mcp_no_program", program=server.command))
 
     async def load() -> dict[str, str]:
         variables = {key: secret.get_secret_value() for key, secret in settings.variables.items()}
@@ -309,7 +304,7 @@ def _parse_pairs(pairs: Sequence[str], flag: str) -> dict[str, str]:
     for pair in pairs:
         name, separator, value = pair.partition("=")
         if not separator or not name:
-            shell.fail(f"Write {flag} NAME=VALUE, not {pair!r}.")
+            shell.fail(texts.compose("wrong_pair", flag=flag, pair=repr(pair)))
         values[name.strip()] = value.strip()
     return values
 
@@ -320,4 +315,4 @@ def _list_tables(draft: SettingsDraft) -> set[str]:
 
 def _say_when(draft: SettingsDraft) -> None:
     if is_running(draft.home):
-        print_text("Mneme is running and uses the change after its next start.")
+        print_text(texts.compose("used_after_start"))

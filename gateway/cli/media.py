@@ -14,18 +14,16 @@ from gateway.cli import shell
 from gateway.cli.shell import AsJson, InScope, Limit, Words, Yes
 from gateway.commands.registry import CommandContext
 from gateway.services import Services
-from gateway.texts.catalog import ENGLISH as texts
+from gateway.texts.catalog import SHELL as texts
 
-Number = Annotated[int, typer.Argument(help='The number that "list" shows.', show_default=False)]
+Number = Annotated[int, typer.Argument(show_default=False)]
 
 
 def add_commands(root: typer.Typer) -> None:
     """Add the commands of this module to the command line."""
-    help_text = "Show the files that people sent, and remove them."
     shell.add_group(
         root,
         "media",
-        help_text,
         {
             "list": list_command,
             "show": show_command,

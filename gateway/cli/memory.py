@@ -22,7 +22,7 @@ from gateway.cli.memory_services import add_service_commands
 from gateway.cli.shell import AsJson, InScope, JsonLoader, Limit, Words, Yes
 from gateway.commands.registry import CommandContext
 from gateway.services import Services
-from gateway.texts.catalog import ENGLISH as texts
+from gateway.texts.catalog import SHELL as texts
 
 # A page of the history, in JSON.
 CHANGES_PER_PAGE = 20
@@ -40,23 +40,19 @@ _SKILL_FIELDS = (
     "used_at",
 )
 _FACT_FIELDS = ("id", "kind", "content", "is_pinned", "valid_from", "valid_to", "message_id")
-Anyway = Annotated[
-    bool, typer.Option("--anyway", help="Store the text even if it looks like a secret.")
-]
+Anyway = Annotated[bool, typer.Option("--anyway")]
 
 
 def add_commands(app: typer.Typer) -> None:
     """Add the commands of this module to the command line."""
-    memory_help = "Show and change notes and facts, and set up memory services."
-    memory = shell.add_group(app, "memory", memory_help, {"list": list_notes_command})
+    memory = shell.add_group(app, "memory", {"list": list_notes_command})
     _add_chat_actions(memory, _MEMORY_COMMANDS, "memory", texts.table("MEMORY_ACTIONS"))
     memory.command("history")(list_changes_command)
     memory.command("pending")(list_pending_command)
     memory.command("facts")(list_known_command)
     add_service_commands(memory)
 
-    skills_help = "Procedures that the assistant follows: folders with a SKILL.md."
-    skills = shell.add_group(app, "skills", skills_help, {"list": list_skills_command})
+    skills = shell.add_group(app, "skills", {"list": list_skills_command})
     _add_chat_actions(skills, _SKILL_COMMANDS, "skills", texts.table("SKILLS_ACTIONS"))
 
     app.command("remember")(remember_command)
@@ -113,7 +109,7 @@ def list_notes_command(words: Words = None, scope: InScope = None, as_json: AsJs
 
 
 def list_changes_command(
-    page: Annotated[int, typer.Argument(min=1, max=10_000, help="2 is the next page.")] = 1,
+    page: Annotated[int, typer.Argument(min=1, max=10_000)] = 1,
     scope: InScope = None,
     as_json: AsJson = False,
 ) -> None:
@@ -231,7 +227,9 @@ def list_facts_command(
                 shell.print_json(_fact_to_json(fact))
             return
         if not facts:
-            shell.print_text(f"I know nothing about “{text}”." if words else texts.NOTHING_YET)
+            shell.print_text(
+                texts.compose("nothing_about", text=text) if words else texts.NOTHING_YET
+            )
         for fact in facts:
             shell.print_text(f"f{fact.id}: {texts.describe_fact(fact, commands.known_facts.zone)}")
 

@@ -25,7 +25,7 @@ from gateway.cli import shell
 from gateway.cli.shell import AsJson, Yes
 from gateway.commands.registry import CommandContext
 from gateway.services import Services, is_running, load_providers
-from gateway.texts.catalog import ENGLISH as texts
+from gateway.texts.catalog import SHELL as texts
 
 if TYPE_CHECKING:
     from gateway.cli.engine import Engine
@@ -123,10 +123,10 @@ def _describe_provider(name: str, state: _ProviderState) -> str:
 
 
 def sync_command(
-    name: Annotated[str, typer.Argument(help="A service that is on.")],
+    name: Annotated[str, typer.Argument()],
     since: Annotated[
         str | None,
-        typer.Option("--since", metavar="TIME", help="Only messages of this time or later."),
+        typer.Option("--since", metavar="TIME"),
     ] = None,
 ) -> None:
     """Send earlier messages to a memory service.
@@ -142,9 +142,7 @@ def sync_command(
         if since is not None:
             period = read_period(since, services.clock.now(), services.zone)
             if period is None:
-                raise typer.BadParameter(
-                    "write a time like 2026-05-01, May or last week", param_hint="--since"
-                )
+                raise typer.BadParameter(texts.compose("wrong_time"), param_hint="--since")
             start = period[0]
         queue = SyncQueue(
             services.database,
@@ -156,15 +154,13 @@ def sync_command(
         session_count = await queue.catch_up(start)
 
         sessions = texts.format_count(session_count, "conversation")
-        retry_note = ""
+        sentences = [texts.compose("sync_queued", conversations=sessions, name=name)]
         if retried_count:
             messages = texts.format_count(retried_count, "message")
-            retry_note = f", and {messages} that had failed before"
-        when = "now" if is_running(services.settings.home) else "when you start Mneme"
-        shell.print_text(
-            f"Queued {sessions} that {name} doesn't have yet{retry_note}. Delivery starts {when}. "
-            "To see the progress, run mneme memory providers"
-        )
+            sentences.append(texts.compose("sync_repeated", messages=messages))
+        is_started = is_running(services.settings.home)
+        sentences.append(texts.compose("sync_starts" if is_started else "sync_waits"))
+        shell.print_text(" ".join([*sentences, texts.compose("sync_progress")]))
 
     shell.run_as_owner(work)
 
@@ -175,31 +171,26 @@ def _find_provider(
     """Return the memory service with this name. If it isn't on, exit and say why."""
     matches = [provider for provider in providers if provider.name == name]
     if not matches:
-        not_on = f"The memory service {name} is off. To switch it on, run mneme memory setup {name}"
-        shell.fail(problems.get(name) or not_on)
+        shell.fail(problems.get(name) or texts.compose("service_off", name=name))
     return matches[0]
 
 
 def setup_command(
-    name: Annotated[
-        str, typer.Argument(help="The provider, as `mneme memory providers` lists it.")
-    ],
+    name: Annotated[str, typer.Argument()],
     given: Annotated[
         list[str] | None,
         typer.Option(
             "--set",
             metavar="KEY=VALUE",
-            help="Set an option without being asked for it. Repeatable.",
         ),
     ] = None,
     mode: Annotated[
         Mode | None,
         typer.Option(
             "--mode",
-            help="context: asked before each turn. tools: the model has its tools. hybrid: both.",
         ),
     ] = None,
-    is_off: Annotated[bool, typer.Option("--off", help="Switch it off; its options stay.")] = False,
+    is_off: Annotated[bool, typer.Option("--off")] = False,
 ) -> None:
     """Set up a memory service and switch it on, or off with --off.
 
@@ -216,15 +207,12 @@ def _switch_off(name: str) -> None:
     """Switch a memory service off in mneme.toml. Raises ConfigError if that can't be changed."""
     settings = Settings.load()
     if name not in settings.memory.providers:
-        shell.fail(f"The memory service {name} isn't set up, so it's already off.")
+        shell.fail(texts.compose("service_not_set_up", name=name))
     try:
         set_options(settings.home / _SETTINGS_FILE, (*_PROVIDERS_TABLE, name), {"enabled": False})
     except ValueError as error:
         raise ConfigError(str(error)) from error
-    typer.echo(
-        f"The memory service {name} will be off after the next start. "
-        "It keeps the messages it already has."
-    )
+    typer.echo(texts.compose("service_will_be_off", name=name))
 
 
 def _switch_on(name: str, assignments: Sequence[str], mode: Mode | None) -> None:
@@ -248,19 +236,9 @@ def _switch_on(name: str, assignments: Sequence[str], mode: Mode | None) -> None
     if problem := problems.get(name):
         shell.print_text(texts.SERVICE_IS_OFF.format(name=name, problem=problem))
     elif _probe(_find_provider(name, providers, problems)):
-        typer.echo(
-            f"The memory service {name} will be on after the next start. It then gets the "
-            "conversations of the last day.\n"
-            f"To send it earlier conversations too, run mneme memory sync {name}"
-        )
+        typer.echo(texts.compose("service_will_be_on", name=name))
     else:
-        typer.echo(
-            f"The options of the memory service {name} are stored, but it doesn't work yet. It "
-            "will be on after the next start: until it answers, what you say waits for it, up to "
-            "two days.\n"
-            "To test it again, run mneme check. "
-            f"To switch it off, run mneme memory setup {name} --off"
-        )
+        typer.echo(texts.compose("service_does_not_work", name=name))
     for other_name, warning in problems.items():
         if other_name != name:
             shell.print_text(warning)
@@ -275,30 +253,26 @@ def _probe(provider: MemoryProvider) -> bool:
 
     result = asyncio.run(run_probe(provider.name, probe_provider(provider)))
     if result.state == "wrong":
-        shell.print_text(f"It doesn't answer correctly: {result.text} {result.advice}".strip())
+        reason = f"{result.text} {result.advice}".strip()
+        shell.print_text(texts.compose("service_answers_wrong", reason=reason))
     elif result.text:
-        typer.echo(f"Found {result.text}.")
+        typer.echo(texts.compose("service_found", text=result.text))
     return result.state != "wrong"
 
 
 def engine_command(
-    name: Annotated[EngineName, typer.Argument(help="The memory service.")],
-    action: Annotated[
-        Literal["start", "stop", "status"], typer.Argument(help="What to do.")
-    ] = "status",
+    name: Annotated[EngineName, typer.Argument()],
+    action: Annotated[Literal["start", "stop", "status"], typer.Argument()] = "status",
     given: Annotated[
         list[str] | None,
         typer.Option(
             "--set",
             metavar="KEY=VALUE",
-            help="With start: set and store an option. Repeatable.",
         ),
     ] = None,
     program: Annotated[
         str | None,
-        typer.Option(
-            "--program", help="With start: the path of hindsight-api, if it is installed already."
-        ),
+        typer.Option("--program"),
     ] = None,
     yes: Yes = False,
 ) -> None:
@@ -322,7 +296,7 @@ def engine_command(
             case "stop":
                 was_running = engine.stop()
                 shell.print_text(
-                    "hindsight has stopped." if was_running else "hindsight wasn't running."
+                    texts.compose("engine_stopped" if was_running else "engine_not_running")
                 )
             case "status":
                 shell.print_text(engine.status())
@@ -353,9 +327,7 @@ def _start_engine(
     engine = Engine(settings.home, options.program)
     if not engine.is_installed:
         if not is_confirmed:
-            shell.require_yes(
-                f"Install the server into {engine.environment}? It needs 1.4 GB and a few minutes."
-            )
+            shell.require_yes(texts.compose("engine_install", folder=engine.environment))
         engine.install()
     engine.start(options)
     return engine
@@ -376,9 +348,7 @@ def _ask_for_options(
     if not sys.stdin.isatty():
         if missing:
             questions = [form.question(key) for key in missing]
-            raise ConfigError(
-                "These options are missing. Set them with --set KEY=VALUE:\n" + "\n".join(questions)
-            )
+            raise ConfigError("\n".join([texts.compose("options_missing"), *questions]))
         return values
     prompts = list(missing)
     if not assignments:
@@ -400,7 +370,10 @@ def _parse_assignments(form: OptionForm, assignments: Sequence[str]) -> dict[str
         key, separator, text = assignment.partition("=")
         key = key.strip()
         if not separator or not key:
-            raise typer.BadParameter(f"write {assignment or 'key'}=value", param_hint="--set")
+            example = f"{assignment or 'key'}=value"
+            raise typer.BadParameter(
+                texts.compose("wrong_assignment", example=example), param_hint="--set"
+            )
         values[key] = _parse_value(form, key, text)
     return values
 
@@ -411,7 +384,7 @@ def _parse_value(form: OptionForm, key: str, text: str) -> OptionValue:
     if isinstance(value, str) and has_url_password(value):
         secret_names = [name for name in form.fields if form.is_secret(name)]
         place = texts.SECRET_PLACE.format(key=secret_names[-1]) if secret_names else ""
-        raise ValueError(f"{key} contains a password, which mneme.toml shouldn't hold.{place}")
+        raise ValueError(f"{texts.compose('password_in_option', name=key)}{place}")
     return value
 
 

@@ -18,24 +18,20 @@ from gateway.cli import shell
 from gateway.cli.shell import AsJson
 from gateway.commands.registry import CommandContext
 from gateway.services import Services, is_running
-from gateway.texts.catalog import ENGLISH as texts
+from gateway.texts.catalog import SHELL as texts
 
 # The list quotes this many characters of a message to the owner.
 _EXCERPT_CHARS = 60
 # Stands for the numbers of all messages.
 _ALL = "all"
-Numbers = Annotated[
-    list[str], typer.Argument(help='The numbers that "list" shows, or "all".', show_default=False)
-]
+Numbers = Annotated[list[str], typer.Argument(show_default=False)]
 
 
 def add_commands(root: typer.Typer) -> None:
     """Add the commands of this module to the command line."""
-    help_text = "Show messages that couldn't be delivered, and send them again or delete them."
     shell.add_group(
         root,
         "outbox",
-        help_text,
         {"list": list_command, "retry": retry_command, "drop": drop_command},
     )
 

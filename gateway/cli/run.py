@@ -19,7 +19,6 @@ import typer
 
 from config.settings import Settings, SettingsError
 from core.store.usage_and_limits import Spending
-from core.text.normalize import strip_controls
 from core.types import Scope
 from gateway import logs
 from gateway.cli import shell
@@ -27,7 +26,7 @@ from gateway.cli.shell import AsJson, InScope, Words, Yes
 from gateway.commands.registry import CommandContext
 from gateway.local.control import ask_gateway
 from gateway.services import Services, is_running
-from gateway.texts.catalog import ENGLISH as texts
+from gateway.texts.catalog import SHELL as texts
 
 if TYPE_CHECKING:
     from gateway.check import CheckResult
@@ -36,9 +35,15 @@ if TYPE_CHECKING:
 # How often `mneme status --watch` shows the status again.
 WATCH_INTERVAL_S = 2.0
 # The colours of the states of a check.
-_STATE_COLOURS: dict[str, str | None] = {"right": "green", "wrong": "red", "off": None}
+_COLOURS: dict[str, str | None] = {
+    "right": "green",
+    "wrong": "red",
+    "off": None,
+    "ok": "green",
+    "look": "yellow",
+    "fix": "red",
+}
 # The colours of the levels of a security finding.
-_LEVEL_COLOURS: dict[str, str | None] = {"ok": "green", "look": "yellow", "fix": "red"}
 
 
 def add_commands(root: typer.Typer) -> None:
@@ -55,9 +60,7 @@ def add_commands(root: typer.Typer) -> None:
 
 
 def run_command(
-    terminal: Annotated[
-        bool, typer.Option("--terminal", help="Chat in this terminal too.")
-    ] = False,
+    terminal: Annotated[bool, typer.Option("--terminal")] = False,
 ) -> None:
     """Start Mneme on every platform that has a token.
 
@@ -146,7 +149,7 @@ def cron_command(
     """
     action = words[0] if words else "list"
     if as_json and action != "list":
-        raise typer.BadParameter('only "list" can print JSON', param_hint="--json")
+        raise typer.BadParameter(texts.compose("json_list_only"), param_hint="--json")
     shell.run_chat_command(
         "reminders.ReminderCommands",
         "cron",
@@ -187,7 +190,7 @@ def approve_command(
     words: Words = None,
     owner: Annotated[
         bool,
-        typer.Option("--owner", help="It's your own account, so it sees everything that you see."),
+        typer.Option("--owner"),
     ] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -197,7 +200,7 @@ def approve_command(
     """
 
     if as_json and words:
-        raise typer.BadParameter("only the list can be printed as JSON", param_hint="--json")
+        raise typer.BadParameter(texts.compose("json_list_only"), param_hint="--json")
 
     async def work(services: Services, _: CommandContext) -> object:
         if as_json:
@@ -229,7 +232,7 @@ def people_command(words: Words = None, as_json: AsJson = False) -> None:
     which may be one of your own.
     """
     if as_json and words:
-        raise typer.BadParameter("only the list can be printed as JSON", param_hint="--json")
+        raise typer.BadParameter(texts.compose("json_list_only"), param_hint="--json")
     load_json = _load_people if as_json else None
     shell.run_chat_command("accounts.AccountCommands", "people", words, None, load_json=load_json)
 
@@ -253,12 +256,10 @@ async def _load_people(services: Services, _: frozenset[Scope]) -> object:
 
 def status_command(
     as_json: AsJson = False,
-    watch: Annotated[
-        bool, typer.Option("--watch", help="Show it again every two seconds, until Ctrl-C.")
-    ] = False,
+    watch: Annotated[bool, typer.Option("--watch")] = False,
     alive: Annotated[
         bool,
-        typer.Option("--alive", help="Only ask the running process; exit with 1 if none answers."),
+        typer.Option("--alive"),
     ] = False,
 ) -> None:
     """Show the state of platforms, model, memory and store.
@@ -266,7 +267,7 @@ def status_command(
     `mneme check` also calls the platforms and the model.
     """
     if watch and (as_json or not sys.stdout.isatty()):
-        raise typer.BadParameter("needs a terminal, and no --json", param_hint="--watch")
+        raise typer.BadParameter(texts.compose("watch_needs_terminal"), param_hint="--watch")
 
     if alive:
         with shell.exit_on_error():
@@ -314,18 +315,16 @@ async def _watch_status(services: Services) -> NoReturn:
 
     with Live(console=Console(), auto_refresh=False) as live:
         while True:
-            text = "\n".join([*await _render_status(services), "", "Ctrl-C ends this."])
-            live.update(Text(strip_controls(text)), refresh=True)
+            text = "\n".join([*await _render_status(services), "", texts.compose("watch_end")])
+            live.update(Text(shell.make_showable(text)), refresh=True)
             await asyncio.sleep(WATCH_INTERVAL_S)
 
 
 def check_command(
-    repair: Annotated[
-        bool, typer.Option("--repair", help="Rebuild the indexes first, and drop damaged entries.")
-    ] = False,
+    repair: Annotated[bool, typer.Option("--repair")] = False,
     security: Annotated[
         bool,
-        typer.Option("--security", help="Only list who and what can reach the model."),
+        typer.Option("--security"),
     ] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -352,10 +351,7 @@ def check_command(
         results = []
         if repair and settings is not None:
             if sys.stderr.isatty():
-                typer.echo(
-                    "Rebuilding the text indexes. With a long history, this takes minutes.",
-                    err=True,
-                )
+                typer.echo(texts.compose("rebuilding"), err=True)
             results.append(await repair_indexes(settings))
         return results + await run_checks(settings, problems)
 
@@ -383,11 +379,17 @@ def _print_findings(*, as_json: bool) -> None:
         if as_json:
             shell.print_json([asdict(finding) for finding in findings])
         else:
-            width = max(len(finding.subject) for finding in findings)
-            for finding in findings:
-                level = typer.style(f"{finding.level:<4}", fg=_LEVEL_COLOURS[finding.level])
-                text = f"{finding.text} {finding.advice}".rstrip()
-                typer.echo(f"{level} {finding.subject:<{width}}  {strip_controls(text)}")
+            _print_rows(
+                [
+                    (
+                        finding.level,
+                        texts.compose(f"level_{finding.level}"),
+                        _name_subject(finding.subject),
+                        f"{finding.text} {finding.advice}".rstrip(),
+                    )
+                    for finding in findings
+                ]
+            )
         if any(finding.level == "fix" for finding in findings):
             raise typer.Exit(1)
 
@@ -398,20 +400,39 @@ def _result_to_json(result: CheckResult) -> dict[str, object]:
 
 def _print_results(results: Sequence[CheckResult]) -> None:
     """Print a line for each result: the state, the subject, and what to do."""
-    width = max(len(result.subject) for result in results)
+    rows = []
     for result in results:
         text = result.text
         if result.advice:
-            end = "" if text.endswith(".") else "."
+            end = "" if text.endswith((".", "。")) else "."
             text = f"{text}{end} {result.advice}"
-        state = typer.style(f"{result.state:<6}", fg=_STATE_COLOURS[result.state])
-        typer.echo(f"{state} {result.subject:<{width}}  {strip_controls(text)}")
+        state = texts.compose(f"state_{result.state}")
+        rows.append((result.state, state, _name_subject(result.subject), text))
+    _print_rows(rows)
+
+
+def _name_subject(subject: str) -> str:
+    """Return the subject of a check in this language; the names of services stay."""
+    return texts.table("CHECK_SUBJECTS").get(subject, subject)
+
+
+def _print_rows(rows: Sequence[tuple[str, str, str, str]]) -> None:
+    """Print a line for each row: a coloured word, the subject and the text.
+
+    A row begins with the key of the colour.
+    """
+    word_width = max(shell.count_cells(word) for _, word, _, _ in rows)
+    subject_width = max(shell.count_cells(subject) for _, _, subject, _ in rows)
+    for key, word, subject, text in rows:
+        coloured_word = typer.style(shell.pad_cells(word, word_width), fg=_COLOURS[key])
+        padded_subject = shell.pad_cells(subject, subject_width)
+        typer.echo(f"{coloured_word} {padded_subject}  {shell.make_showable(text)}")
 
 
 def usage_command(
     what: Annotated[
         Literal["lately", "months"],
-        typer.Argument(help="The last 30 days, or each of the last twelve months."),
+        typer.Argument(),
     ] = "lately",
     scope: InScope = None,
     as_json: AsJson = False,

@@ -25,11 +25,12 @@ from typer.core import TyperGroup
 from config.settings import Settings, SettingsError
 from core.errors import MnemeError, Refused
 from core.markup.markdown import to_plain
-from core.text.normalize import strip_controls
+from core.text.normalize import isolate_right_to_left, strip_controls
 from core.types import LOCAL_SCOPE, Address, Answer, Command, Inbound, Scope, Sender, Session
 from gateway import logs
 from gateway.commands.registry import CommandContext, CommandGroup
 from gateway.services import Services
+from gateway.texts.catalog import SHELL as texts
 
 TERMINAL_ADDRESS = Address(platform="terminal", chat_id="local")
 OWNER = Sender(id="local", name="Owner")
@@ -48,16 +49,11 @@ Work = Callable[[Services, CommandContext], Awaitable[object]]
 JsonLoader = Callable[[Services, frozenset[Scope]], Awaitable[object]]
 
 # Options and arguments of several commands.
-_SCOPE_HELP = "Use this scope only: account:telegram:42 or room:discord:77. Default: all of yours."
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
-InScope = Annotated[str | None, typer.Option("--scope", metavar="SCOPE", help=_SCOPE_HELP)]
-Words = Annotated[
-    list[str] | None, typer.Argument(help="As in a chat; no quotes are needed.", show_default=False)
-]
-Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
-Limit = Annotated[
-    int, typer.Option("--limit", min=1, max=1000, help="The number of results, latest first.")
-]
+AsJson = Annotated[bool, typer.Option("--json")]
+InScope = Annotated[str | None, typer.Option("--scope", metavar="SCOPE")]
+Words = Annotated[list[str] | None, typer.Argument(show_default=False)]
+Yes = Annotated[bool, typer.Option("--yes")]
+Limit = Annotated[int, typer.Option("--limit", min=1, max=1000)]
 
 
 class DefaultCommandGroup(TyperGroup):
@@ -75,10 +71,10 @@ class DefaultCommandGroup(TyperGroup):
 
 
 def add_group(
-    root: typer.Typer, name: str, help_text: str, commands: Mapping[str, Callable[..., None]]
+    root: typer.Typer, name: str, commands: Mapping[str, Callable[..., None]]
 ) -> typer.Typer:
     """Add a group of commands, such as `mneme outbox`. The first command is the default."""
-    group = typer.Typer(cls=DefaultCommandGroup, help=help_text)
+    group = typer.Typer(cls=DefaultCommandGroup)
     for command_name, function in commands.items():
         group.command(command_name)(function)
     root.add_typer(group, name=name)
@@ -94,9 +90,7 @@ def run_as_owner(work: Work, scope: str | None = None, *, notifies_owner: bool =
     announced in a chat. Raises BadParameter if the scope is invalid.
     """
     if scope is not None and not _SCOPE_KEY.fullmatch(scope):
-        raise typer.BadParameter(
-            "write account:platform:id or room:platform:chat", param_hint="--scope"
-        )
+        raise typer.BadParameter(texts.compose("wrong_scope"), param_hint="--scope")
 
     async def open_services_and_run() -> None:
         """Open the services, run `work`, and print its result."""
@@ -136,6 +130,7 @@ async def make_context(services: Services, scope_key: str | None) -> CommandCont
         message_id=uuid.uuid4().hex,
         sent_at=now,
         is_direct=True,
+        language=texts.language,
     )
     return CommandContext(
         inbound=inbound,
@@ -186,10 +181,10 @@ def require_yes(markdown: str) -> None:
     """Print a question and read the answer. Raises BadParameter if the answer isn't "yes"."""
     print_markdown(markdown)
     try:
-        typer.confirm("Yes?", abort=True)
+        typer.confirm(texts.compose("confirm"), abort=True)
     except typer.Abort:
         raise typer.BadParameter(
-            'nothing was changed. Answer "yes", or add --yes',
+            texts.compose("not_confirmed"),
             param_hint="--yes",
         ) from None
 
@@ -203,7 +198,7 @@ def print_markdown(markdown: str) -> None:
     from rich.console import Console
     from rich.markdown import Markdown
 
-    text = strip_controls(_use_shell_commands(markdown))
+    text = make_showable(_use_shell_commands(markdown))
     Console(highlight=False, emoji=False).print(Markdown(text))
 
 
@@ -251,20 +246,19 @@ def describe_error(error: Exception) -> str:
     report the same error again when it exits.
     """
     if isinstance(error, Refused):
-        return render_plain(str(error))
+        return render_plain(texts.word(error))
     if not isinstance(error, OSError):
-        return str(error)
+        return texts.word(error)
     try:
         sys.stdout.flush()
     except OSError:
         _silence_stdout()
     reason = error.strerror or str(error) or type(error).__name__
     if error.filename is None:
-        return f"Reading or writing failed: {reason}."
-    sentence = f"{os.fsdecode(error.filename)} cannot be used: {reason}."
-    if error.errno == errno.EROFS:
-        sentence += " Set MNEME_HOME to a writable folder."
-    return sentence
+        return texts.compose("input_failed", reason=reason)
+    path = os.fsdecode(error.filename)
+    sentence = texts.compose("file_unusable", path=path, reason=reason)
+    return f"{sentence} {texts.compose('read_only')}" if error.errno == errno.EROFS else sentence
 
 
 def _silence_stdout() -> None:
@@ -276,7 +270,26 @@ def _silence_stdout() -> None:
 
 def print_text(text: str) -> None:
     """Print text without control characters, because it may come from other people."""
-    typer.echo(strip_controls(text))
+    typer.echo(make_showable(text))
+
+
+def make_showable(text: str) -> str:
+    """Return a text for a terminal: without control characters, and in the right direction."""
+    text = strip_controls(text)
+    return isolate_right_to_left(text) if sys.stdout.isatty() else text
+
+
+def count_cells(text: str) -> int:
+    """Return how many columns of a terminal a text takes: two for 漢, none for a joined accent."""
+    # Imported here because few commands print columns.
+    from rich.cells import cell_len
+
+    return cell_len(text)
+
+
+def pad_cells(text: str, width: int) -> str:
+    """Return a text with spaces behind it, so that it takes `width` columns of a terminal."""
+    return text + " " * (width - count_cells(text))
 
 
 def print_json(value: object) -> None:

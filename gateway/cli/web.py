@@ -11,7 +11,7 @@ from gateway.cli import shell
 from gateway.commands.registry import CommandContext, CommandGroup, CommandRegistry
 from gateway.local.control import ask_gateway
 from gateway.services import Services
-from gateway.texts.catalog import ENGLISH as texts
+from gateway.texts.catalog import SHELL as texts
 
 
 def add_commands(root: typer.Typer) -> None:

@@ -7,7 +7,8 @@ from core.types import Answer, Command
 from gateway.chats.admins import ChatAdmins
 from gateway.commands.registry import CommandContext, load_specs, make_button
 from gateway.services import Services
-from gateway.texts.catalog import LANGUAGES, list_languages, load_texts, match_language
+from gateway.texts.catalog import list_languages, load_texts
+from gateway.texts.text_files import load_names, match_language
 
 
 class LanguageCommands:
@@ -30,20 +31,20 @@ class LanguageCommands:
             return await self._show(context)
         language = find_language(word)
         if language is None:
-            names = texts.join_list([LANGUAGES[code] for code in list_languages()])
+            names = texts.join_list([load_names()[code] for code in list_languages()])
             raise Refused(texts.LANGUAGE_UNKNOWN.format(languages=names))
         await self._admins.require(context)
         await self._save(language, context)
         texts = load_texts(language)
-        return Answer(text=texts.LANGUAGE_SET.format(language=LANGUAGES[language]))
+        return Answer(text=texts.LANGUAGE_SET.format(language=load_names()[language]))
 
     async def _show(self, context: CommandContext) -> Answer:
         texts = context.texts
-        text = texts.LANGUAGE_SHOWN.format(language=LANGUAGES[texts.language])
+        text = texts.LANGUAGE_SHOWN.format(language=load_names()[texts.language])
         if not await self._admins.may_manage(context):
             return Answer(text=text)
         buttons = [
-            make_button(LANGUAGES[code], "language", code)
+            make_button(load_names()[code], "language", code)
             for code in list_languages()
             if code != texts.language
         ]
@@ -65,7 +66,7 @@ def find_language(word: str) -> str | None:
     """Return the language that a person names: by its own name, its English name, or its code."""
     name = word.casefold()
     for code in list_languages():
-        if name in (code.casefold(), LANGUAGES[code].casefold()):
+        if name in (code.casefold(), load_names()[code].casefold()):
             return code
     by_name = load_texts("en").table("LANGUAGE_NAMES")
     for code in list_languages():

@@ -51,7 +51,9 @@ class ForgetCommands:
             token = command.arguments.removeprefix(CONFIRMED_PREFIX).strip()
             try:
                 receipt = await self._forgetting.erase(token, request)
-                copies = await describe_copies(self._services, is_owner=is_owner_alone(context))
+                copies = await describe_copies(
+                    context.texts, self._services, is_owner=is_owner_alone(context)
+                )
                 text = render_receipt(texts, receipt, copies)
             except Refused as refusal:
                 text = texts.word(refusal)
@@ -98,14 +100,14 @@ def is_owner_alone(context: CommandContext) -> bool:
     return context.is_owner and not context.is_answer_public
 
 
-async def describe_copies(services: Services, *, is_owner: bool) -> Sequence[str]:
+async def describe_copies(texts: Texts, services: Services, *, is_owner: bool) -> Sequence[str]:
     """Return sentences about backups that still contain the erased texts."""
     # Imported here because most commands don't need it.
     from gateway.upkeep.backups import describe_remaining_copies
 
     epoch = await services.database.read(epoch_number)
     return await asyncio.to_thread(
-        describe_remaining_copies, services.settings, epoch, is_owner=is_owner
+        describe_remaining_copies, texts, services.settings, epoch, is_owner=is_owner
     )
 
 

@@ -23,7 +23,7 @@ from core.ports import Reply
 from core.types import Answer, Button, Command, File
 from gateway.delivery import PostedRecord
 from gateway.local.sockets import find_socket
-from gateway.texts.catalog import ENGLISH as texts
+from gateway.texts.catalog import SHELL as texts
 
 if TYPE_CHECKING:
     from adapters.terminal.screen import TerminalScreen
@@ -55,13 +55,18 @@ class LocalChat:
 
     def _create_screen(self) -> TerminalPipe | TerminalScreen:
         """Return a prompt for a person, or a pipe for a program."""
-        save = partial(save_file, self._home)
+        save = partial(save_file, self._home, word=texts.word)
         if not self._is_terminal:
             return TerminalPipe(sys.stdin, sys.stdout, save)
         from adapters.terminal.screen import TerminalScreen
 
         return TerminalScreen(
-            sys.stdin, sys.stdout, self._home / HISTORY_FILE, save, lambda: self._is_incognito
+            sys.stdin,
+            sys.stdout,
+            self._home / HISTORY_FILE,
+            save,
+            lambda: self._is_incognito,
+            texts.word,
         )
 
     async def run(self) -> None:

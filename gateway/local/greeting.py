@@ -6,7 +6,7 @@ from adapters.terminal.adapter import ADDRESS
 from core.errors import StoreError
 from core.types import LOCAL_SCOPE
 from gateway.services import Services
-from gateway.texts.catalog import ENGLISH as texts
+from gateway.texts.catalog import SHELL as texts
 
 
 class Greeting:

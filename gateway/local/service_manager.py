@@ -10,6 +10,7 @@ from typing import Protocol
 
 from config.files import replace_file
 from core.errors import ConfigError
+from gateway.texts.catalog import SHELL as texts
 
 CALL_TIMEOUT_S = 60.0
 
@@ -74,11 +75,11 @@ def write_service_file(path: Path, content: str) -> None:
 def require_file(path: Path) -> None:
     """Raise ConfigError if the service isn't installed."""
     if not path.exists():
-        raise ConfigError("The service isn't installed. To install it, run mneme service install")
+        raise ConfigError(texts.tables("setup")["service"]["not_installed"])
 
 
 def read_last_lines(path: Path, lines: int) -> str:
     """Return the last lines of a log file, or a sentence if there is none."""
     if not path.exists():
-        return f"There is no log yet: {path}"
+        return texts.compose("no_log", path=path)
     return "\n".join(path.read_text(encoding="utf-8", errors="replace").splitlines()[-lines:])

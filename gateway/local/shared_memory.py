@@ -21,7 +21,7 @@ from gateway.commands.facts import FactCommands
 from gateway.commands.registry import CommandContext
 from gateway.commands.sessions import find_sessions, session_to_json
 from gateway.services import Services
-from gateway.texts.catalog import ENGLISH as texts
+from gateway.texts.catalog import SHELL as texts
 
 RECALLED_SESSIONS = 5
 MIN_FACT_CHARS = 3

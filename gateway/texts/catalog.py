@@ -8,12 +8,10 @@ loaded, so that a cold start stays fast. No text assumes a gender.
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import date, datetime, timedelta, tzinfo
 from functools import cache, lru_cache
-from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
 
@@ -25,6 +23,13 @@ from core.store.mailbox import DeadItem, OutboxCounts
 from core.store.notes import Operation
 from core.store.usage_and_limits import Spending, UsedLimit
 from core.types import Account
+from gateway.texts.text_files import (
+    ENGLISH_CODE,
+    find_shell_language,
+    load_file,
+    load_names,
+    match_language,
+)
 
 if TYPE_CHECKING:
     from core.dates.schedule import ParsedSchedule
@@ -34,21 +39,8 @@ if TYPE_CHECKING:
     from core.store.facts.rows import Fact
     from core.store.jobs import Job
 
-# The languages by their own names, and the locales whose dates and numbers they use.
-LANGUAGES: Mapping[str, str] = {
-    "en": "English",
-    "de": "Deutsch",
-    "es": "Español",
-    "fr": "Français",
-    "pt-BR": "Português (Brasil)",
-    "ru": "Русский",
-    "tr": "Türkçe",
-    "zh": "中文",
-    "ja": "日本語",
-    "ko": "한국어",
-}
-_LOCALES: Mapping[str, str] = {"en": "en_GB", "pt-BR": "pt_BR", "zh": "zh_Hans"}
-ENGLISH_CODE = "en"
+# The locales whose dates and numbers a language uses, if it isn't named like the language.
+_LOCALES: Mapping[str, str] = {"en": "en_GB", "zh": "zh_Hans"}
 # The keys of clauses in `core/errors.toml` that are stored with their values.
 _CLAUSE_PREFIXES = ("waits_", "source_", "label_", "mark_")
 # What their values look like. Any other value may be any text.
@@ -85,10 +77,14 @@ class Texts:
         tables: dict[str, Any] = load_catalog(self.language)[name]
         return tables
 
+    def compose(self, key: str, **values: object) -> str:
+        """Return a sentence of the command line, by its key in [CLI], with its values."""
+        return self.table("CLI")[key].format(**values)
+
     @property
     def locale(self) -> str:
         """The locale of dates and numbers, as Babel names it."""
-        return _LOCALES.get(self.language, self.language)
+        return _LOCALES.get(self.language, self.language.replace("-", "_"))
 
     def word(self, error: Exception | Sentence) -> str:
         """Return the sentence of an error in this language, or the error's own sentence."""
@@ -572,14 +568,10 @@ class _BabelResultWords:
 @cache
 def load_catalog(language: str) -> Mapping[str, Any]:
     """Return the texts of a language by their keys. English fills the gaps."""
-    path = files("gateway.texts").joinpath(f"{language}.toml")
     if language == ENGLISH_CODE:
-        # The log and the model read the English sentences of errors, so core has them.
-        return {**tomllib.loads(path.read_text("utf-8")), "errors": load_sentences()}
-    english = load_catalog(ENGLISH_CODE)
-    if not path.is_file():
-        return english
-    return _fill_gaps(tomllib.loads(path.read_text("utf-8")), english)
+        # The English sentences of errors are in core, because the log and the model read them.
+        return {**load_file(language), "errors": load_sentences()}
+    return _fill_gaps(load_file(language), load_catalog(ENGLISH_CODE))
 
 
 def _fill_gaps(texts: Mapping[str, Any], english: Mapping[str, Any]) -> dict[str, Any]:
@@ -653,18 +645,22 @@ def find_alias(word: str, language: str) -> str | None:
 
 @cache
 def list_languages() -> tuple[str, ...]:
-    """Return the languages that have a file, in the order of `LANGUAGES`."""
-    folder = files("gateway.texts")
-    return tuple(code for code in LANGUAGES if folder.joinpath(f"{code}.toml").is_file())
+    """Return the languages that have a file. English comes first."""
+    return tuple(load_names())
 
 
-def match_language(code: str) -> str | None:
-    """Return the language of a code such as ``de-AT``, ``pt_PT`` or ``zh-hans``, or None."""
-    main = code.replace("_", "-").split("-")[0].lower()
-    for language in LANGUAGES:
-        if main == language.split("-")[0]:
-            return language
-    return None
+class _ShellTexts(Texts):
+    """The texts in the language of the shell: that of LC_ALL, LC_MESSAGES or LANG."""
+
+    def __init__(self) -> None:
+        """Read no variable yet: the language is found whenever a text is needed."""
+
+    @property
+    def language(self) -> str:  # type: ignore[override]
+        """The language of the shell, or English if Mneme doesn't speak it."""
+        return find_shell_language()
 
 
 ENGLISH = load_texts(ENGLISH_CODE)
+# The texts of commands in a shell, and of a process that speaks to the shell that started it.
+SHELL = _ShellTexts()

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from core.store.preferences import Preferences
 from core.types import Account, Address, Inbound, Scope
-from gateway.texts.catalog import Texts, load_texts, match_language
+from gateway.texts.catalog import Texts, load_texts
+from gateway.texts.text_files import match_language
 
 
 class Languages:

@@ -37,7 +37,8 @@ from core.transfer.backup import (
     verify_backup,
     write_backup,
 )
-from gateway.texts.catalog import ENGLISH as texts
+from gateway.texts.catalog import SHELL as texts
+from gateway.texts.catalog import Texts
 from gateway.upkeep.catalog import (
     BackupCatalog,
     BackupRecord,
@@ -192,7 +193,7 @@ class BackupMaker:
         encrypted, check = scratch / "encrypted", scratch / "check"
         encrypt_file(archive, encrypted, order.key, check)
         if hash_file(check) != hash_file(archive):
-            raise StoreError("The encrypted backup couldn't be decrypted again, so it wasn't kept.")
+            raise StoreError(texts.BACKUP_NOT_DECRYPTED)
         return manifest, encrypted
 
     def _delete_old(self, new: BackupRecord) -> list[Path]:
@@ -361,6 +362,7 @@ class BackupScheduler:
             _log.error("the backup failed", reason=failure)
             self._looks_at = now + RETRY_AFTER
             folder = backup_folder(self._settings)
+            texts = await self._notices.load_texts()
             text = texts.BACKUP_FAILED.format(reason=failure, folder=folder)
             await self._notices.notify(f"backup:{now.date()}", text)
         return False
@@ -425,7 +427,9 @@ def describe_restore(settings: Settings) -> str:
     return texts.RESTORE_LAST.format(path=last.path, moment=moment)
 
 
-def describe_remaining_copies(settings: Settings, epoch: int, *, is_owner: bool) -> list[str]:
+def describe_remaining_copies(
+    texts: Texts, settings: Settings, epoch: int, *, is_owner: bool
+) -> list[str]:
     """Return sentences about backups that still contain forgotten texts, for a receipt.
 
     Only the owner gets the names of files.

@@ -18,6 +18,7 @@ from config.files import replace_file
 from config.settings import Settings
 from core.errors import StoreError
 from core.transfer.backup import CATALOG_FILE
+from gateway.texts.catalog import SHELL as texts
 
 # A backup counts as late after this much of the interval.
 LATE_FACTOR = 1.5
@@ -142,10 +143,8 @@ def require_folder(folder: Path) -> None:
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
-        raise StoreError(
-            f"The folder {folder} for backups can't be created ({error.strerror}). "
-            "Choose another folder: set folder in [backup] of mneme.toml."
-        ) from error
+        message = texts.BACKUP_FOLDER.format(folder=folder, reason=error.strerror)
+        raise StoreError(message) from error
 
 
 def _parse_record(entry: dict[str, Any]) -> BackupRecord:

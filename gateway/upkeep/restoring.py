@@ -29,7 +29,7 @@ from core.transfer.backup import (
     unpack_backup,
 )
 from gateway.services import LOCK_FILE
-from gateway.texts.catalog import ENGLISH as texts
+from gateway.texts.catalog import SHELL as texts
 from gateway.upkeep.catalog import BackupCatalog, BackupRecord
 
 # Files of the old home that the new one doesn't get: they belong to the old state.db.

@@ -17,7 +17,7 @@ from config.settings import Settings
 from core.ports import Clock
 from core.store.sqlite.upgrade import UpgradeProgress, UpgradeStage, upgrade_file
 from core.transfer.backup import STATE_FILE
-from gateway.texts.catalog import ENGLISH as texts
+from gateway.texts.catalog import SHELL as texts
 from gateway.upkeep.backups import back_up_before_migration
 
 _log = structlog.get_logger(__name__)

@@ -27,7 +27,8 @@ from core.types import LOCAL_SCOPE, Address, Answer, File, Inbound, Sender, Sess
 from gateway.commands.registry import CommandContext, CommandRegistry
 from gateway.services import Services
 from gateway.texts.catalog import ENGLISH as texts
-from gateway.texts.catalog import Texts, load_texts, match_language
+from gateway.texts.catalog import Texts, load_texts
+from gateway.texts.text_files import match_language
 from gateway.upkeep.spending import SpendingHistory
 from gateway.web.chat import PAGE as CHAT
 from gateway.web.chat import ChatEvent, send_message

@@ -134,6 +134,14 @@ REQUESTS = [
     ("ru", "напомни через час пятнадцать выйти", "03-04 12:45", "выйти"),
     ("ru", "поставь напоминание на понедельник на 10: позвонить", "03-09 10:00", "позвонить"),
     ("zh", "下下周五下午4点提醒我演示", "03-20 16:00", "演示"),
+    # A reminder may be a thing of the task.
+    ("de", "erinnere mich morgen um 9, Tom eine Erinnerung zu schicken", "03-05 09:00", "Tom eine Erinnerung zu schicken"),
+    ("de", "Erinnere mich morgen um 9 an eine Erinnerung", "03-05 09:00", "eine Erinnerung"),
+    ("de", "eine Erinnerung für morgen um 9: Ana anrufen", "03-05 09:00", "Ana anrufen"),
+    ("pt", "me lembra amanhã às 9 de mandar um lembrete para o João", "03-05 09:00", "mandar um lembrete para o João"),
+    ("pt", "me lembra amanhã às 9 de um lembrete", "03-05 09:00", "um lembrete"),
+    ("pt", "um lembrete para amanhã às 9: ligar para a Ana", "03-05 09:00", "ligar para a Ana"),
+    ("fr", "rappelle-moi demain à 9h d'envoyer un rappel à Tom", "03-05 09:00", "envoyer un rappel à Tom"),
 ]  # fmt: skip
 
 

@@ -21,6 +21,7 @@ from core.text.normalize import (
     folding_replacements,
     indexed_words,
     is_unspaced,
+    isolate_right_to_left,
     make_stream_safe,
     plain_with_offsets,
     quote_at_end,
@@ -253,3 +254,20 @@ def test_no_character_that_begins_a_piece_combines_with_the_one_before() -> None
         pair = unicodedata.decomposition(chr(code)).split()
         if len(pair) == 2 and not pair[0].startswith("<"):
             assert not normalize._begins_anew(chr(int(pair[1], 16)))
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("12: ברכה (3 May)", "12: \u2068ברכה\u2069 (3 May)"),
+        ("- Ana: شكر، 3 May", "- Ana: \u2068شكر،\u2069 3 May"),
+        ("“ברכה” · 7 · “אדם”", "“\u2068ברכה\u2069” · 7 · “\u2068אדם\u2069”"),
+        ("ברכה, 3 May", "ברכה, 3 May"),
+        ("ポルト 12, เที่ยว", "ポルト 12, เที่ยว"),
+        ("Porto\nברכה", "Porto\nברכה"),
+    ],
+)
+def test_right_to_left_words_are_isolated_in_a_line_from_left_to_right(
+    text: str, shown: str
+) -> None:
+    assert isolate_right_to_left(text) == shown

@@ -69,6 +69,8 @@ class Lexicon:
     # Words that name no task: "something".
     task_placeholders: frozenset[str] = frozenset()
     task_endings: tuple[tuple[str, str], ...] = ()
+    # Words of a request that may also be a thing of its task: "a reminder".
+    task_things: frozenset[str] = frozenset()
     # The task of a request for an alarm that names none.
     alarm: str = ""
     # Weekdays of one letter, which count only in a list or after "every week".
@@ -108,6 +110,7 @@ def build_lexicon(language: str, data: Mapping[str, Any]) -> Lexicon:
         task_ends=tuple(map(_fold, task.get("ends", ()))),
         task_placeholders=frozenset(map(_fold, task.get("placeholders", ()))),
         task_endings=tuple(task.get("endings", {}).items()),
+        task_things=frozenset(map(_fold, task.get("things", ()))),
         alarm=task.get("alarm", ""),
         short_weekdays=_read_short_weekdays(data.get("short_weekdays", {})),
     )

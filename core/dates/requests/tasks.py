@@ -49,17 +49,38 @@ class TaskReader:
 
     def _pieces(self) -> list[list[Token]]:
         """Return the adjacent tokens that are neither the request nor an accepted time."""
-        has_request = any(token.kind is Kind.REQUEST for token in self._tokens)
+        has_request = any(
+            token.kind is Kind.REQUEST and not self._names_thing(index)
+            for index, token in enumerate(self._tokens)
+        )
         pieces: list[list[Token]] = [[]]
         for index, token in enumerate(self._tokens):
             is_asking = token.kind is Kind.REQUEST or (
                 token.kind is Kind.MENTION and not has_request and not self._is_in_task(index)
             )
+            if is_asking and self._names_thing(index):
+                is_asking = False
             if is_asking or self._is_in_time(index):
                 pieces.append([])
             else:
                 pieces[-1].append(token)
         return pieces
+
+    def _names_thing(self, index: int) -> bool:
+        """Whether "a reminder" is a thing of the task: "remind me to send a reminder".
+
+        The request precedes it, and no time or colon follows it.
+        """
+        token = self._tokens[index]
+        text = self._sentence.text.plain[token.start : token.end].strip()
+        if text not in self._lexicon.task_things:
+            return False
+        follower = index + 1
+        if follower < len(self._tokens) and (
+            self._is_in_time(follower) or self._tokens[follower].kind is Kind.COLON
+        ):
+            return False
+        return any(other.kind in ASKING for other in self._tokens[:index])
 
     def _is_in_task(self, index: int) -> bool:
         """Whether a word such as "reminder" belongs to the task: "see how a reminder looks".

@@ -16,19 +16,16 @@ from gateway.cli.shell import AsJson
 from gateway.local import launchd, systemd
 from gateway.local.service_manager import ServiceManager
 from gateway.services import is_running
-from gateway.texts.catalog import ENGLISH, Texts
+from gateway.texts.catalog import SHELL, Texts
 
-_WORDS = ENGLISH.tables("setup")["service"]
-Lines = Annotated[int, typer.Option("--lines", min=1, max=10_000, help="How many lines.")]
+Lines = Annotated[int, typer.Option("--lines", min=1, max=10_000)]
 
 
 def add_commands(root: typer.Typer) -> None:
     """Add the commands of this module to the command line."""
-    help_text = "Run Mneme in the background, also after you log out or restart the machine."
     shell.add_group(
         root,
         "service",
-        help_text,
         {
             "status": status_command,
             "install": install_command,
@@ -40,7 +37,7 @@ def add_commands(root: typer.Typer) -> None:
     )
 
 
-def find_manager(home: Path, system: System = SYSTEM, texts: Texts = ENGLISH) -> ServiceManager:
+def find_manager(home: Path, system: System = SYSTEM, texts: Texts = SHELL) -> ServiceManager:
     """Return the service manager of this system. Raises ConfigError if there is none."""
     program = [sys.executable, "-m", "gateway.cli.main"]
     if system == "macos":
@@ -52,9 +49,7 @@ def find_manager(home: Path, system: System = SYSTEM, texts: Texts = ENGLISH) ->
 
 
 def install_command(
-    print_only: Annotated[
-        bool, typer.Option("--print", help="Only print the unit, and install nothing.")
-    ] = False,
+    print_only: Annotated[bool, typer.Option("--print")] = False,
 ) -> None:
     """Install the service for this home, and start it now and at every start of the machine.
 
@@ -66,32 +61,32 @@ def install_command(
             typer.echo(manager.render(), nl=False)
             return
         if is_running(manager.home) and not manager.is_active():
-            raise ConfigError(_WORDS["runs_already"])
+            raise ConfigError(SHELL.tables("setup")["service"]["runs_already"])
         path = manager.install()
-        typer.echo(_WORDS["installed"].format(path=path))
+        typer.echo(SHELL.tables("setup")["service"]["installed"].format(path=path))
         if manager.needs_linger:
-            typer.echo(_WORDS["linger"])
+            typer.echo(SHELL.tables("setup")["service"]["linger"])
 
 
 def uninstall_command() -> None:
     """Stop the service and remove it. The home stays."""
     with shell.exit_on_error():
         path = find_manager(_load_home()).uninstall()
-        typer.echo(_WORDS["uninstalled"].format(path=path))
+        typer.echo(SHELL.tables("setup")["service"]["uninstalled"].format(path=path))
 
 
 def start_command() -> None:
     """Start the installed service."""
     with shell.exit_on_error():
         find_manager(_load_home()).start()
-        typer.echo(_WORDS["started"])
+        typer.echo(SHELL.tables("setup")["service"]["started"])
 
 
 def stop_command() -> None:
     """Stop the service until it's started again, or the machine is."""
     with shell.exit_on_error():
         find_manager(_load_home()).stop()
-        typer.echo(_WORDS["stopped"])
+        typer.echo(SHELL.tables("setup")["service"]["stopped"])
 
 
 def status_command(as_json: AsJson = False) -> None:
@@ -105,10 +100,11 @@ def status_command(as_json: AsJson = False) -> None:
             shell.print_json({"is_installed": is_installed, "is_active": is_active, "path": path})
             return
         if not is_installed:
-            typer.echo(_WORDS["not_installed"])
+            typer.echo(SHELL.tables("setup")["service"]["not_installed"])
             return
-        state = "running" if manager.is_active() else "not running"
-        typer.echo(_WORDS["state"].format(path=manager.path, state=state))
+        words = SHELL.tables("setup")["service"]
+        state = words["running" if manager.is_active() else "not_running"]
+        typer.echo(SHELL.tables("setup")["service"]["state"].format(path=manager.path, state=state))
 
 
 def logs_command(lines: Lines = 50) -> None:

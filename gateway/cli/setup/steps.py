@@ -10,7 +10,8 @@ from config.draft import SettingsDraft
 from config.operating_system import LANGUAGE_VARIABLES, find_shell_language
 from config.settings import SettingsError, list_environment_names, select_variables
 from gateway.cli.setup.dialog import Dialog
-from gateway.texts.catalog import ENGLISH, Texts, load_texts, match_language
+from gateway.texts.catalog import ENGLISH, Texts, load_texts
+from gateway.texts.text_files import match_language
 
 
 class StepFailed(Exception):

@@ -25,7 +25,8 @@ from gateway.cli.setup.platforms import set_up_discord, set_up_telegram
 from gateway.cli.setup.service import find_manager
 from gateway.cli.setup.steps import Setup, SetupOptions, StepFailed, find_language
 from gateway.services import is_running
-from gateway.texts.catalog import LANGUAGES, list_languages
+from gateway.texts.catalog import list_languages
+from gateway.texts.text_files import load_names
 
 StepName = Literal["language", "zone", "model", "telegram", "discord", "past", "backup", "service"]
 # Steps that the person is asked about first.
@@ -39,29 +40,21 @@ def add_commands(root: typer.Typer) -> None:
 
 
 def setup_command(
-    step: Annotated[
-        StepName | None, typer.Argument(help="Only this step. Default: all, or a list to choose.")
-    ] = None,
+    step: Annotated[StepName | None, typer.Argument()] = None,
     yes: Annotated[
         bool,
-        typer.Option("--yes", help="Ask nothing: use the environment and the options below."),
+        typer.Option("--yes"),
     ] = False,
-    zone: Annotated[
-        str, typer.Option("--zone", help="Your time zone, such as Europe/Lisbon.")
-    ] = "",
-    model: Annotated[
-        str, typer.Option("--model", help='The model, such as "openai/gpt-6-astra".')
-    ] = "",
-    url: Annotated[
-        str, typer.Option("--url", help="The address of a server of your own for models.")
-    ] = "",
+    zone: Annotated[str, typer.Option("--zone")] = "",
+    model: Annotated[str, typer.Option("--model")] = "",
+    url: Annotated[str, typer.Option("--url")] = "",
     owner: Annotated[
         list[str] | None,
-        typer.Option("--owner", metavar="ACCOUNT", help="Your account: telegram:42. Repeatable."),
+        typer.Option("--owner", metavar="ACCOUNT"),
     ] = None,
     import_files: Annotated[
         list[str] | None,
-        typer.Option("--import", metavar="FILE", help="An export to import. Repeatable."),
+        typer.Option("--import", metavar="FILE"),
     ] = None,
 ) -> None:
     """Set up Mneme: time zone, model, Telegram, Discord, earlier conversations, backups, service.
@@ -179,12 +172,12 @@ def _run_step(setup: Setup, name: str) -> None:
 
 def _set_language(setup: Setup) -> None:
     """Ask for the language, with each language by its own name, and go on in it."""
-    choices = [Choice(code, LANGUAGES[code]) for code in list_languages()]
+    choices = [Choice(code, load_names()[code]) for code in list_languages()]
     question = setup.words["language"]["question"]
     code = setup.dialog.choose(question, choices, default=setup.texts.language)
     setup.set_option("general.language", code)
     setup.speak(code)
-    setup.dialog.tell(setup.words["language"]["result"].format(language=LANGUAGES[code]))
+    setup.dialog.tell(setup.words["language"]["result"].format(language=load_names()[code]))
 
 
 def _set_zone(setup: Setup) -> None:

@@ -132,7 +132,7 @@ def test_engine_of_hindsight_is_started_shown_and_stopped(served: Served) -> Non
     assert served("stop").stdout == "hindsight has stopped.\n"
     assert not served.postmaster.exists()
     assert served.said == "hindsight isn't running."
-    assert served("stop").stdout == "hindsight wasn't running.\n"
+    assert served("stop").stdout == "hindsight isn't running.\n"
     # What was said once is kept.
     assert "is running at" in served("start").stdout
 
@@ -161,7 +161,7 @@ def test_the_number_of_another_process_means_nothing(served: Served) -> None:
     for stale in (f"{os.getpid()}\n{served.port}\n{served.options['data']}", "", "rubbish"):
         (folder / "server.pid").write_text(stale)
         assert served.said == "hindsight isn't running."
-        assert served("stop").stdout == "hindsight wasn't running.\n"
+        assert served("stop").stdout == "hindsight isn't running.\n"
     assert "is running at" in served.start().stdout
     assert served.pid != os.getpid()
 

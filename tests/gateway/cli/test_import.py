@@ -115,10 +115,7 @@ def test_the_notes_of_hermes_are_reviewed_like_others_that_nobody_typed(
     (folder / "memories" / "USER.md").write_text("Likes tea.")
     done = mneme(home, "import", str(folder))
     assert done.returncode == 0
-    assert (
-        done.stdout.splitlines()[-1]
-        == "2 notes are waiting for your decision: mneme memory pending"
-    )
+    assert done.stdout.splitlines()[-1] == "2 notes for you to decide: mneme memory pending"
     assert done.stderr.count("A note wasn't imported: ") == 1, "one is longer than all notes may be"
     listed = good(home, "memory", "pending")
     assert "The boat is in Porto." in listed

@@ -156,7 +156,7 @@ def test_import_counts_refuses_by_number_and_export_gives_it_back(
     assert (done.returncode, report["taken"], report["refused"]) == (0, 3, 1)
     assert report["reasons"][0].startswith("line 4: ")
     again = mneme(home, "import", "-", stdin=lines)
-    assert "3 were already known" in again.stdout
+    assert "Already known: 3 messages." in again.stdout
     assert "line 4" in again.stderr
     out = good(home, "export")
     assert len(out.splitlines()) == 3

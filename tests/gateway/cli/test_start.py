@@ -115,13 +115,12 @@ def test_ctrl_c_in_a_terminal_is_heard_also_if_the_program_that_starts_us_ignore
 
 
 @pytest.mark.slow
-def test_list_of_commands_loads_no_command_and_says_what_each_one_says_itself() -> None:
+def test_list_of_commands_loads_no_command_and_names_each_one() -> None:
     script = (
         "import sys, gateway.cli.main as main\n"
         "from typer.main import get_command\n"
         "def read(words):\n"
-        "    commands = get_command(main.app(words)).commands\n"
-        "    return {name: command.get_short_help_str(1000) for name, command in commands.items()}\n"
+        "    return sorted(get_command(main.app(words)).commands)\n"
         "listed = read(['--help'])\n"
         "loaded = [name for name in sys.modules if name.startswith(('core.', 'gateway.cli.'))]\n"
         "assert loaded == ['gateway.cli.main'], loaded\n"

@@ -10,6 +10,7 @@ import pytest
 from config.settings import Settings
 from gateway.check import run_checks
 from gateway.services import Services
+from gateway.texts.catalog import ENGLISH
 from gateway.upkeep.backups import BackupScheduler, describe_remaining_copies
 from gateway.upkeep.catalog import BackupCatalog, BackupRecord, backup_folder
 from tests.fixtures.clock import SteadyClock
@@ -88,12 +89,12 @@ async def test_receipt_names_files_only_to_the_owner(home: Path) -> None:
     settings = load(home)
     good(home, "sessions")
     good(home, "backup")
-    (sentence,) = describe_remaining_copies(settings, 2, is_owner=True)
+    (sentence,) = describe_remaining_copies(ENGLISH, settings, 2, is_owner=True)
     assert "mneme-" in sentence
     assert "at the next backup" in sentence
-    (sentence,) = describe_remaining_copies(settings, 2, is_owner=False)
+    (sentence,) = describe_remaining_copies(ENGLISH, settings, 2, is_owner=False)
     assert "mneme-" not in sentence
-    assert describe_remaining_copies(settings, 0, is_owner=True) == []
+    assert describe_remaining_copies(ENGLISH, settings, 0, is_owner=True) == []
 
 
 async def test_expired_encrypted_backup_goes_with_the_next_one(home: Path) -> None:

@@ -1,0 +1,66 @@
+"""Reads the files of the languages. Nothing of core is loaded, so that help is quick.
+
+`gateway/texts/catalog.py` has the texts for everything else.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from config.operating_system import LANGUAGE_VARIABLES
+from config.operating_system import find_shell_language as find_language_of
+
+FOLDER = files("gateway.texts")
+ENGLISH_CODE = "en"
+# The first text of a file is the language's own name.
+NAME_KEY = "LANGUAGE_NAME"
+_NAME = re.compile(rf'^{NAME_KEY} = "([^"\n]+)"$', re.MULTILINE)
+_NAME_WITHIN_CHARS = 2000
+
+
+@cache
+def load_names() -> Mapping[str, str]:
+    """Return the languages that have a file, with their own names. English comes first."""
+    names = {}
+    for path in FOLDER.iterdir():
+        if path.name.endswith(".toml"):
+            with path.open(encoding="utf-8") as file:
+                match = _NAME.search(file.read(_NAME_WITHIN_CHARS))
+            code = path.name.removesuffix(".toml")
+            names[code] = match[1] if match is not None else code
+    return dict(sorted(names.items(), key=lambda item: (item[0] != ENGLISH_CODE, item[0])))
+
+
+@cache
+def load_file(language: str) -> Mapping[str, Any]:
+    """Return the content of the file of a language, or an empty table if there is none."""
+    path = FOLDER.joinpath(f"{language}.toml")
+    return tomllib.loads(path.read_text("utf-8")) if path.is_file() else {}
+
+
+def match_language(code: str) -> str | None:
+    """Return the language of a code such as ``de-AT``, ``pt_PT`` or ``zh-hans``, or None."""
+    main = code.replace("_", "-").split("-")[0].lower()
+    for language in load_names():
+        if main == language.split("-")[0]:
+            return language
+    return None
+
+
+def find_shell_language() -> str:
+    """Return the language of the shell, or English if Mneme doesn't speak it."""
+    # Imported here because the settings take a while to load, and few texts need them.
+    from config.settings import select_variables
+
+    return match_language(find_language_of(select_variables(LANGUAGE_VARIABLES))) or ENGLISH_CODE
+
+
+def load_shell_table(name: str) -> Mapping[str, Any]:
+    """Return a table in the language of the shell, or in English if its file lacks the table."""
+    table: Mapping[str, Any] | None = load_file(find_shell_language()).get(name)
+    return table if table is not None else load_file(ENGLISH_CODE)[name]
