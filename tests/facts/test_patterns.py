@@ -17,6 +17,10 @@ NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 ZONE = ZoneInfo("Europe/Lisbon")
 
 TOLD = """
+Müdürümün adı Selin => me|boss=selin
+Patronumun adı Ali => me|boss=ali
+Ben öğretmenim => me|profession=ogretmen
+저는 커피를 안 좋아해요 => me|like|커피=dislike
 just moved to Leipzig last week, still unpacking => me|home=leipzig
 I've been living in Oslo for three years => me|home=oslo
 I got a new job at Zalando => me|work=zalando
