@@ -115,7 +115,9 @@ def add_command(
         _add_server(draft, name, options)
         tools = _load_tools(draft.load(), name)
         draft.write()
-        print_text(texts.compose("mcp_connected", name=name, tools=", ".join(tools)))
+        print_text(
+            texts.compose("mcp_connected", name=name, count=len(tools), tools=", ".join(tools))
+        )
         _say_when(draft)
 
 
