@@ -272,7 +272,7 @@ class StreamedReply:
     def _list_pieces(self, parts: Sequence[StyledText], answer: Answer) -> list[_Piece]:
         """Return the messages of the final answer: its text, then its files.
 
-        The last message of the text has the buttons and, if the platform can do that, the files.
+        The last message of the text has the buttons and, if the platform allows it, the files.
         """
         files: Sequence[File] = ()
         if self._api.posts_files_alone:

@@ -1,7 +1,8 @@
 """What differs between Linux and macOS. No other module asks for the system or reads /proc.
 
-Each function has a way for both systems, and says what it does on any other. WSL counts as Linux.
-The ways of macOS were written from Apple's manuals, and the workflow in .github/ runs their tests.
+Each function supports both systems, and its docstring says what it does on any other. WSL counts as
+Linux. The ways of macOS were written from Apple's manuals, and the workflow in .github/ runs their
+tests.
 """
 
 from __future__ import annotations

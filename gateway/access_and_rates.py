@@ -262,7 +262,7 @@ class Access:
         return settings.stores == "all" if settings.stores else self._stores_unaddressed
 
     async def report_missed(self, address: Address) -> None:
-        """Tell the owner that messages at an address weren't read."""
+        """Tell the owner that messages sent to an address weren't read."""
         await self._owner_notices.notify_missed(address)
 
     async def create_pairing(self, inbound: Inbound) -> Pairing | None:

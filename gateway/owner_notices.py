@@ -117,7 +117,7 @@ class OwnerNotices:
         return ENGLISH if chat is None else self._languages.of_scope(chat[1])
 
     async def notify_dead_letter(self, platform: str) -> None:
-        """Tell the owner that an event couldn't be handled, once a day per platform."""
+        """Tell the owner that an event couldn't be handled, at most once a day per platform."""
         texts = await self.load_texts()
         key = f"dead:{platform}:{self._clock.now():%Y-%m-%d}"
         await self.notify(key, texts.SET_ASIDE.format(platform=platform.title()))

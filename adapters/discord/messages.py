@@ -140,8 +140,8 @@ class DiscordMessages(_Messages):
         """Create a message and return its id.
 
         If the same `nonce` was posted within the last minutes, Discord creates no message and
-        returns the first one. If that message shows something else, it is edited. If another answer
-        has taken it for its own lost message, a new one is created.
+        returns the first one. If that message shows something else, it is edited. If it already
+        belongs to another answer of this process, a new message is created.
         """
         channel = await self._get_channel()
         options = build_parts(answer)

@@ -539,10 +539,10 @@ def _attachments_of(message: Message) -> tuple[Attachment, ...]:
 def _list_replied_files(
     target: Message | None, me: User, command: Command | None
 ) -> tuple[Attachment, ...]:
-    """Return the file of a group message that a member asks the bot about in a reply to it.
+    """Return the file of the group message to which a question to the bot replies.
 
-    The bot may never have received that message. A voice note is left out, because it isn't what
-    the person who asks said.
+    The bot may never have received that message. A voice note is left out, because its words aren't
+    those of the person who asks. A command that replies to a message doesn't ask about its file.
     """
     is_group = target is not None and target.chat.type != Chat.PRIVATE
     if target is None or not is_group or target.from_user == me or command is not None:

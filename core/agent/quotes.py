@@ -131,7 +131,7 @@ class AskedQuestion:
                 self.words.append(name)
 
     def _separate_topics(self, text: str) -> str:
-        """Return a text with spaces around topic words that are written without spaces.
+        """Return a text with spaces added around topic words that were written without them.
 
         Otherwise, the last letter of one and the first letter of the next would form a word.
         """

@@ -444,7 +444,7 @@ class Agent:
         )
         if changed_rows:
             running.rows = [changed_rows.get(row.id, row) for row in rows]
-        await self._add_question(running, stored_rows, context)
+        await self._add_stored_messages(running, stored_rows, context)
 
     async def _question_rows(
         self, session: Session, turn: Turn, rows: Sequence[Message] = ()
@@ -469,20 +469,20 @@ class Agent:
             question.append(row)
         return question
 
-    async def _add_question(
+    async def _add_stored_messages(
         self, running: RunningTurn, stored_rows: Sequence[Message], context: ToolContext
     ) -> None:
         """Add the stored messages of the turn to its history.
 
         A message may already be stored in an earlier session, which has ended since. It's copied
-        into the present session, unless the history has it or a copy of it from before a crash.
+        into the present session. After a crash, the history may already have it or its copy.
         """
         session_id = running.session.id
         running.rows += [row for row in stored_rows if row.session_id == session_id]
         if all(row.session_id == session_id for row in stored_rows):
             return
         history_ids = {row.id for row in running.rows}
-        own_texts = {
+        copied_texts = {
             (row.created_at, row.text)
             for row in running.rows
             if row.session_id == session_id and row.role == "user"
@@ -490,7 +490,7 @@ class Agent:
         missing = [
             row
             for row in stored_rows
-            if row.id not in history_ids and (row.created_at, row.text) not in own_texts
+            if row.id not in history_ids and (row.created_at, row.text) not in copied_texts
         ]
         if not missing:
             return

@@ -217,7 +217,7 @@ def _join(numbers: Sequence[int]) -> str:
 
 
 def _expand(field: str, low: int, high: int, names: Sequence[str] = ()) -> list[int] | None:
-    """Return the numbers of a cron field, or None if it has another sign."""
+    """Return the numbers of a cron field, or None if it contains any other character."""
     first_name = low if names and len(names) == 12 else 0
     for index, name in enumerate(names):
         field = field.replace(name, str(index + first_name))

@@ -227,7 +227,7 @@ def topic_query(text: str) -> str:
 
 
 def languages_of(text: str) -> tuple[str, ...]:
-    """Return the languages of the lists in which a text may be written."""
+    """Return the languages in which a text may be written, of those with word lists."""
     if _HANGUL.search(text):
         return ("korean",)
     if _KANA.search(text):

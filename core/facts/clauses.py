@@ -296,15 +296,18 @@ def marker_pattern(language: str, name: str) -> re.Pattern[str]:
 
 
 def has_marker(text: str, name: str, languages: Iterable[str]) -> bool:
-    """Whether a text contains a phrase of a list in one of the languages."""
-    plain = _plain(text)
+    """Whether a text contains a phrase of the list `name` in one of the languages.
+
+    Phrases of the list "plain", such as idioms, only look like a marker, so they don't count.
+    """
+    normalized_text = _plain(text)
     for language in languages:
         if name not in _data()[language]:
             continue
-        wanted = plain
+        searched_text = normalized_text
         if "plain" in _data()[language]:
-            wanted = marker_pattern(language, "plain").sub(" ", plain)
-        if marker_pattern(language, name).search(wanted):
+            searched_text = marker_pattern(language, "plain").sub(" ", normalized_text)
+        if marker_pattern(language, name).search(searched_text):
             return True
     return False
 
@@ -520,7 +523,7 @@ def span_days(form: str | None) -> int | None:
 
 @cache
 def ahead_pattern(language: str) -> re.Pattern[str]:
-    """Return a pattern of a time from now, such as "in two weeks"."""
+    """Return a pattern that matches a time from now, such as "in two weeks"."""
     if language in _UNSPACED_LANGUAGES:
         return re.compile(
             r"(?P<count>\d+|[\u4e00-\u5341\u4e24]{1,3})\u4e2a?(?P<span>\u5929|\u5468|\u65e5|\u661f\u671f|\u9031)\u9593?\u4e4b?(?:\u540e|\u5f8c)"

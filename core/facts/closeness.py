@@ -172,7 +172,7 @@ def _has_few_words(alignment: Alignment) -> bool:
 
 
 def _adds_unspaced_span(alignment: Alignment) -> bool:
-    """Whether a note without spaces has "every month" and the typed text hasn't."""
+    """Whether a note in a script without spaces says "every month", but the typed text doesn't."""
     typed = " ".join(source.sentence.plain for source in alignment.sources)
     return any(span in alignment.note.plain and span not in typed for span in unspaced_spans())
 

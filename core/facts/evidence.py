@@ -166,7 +166,7 @@ class Evidence:
         """Judge how close a note is to the typed messages. See `core/facts/closeness.py`.
 
         With `sender`, only this person's messages count, and notes that were accepted before. The
-        sender's name in the note means the sender. Lines that may be pasted count only
+        sender's name in the note means the sender. Lines that may have been pasted count only
         `with_doubtful`.
         """
         if sender is not None and sender.name.strip():
@@ -176,8 +176,8 @@ class Evidence:
     def list_typed(self, sender: Sender | None, *, with_doubtful: bool = False) -> list[TypedText]:
         """Return the typed messages, oldest first. A "yes" is replaced by the question before it.
 
-        With `sender`, messages of other people are left out. Lines that may be pasted remain only
-        `with_doubtful`.
+        With `sender`, messages of other people are left out. Lines that may have been pasted remain
+        only `with_doubtful`.
         """
         texts = []
         for index in self._typed_indexes:
@@ -197,7 +197,7 @@ class Evidence:
         return texts
 
     def _add_doubtful(self, own: str, index: int) -> str:
-        """Return the own words of a message with the lines of it that may be pasted.
+        """Return the own words of a message with those of its lines that may have been pasted.
 
         These lines are left out unless the person's other messages are written in the same way.
         """

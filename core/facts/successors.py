@@ -106,7 +106,7 @@ async def list_replaced(
 
 
 def _states_change(text: str) -> bool:
-    """Whether a text states a change seriously, and in a few words of its sender's own."""
+    """Whether a text states a change in earnest, briefly and in the sender's own words."""
     if len(text) > MAX_CLAUSE_CHARS or text.rstrip().endswith(("?", "？")):
         return False
     reading = read_changes(text)

@@ -44,7 +44,7 @@ class Option:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Action:
-    """What the first word of a command's line asks for, such as "add" in ``/memory add``."""
+    """What the first word after a command asks for, such as "add" in ``/memory add``."""
 
     name: str
     description: str

@@ -162,7 +162,7 @@ class ServerConnection:
             return None
 
     async def fetch_window_tokens(self, path: str, model: str) -> int | None:
-        """Return the size of a model's window from a list of models, or None if it has none."""
+        """Return the size of a model's window by the list of models, or None if it isn't there."""
         response = await self.fetch(path)
         models = response.get("data") if isinstance(response, Mapping) else None
         for entry in models if isinstance(models, list) else ():

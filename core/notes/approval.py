@@ -107,7 +107,7 @@ def _explain_unsupported(
     """Return a clause about the first content that isn't close to the typed messages, or None.
 
     The second result is True if no content contradicts the messages or adds to them. Lines that may
-    be pasted count for this.
+    have been pasted count for this.
     """
     reason = None
     is_unclear = True

@@ -293,7 +293,7 @@ class Notebook:
     async def undo(
         self, change: NoteChange, scope: Scope, scopes: Scopes, author: Author = TYPED
     ) -> Report:
-        """Undo a change. If it belongs to a draft of the curator, undo all changes of the draft.
+        """Undo a change, or all changes of a draft if it belongs to one of the curator's drafts.
 
         Returns a report of the changes and of the size of the file. Raises Refused if a note that
         the change wrote no longer exists.

@@ -68,9 +68,10 @@ def list_effects(tool: Tool, arguments: Json) -> frozenset[Effect]:
     although the tool has several.
     """
     if set(tool.effects) == {""}:
+        # A tool without actions has one effect.
         return frozenset(tool.effects.values())
     if tool.inner_argument:
-        # The arguments of the inner tool may have the same names.
+        # Don't search the nested arguments: the inner tool's may have the same name.
         named_action = arguments.get(tool.action_argument)
         actions = [named_action] if isinstance(named_action, str) else []
     else:

@@ -1,4 +1,4 @@
-"""Finds out whether a wish names one certain thing, such as one of a person's reminders.
+"""Finds out whether a wish names one specific thing, such as one of a person's reminders.
 
 A thing is named by its number next to the word for its kind ("reminder 4"), as one of all things of
 its kind ("all my reminders"), or by words of its text. These words must name it better than any
@@ -233,7 +233,7 @@ def _split_naming_words(text: str) -> tuple[list[str], list[str]]:
 def _compare(words: Sequence[str], text: str) -> tuple[int, int]:
     """Return how many of the words a text contains, and how many it doesn't contain.
 
-    In scripts without spaces, letters are counted instead of words. A word such as "lh400" of the
+    Chinese, Japanese and Thai words count by letters. A word such as "lh400" of the
     text also counts as its letters and its digits, because `words` are split like that.
     """
     plain = to_plain(text)
@@ -241,6 +241,7 @@ def _compare(words: Sequence[str], text: str) -> tuple[int, int]:
     covered = 0
     missing = 0
     for word in words:
+        # Korean counts by words, because it has spaces between them.
         if is_unspaced(word) and not _HANGUL.search(word):
             count = _count_letters(word, plain)
             covered += count

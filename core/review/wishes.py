@@ -142,7 +142,7 @@ def _offers_more(question: str, languages: frozenset[str]) -> bool:
 
 
 def _find_in_message(message: str, tables: Sequence[str], effect: Effect) -> list[Wish]:
-    """Return the wishes of a message, up to the first line that asks for nothing.
+    """Return the wishes in a message, up to the first line that asks for nothing.
 
     The lines after such a line may be another person's text.
     """
@@ -613,7 +613,7 @@ def _join_phrases(language: str, tables: tuple[str, ...]) -> str:
 
 @cache
 def _time_words(language: str) -> str:
-    """Return a pattern of a word that may say when, before a request to plan something."""
+    """Return a pattern that matches a word about time before a request to plan something."""
     if language in UNSPACED_LANGUAGES:
         return r"\d+|[\u4e00-\u9fff]{1,12}?(?=\u63d0\u9192|\u53eb|\u544a\u8bc9|\u901a\u77e5)"
     every = map(to_plain, language_data("wishes", "core.review")[language]["all"])
@@ -623,7 +623,7 @@ def _time_words(language: str) -> str:
 
 @lru_cache(maxsize=2_000)
 def _is_lead(clause: str, languages: frozenset[str]) -> bool:
-    """Return True if a clause consists of polite words and of names."""
+    """Return True if a clause only leads to a request: "please", "could you", "thanks"."""
     for language in languages:
         gap = "" if language in UNSPACED_LANGUAGES else " "
         text = clause.replace(" ", "") if not gap else clause

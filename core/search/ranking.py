@@ -298,10 +298,10 @@ def _score_messages(
     moments: frozenset[str],
     speakers: Collection[tuple[str, ...]],
 ) -> FloatArray:
-    """Return the scores of passages that decide the order of the messages.
+    """Adjust the scores of passages for the order of the messages, and return them.
 
-    In addition to `scores`, which also count for lineages, these scores have a penalty for
-    questions, and bonuses for passages that name a time or have a speaker whom the query names.
+    Questions score less. Passages score more if they name a time of the query, or if the query
+    names their speaker.
     """
     message_scores = np.where(passages.is_question, scores * (1 - QUESTION_PENALTY), scores)
     if moments:

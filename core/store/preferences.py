@@ -92,7 +92,7 @@ class Preferences:
         return await self._database.read(lambda connection: _load(connection, accounts))
 
     async def list_voice_accounts(self) -> list[Account]:
-        """Return the accounts whose answers are spoken, too."""
+        """Return the accounts whose answers are also spoken."""
         statement = "SELECT account FROM preferences WHERE voice = 'on'"
         found = await self._database.fetch_all(statement)
         accounts = [rows.parse_account(row["account"]) for row in found]

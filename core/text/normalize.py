@@ -450,10 +450,11 @@ def symbol_token(symbol: str) -> str:
 
 
 def signed_terms(text: str) -> list[str]:
-    """Return the terms of the words in a folded text whose meaning depends on a sign.
+    """Return the terms of words with a sign, such as "C++", "#12" and ".net".
 
     For example, ``C++`` has the term ``cu2bu2b``, and ``#12`` has the term ``u2312``.
     """
+    # Most texts have no sign. Looking for one character first is quicker than for two.
     has_sign = "#" in text or " ." in text or text[:1] == "." or ("+" in text and "++" in text)
     if not has_sign:
         return []

@@ -298,8 +298,8 @@ class _Line:
 def has_style_of(text: str, samples: Sequence[str]) -> bool:
     """Return True if a text is written in the way of a person's other messages.
 
-    Its lines begin with capitals and end with full stops about as often, and they aren't longer.
-    Too few messages show no way of writing.
+    Its lines begin with capitals and end with full stops about as often, and they aren't longer. A
+    few messages aren't enough to show how someone writes.
     """
     if len(samples) < MIN_STYLE_MESSAGES:
         return False

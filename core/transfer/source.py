@@ -332,7 +332,7 @@ def _recognise(path: Path, title: str, *, is_alone: bool) -> str | None:
     if is_alone and not head:
         raise HistoryError(f"{title} is empty.")
     if head.startswith(_SQLITE_START):
-        # This raises HistoryError unless the file is a database of Hermes.
+        # This raises HistoryError unless the file is a Hermes database.
         with open_hermes(path, title):
             return "hermes"
     if b"\0" in head:

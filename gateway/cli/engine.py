@@ -139,7 +139,7 @@ class EngineState(NamedTuple):
 
 
 class Engine:
-    """Manages the server of hindsight in a home.
+    """Manages the Hindsight server in a home.
 
     `program` is the path of hindsight-api. If it's empty, the program that `install` installs into
     the folder `environment` is used.

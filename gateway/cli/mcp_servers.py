@@ -182,7 +182,7 @@ def import_command(
 
 
 def _add_server(draft: SettingsDraft, name: str, options: Mapping[str, Any]) -> None:
-    """Add a server to the draft. Its keys become variables of secrets.env."""
+    """Add a server to the draft. Secrets in its options become variables of secrets.env."""
     secrets: dict[str, str] = {}
     for key, value in options.items():
         if key in ("env", "headers"):

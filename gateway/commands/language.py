@@ -65,12 +65,10 @@ class LanguageCommands:
 def find_language(word: str) -> str | None:
     """Return the language that a person names: by its own name, its English name, or its code."""
     name = word.casefold()
+    english_names = load_texts("en").table("LANGUAGE_NAMES")
     for code in list_languages():
-        if name in (code.casefold(), load_names()[code].casefold()):
+        names = (code, load_names()[code], english_names[code])
+        if name in (each.casefold() for each in names):
             return code
-    by_name = load_texts("en").table("LANGUAGE_NAMES")
-    for code in list_languages():
-        if name == by_name[code].casefold():
-            return code
-    found = match_language(word) if len(word) in (2, 5) else None
-    return found if found in list_languages() else None
+    # A code with a country, such as "de-AT", means the language.
+    return match_language(word) if len(word) == 5 else None

@@ -389,7 +389,7 @@ class Texts:
         return self.QUOTED.format(text=escape(text))
 
     def quote_title(self, title: str | None) -> str:
-        """Quote a title, with a space in front: `` “Ferry”``; empty without a title."""
+        """Return a title in quotation marks after a space: `` “Ferry”``; "" for no title."""
         return f" {self.quote(title)}" if title else ""
 
     def format_person(self, name: str, account: Account) -> str:

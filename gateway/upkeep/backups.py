@@ -491,6 +491,6 @@ def _sync(path: Path) -> None:
 
 
 def _is_engine_running(home: Path) -> bool:
-    """Whether PostgreSQL of a memory service runs in the home, or was killed."""
+    """Whether a memory service's PostgreSQL server is running in the home, or was killed there."""
     data = home / "engines" / "hindsight" / "postgres"
     return any(data.rglob("postmaster.pid")) if data.exists() else False

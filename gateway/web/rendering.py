@@ -66,7 +66,7 @@ class Moments:
         self._zone = zone
 
     def moment(self, at: datetime | None) -> Markup:
-        """Return a `time` element with day and time."""
+        """Return a `time` element with the day and the time."""
         if at is None:
             return Markup("")
         return Markup('<time datetime="{}">{}</time>').format(

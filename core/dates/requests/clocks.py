@@ -95,7 +95,7 @@ def _hour(match: Match, context: Context) -> TimeParts | None:
     "(?P<ampm> ampm )?",
 )
 def _hour_and_minute(match: Match, context: Context) -> TimeParts | None:
-    """Read "at nine thirty" and Japanese "8時15分"."""
+    """Read "at nine thirty", Japanese "8時15分", and "18h 30", whose sign "h" is between them."""
     hour, minute = match.get("hour"), match.get("minute")
     assert hour is not None
     assert minute is not None

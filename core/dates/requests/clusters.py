@@ -113,7 +113,7 @@ class ClusterReader:
             return None
         parts = combine(last.parts, item.parts, item.marker)
         if parts is None and self._are_joined(last.end, item.start, last.parts, item.parts):
-            # "Tomorrow at 9 then daily": two times without a word between them.
+            # "Tomorrow at 9 then daily": two times that can't be combined into one.
             parts = replace(last.parts, problem=Problem.SEVERAL_TIMES)
         return Cluster(last.start, item.end, parts) if parts is not None else None
 
@@ -354,7 +354,7 @@ class ClusterReader:
         return False
 
     def _begins_task(self, index: int) -> bool:
-        """Whether a word such as "to" or "about" is at a token."""
+        """Whether a token is a word such as "to" or "about"."""
         if index >= len(self._tokens) or self._lexicon.is_unspaced:
             return False
         rest = self._sentence.text.plain[self._tokens[index].start :]

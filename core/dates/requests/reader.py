@@ -287,7 +287,7 @@ class _Reader:
         return False
 
     def _has_other_phrases(self, selection: Sequence[Cluster]) -> bool:
-        """Whether the message has phrases of the language besides the times."""
+        """Whether the language's tables know more words of the message than those of the times."""
         times_length = sum(
             token.end - token.start
             for cluster in selection
@@ -315,7 +315,10 @@ class _Reader:
 def _finish(
     intent: Intent, language: str, parts: TimeParts, task: str, now: datetime, zone: ZoneInfo
 ) -> ReminderReading:
-    """Return the reading of parts and a task."""
+    """Return the reading of a request from the parts of its time and its task.
+
+    The time is missing if nothing that was read gives one, as in "remind me to call Ana".
+    """
     today = now.astimezone(zone).date()
     resolution = resolve_parts(limit_to_period(parts, today), now, zone)
     missing = resolution.missing

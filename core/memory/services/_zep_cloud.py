@@ -45,7 +45,7 @@ class CloudEngine:
         await self._http.close()
 
     async def describe(self) -> str:
-        """Return a description for the owner, after a request that needs the key."""
+        """Check the key with a request, and return a description for the owner."""
         project = await self._http.call("GET", "/project", call_timeout=SEARCH)
         if not text_of(project, "uuid"):
             raise DeliveryError("zep names no project: is its url right?")

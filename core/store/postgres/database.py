@@ -66,7 +66,7 @@ class Database:
     ) -> None:
         # Host and database, for sentences to people.
         self.name = name
-        # The server checks its own files, so Mneme notices no damage and saves no log.
+        # On SQLite, these tell of damage and of a rescued log. A server checks its own files.
         self.damage = ""
         self.rescue_count = 0
         self._writer = writer

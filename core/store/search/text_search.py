@@ -288,7 +288,7 @@ class TextSearch:
     def unchunked_term_counts(self) -> Counter[str]:
         """The number of occurrences of each term in messages that aren't part of a chunk yet.
 
-        The terms of senders' names and of days are counted, too.
+        Terms from senders' names and from dates are also counted.
         """
         counts: Counter[str] = Counter()
         for _, message in self._tail:

@@ -109,7 +109,7 @@ class FileGuard:
         return (stat.st_dev, stat.st_ino) == self._file
 
     def is_log_there(self) -> bool:
-        """Whether the log and its index, in which processes lock it, are still the open files."""
+        """Whether the log and its index, which holds the locks, are still the open files."""
         return [*map(_identify, self._log_paths)] == self._log
 
 

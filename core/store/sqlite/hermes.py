@@ -39,7 +39,7 @@ _COLUMN_OF_MNEME = ("sessions", "scope_id")
 def open_hermes(path: Path, title: str) -> Iterator[Connection]:
     """Open the database of Hermes for reading. `title` is the name of the file in error messages.
 
-    Raises HistoryError if the file isn't a database of Hermes, or if it can't be read. Errors of
+    Raises HistoryError if the file isn't a Hermes database, or if it can't be read. Errors of
     SQLite in the `with` block are converted, too.
     """
     try:
