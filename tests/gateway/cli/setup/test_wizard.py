@@ -221,7 +221,7 @@ async def test_wizard_asks_for_the_language_if_the_shell_has_none_that_it_speaks
     async with open_terminal(home, "setup", environ={"LANG": shell}) as terminal:
         await terminal.expect("Que veux-tu changer")
         await terminal.answer("Numéro", "8")
-        await terminal.answer("Numéro", "6")
+        await terminal.answer("Numéro", "8")
         await terminal.expect("`mneme setup language` меняет это.")
         await terminal.answer("Номер", "9")
         assert await terminal.end() == 0
