@@ -20,7 +20,7 @@ from adapters.telegram.adapter import check_telegram
 from config.secrets_file import SECRETS_FILE
 from config.settings import ENVIRONMENT, PLATFORMS, SETTINGS_FILE, Settings
 from core.agent.context_files import ContextFile, ContextFiles, FileState
-from core.errors import ConfigError, MnemeError, ModelError, StoreError
+from core.errors import ConfigError, DeliveryError, MnemeError, ModelError, StoreError
 from core.memory.manager import ProviderThread, translate_foreign_errors
 from core.memory.provider import MemoryProvider, implements
 from core.store.mailbox import OutboxCounts
@@ -41,6 +41,12 @@ from gateway.upkeep.backups import describe_backups, describe_restore
 PROBE_TIMEOUT_S = 30.0
 # Errors of the store end with this advice, which is useless in the output of `mneme check` itself.
 _CHECK_HINT = " Run `mneme check`"
+# The keys of errors of a model's server that isn't reached: its key may be right.
+_NETWORK_FAULTS = frozenset({"model_unreached", "model_lost", "model_late"})
+
+
+class _OutOfReach(ConfigError):
+    """A server isn't reached: the network mends it, and no key or token does."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -186,9 +192,11 @@ async def run_probe(subject: str, probe: Awaitable[str | None]) -> CheckResult:
             advice=texts.compose("check_network"),
         )
     except MnemeError as error:
-        advice = texts.table("MEND").get(subject, "")
         return CheckResult(
-            subject=subject, state="wrong", text=texts.word_stored(texts.word(error)), advice=advice
+            subject=subject,
+            state="wrong",
+            text=texts.word_stored(texts.word(error)),
+            advice=_advise(subject, error),
         )
     if text is None:
         advice = texts.table("SET_UP").get(subject, "")
@@ -196,6 +204,14 @@ async def run_probe(subject: str, probe: Awaitable[str | None]) -> CheckResult:
             subject=subject, state="off", text=texts.compose("not_set_up"), advice=advice
         )
     return CheckResult(subject=subject, state="right", text=texts.word_stored(text))
+
+
+def _advise(subject: str, error: MnemeError) -> str:
+    """Say what mends a failed probe. The token of a platform that isn't reached may be right."""
+    advice = texts.table("MEND").get(subject, "")
+    if advice and isinstance(error, (DeliveryError, _OutOfReach)):
+        return texts.compose("network_fault")
+    return advice
 
 
 async def repair_indexes(settings: Settings) -> CheckResult:
@@ -434,20 +450,25 @@ async def _probe_model(settings: Settings) -> str | None:
     client = create_model_client(settings, WallClock())
     if client is None:
         return None
+    answers: list[str] = []
+    # The models that don't answer, by their errors, so that no sentence stands there twice.
+    failures: dict[str, list[str]] = {}
+    faults: set[str] = set()
     try:
-        answers = []
-        problems = []
         options = settings.model
         helpers = (options.helper, *options.helper_fallbacks)
         for name in dict.fromkeys((*options.offered_models, *helpers)):
             try:
                 answers.append(await client.probe(name))
             except ModelError as error:
-                problems.append(f"{name}: {error}")
+                failures.setdefault(texts.word(error), []).append(name)
+                faults.add(error.key)
     finally:
         await client.close()
-    if problems:
-        raise ConfigError(" ".join([*problems, *answers]))
+    if failures:
+        problems = [f"{', '.join(names)}: {failure}" for failure, names in failures.items()]
+        kind = _OutOfReach if faults <= _NETWORK_FAULTS else ConfigError
+        raise kind(" ".join([*problems, *answers]))
     return " ".join(answers)
 
 

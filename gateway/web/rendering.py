@@ -35,6 +35,12 @@ _ELEMENTS: Mapping[str, str] = {
 }
 # Signs that a snippet would show as they are: those of bold text, code and headings.
 _MARKDOWN_SIGNS = re.compile(r"\*\*|`+|(?m:^)#{1,6} ")
+# A command that a sentence names, as in "type mneme config set TELEGRAM_BOT_TOKEN".
+_SHELL_COMMAND = re.compile(
+    r"`?(\b(?:mneme [a-z]+(?: (?:set|edit|retry|setup)\b)?(?: (?:--[a-z-]+|[A-Z][A-Z_]{3,}))*"
+    r"|(?:chmod|chown) \S+ \S*[^\s.]))`?",
+    re.ASCII,
+)
 _LINK_SCHEMES = ("http://", "https://", "mailto:")
 
 
@@ -49,6 +55,7 @@ def create_environment() -> Environment:
         auto_reload=False,
     )
     environment.filters["markdown"] = render_markdown
+    environment.filters["commands"] = render_commands
     environment.filters["snippet"] = render_snippet
     environment.filters["plain"] = strip_controls
     environment.filters["shorten"] = shorten
@@ -130,6 +137,19 @@ def render_snippet(snippet: str, is_markdown: bool = False) -> Markup:
     for match in MARKED_MATCH.finditer(text):
         pieces.append(escape(text[position : match.start()]))
         pieces.append(Markup("<mark>{}</mark>").format(match[1]))
+        position = match.end()
+    pieces.append(escape(text[position:]))
+    return Markup("").join(pieces)
+
+
+def render_commands(sentence: str) -> Markup:
+    """Render a sentence with the shell commands in it set off as code."""
+    text = strip_controls(sentence)
+    pieces: list[Markup] = []
+    position = 0
+    for match in _SHELL_COMMAND.finditer(text):
+        pieces.append(escape(text[position : match.start()]))
+        pieces.append(Markup("<code>{}</code>").format(match[1]))
         position = match.end()
     pieces.append(escape(text[position:]))
     return Markup("").join(pieces)

@@ -9,8 +9,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from core.errors import Refused
+from core.markup.markdown import escape
 from core.notes.notebook import FILES
 from core.store.facts.history import list_latest_facts
+from core.store.model_limits import ModelOutages
 from core.store.notes import Operation, PendingNote
 from core.types import Answer, Command
 from gateway.commands.memory import (
@@ -20,6 +22,8 @@ from gateway.commands.memory import (
     render_pending_changes,
 )
 from gateway.commands.status import StatusCommands
+from gateway.services import is_running
+from gateway.supervisor import CONNECTED, CONNECTING, ENDED
 from gateway.upkeep.backups import describe_backups
 from gateway.web.memory import ChangedWords, diff_words
 from gateway.web.views import Action, Page, PageRequest, Values, View, read_field, run_command
@@ -41,7 +45,11 @@ WISHES = (
     ("/use", "WISH_COST"),
     ("/logins", "WISH_LOGINS"),
 )
-OWNER_WISHES = (("/people", "WISH_PEOPLE"), ("/settings#backups", "WISH_BACKUP"))
+OWNER_WISHES = (
+    ("/people", "WISH_PEOPLE"),
+    ("/settings#backups", "WISH_BACKUP"),
+    ("/today/checks", "WISH_CHECKS"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,15 +71,8 @@ async def load_today(request: PageRequest) -> Values:
     open_jobs = [job for job in jobs if job.next_at is not None and not job.paused_at]
     changes = await services.notebook.history(request.scopes, MAX_CHANGES)
     facts = await list_latest_facts(services.database, request.scopes, FACTS_READ)
-    health: Sequence[str] = ()
-    problems: Sequence[str] = ()
-    running = 0
-    if request.context.is_owner:
-        health = await StatusCommands(services, None).render_lines(texts)
-        backup, problem = describe_backups(services.settings, services.clock.now())
-        health = [*health, backup]
-        problems = [problem] if problem else []
-        running = len(await services.inbox.list_waiting())
+    health, problems = (await _load_health(request)) if request.context.is_owner else ([], [])
+    running = len(await services.inbox.list_waiting()) if request.context.is_owner else 0
     return {
         "pending": [_describe(request, note) for note in pending[:MAX_PENDING]],
         "pending_count": len(pending),
@@ -86,6 +87,28 @@ async def load_today(request: PageRequest) -> Values:
         "health": health,
         "problems": problems,
     }
+
+
+async def _load_health(request: PageRequest) -> tuple[list[str], list[str]]:
+    """Return the status, and what is known to be wrong, as lines of Markdown. Nothing is called."""
+    services, texts = request.services, request.texts
+    problems = []
+    if not is_running(services.settings.home):
+        problems.append(request.words["NOT_RUNNING"])
+    for name, state in (await services.load_platform_states()).items():
+        if state not in (CONNECTED, CONNECTING, ENDED):
+            problems.append(f"**{escape(name)}**: {escape(texts.word_state(state))}")
+    outages = ModelOutages(services.database)
+    await outages.load()
+    for name, reason in outages.list_reasons().items():
+        problems.append(f"**{escape(name)}**: {escape(texts.word(reason))}")
+    lines = await StatusCommands(services, None).render_lines(texts)
+    backup, problem = describe_backups(services.settings, services.clock.now())
+    lines = [line for line in lines if line not in problems]
+    label = request.words["BACKUP"]
+    if problem:
+        return lines, [*problems, f"**{label}**: {escape(backup)} {escape(problem)}"]
+    return [*lines, f"**{label}**: {escape(backup)}"], problems
 
 
 def _describe(request: PageRequest, note: PendingNote) -> PendingItem:

@@ -17,7 +17,7 @@ from filelock import FileLock
 from adapters.discord.adapter import check_discord
 from adapters.telegram.adapter import check_telegram
 from config.settings import Settings
-from core.errors import ConfigError, DeliveryError, ModelError, StoreError
+from core.errors import AccessRefused, ConfigError, DeliveryError, ModelError, StoreError
 from core.store.facts.facts import Facts
 from core.store.facts.rows import Fact
 from core.store.sqlite.database import Database
@@ -196,6 +196,17 @@ async def test_check_reports_each_failed_probe_by_itself() -> None:
     assert (wrong.state, wrong.text) == ("wrong", "It does not.")
     off = await run_probe("telegram", nowhere())
     assert (off.state, off.advice) == ("off", texts.table("SET_UP")["telegram"])
+
+
+async def test_the_advice_blames_the_token_only_if_the_platform_refuses_it() -> None:
+    async def unreached() -> str:
+        raise DeliveryError("Telegram cannot be reached: the name cannot be resolved")
+
+    async def refused() -> str:
+        raise AccessRefused("Telegram refuses the token")
+
+    assert (await run_probe("telegram", unreached())).advice == texts.compose("network_fault")
+    assert (await run_probe("telegram", refused())).advice == texts.table("MEND")["telegram"]
 
 
 async def test_settings_that_cannot_be_read_are_listed() -> None:

@@ -150,7 +150,7 @@ FAULTS = {
         leave,
         "model",
         "cannot be reached",
-        "mneme setup",
+        "network, then run mneme check again",
         (("ANTHROPIC_API_KEY", KEY), ("ANTHROPIC_BASE_URL", NOBODY)),
     ),
     "a memory service that isn't set up": Fault(

@@ -15,7 +15,7 @@ from core.store.archive import TransferConversation, TransferRecord
 from core.types import Address, Scope
 from gateway.web.memory import FACT_ACTIONS
 from gateway.web.pages import ACTIONS, PAGES
-from gateway.web.rendering import render_markdown, render_snippet
+from gateway.web.rendering import render_commands, render_markdown, render_snippet
 from gateway.web.views import View
 from tests.fixtures.page_browser import Form, OpenPage, PageAnswer, open_page
 
@@ -218,7 +218,7 @@ async def test_hostile_texts_in_every_field_of_a_form(home: Path) -> None:
 
 @pytest.mark.parametrize("text", TEXTS)
 def test_markdown_and_snippets_have_no_element_of_their_own(text: str) -> None:
-    for rendered in (str(render_markdown(text)), str(render_snippet(text))):
+    for rendered in map(str, (render_markdown(text), render_snippet(text), render_commands(text))):
         elements = set(re.findall(r"<(\w+)", rendered))
         assert elements <= {"div", "b", "i", "s", "code", "pre", "blockquote", "span", "a", "mark"}
         assert not re.search(r"<[^>]*\son\w+=", rendered)

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
 
+from core.errors import load_sentences
+from core.store.model_limits import OUTAGES_KEY
+from core.store.rows import set_meta
 from core.types import LOCAL_SCOPE, Scope
+from gateway.services import LOCK_FILE
 from gateway.texts.catalog import load_texts
+from gateway.web.rendering import render_commands
 from tests.fixtures.page_browser import OpenPage, open_page
 from tests.fixtures.scripted_model import ScriptedModel, calls, says
 
@@ -104,5 +111,46 @@ async def test_health_and_checks_are_for_the_owner(home: Path) -> None:
         assert WORDS["HEALTH"] in today.text
         assert "state.db" in today.text
         checks = await page.browser.open("/today/checks")
-        assert re.search(rf"{WORDS['STATE_RIGHT']} state\.db", checks.text)
+        assert re.search(rf"state\.db: {WORDS['STATE_RIGHT']}", checks.text)
         assert WORDS["STATE_OFF"] in checks.text
+
+
+async def test_health_shows_what_is_known_to_be_wrong_and_leads_to_the_checks(home: Path) -> None:
+    async with open_page(home) as page:
+        services = page.harness.services
+        await services.save_platform_states({"telegram": "out of reach (no network), trying again"})
+        outage = json.dumps(
+            {"outages": {"claude": {"reason": "model_429", "answered_by": {}}}, "turns": {}}
+        )
+        await services.database.write(lambda connection: set_meta(connection, OUTAGES_KEY, outage))
+        stopped = await page.browser.open("/today")
+        assert "isn’t running" in stopped.text
+        assert 'href="/today/checks"' in stopped.body
+        with FileLock(home / LOCK_FILE):
+            today = await page.browser.open("/today")
+        assert "isn’t running" not in today.text
+        health = today.text.partition(WORDS["HEALTH"])[2]
+        assert health.count("telegram: out of reach (no network), trying again") == 1
+        assert f"claude: {load_sentences()['model_429']}" in health
+        assert f"{WORDS['BACKUP']}: There is no backup." in health
+
+
+async def test_memory_leads_to_the_change_that_waits_on_today(home: Path) -> None:
+    model = ScriptedModel()
+    async with open_page(home, model) as page:
+        await let_a_note_wait(page, model)
+        memory = await page.browser.open("/memory")
+        assert 'href="/today#waiting"' in memory.body
+        assert "/memory pending" not in memory.text
+        assert 'id="waiting"' in (await page.browser.open("/today")).body
+
+
+def test_commands_of_an_advice_are_set_off_as_code() -> None:
+    advice = "Type mneme setup or mneme config set ANTHROPIC_API_KEY. Or chmod 600 /home/a."
+    assert render_commands(advice) == (
+        "Type <code>mneme setup</code> or <code>mneme config set ANTHROPIC_API_KEY</code>. "
+        "Or <code>chmod 600 /home/a</code>."
+    )
+    assert render_commands("<b> `mneme check --repair`") == (
+        "&lt;b&gt; <code>mneme check --repair</code>"
+    )
