@@ -40,6 +40,15 @@ INSERT INTO people (id)
 SELECT DISTINCT person_id FROM accounts WHERE person_id NOT IN (SELECT id FROM people)
 """
 """The file then doesn't say who the owner is. The settings name the owner at the next start."""
+_CREATE_LOST_FILES = """
+INSERT INTO files (hash, type, size)
+SELECT hash, MAX(mime), MAX(size) FROM (
+    SELECT hash, COALESCE(mime, 'application/octet-stream') AS mime, COALESCE(size, 0) AS size
+    FROM message_files WHERE hash IS NOT NULL
+    UNION ALL SELECT hash, 'application/octet-stream', 0 FROM file_parts
+) WHERE hash NOT IN (SELECT hash FROM files) GROUP BY hash
+"""
+"""Makes rows for files whose own row is lost, so that their text can still be found."""
 _SELECT_SESSION_SCOPES = "SELECT id, scope_id FROM sessions INDEXED BY sessions_by_scope"
 _CREATE_LOST_SESSIONS = """
 INSERT INTO sessions (id, address_id, scope_id, title, started_at, last_at, ended_at, end_reason,
@@ -363,13 +372,18 @@ def _read_session_scopes(source: sqlite3.Connection, target: sqlite3.Connection)
 
 
 def _mend_references(target: sqlite3.Connection, report: SalvageReport) -> None:
-    """Create lost people and sessions that rows refer to, and remove other rows that refer to lost
-    rows."""
+    """Create lost people, sessions and files that rows refer to.
+
+    Other rows that refer to lost rows are removed.
+    """
     target.execute(_CREATE_LOST_PEOPLE)
     names = {row[1] for row in target.execute("PRAGMA table_info(sessions)")}
     # Its name before version 38.
     count = "message_count" if "message_count" in names else "messages"
     target.execute(_CREATE_LOST_SESSIONS.format(count=count))
+    # Earlier versions have no files.
+    if target.execute("PRAGMA table_info(file_parts)").fetchall():
+        target.execute(_CREATE_LOST_FILES)
     for _ in range(MAX_ROUNDS):
         tables = {row[0] for row in target.execute("PRAGMA foreign_key_check")}
         for name in tables:

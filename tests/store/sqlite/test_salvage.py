@@ -115,6 +115,34 @@ def test_repair_keeps_what_refers_to_a_damaged_page(home: Path, table: str) -> N
         assert connection.execute("PRAGMA foreign_key_check").fetchall() == []
 
 
+def test_repair_keeps_the_text_of_files_whose_own_rows_are_lost(home: Path) -> None:
+    path = fill(home)
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("PRAGMA secure_delete = OFF")
+        connection.executemany(
+            "INSERT INTO files (hash, type, size) VALUES (?, 'application/pdf', 12)",
+            [("ab" * 32,), ("cd" * 32,)],
+        )
+        connection.execute(
+            "INSERT INTO file_parts (hash, position, label, text) "
+            "VALUES (?, 0, 'page 1', 'The boiler is new.')",
+            ("ab" * 32,),
+        )
+        connection.commit()
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        sql = "SELECT rootpage FROM sqlite_schema WHERE name = 'files'"
+        page = connection.execute(sql).fetchone()[0]
+    overwrite(path, [page])
+    report = repair(path, NOW)
+    assert find_file_damage(path) == ""
+    assert "file_parts" not in report.lost
+    with closing(sqlite3.connect(path)) as connection:
+        select = "SELECT text, type FROM file_parts JOIN files USING (hash)"
+        rows = connection.execute(select).fetchall()
+        assert connection.execute("PRAGMA foreign_key_check").fetchall() == []
+    assert rows == [("The boiler is new.", "application/octet-stream")]
+
+
 def test_repair_saves_the_first_part_of_a_file_that_was_cut_off(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
