@@ -218,7 +218,7 @@ def test_check_repairs_a_damaged_home_and_says_what_is_lost(home: Path) -> None:
     checked = mneme(home, "check", "--repair", "--json")
     results = {result["subject"]: result for result in json.loads(checked.stdout)}
     assert results["repair"]["state"] == "right", results["repair"]
-    assert "rows of messages" in results["repair"]["text"]
+    assert "lost: messages: up to" in results["repair"]["text"]
     assert results["state.db"]["state"] == "right"
     assert results["search index"]["state"] == "right"
     assert good(home, "export").count("\n") == readable
