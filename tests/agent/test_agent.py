@@ -223,7 +223,9 @@ async def test_an_echoed_fence_is_not_shown_and_not_stored(home: Path) -> None:
         ("model_context_window_exceeded", "say “go on” for the rest"),
     ],
 )
-async def test_answer_that_ends_early_says_why(home: Path, reason: str, mark: str) -> None:
+async def test_answer_that_the_model_cuts_off_ends_with_the_reason(
+    home: Path, reason: str, mark: str
+) -> None:
     async with open_gateway(home, ScriptedModel(says("So far", stop_reason=reason))) as harness:
         reply = await harness.say("tell me")
         assert reply.text.startswith("So far")
@@ -332,7 +334,7 @@ async def test_usage_counts_the_model_calls_of_all_turns(home: Path) -> None:
         assert "3 calls: 3 for answers by " in text
 
 
-def test_a_completion_is_what_the_script_says() -> None:
+def test_scripted_model_helper_says_returns_a_completion() -> None:
     assert isinstance(says("x"), Completion)
 
 

@@ -111,7 +111,7 @@ def test_question_about_children_is_answered_with_each_child() -> None:
     assert "no longer so" not in "".join(lines)
 
 
-def test_second_allergy_stands_beside_the_first() -> None:
+def test_second_allergy_is_answered_together_with_the_first() -> None:
     question = "what is Pia allergic to?"
     lines = ask(question, "Pia is allergic to eggs", "turns out Pia can't have soy either")
     assert len(lines) == 2
@@ -156,7 +156,7 @@ def test_later_statements_are_searched_by_words_and_parts_of_compounds(
 
 
 @pytest.mark.parametrize("line", CHANGES.strip().splitlines())
-def test_offline_answer_begins_with_what_holds_now(line: str) -> None:
+def test_offline_answer_begins_with_the_current_statement_not_the_replaced_one(line: str) -> None:
     question, old, new, now = line.split(" | ")
     first, *rest = ask(question, old, new)
     assert now in first
@@ -165,7 +165,9 @@ def test_offline_answer_begins_with_what_holds_now(line: str) -> None:
 
 
 @pytest.mark.parametrize("line", STAYS.strip().splitlines())
-def test_statement_that_changes_nothing_stands_below_the_present_one(line: str) -> None:
+def test_statement_that_replaces_nothing_ranks_below_the_current_one_in_the_answer(
+    line: str,
+) -> None:
     question, first, second, now = line.split(" | ")
     assert now in ask(question, first, second)[0]
 
@@ -187,13 +189,13 @@ def test_several_changes_show_the_last_first() -> None:
     assert "no longer so" in lines[2]
 
 
-def test_a_second_thing_stands_beside_the_first() -> None:
+def test_second_cat_does_not_mark_the_first_cat_as_outdated_in_the_answer() -> None:
     lines = ask("what cats do I have?", "I have a cat called Misty", "we got a second cat, Pip")
     assert len(lines) == 2
     assert not any("no longer so" in line for line in lines)
 
 
-def test_a_correction_in_the_next_message_replaces_what_was_said() -> None:
+def test_correction_in_the_next_message_marks_the_first_statement_as_outdated() -> None:
     lines = ask("when does my train leave?", "my train leaves at 7:10", "oops, 7:40", session=3)
     assert "7:40" in lines[0]
     assert "7:10” (until April 2026, no longer so" in lines[1]
@@ -264,7 +266,7 @@ def test_answer_stands_before_statements_that_share_only_its_topic(
     assert not [line for line in lines if "no longer so" in line]
 
 
-def test_lines_about_something_else_are_left_out_below_a_full_answer() -> None:
+def test_answer_leaves_out_statements_unrelated_to_the_question() -> None:
     lines = ask("where does Ana live?", *LIFE)
 
     assert not [line for line in lines if "Truro" in line or "rent" in line]
@@ -291,7 +293,7 @@ def test_at_most_two_statements_of_the_same_topic_stand_below_the_answer() -> No
         ("Nerede oturuyorum?", "Bursa'da oturuyorum", "Kerem Konya'ya taşındı"),
     ],
 )
-def test_move_of_somebody_by_name_ends_nothing_of_the_askers(
+def test_move_of_another_named_person_does_not_outdate_the_askers_own_home(
     question: str, own: str, somebody_elses: str
 ) -> None:
     lines = ask(question, own, somebody_elses)

@@ -110,7 +110,7 @@ async def test_compressed_conversation_goes_on_with_first_exchange_summary_and_l
         assert "session 1" in (await harness.say('/recall "Part 1 of the plan"')).text
 
 
-async def test_each_request_extends_the_one_before_but_at_a_compression(home: Path) -> None:
+async def test_each_request_extends_the_previous_one_except_at_a_compression(home: Path) -> None:
     model = quiet()
     async with open_gateway(home, model, SMALL) as harness:
         await grown(harness, 12)
@@ -151,7 +151,7 @@ async def test_a_second_one_updates_the_summary_of_the_first(home: Path) -> None
         ModelError("The server is overloaded."),
     ],
 )
-async def test_without_a_usable_helper_the_summary_is_made_by_rules(
+async def test_summary_is_made_by_rules_when_the_helper_model_gives_no_usable_one(
     home: Path, answer: str | ModelError
 ) -> None:
     helper = helping(answer)
@@ -223,7 +223,9 @@ async def test_before_it_the_model_may_keep_something_and_nobody_sees_it(home: P
         assert "There is no tool session_search" in str(flush[1].messages[-1])
 
 
-async def test_compress_does_it_at_once_and_says_so_once(home: Path) -> None:
+async def test_compress_command_condenses_the_conversation_at_once_and_reports_it_once(
+    home: Path,
+) -> None:
     helper = helping(GOOD)
     async with open_gateway(home, quiet(), titles=helper) as harness:
         assert "still too short to summarize" in (await harness.say("/compress")).text
@@ -305,7 +307,7 @@ async def test_in_the_middle_of_a_turn_results_of_tools_stay_with_their_calls(ho
         assert called == given != []
 
 
-async def test_recall_looks_through_what_was_condensed(home: Path) -> None:
+async def test_recall_finds_messages_that_compression_removed_from_the_prompt(home: Path) -> None:
     model, helper = quiet(), helping(GOOD)
     async with open_gateway(home, model, SMALL, titles=helper) as harness:
         await harness.say("Hello there, my friend.")
@@ -475,7 +477,9 @@ async def test_a_model_that_refuses_what_is_left_as_well_is_asked_no_third_time(
         assert "And now?" in asked(model.requests[-1])
 
 
-async def test_a_window_that_the_server_tells_when_it_refuses_is_kept(home: Path) -> None:
+async def test_context_window_stated_in_a_model_servers_refusal_limits_later_requests(
+    home: Path,
+) -> None:
     """A local model reads much less than is assumed: it is asked, and from then on nothing is
     refused any more."""
     model = quiet()
@@ -499,7 +503,9 @@ class Local(ScriptedModel):
         return 12_000
 
 
-async def test_a_helper_that_reads_little_is_given_no_more_at_once(home: Path) -> None:
+async def test_compression_splits_its_input_to_fit_a_helper_model_with_a_small_window(
+    home: Path,
+) -> None:
     helper = Local(GOOD)
     async with open_gateway(home, quiet(), titles=helper) as harness:
         await grown(harness, 12)
@@ -557,7 +563,7 @@ async def test_a_turn_of_only_tool_calls_stays_within_the_window(home: Path) -> 
 
 
 @pytest.mark.parametrize("who", ["the helper", "the model"])
-async def test_helper_that_never_answers_does_not_delay_the_turn_at_compression(
+async def test_helper_model_that_never_answers_does_not_delay_the_turn_at_compression(
     home: Path, monkeypatch: pytest.MonkeyPatch, who: str
 ) -> None:
     monkeypatch.setattr(
@@ -587,7 +593,9 @@ class Silent(ScriptedModel):
         )
 
 
-async def test_several_long_messages_of_one_turn_are_each_cut_and_answered(home: Path) -> None:
+async def test_several_overlong_messages_of_one_turn_are_each_shortened_and_answered(
+    home: Path,
+) -> None:
     model = quiet()
     async with open_gateway(home, model, SMALL) as harness:
         said = [

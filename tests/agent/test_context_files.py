@@ -122,7 +122,9 @@ async def test_context_file_with_the_same_content_is_given_once(
     assert (await reasons(files, project))["CLAUDE.md"] == "it says the same as AGENTS.md"
 
 
-async def test_imports_follow_what_imports_them(project: Path, files: ContextFiles) -> None:
+async def test_imported_context_files_follow_the_file_that_imports_them(
+    project: Path, files: ContextFiles
+) -> None:
     write(
         project / "CLAUDE.md",
         "See @docs/style.md. Write to ana@example.org, ask @ana, run `@x/y.md`.\n\n```\n@z.md\n```",
@@ -152,7 +154,7 @@ async def test_imports_go_five_deep_and_not_out_of_the_folder(
     assert "secret\n" not in text
 
 
-async def test_a_circle_of_imports_ends_and_the_nearest_import_of_a_file_counts(
+async def test_circular_imports_of_context_files_terminate_and_the_nearest_import_counts(
     project: Path, files: ContextFiles
 ) -> None:
     write(project / "CLAUDE.md", "@1.md @CLAUDE.md @./6.md")

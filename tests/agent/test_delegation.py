@@ -181,7 +181,7 @@ async def test_its_description_names_each_tool_once_however_often_it_is_made(hom
             assert str(told).count("session_search") == 1
 
 
-async def test_three_are_at_work_at_once_and_a_fourth_is_told_so(home: Path) -> None:
+async def test_delegation_runs_three_tasks_at_once_and_refuses_a_fourth(home: Path) -> None:
     helper = Helper(*[says("Done.")] * 4)
     helper.gate = asyncio.Event()
     asked = calls(*[("delegate", {"task": f"task {number}"}) for number in range(4)])
@@ -203,7 +203,7 @@ async def test_three_are_at_work_at_once_and_a_fourth_is_told_so(home: Path) -> 
         assert "Done." in results(model.requests[3])[0]
 
 
-async def test_stop_ends_it_and_the_conversation_goes_on(home: Path) -> None:
+async def test_stop_cancels_a_delegated_task_and_the_conversation_continues(home: Path) -> None:
     helper = Helper(says("never"))
     helper.gate = asyncio.Event()
     async with house(
@@ -221,7 +221,7 @@ async def test_stop_ends_it_and_the_conversation_goes_on(home: Path) -> None:
         assert (first["type"], first["is_error"]) == ("tool_result", True)
 
 
-async def test_after_a_crash_the_turn_goes_on_as_after_any_tool_that_was_interrupted(
+async def test_delegated_task_interrupted_by_a_crash_is_reported_as_not_done_and_not_repeated(
     home: Path,
 ) -> None:
     helper = Helper()
@@ -250,7 +250,7 @@ def names(model: ScriptedModel) -> set[str]:
 @pytest.mark.parametrize(
     ("helper", "options"), [(None, ""), (Helper(), "[delegation]\nmax_rounds = 0\n")]
 )
-async def test_without_a_model_or_where_it_is_turned_off_there_is_none(
+async def test_delegate_tool_is_not_offered_without_a_helper_model_or_when_turned_off(
     home: Path, helper: Helper | None, options: str
 ) -> None:
     model = ScriptedModel()

@@ -169,7 +169,7 @@ async def test_review_that_a_crash_interrupts_is_left_out_and_proposes_nothing_t
         assert len(await harness.services.notes.list_pending(SCOPES)) == 1
 
 
-async def test_review_of_long_pasted_texts_does_not_hold_the_loop(
+async def test_memory_review_of_long_pasted_texts_does_not_block_the_event_loop(
     tmp_path: Path, clock: SteadyClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     helper = _Helper([{**NOTE, "message": 9}])

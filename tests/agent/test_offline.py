@@ -112,7 +112,9 @@ async def complete(*messages: Json, tools: tuple[str, ...] = TOOLS) -> Completio
 
 
 @pytest.mark.parametrize("frame", [SKILL_LEAD, NUDGE_LEAD, QUOTE_LEAD, JOB_RESULTS_LEAD])
-async def test_a_frame_is_nothing_that_the_person_said(frame: str) -> None:
+async def test_offline_model_does_not_read_framed_context_as_words_of_the_person(
+    frame: str,
+) -> None:
     said = turn("Remember that I like tea")
     framed = {**said, "content": [*said["content"], {"type": "text", "text": f"[{frame} x]"}]}
     (call,) = (await complete(framed)).blocks
@@ -146,7 +148,9 @@ async def test_offline_answer_explains_what_is_possible_only_once() -> None:
 
 
 @pytest.mark.parametrize("text", ["yes", "Yes please!", "ja", "sí", "да", "好"])
-async def test_a_yes_that_nothing_waits_for_is_told_so(text: str) -> None:
+async def test_offline_model_answers_a_yes_with_nothing_to_confirm_when_nothing_is_pending(
+    text: str,
+) -> None:
     assert (await complete(turn(text))).text == "There's nothing to confirm. It may have expired."
 
 
@@ -177,14 +181,14 @@ async def test_short_message_in_ten_languages_gets_its_answer(
         assert answer_text in completion.text
 
 
-async def test_first_greeting_says_what_works_without_a_model() -> None:
+async def test_first_offline_greeting_explains_what_works_without_a_model() -> None:
     first = await complete(turn("hi"))
     assert first.text.startswith("Hello! Ask me a question or use `/recall`")
     assert "No model is configured, so I answer from memory" in first.text
 
 
 @pytest.mark.parametrize("text", ["ok", "no", "👍"])
-async def test_of_small_talk_it_is_not_said_that_it_was_kept(text: str) -> None:
+async def test_offline_model_does_not_claim_to_have_saved_small_talk(text: str) -> None:
     first = await complete(turn(text))
     assert first.text.startswith("All right. Ask me a question or use `/recall`")
     assert (await complete(turn("x"), answer(first.text), turn(text))).text == "All right."
@@ -210,7 +214,9 @@ async def test_offline_answer_does_not_claim_to_keep_an_unopened_attachment(text
         ("help", "`/help`"),
     ],
 )
-async def test_for_what_takes_a_command_the_command_is_told(text: str, command: str) -> None:
+async def test_offline_model_names_the_command_for_a_wish_that_needs_a_command(
+    text: str, command: str
+) -> None:
     completion = await complete(turn(text))
     assert command in completion.text
     assert "kept that" not in completion.text
@@ -314,17 +320,19 @@ async def test_a_memory_that_is_talked_about_is_no_note(text: str) -> None:
 @pytest.mark.parametrize(
     "text", ["Remind me tomorrow at 9 to call Bob", "can you remind me tomorrow at 9 to call Bob?"]
 )
-async def test_a_reminder_is_handed_over_as_said(text: str) -> None:
+async def test_offline_model_passes_a_reminder_request_unchanged_to_the_reminder_tool(
+    text: str,
+) -> None:
     wish = {"action": "add", "task": "tomorrow at 9 to call Bob"}
     assert await called(turn(text)) == ("reminder", wish)
 
 
-async def test_without_tools_nothing_is_called() -> None:
+async def test_offline_model_without_tools_calls_no_tool_and_saves_the_message() -> None:
     for text in ("Remind me at 9 to call", "Remember that it rains", "Where is Ana?"):
         assert (await complete(turn(text), tools=())).text.startswith("I've saved that.")
 
 
-async def test_the_first_line_quotes_who_said_it_and_when() -> None:
+async def test_offline_answer_quotes_speaker_and_date_of_the_message_that_search_returns() -> None:
     question = "Where does Ana live?"
     sessions = [found(sender="Ben"), found(role="assistant", text="Noted.\nAna it is.")]
     result = json.dumps({"sessions": sessions})
@@ -476,7 +484,7 @@ async def test_messages_that_waited_are_read_together() -> None:
         "[Friday 20 November 2026]",
     ],
 )
-async def test_a_line_in_brackets_is_somebodys_words(text: str) -> None:
+async def test_offline_model_reads_a_message_in_brackets_as_words_of_the_person(text: str) -> None:
     question = turn("no doubt", text + " Where?")
     name, arguments = await called(question)
     assert (name, text in arguments["query"]) == ("session_search", True)
@@ -497,7 +505,9 @@ async def test_a_line_in_brackets_is_somebodys_words(text: str) -> None:
     "zone", [ZONE, "UTC", "America/Argentina/Buenos_Aires", "Etc/GMT+5", "America/Port-au-Prince"]
 )
 @pytest.mark.parametrize("who", ["Ana", "安娜 🦉", "A [b] c\nd", "", "x" * 200, "Ana, from Porto"])
-async def test_the_time_line_of_the_envelope_is_known_as_such(zone: str, who: str) -> None:
+async def test_offline_model_leaves_the_envelopes_time_line_out_of_its_search_query(
+    zone: str, who: str
+) -> None:
     message = turn("Where is Ana?", scope=ROOM, who=who, zone=zone)
     assert (await called(message))[1]["query"] == "Where is Ana?"
 

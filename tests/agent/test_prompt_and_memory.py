@@ -111,7 +111,7 @@ def in_order(text: str, *parts: str) -> bool:
     return -1 not in places and places == sorted(places)
 
 
-async def test_the_sections_stand_in_their_order(
+async def test_system_prompt_has_its_sections_in_the_documented_order(
     home: Path, prompt: PromptWriter, notebook: Notebook
 ) -> None:
     (home / "SOUL.md").write_text("You are Otto.\n")
@@ -150,13 +150,15 @@ async def test_system_prompt_has_no_section_without_content(
     assert "# What you know" not in bare
 
 
-async def test_the_guidance_says_where_the_notes_are(prompt: PromptWriter) -> None:
+async def test_prompt_guidance_refers_to_the_notes_below_it_as_of_the_sessions_start(
+    prompt: PromptWriter,
+) -> None:
     text = await prompt.write_system_prompt(context(), HINT)
     assert "The notes below are as they were when this conversation began" in text
     assert in_order(text, "The notes below", "## MEMORY")
 
 
-async def test_guidance_about_a_tool_stands_only_where_the_session_has_it(
+async def test_system_prompt_has_guidance_about_a_tool_only_if_the_session_has_that_tool(
     prompt: PromptWriter,
 ) -> None:
     text = await prompt.write_system_prompt(context(), HINT)
@@ -197,7 +199,7 @@ async def test_a_long_file_is_cut_in_the_middle_with_a_mark(
 
 
 @pytest.mark.parametrize("name", ["SOUL.md", "AGENTS.md"])
-async def test_a_file_of_the_owners_stands_whatever_it_says_and_is_warned_about(
+async def test_suspicious_prompt_file_of_the_owner_is_included_and_warned_about_once(
     home: Path, owner_files: OwnerFiles, prompt: PromptWriter, name: str
 ) -> None:
     told: list[tuple[str, str, str]] = []
@@ -260,13 +262,13 @@ def roles(turns: list[dict[str, Any]]) -> str:
     return "".join(turn["role"][0] for turn in turns)
 
 
-def test_users_in_a_row_become_one_turn() -> None:
+def test_consecutive_user_messages_become_one_turn_of_the_request() -> None:
     turns = build_conversation([row("user", "a"), row("user", "b"), row("assistant", "c")])
     assert roles(turns) == "ua"
     assert [block["text"] for block in turns[0]["content"]] == ["a", "b"]
 
 
-def test_parallel_results_stand_first_in_the_next_user_turn_in_the_order_of_the_calls() -> None:
+def test_parallel_tool_results_begin_the_next_user_turn_in_the_order_of_the_calls() -> None:
     turns = build_conversation(
         [
             row("user", "go"),
@@ -384,7 +386,7 @@ def test_message_after_a_call_without_result_does_not_change_the_prefix() -> Non
     assert roles(after) == "uauau"
 
 
-def test_a_mark_says_for_how_long() -> None:
+def test_cache_mark_carries_its_lifetime_except_for_the_default_of_five_minutes() -> None:
     assert build_cache_mark("5m") == {"type": "ephemeral"}, "as every server knows it"
     (turn,) = add_cache_marks(build_conversation([row("user", "hello")]), "1h")
     assert [block["cache_control"] for block in turn["content"]] == [

@@ -66,7 +66,9 @@ async def carried(harness: GatewayHarness, many: int) -> list[tuple[object, ...]
     return list(watcher.HEARD)
 
 
-async def test_a_new_conversation_ends_the_old_one(home: Path) -> None:
+async def test_new_conversation_sends_the_session_end_hook_for_the_previous_session(
+    home: Path,
+) -> None:
     plugged(home)
     async with open_gateway(home, ScriptedModel(), ON) as harness:
         await harness.say("one")
@@ -115,7 +117,9 @@ async def test_resumed_session_is_reported_to_memory_as_a_switch(home: Path) -> 
         assert ("switch", 1, None, "resume") in heard
 
 
-async def test_summary_contains_what_memory_keeps_of_the_compressed_part(home: Path) -> None:
+async def test_summary_includes_the_memory_services_text_about_the_compressed_session(
+    home: Path,
+) -> None:
     plugged(home)
     full = says("long", usage=Usage(input=7000, output=10))
     model = ScriptedModel(says("ok"), says("ok"), full, says("kept"), says("on"))

@@ -176,7 +176,7 @@ async def _searched(
         ("2026-11-21T03:01", "2026-11-21T15:01", "idle"),
     ],
 )
-def test_a_boundary_is_a_rest_or_a_time_of_the_day_where_the_person_lives(
+def test_session_ends_after_idle_hours_or_at_a_daily_time_in_the_persons_time_zone(
     last: str, now: str, reason: str | None
 ) -> None:
     boundary = Boundary(idle=timedelta(hours=12), daily_at=time(4), zone=ZoneInfo("Europe/Paris"))

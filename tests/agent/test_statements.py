@@ -57,14 +57,14 @@ def test_a_standing_wish_stays_when_many_statements_follow() -> None:
     assert len(statements) <= LIMIT_CHARS
 
 
-def test_a_new_home_replaces_the_old_one_and_other_statements_stay() -> None:
+def test_compressed_statements_keep_the_new_home_and_drop_only_the_previous_home() -> None:
     statements = compress(["I live in Leeds", "My sister is Ana"], ["I live in York"])
     assert "Leeds" not in statements
     assert "York" in statements
     assert "My sister is Ana" in statements
 
 
-def test_a_change_of_mind_about_one_thing_keeps_other_decisions() -> None:
+def test_reversed_decision_is_dropped_from_the_summary_and_other_decisions_stay() -> None:
     statements = compress(
         ["We decided to use PostgreSQL", "We decided to host at Hetzner"],
         ["We changed our mind: no PostgreSQL"],

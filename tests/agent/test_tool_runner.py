@@ -54,7 +54,7 @@ def _context() -> ToolContext:
     )
 
 
-async def test_a_tool_that_keeps_a_limit_of_its_own_is_waited_for_so_long() -> None:
+async def test_tool_with_its_own_time_limit_may_run_longer_than_the_general_limit() -> None:
     async def run(arguments: Json, context: ToolContext) -> str:
         done = asyncio.Event()
         asyncio.get_running_loop().call_later(3 * LIMIT_S, done.set)

@@ -55,7 +55,9 @@ def test_sentence_that_names_a_relative_becomes_an_alias(
     )
 
 
-async def test_beside_a_model_the_rules_learn_who_is_meant(database: Any) -> None:
+async def test_rules_still_learn_names_of_relatives_while_a_model_reads_the_facts(
+    database: Any,
+) -> None:
     told: dict[str, Any] = {
         "message": 1,
         "content": "My sister Ana lives in Porto",
@@ -101,7 +103,9 @@ async def tell(harness: GatewayHarness, text: str, who: str = "42", **place: Any
 
 
 @pytest.mark.slow
-async def test_a_question_finds_what_says_the_other_name(home: Path) -> None:
+async def test_question_by_one_name_finds_messages_that_use_the_other_name_of_it(
+    home: Path,
+) -> None:
     async with open_gateway(home, ScriptedModel()) as harness:
         await harness.say("Ana is my sister")
         await harness.say("We call the Porto office the office")
@@ -134,7 +138,7 @@ async def test_alias_is_forgotten_with_the_message_that_said_it(home: Path) -> N
 
 
 @pytest.mark.slow
-async def test_in_a_room_each_has_their_own_sister(home: Path) -> None:
+async def test_my_sister_in_a_group_means_the_sister_of_the_person_who_asks(home: Path) -> None:
     async with open_gateway(home, ScriptedModel(), options='rooms = ["telegram:-5"]\n') as harness:
         await tell(harness, "Ana is my sister", "42", **IN_ROOM)
         await tell(harness, "Eva is my sister", "7", **IN_ROOM)
@@ -174,7 +178,9 @@ async def test_another_meaning_takes_the_place_of_the_first_until_it_is_correcte
 
 
 @pytest.mark.slow
-async def test_two_people_of_a_room_may_call_two_things_by_one_name(home: Path) -> None:
+async def test_one_nickname_used_by_two_people_of_a_group_means_each_persons_own_place(
+    home: Path,
+) -> None:
     async with open_gateway(home, ScriptedModel(), options='rooms = ["telegram:-5"]\n') as harness:
         await tell(harness, "We call the Porto quay the spot", "42", **IN_ROOM)
         await tell(harness, "We call the Lisbon pier the spot", "7", **IN_ROOM)

@@ -124,11 +124,11 @@ def test_a_message_that_begins_with_somebody_else_is_about_them(text: str) -> No
     assert "other" in read_changes(text).kinds
 
 
-def test_a_city_whose_name_ends_like_before_is_no_past() -> None:
+def test_korean_city_name_that_ends_like_the_word_before_is_not_read_as_past() -> None:
     assert "past" not in read_changes("나는 대전에 살아").kinds
 
 
-def test_a_plain_statement_changes_nothing() -> None:
+def test_plain_statement_is_not_read_as_replacing_an_earlier_fact() -> None:
     for text in ("The ferry leaves at nine.", "Ich mag Käse", "我喜欢茶", "お茶が好きです"):
         assert not read_changes(text).replaces
 

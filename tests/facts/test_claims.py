@@ -253,7 +253,7 @@ def test_request_without_anything_to_remember_is_no_fact(text: str) -> None:
     assert list(extract_claims(text, NOW, ZONE)) == []
 
 
-def test_a_message_may_say_several_things() -> None:
+def test_several_facts_are_extracted_from_one_message() -> None:
     found = extract_claims(
         "My name is Joana and I live in Porto. My sister Ana lives in Braga, and I work at EDP.",
         NOW,
@@ -277,7 +277,7 @@ def test_a_decision_belongs_to_a_project(text: str) -> None:
     assert (claim.kind, claim.attribute) == ("project", None)
 
 
-def test_pasted_text_gives_no_fact() -> None:
+def test_no_fact_is_extracted_from_pasted_quoted_or_translated_text() -> None:
     assert extract_claims("I live in Porto. " * 200, NOW, ZONE) == []
     assert extract_claims("```\nI live in Porto.\n```", NOW, ZONE) == []
     assert extract_claims("Look:\n> I live in Porto.\n> My name is Eve.", NOW, ZONE) == []

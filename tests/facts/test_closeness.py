@@ -548,12 +548,14 @@ def test_statement_without_typed_messages_is_refused() -> None:
         ("护照放在琴凳里，万一我问起", "护照放在琴凳里。"),
     ],
 )
-def test_words_that_only_tell_why_it_is_said_are_no_condition(typed: str, note: str) -> None:
+def test_words_that_explain_why_a_statement_is_made_are_not_read_as_its_condition(
+    typed: str, note: str
+) -> None:
     assert support_of([typed], note) is Support.CLOSE
     assert support_of(["I keep it there if Ana asks for it"], "I keep it there.") is Support.REFUSED
 
 
-def test_figure_of_a_replaced_note_may_change_only_if_the_helper_agrees() -> None:
+def test_changed_figure_of_a_replaced_note_needs_the_helper_models_agreement() -> None:
     old = TypedText("Swimming course costs 80 euros", MONDAY, is_accepted=True)
     new = TypedText("swimming went up, it's 95 euros now", MONDAY)
 

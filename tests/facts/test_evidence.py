@@ -294,7 +294,9 @@ def test_text_that_was_not_typed_is_no_evidence(text: str, origin: Origin) -> No
         ("...", False),
     ],
 )
-def test_every_sentence_of_a_note_must_have_been_said(note: str, is_borne_out: bool) -> None:
+def test_note_is_supported_only_if_every_sentence_of_it_was_typed_by_the_person(
+    note: str, is_borne_out: bool
+) -> None:
     rows = conversation(
         "ana: My sister Ana lives in Porto", "mneme: Nice.", "ana: Ana turns 40 on the third of May"
     )
@@ -340,7 +342,9 @@ def test_any_text_is_weighed_without_a_stumble(text: str, statement: str, names:
         ("The ferry leaves on 3 May", "no one here has typed “3” or “5”"),
     ],
 )
-def test_may_is_a_month_only_where_it_stands_like_one(note: str, missing: str) -> None:
+def test_may_in_a_note_is_checked_as_a_month_only_where_the_grammar_makes_it_a_month(
+    note: str, missing: str
+) -> None:
     evidence = Evidence(conversation("ana: Mallory and the ferry"))
     assert evidence.describe_missing(note) == missing
 

@@ -50,7 +50,9 @@ async def read(database: Database, answer: object, *texts: str) -> list[Any]:
     return [(one.source.id, one.claim) for one in found if not one.approval_reason]
 
 
-async def test_a_model_reads_what_was_stated(database: Database) -> None:
+async def test_model_extracts_a_stated_fact_with_attribute_value_and_start_date(
+    database: Database,
+) -> None:
     ((source, claim),) = await read(database, [MOVED])
     assert source == 1
     assert (claim.content, claim.attribute, claim.value, claim.entities) == (
@@ -144,7 +146,7 @@ async def test_a_time_to_come_is_no_since_when(database: Database) -> None:
     assert claim.valid_from is None
 
 
-async def test_since_when_nobody_has_said_is_left_out_and_the_fact_is_kept(
+async def test_fact_is_kept_without_the_start_date_that_the_model_invented(
     database: Database,
 ) -> None:
     ((_, claim),) = await read(
@@ -171,7 +173,9 @@ async def test_fact_about_somebody_else_gets_their_name_as_its_subject(database:
     assert (claim.attribute, claim.entities) == ("ana|home", ("Porto", "Ana"))
 
 
-async def test_only_own_words_are_shown_to_the_model(database: Database) -> None:
+async def test_fact_extraction_sends_the_model_only_words_typed_by_the_person(
+    database: Database,
+) -> None:
     model = ScriptedModel(says("[]"))
     bot = message(
         1, "I am a webhook in Rome", id=7, sender=Sender(id="9", name="Hook", is_anonymous=True)
@@ -203,7 +207,7 @@ async def test_text_without_a_fact_costs_no_call_of_the_model(
     assert model.requests == []
 
 
-async def test_a_model_that_fails_says_so(database: Database) -> None:
+async def test_fact_extraction_raises_the_error_of_a_model_that_fails(database: Database) -> None:
     extraction = fact_reader(database, ScriptedModel(ModelError("out of reach")))
     with pytest.raises(ModelError, match="out of reach"):
         await extraction.find_candidates(turn("I moved to Porto"))

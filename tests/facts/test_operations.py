@@ -82,7 +82,7 @@ async def test_replacing_a_fact_without_attribute_closes_it_and_links_both(
     assert "Wednesdays" not in talk.model.sent(0).split('"message"')[0], "nothing was held yet"
 
 
-async def test_ended_fact_is_closed_by_the_sentence_that_ends_it(
+async def test_fact_is_closed_by_the_message_that_states_its_end(
     database: Database, clock: SteadyClock
 ) -> None:
     talk = _Talk(
@@ -98,7 +98,7 @@ async def test_ended_fact_is_closed_by_the_sentence_that_ends_it(
     assert (new.attribute, new.value) == ("me|work", "i quit my job at siemens")
 
 
-async def test_repeated_fact_is_counted_and_keeps_its_words(
+async def test_repeated_fact_increases_the_mention_count_and_keeps_its_first_wording(
     database: Database, clock: SteadyClock
 ) -> None:
     talk = _Talk(

@@ -126,7 +126,7 @@ async def test_stated_fact_is_recalled_with_the_day_since_which_it_holds(world: 
     assert await world.memory.is_available()
 
 
-async def test_the_current_one_comes_first_and_the_old_one_says_that_it_is_over(
+async def test_current_fact_is_recalled_first_and_the_former_is_marked_as_no_longer_so(
     world: _World,
 ) -> None:
     await world.hear("I live in Lisbon")
@@ -171,7 +171,7 @@ async def test_in_a_room_the_model_judges_for_nobody_else(world: _World) -> None
     assert fact.trust > 0.7
 
 
-async def test_in_a_room_each_is_their_own_me(world: _World) -> None:
+async def test_facts_about_me_in_a_group_belong_to_the_person_who_typed_them(world: _World) -> None:
     await world.hear("I live in Porto", ROOM)
     await world.hear("I live in Faro", ROOM, BEN)
     assert all(fact.is_open for fact in await world.facts.list_page(frozenset((ROOM,))))
@@ -181,7 +181,7 @@ async def test_in_a_room_each_is_their_own_me(world: _World) -> None:
     assert his[0].startswith("Ben: I live in Faro")
 
 
-async def test_of_linked_accounts_the_latest_holds(world: _World) -> None:
+async def test_latest_fact_of_linked_accounts_is_the_current_one(world: _World) -> None:
     await world.hear("I live in Lisbon")
     await world.hear("I moved to Porto", DISCORD, Sender(id="5", name="Ana"), "discord")
     assert [line[:15] for line in await world.lines("Where do I live?", ANA, DISCORD)] == [
@@ -257,7 +257,9 @@ async def test_facts_tool_names_the_missing_argument(
         await world.call("facts", **arguments)
 
 
-async def test_the_model_keeps_a_fact(world: _World) -> None:
+async def test_model_stores_a_fact_with_the_remember_this_tool_but_not_a_secret(
+    world: _World,
+) -> None:
     await world.say(
         "Please note where my flat is: I live in Lisbon, by the way, and I moved to Porto"
     )
@@ -419,7 +421,7 @@ def test_numpy_is_not_loaded_while_vectors_count_nothing() -> None:
     assert subprocess.run([sys.executable, "-c", program], check=False, timeout=60).returncode == 0
 
 
-async def test_from_what_was_scheduled_the_model_keeps_nothing(world: _World) -> None:
+async def test_remember_this_tool_is_refused_in_a_scheduled_conversation(world: _World) -> None:
     scheduled = await world.context()
     address = Address(platform="cron", chat_id="1")
     scheduled = replace(scheduled, session=replace(scheduled.session, address=address))
@@ -429,7 +431,9 @@ async def test_from_what_was_scheduled_the_model_keeps_nothing(world: _World) ->
     assert await world.facts.list_page(frozenset((ANA,))) == []
 
 
-async def test_through_the_house_without_a_model(home: Path) -> None:
+async def test_gateway_without_a_model_answers_from_current_and_former_facts_of_the_person(
+    home: Path,
+) -> None:
     async with open_gateway(home, OfflineModel(ZONE.key)) as harness:
         await harness.say("I moved to Porto in May.")
         await harness.say("/new")
@@ -446,7 +450,7 @@ async def test_through_the_house_without_a_model(home: Path) -> None:
         assert stranger.startswith("I found nothing")
 
 
-async def test_facts_can_be_turned_off(home: Path) -> None:
+async def test_no_facts_are_stored_when_facts_are_turned_off_in_the_settings(home: Path) -> None:
     async with open_gateway(home, OfflineModel(ZONE.key), "[memory]\nfacts = false\n") as harness:
         await harness.say("I moved to Porto in May.")
         assert (

@@ -88,7 +88,7 @@ async def test_message_unread_by_a_killed_process_is_read_for_facts_at_the_next_
     )
 
 
-async def test_without_a_model_what_the_rules_find_is_known_at_once(
+async def test_facts_found_by_rules_are_stored_at_once_when_there_is_no_model(
     database: Database, clock: SteadyClock
 ) -> None:
     house = _House(database, clock)
@@ -274,7 +274,7 @@ async def test_an_edit_is_read_anew(database: Database, clock: SteadyClock) -> N
     assert await house.known() == ["I like green tea", "I live in Faro"]
 
 
-async def test_an_edit_of_what_is_over_does_not_make_it_so_again(
+async def test_edited_message_about_a_replaced_fact_does_not_make_that_fact_current_again(
     database: Database, clock: SteadyClock
 ) -> None:
     house = _House(database, clock)

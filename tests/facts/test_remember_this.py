@@ -68,7 +68,9 @@ def talk(database: Database, clock: SteadyClock) -> _Talk:
     return _Talk(database, clock)
 
 
-async def test_the_message_that_says_so_is_the_source(talk: _Talk) -> None:
+async def test_remember_this_stores_the_message_that_states_the_fact_as_its_source(
+    talk: _Talk,
+) -> None:
     own = await talk.begin()
     said, _ = await talk.say(own, "I was born on the third of May", "what is the weather like?")
     await talk.keep(own, "User's birthday is 3 May", attribute="birthday", value="3 May")
@@ -87,7 +89,7 @@ async def test_the_message_that_says_so_is_the_source(talk: _Talk) -> None:
         ("User enjoys long evenings with friends", {}, "no one here has typed that"),
     ],
 )
-async def test_a_guess_or_the_words_of_a_tool_wait_for_a_yes(
+async def test_fact_from_a_guess_or_a_tool_result_waits_for_the_persons_approval(
     talk: _Talk, content: str, arguments: dict[str, Any], unsaid: str
 ) -> None:
     own = await talk.begin()
@@ -108,7 +110,9 @@ async def test_a_guess_or_the_words_of_a_tool_wait_for_a_yes(
     assert (waiting.target, waiting.operations[0].content) == ("fact", content)
 
 
-async def test_in_a_room_it_is_credited_to_who_has_said_it(talk: _Talk) -> None:
+async def test_fact_remembered_in_a_group_is_attributed_to_the_person_who_typed_it(
+    talk: _Talk,
+) -> None:
     room = await talk.begin(ROOM)
     (his,) = await talk.say(room, "I live in Faro", sender=BEN)
     await talk.say(room, "note where Ben lives, please")
@@ -138,7 +142,9 @@ async def test_statement_about_somebody_else_does_not_replace_the_speakers_own_f
     assert all(fact.is_open for fact in await talk.facts.list_page(frozenset((ANA,))))
 
 
-async def test_fact_said_where_the_conversation_began_belongs_to_that_scope(talk: _Talk) -> None:
+async def test_fact_typed_before_the_conversation_moved_belongs_to_the_scope_it_was_typed_in(
+    talk: _Talk,
+) -> None:
     there = Address(platform="discord", chat_id="5")
     discord = Scope.account("discord", "5")
     before = await talk.begin(discord, address=there)
@@ -167,7 +173,7 @@ async def test_a_birthday_is_one_fact_however_it_is_written(talk: _Talk) -> None
     assert [fact.is_open for fact in await talk.facts.list_page(frozenset((ANA,)))] == [True, False]
 
 
-async def test_remembered_fact_keeps_since_when_it_holds(talk: _Talk) -> None:
+async def test_remembered_fact_stores_the_date_since_which_it_is_true(talk: _Talk) -> None:
     own = await talk.begin()
     await talk.say(own, "I moved to Porto in May")
     await talk.keep(
@@ -188,7 +194,7 @@ async def test_remembered_fact_keeps_since_when_it_holds(talk: _Talk) -> None:
         ("I live in Porto", "", None),
     ],
 )
-async def test_since_when_is_kept_only_where_it_was_said(
+async def test_start_date_of_a_remembered_fact_is_stored_only_if_the_person_stated_it(
     talk: _Talk, text: str, since: str, year: int | None
 ) -> None:
     own = await talk.begin()
@@ -213,7 +219,9 @@ async def test_a_message_that_was_erased_meanwhile_teaches_nothing(talk: _Talk) 
     assert await talk.known() == []
 
 
-async def test_through_the_house_the_model_is_told_what_nobody_has_said(home: Path) -> None:
+async def test_gateway_tells_the_model_which_part_of_a_fact_nobody_typed_and_asks_approval(
+    home: Path,
+) -> None:
     def keep(content: str, **more: str) -> Completion:
         return calls(("remember_this", {"content": content, "attribute": "home", **more}))
 

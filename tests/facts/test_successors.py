@@ -84,7 +84,7 @@ def test_a_message_that_ends_a_fact_follows_it(line: str) -> None:
 
 
 @pytest.mark.parametrize("line", KEEPS.strip().splitlines())
-def test_other_messages_end_no_fact(line: str) -> None:
+def test_unrelated_message_does_not_replace_an_earlier_fact(line: str) -> None:
     told, said = line.split(" | ")
     assert find_successor(message(said, 2), learn(told), [1], ZONE) is None
 

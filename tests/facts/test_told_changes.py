@@ -37,18 +37,22 @@ ROWS: list[dict[str, Any]] = [
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: str(row["kind"]))
-async def test_answer_begins_with_what_the_helper_left_open(row: dict[str, Any]) -> None:
+async def test_answer_begins_with_the_fact_that_the_helper_model_did_not_close(
+    row: dict[str, Any],
+) -> None:
     verdict = await judge(row, has_helper=True)
     assert verdict.is_right
     assert "no longer so" in verdict.answer
 
 
-async def test_end_in_unknown_words_is_marked_only_with_a_helper() -> None:
+async def test_end_of_a_fact_in_words_unknown_to_the_rules_is_marked_only_with_a_helper_model() -> (
+    None
+):
     verdict = await judge(ROWS[1], has_helper=False)
     assert "no longer so" not in verdict.answer
 
 
-async def test_answer_keeps_what_holds_beside_something_new() -> None:
+async def test_answer_shows_a_still_valid_fact_together_with_a_newer_one() -> None:
     row = {
         "lang": "en",
         "kind": "both_hold",

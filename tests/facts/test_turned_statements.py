@@ -83,6 +83,8 @@ def test_statement_that_the_sentence_turns_round_is_not_kept(typed: str, note: s
 
 
 @pytest.mark.parametrize(("typed", "note"), HONEST)
-def test_statement_beside_such_words_is_kept(typed: str, note: str) -> None:
+def test_statement_next_to_a_negation_or_a_joke_is_still_accepted_as_evidence(
+    typed: str, note: str
+) -> None:
     assert judge(note, [TypedText(typed, NOW.date())]).support is not Support.REFUSED
     assert Evidence([_message(typed)]).find_support(note) is not None

@@ -163,7 +163,9 @@ async def test_provider_that_blocks_delays_nobody_and_its_breaker_opens(home: Pa
         blocker.may_go.set()
 
 
-async def test_a_tool_that_no_model_could_be_told_of_is_left_out(home: Path) -> None:
+async def test_plugin_tool_with_an_invalid_name_or_schema_is_left_out_with_a_warning(
+    home: Path,
+) -> None:
     class Smith(Oddity):
         async def tools(self) -> Any:
             (good,) = await super().tools()

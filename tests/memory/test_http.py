@@ -100,7 +100,7 @@ async def test_service_call_sends_json_with_the_key_to_a_path_below_the_address(
         (304, DeliveryError, False, "mem is out of order (HTTP status 304)"),
     ],
 )
-async def test_a_failure_is_told_without_a_word_of_the_service(
+async def test_http_error_of_a_memory_service_is_reported_without_text_from_the_service(
     status: int, kind: type[MnemeError], is_permanent: bool | None, said: str
 ) -> None:
     text = json.dumps({"detail": f"what Ana said, and {SECRET}"})
@@ -186,7 +186,7 @@ async def test_service_answer_without_json_is_a_delivery_error(text: str, kind: 
             await service.call("GET", "/")
 
 
-async def test_an_empty_answer_is_none() -> None:
+async def test_empty_http_response_of_a_memory_service_is_returned_as_none() -> None:
     async with served(lambda _: web.Response(status=204)) as (service, _):
         assert await service.call("DELETE", "/") is None
 

@@ -59,7 +59,7 @@ async def test_small_talk_asks_no_memory_service(home: Path, service: MemoryServ
         assert service.asked == []
 
 
-async def test_a_refusal_is_not_tried_again_and_holds_up_nothing(
+async def test_turn_refused_by_a_memory_service_is_not_retried_and_does_not_delay_the_next(
     home: Path, service: MemoryService
 ) -> None:
     async with life(home, service) as one, one.working():
@@ -340,7 +340,9 @@ async def test_notes_sessions_and_switches_are_told_once_from_the_outbox(home: P
     assert listener.heard[-1] == ("shutdown",)
 
 
-async def test_a_session_begins_for_a_service_when_the_one_before_is_over(home: Path) -> None:
+async def test_memory_service_hears_of_a_sessions_start_only_after_the_previous_session_ended(
+    home: Path,
+) -> None:
     listener = Listener()
     async with harness(home, [listener]) as one:
         for number in range(4):
@@ -393,7 +395,9 @@ async def test_the_next_prefetch_is_made_beside_and_joined(home: Path) -> None:
         ]
 
 
-async def test_suspicious_line_of_a_service_is_left_out(home: Path) -> None:
+async def test_line_of_a_memory_service_that_contains_a_secret_is_left_out_of_the_prompt(
+    home: Path,
+) -> None:
     listener = Listener()
     listener.words = ["l1 Bearer 0123456789abcdef01234567 opens the lake house", "l2 Ana likes tea"]
     async with harness(home, [listener]) as one:

@@ -115,7 +115,9 @@ def test_plugin_runs_its_file_and_no_compiled_copy(home: Path) -> None:
     assert Plugins(home).create_provider("diary", {}, {}).name == "diary"
 
 
-async def test_the_house_runs_without_a_plugin_that_is_refused_and_says_so(home: Path) -> None:
+async def test_gateway_runs_without_a_refused_plugin_and_status_names_the_reason(
+    home: Path,
+) -> None:
     plugged(home, "diary")
     (home / "plugins").chmod(0o777)
     async with open_gateway(
@@ -180,7 +182,9 @@ def test_a_secret_comes_from_the_environment_and_stays_out_of_sight(home: Path) 
     assert "hush-hush" in loaded.secret_values()
 
 
-async def test_the_house_goes_on_without_a_broken_one_and_says_so(home: Path) -> None:
+async def test_gateway_runs_without_a_plugin_that_fails_to_load_and_status_names_the_error(
+    home: Path,
+) -> None:
     (home / "plugins").mkdir()
     (home / "plugins" / "broken.py").write_text("1 / 0")
     async with open_gateway(
@@ -236,7 +240,9 @@ async def test_its_tools_are_the_models_and_none_takes_a_name_of_ours(home: Path
         ]
 
 
-def test_its_name_may_be_a_property(home: Path) -> None:
+def test_memory_plugin_may_define_its_name_as_a_property_that_equals_its_file_name(
+    home: Path,
+) -> None:
     (home / "plugins").mkdir()
     file = home / "plugins" / "diary.py"
     file.write_text(
@@ -255,7 +261,7 @@ def test_its_name_may_be_a_property(home: Path) -> None:
         Plugins(home).create_provider("diary", {}, {})
 
 
-async def test_its_hooks_need_not_be_async(home: Path) -> None:
+async def test_memory_plugin_hooks_may_be_plain_functions_instead_of_coroutines(home: Path) -> None:
     (home / "plugins").mkdir()
     hook = "\n    def tools(self):\n        return [tool('read_day')]\n"
     text = GOOD.replace("Session, ToolContext", "Effect, Session, Tool, ToolContext") + hook + TOOLS
@@ -282,7 +288,9 @@ def test_two_providers_in_a_file_are_one_too_many(home: Path) -> None:
         Plugins(home).create_provider("diary", {}, {})
 
 
-async def test_the_status_says_what_a_service_has_still_to_take(home: Path) -> None:
+async def test_status_shows_how_many_messages_wait_to_be_sent_to_a_memory_service(
+    home: Path,
+) -> None:
     plugged(home, "diary")
     async with open_gateway(
         home, ScriptedModel(says("k"), says("k")), "[memory.providers.diary]\n"

@@ -66,7 +66,9 @@ async def test_closing_a_provider_thread_cancels_its_work_and_may_be_repeated() 
     assert task.cancelled()
 
 
-async def test_a_call_that_begins_to_connect_as_the_thread_closes_ends_what_it_has_begun() -> None:
+async def test_service_call_that_connects_while_its_thread_closes_is_cancelled_with_its_tasks() -> (
+    None
+):
     room, service = ProviderThread("guest"), JsonService("guest", "http://127.0.0.1:9")
     here, begun, may_go = asyncio.get_running_loop(), asyncio.Event(), threading.Event()
 

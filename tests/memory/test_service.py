@@ -100,13 +100,13 @@ def test_service_gets_what_was_typed_and_answered_and_nothing_foreign() -> None:
     "said",
     [row("user", "x", origin="forwarded"), row("user", "```\nx\n```"), row("user", "x " * 400)],
 )
-def test_a_turn_without_a_typed_word_is_not_told(said: Message) -> None:
+def test_turn_without_typed_words_is_not_sent_to_a_memory_service(said: Message) -> None:
     assert not collect_turn_lines(
         session(DIRECT), [said, row("assistant", "Your forward says x.", sender=None)]
     )
 
 
-def test_in_a_room_it_is_said_who_spoke_and_nobody_is_nobody() -> None:
+def test_group_turn_sent_to_a_memory_service_names_speakers_and_omits_anonymous_senders() -> None:
     bot = Sender(id="9", name="Channel", is_anonymous=True)
     turn = [
         row("user", "tea"),
@@ -134,7 +134,7 @@ def test_sync_item_of_several_lines_names_their_speakers() -> None:
     assert both.text == "user: tea?\nassistant: yes"
 
 
-def test_a_space_is_one_of_a_scope_and_says_nothing_of_it() -> None:
+def test_each_scope_has_its_own_service_space_whose_name_reveals_nothing_of_the_scope() -> None:
     shelf = Shelf(ServiceOptions())
     keys = [
         "account:telegram:1",
@@ -160,7 +160,7 @@ def test_a_space_is_one_of_a_scope_and_says_nothing_of_it() -> None:
 
 
 @pytest.mark.parametrize("namespace", ["", "A", "a/b", "a-b", "x" * 21, "1a"])
-def test_a_namespace_is_a_word(namespace: str) -> None:
+def test_namespace_of_a_memory_service_that_is_not_one_word_is_refused(namespace: str) -> None:
     with pytest.raises(ConfigError, match="namespace"):
         Shelf(ServiceOptions(namespace=namespace))
 

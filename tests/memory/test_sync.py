@@ -105,7 +105,7 @@ async def test_dead_item_of_a_service_is_sent_when_a_person_asks(
         assert (await one.outbox.count_items("memory:jotter:")).dead == 0
 
 
-async def test_a_turn_in_whose_middle_it_was_condensed_is_told_whole_and_forgotten_whole(
+async def test_turn_compressed_in_its_middle_is_sent_to_a_service_whole_and_forgotten_whole(
     home: Path, service: MemoryService
 ) -> None:
     async with life(home, service) as one, one.working():

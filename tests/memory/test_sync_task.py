@@ -46,7 +46,7 @@ def test_a_key_says_everything_and_is_read_back() -> None:
     assert SyncTask.parse(task.key) == task
 
 
-async def test_a_turn_that_an_earlier_version_queued_is_told(
+async def test_turn_queued_for_a_memory_service_by_an_earlier_version_is_still_sent(
     database: Database, queue: SyncQueue
 ) -> None:
     session, first, second, *_ = await StoredHistory(database).session(
@@ -80,7 +80,7 @@ def test_sync_task_of_a_foreign_key_is_none(key: str) -> None:
         ("uajua", [1, 4]),
     ],
 )
-async def test_a_turn_is_told_once_it_is_answered(
+async def test_turn_is_queued_for_a_memory_service_only_once_it_has_an_answer(
     database: Database, queue: SyncQueue, said: str, turns: list[int]
 ) -> None:
     """A letter a row: u a person, c a call of a tool, t its result, a an answer, j what a job
@@ -95,7 +95,7 @@ async def test_a_turn_is_told_once_it_is_answered(
     assert await queued(stored, "sync_turn") == [f"{session}:{first}" for first in firsts]
 
 
-async def test_turns_are_told_several_at_once_where_a_service_wants_that(
+async def test_turns_are_queued_in_batches_for_a_memory_service_with_a_batch_size(
     database: Database,
 ) -> None:
     stored = StoredHistory(database)
@@ -135,7 +135,7 @@ async def test_turn_queued_by_another_process_is_not_queued_in_another_batch(
     assert await queued(stored, "sync_turn") == [f"{session}:{ids[0]}-{ids[3]}"]
 
 
-async def test_sessions_of_the_last_day_are_told_and_nothing_imported_unless_asked(
+async def test_service_gets_sessions_of_the_last_day_and_imported_ones_only_on_request(
     database: Database, queue: SyncQueue
 ) -> None:
     stored = StoredHistory(database)

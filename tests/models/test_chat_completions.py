@@ -145,7 +145,9 @@ def answer_like_mistral(body: dict[str, Any]) -> Reply:
     return "Seen."
 
 
-async def test_server_that_wants_short_call_ids_gets_the_same_ones_each_time() -> None:
+async def test_model_server_that_requires_short_call_ids_gets_the_same_ids_in_every_request() -> (
+    None
+):
     turns: list[Any] = ["Look"]
     for call_id in ("toolu_01ABCdef", "call_17f_0", "abcDEF123"):
         call: dict[str, Any] = {"type": "tool_use", "id": call_id, "name": "memory", "input": {}}
@@ -213,7 +215,7 @@ async def test_tool_calls_and_their_results_make_the_round_trip(chunk_chars: int
     assert roles == ["system", "user", "assistant", "tool", "tool"]
 
 
-def test_whole_calls_that_all_have_the_same_index_stay_apart() -> None:
+def test_streamed_tool_calls_that_share_one_index_become_separate_calls() -> None:
     answer = ChunkedAnswer("https://chat.example", "gemini")
     for number in (1, 2):
         function = {"name": "memory", "arguments": f'{{"content": "{number}"}}'}
@@ -332,7 +334,7 @@ async def test_other_models_of_a_router_get_no_cache_marks() -> None:
     assert api.requests[0]["messages"][1]["content"] == "One"
 
 
-async def test_cached_tokens_are_counted_apart() -> None:
+async def test_chat_api_usage_counts_cached_tokens_separately_from_all_input_tokens() -> None:
     async with calling(["One.", "Two."]) as (api, caller):
         await caller.ask("x" * 20_000)
         usage = (await caller.ask("x" * 20_000)).usage
@@ -376,7 +378,9 @@ def test_answer_in_parts_has_their_text_without_their_thinking() -> None:
     assert answer.build_completion(MODEL).blocks == (text_block("Porto."),)
 
 
-async def test_server_that_knows_other_fields_is_asked_again_once() -> None:
+async def test_model_server_that_rejects_a_field_name_is_asked_once_more_with_the_other_field() -> (
+    None
+):
     server = {"limit_field": "max_completion_tokens", "reports_usage": False}
     async with calling(["One.", "Two."], server) as (api, caller):
         assert (await caller.ask()).text == "One."
@@ -410,7 +414,7 @@ ERRORS = [
 
 
 @pytest.mark.parametrize(("reply", "sentence", "is_retryable"), ERRORS)
-async def test_every_error_has_its_sentence(
+async def test_each_model_api_error_becomes_its_sentence_and_is_retried_only_if_retryable(
     reply: ModelReply, sentence: str, is_retryable: bool
 ) -> None:
     async with calling([reply] * 5) as (api, caller):
@@ -430,7 +434,9 @@ async def test_error_in_the_stream_with_a_status_as_its_code_is_classified_by_it
 
 
 @pytest.mark.parametrize("fault", ["cut", "error", "end", "garble"])
-async def test_broken_stream_starts_over_once(fault: Any) -> None:
+async def test_broken_chat_api_stream_is_requested_again_once_and_fails_at_the_second_break(
+    fault: Any,
+) -> None:
     broken = ModelReply.say(SENTENCE * 3, fault=fault, after_events=5)
     async with calling([broken, "Whole."]) as (_, caller):
         assert (await caller.ask()).text == "Whole."
@@ -462,7 +468,7 @@ async def test_finish_reasons_become_stop_reasons(reason: str, expected: str) ->
         assert (await caller.ask()).stop_reason == expected
 
 
-async def test_unreachable_server_is_said_with_the_setting_of_its_address() -> None:
+async def test_error_for_an_unreachable_model_server_names_the_setting_of_its_address() -> None:
     caller = Caller("http://127.0.0.1:9/v1", tries=1)
     error = await caller.fail()
     await caller.client.close()
@@ -499,7 +505,7 @@ async def test_effort_is_sent_as_a_level_and_a_budget_is_left_out() -> None:
     assert [body.get("reasoning_effort") for body in api.requests] == ["minimal", None, None]
 
 
-async def test_reasoning_goes_back_unchanged_to_the_server_that_wrote_it() -> None:
+async def test_reasoning_is_sent_back_unchanged_to_the_model_server_that_wrote_it() -> None:
     replies: list[Reply] = [ModelReply(blocks=(THOUGHT, LOOK)), "Found.", "Yes."]
     async with calling(replies, {"wants_reasoning": True}) as (api, caller):
         first = await caller.ask("Where?")
@@ -540,7 +546,7 @@ async def test_reasoning_stays_away_from_other_servers() -> None:
     assert "reasoning_details" not in json.dumps(api.requests)
 
 
-async def test_answer_that_ends_without_a_reason_is_whole_if_the_server_says_so() -> None:
+async def test_stream_without_a_stop_reason_is_complete_if_the_model_server_marks_its_end() -> None:
     call = {"type": "tool_use", "name": "memory", "input": {"content": "Ana"}}
     replies = [
         ModelReply.say(SENTENCE, stop_reason=""),

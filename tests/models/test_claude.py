@@ -117,7 +117,7 @@ async def test_plain_answer_has_text_blocks_stop_reason_and_usage() -> None:
     assert not caller.waits
 
 
-async def test_tools_and_system_are_left_out_when_there_are_none() -> None:
+async def test_request_to_claude_omits_tools_and_system_when_both_are_empty() -> None:
     async with calling(["Hi"]) as (api, caller):
         await caller.ask("Hello", system=(), tools=())
     assert sorted(api.requests[0]) == ["max_tokens", "messages", "model", "stream"]
@@ -126,7 +126,9 @@ async def test_tools_and_system_are_left_out_when_there_are_none() -> None:
 @pytest.mark.parametrize(
     "cut", [{"chunk_chars": 1}, {"chunk_chars": 5, "wire_bytes": 3}, {"is_utf16": True}]
 )
-async def test_the_text_so_far_only_grows(cut: dict[str, Any]) -> None:
+async def test_partial_text_of_a_claude_stream_only_grows_even_across_broken_chunks(
+    cut: dict[str, Any],
+) -> None:
     async with calling([ModelReply.say(SENTENCE, has_pings=True, **cut)]) as (_, caller):
         completion = await caller.ask()
     assert completion.text == SENTENCE
@@ -146,7 +148,9 @@ async def test_half_a_character_that_never_gets_its_other_half_is_replaced() -> 
 
 
 @pytest.mark.parametrize("is_escaped", [False, True])
-async def test_tool_calls_come_whole_however_they_are_cut(is_escaped: bool) -> None:
+async def test_claude_tool_calls_are_assembled_whole_however_the_stream_is_chunked(
+    is_escaped: bool,
+) -> None:
     arguments = {"content": SENTENCE, "n": [1, 2.5, None, True]}
     reply = ModelReply.call(
         ("memory", arguments),
@@ -240,7 +244,7 @@ async def test_thinking_goes_back_signed_and_unsigned_thinking_is_tried_once() -
     assert len(api.refusals) == 1
 
 
-async def test_thinking_of_one_server_is_not_sent_to_another_one() -> None:
+async def test_thinking_from_one_model_server_is_not_sent_to_another_model_server() -> None:
     thought = {"type": "thinking", "thinking": "She means Porto."}
     hidden = {"type": "redacted_thinking", "data": "c2VjcmV0"}
     async with calling([[thought, hidden, text("In Porto.")]]) as (_, caller):
@@ -287,7 +291,7 @@ async def test_stop_reason_of_the_api_reaches_the_completion(reason: str) -> Non
         assert (await caller.ask()).stop_reason == reason
 
 
-async def test_stop_reasons_nobody_knows_and_answers_without_one_or_without_content() -> None:
+async def test_unknown_or_missing_stop_reasons_and_empty_claude_answers_are_accepted() -> None:
     replies = [
         ModelReply.say("x", stop_reason="newly_invented"),
         ModelReply.say("x", stop_reason=""),
@@ -421,12 +425,12 @@ def test_everything_sound_can_be_written_and_stays_as_it_is(value: Any) -> None:
     assert make_json_safe(sound) == sound
 
 
-def test_two_halves_become_one_character() -> None:
+def test_surrogate_pair_becomes_one_character_and_a_lone_surrogate_is_replaced() -> None:
     assert make_json_safe("a\ud83d\ude00b") == "a😀b"
     assert make_json_safe("\ude00\ud83d") == "\ufffd\ufffd"
 
 
-def test_only_what_can_be_sent_back_is_kept() -> None:
+def test_stored_claude_blocks_keep_only_the_fields_that_the_api_accepts_back() -> None:
     blocks: list[dict[str, Any]] = [
         {"type": "text", "text": "", "citations": None},
         {"type": "thinking", "thinking": "hm", "signature": "s", "extra": 1},
@@ -560,7 +564,7 @@ async def test_reasoning_of_a_server_with_another_api_is_left_out() -> None:
 UNSIGNED = {"type": "thinking", "thinking": "I must look.", "signature": ""}
 
 
-async def test_thinking_of_one_model_is_not_sent_to_another_one_of_the_same_server() -> None:
+async def test_thinking_of_one_model_is_not_sent_to_another_model_of_the_same_server() -> None:
     thought = {"type": "thinking", "thinking": "I must look."}
     async with calling([[thought, LOOK], "Found.", "Again."]) as (api, caller):
         first = await caller.ask("Where?")
@@ -575,7 +579,7 @@ async def test_thinking_of_one_model_is_not_sent_to_another_one_of_the_same_serv
     ]
 
 
-async def test_unsigned_thinking_goes_back_to_a_server_that_misses_it() -> None:
+async def test_unsigned_thinking_is_sent_back_to_a_model_server_that_requires_thinking() -> None:
     async with calling([[UNSIGNED, LOOK], "Found."], {"signs": False}) as (api, caller):
         first = await caller.ask("Where?")
         await caller.ask("Where?", first.blocks, results(first.blocks))

@@ -42,7 +42,7 @@ ERRORS = [
 
 
 @pytest.mark.parametrize(("reply", "sentence", "is_retryable"), ERRORS)
-async def test_every_error_has_its_sentence(
+async def test_each_model_api_error_becomes_its_sentence_and_is_retried_only_if_retryable(
     reply: ModelReply, sentence: str, is_retryable: bool
 ) -> None:
     async with calling([reply] * 5) as (api, caller):
@@ -78,7 +78,7 @@ async def test_a_time_to_come_back_at_is_obeyed() -> None:
     assert 2 <= caller.slept[1] <= 3
 
 
-async def test_pauses_grow_when_the_server_asks_for_none() -> None:
+async def test_retry_pauses_double_when_the_model_server_states_no_retry_time() -> None:
     async with calling([ModelReply.fail(500)] * 5) as (_, caller):
         await caller.fail()
     for pause_s, least_s in zip(caller.slept, (1, 2, 4, 8), strict=True):
@@ -203,7 +203,7 @@ async def test_server_that_cannot_be_reached_is_a_retryable_error() -> None:
     ]
 
 
-async def test_a_server_that_speaks_no_http_or_hangs_up() -> None:
+async def test_model_server_that_sends_no_http_or_closes_the_connection_is_retried() -> None:
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
         writer.write(answers.pop())
@@ -220,7 +220,9 @@ async def test_a_server_that_speaks_no_http_or_hangs_up() -> None:
 
 
 @pytest.mark.parametrize("after_events", [0, 6])
-async def test_a_server_that_falls_silent(after_events: int) -> None:
+async def test_model_server_that_stops_sending_ends_in_a_retryable_timeout_error(
+    after_events: int,
+) -> None:
     reply = ModelReply.say(SENTENCE, hold=asyncio.Event(), after_events=after_events)
     async with calling([reply], timeout_s=0.2, tries=1) as (_, caller):
         error = await caller.fail()
@@ -228,7 +230,9 @@ async def test_a_server_that_falls_silent(after_events: int) -> None:
     assert error.is_retryable
 
 
-async def test_reach_says_what_is_there() -> None:
+async def test_claude_probe_reports_the_reachable_model_and_an_unknown_model_or_refused_key() -> (
+    None
+):
     async with MessagesApi(["Hi"], key=KEY) as api:
         claude = Claude(api_key=KEY, base_url=api.url, clock=SteadyClock())
         assert await claude.probe("claude-sonnet-5-5") == f"claude-sonnet-5-5 answers at {api.url}."

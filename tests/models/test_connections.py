@@ -39,7 +39,7 @@ def list_loaded(home: str, options: str, names: tuple[str, ...], **variables: st
 
 @pytest.mark.slow
 @pytest.mark.parametrize("api", FAMILIES)
-def test_client_of_one_api_loads_neither_the_other_one_nor_the_types_of_an_sdk(
+def test_client_of_one_model_api_imports_neither_the_other_client_nor_sdk_types(
     tmp_path_factory: pytest.TempPathFactory, api: str
 ) -> None:
     home = str(tmp_path_factory.mktemp("home"))

@@ -181,7 +181,9 @@ RETIRED = {
 
 
 @pytest.mark.parametrize("server", RETIRED)
-async def test_refusal_of_an_unknown_or_retired_model_is_told_from_others(server: str) -> None:
+async def test_refusal_because_a_model_is_unknown_or_retired_is_classified_as_no_model(
+    server: str,
+) -> None:
     failure = await refuse(*RETIRED[server])
     assert (failure.kind, failure.status, failure.is_retryable) == ("no_model", 404, False)
     assert str(failure).startswith(f"The server has no model named {MODEL}.")
@@ -282,7 +284,7 @@ async def test_picture_and_length_that_llama_cpp_refuses_are_recognised() -> Non
     assert (failure.status, failure.window_tokens) == (413, 61_440)
 
 
-async def test_log_keeps_the_whole_sentence_without_the_words_of_the_server() -> None:
+async def test_log_of_a_model_failure_has_our_sentence_without_text_from_the_model_server() -> None:
     failure = await refuse(402, error("pay"))
     assert failure.log_message == str(failure)
     failure = await refuse(400, error("no: The ferry leaves at nine"))

@@ -106,7 +106,9 @@ async def test_a_prefix_that_is_kept_for_an_hour_outlasts_a_pause(router: _Desk)
     assert await router.causes() == {"first": 1000, "evicted": 900, "idle": 1050}
 
 
-async def test_prefix_break_is_the_cause_of_one_cache_miss_only(router: _Desk) -> None:
+async def test_prompt_prefix_break_is_recorded_as_the_cause_of_one_cache_miss_only(
+    router: _Desk,
+) -> None:
     await router.ask(router.first, FULL)
     session_id = router.first.billing.session_id
     assert session_id is not None

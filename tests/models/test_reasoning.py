@@ -49,7 +49,9 @@ async def test_thinking_stays_away_from_other_models_of_the_same_server(
     assert find_thinking(api.requests[2]) != []
 
 
-async def test_refused_thinking_is_left_out_of_this_request_and_of_later_ones() -> None:
+async def test_thinking_that_a_model_server_refuses_is_left_out_of_this_and_later_requests() -> (
+    None
+):
     replies: list[Reply] = [ModelReply(blocks=(THOUGHT, LOOK)), "Seen.", "Seen."]
     async with calling(replies) as (api, caller):
         first = await caller.ask("Where?")
@@ -109,7 +111,7 @@ def read(*deltas: Json) -> Json:
     return block
 
 
-def test_details_without_an_index_stay_apart() -> None:
+def test_reasoning_details_without_an_index_are_merged_only_within_one_text() -> None:
     text = {"type": "reasoning.text", "id": None}
     encrypted = {"type": "reasoning.encrypted"}
     block = read(
@@ -127,7 +129,7 @@ def test_details_without_an_index_stay_apart() -> None:
     ]
 
 
-def test_details_of_two_types_with_one_index_stay_apart() -> None:
+def test_reasoning_details_of_two_types_with_one_index_are_not_merged() -> None:
     block = read(
         {"type": "reasoning.summary", "index": 0, "summary": "He "},
         {"type": "reasoning.summary", "index": 0, "summary": "asks."},
@@ -148,7 +150,7 @@ def complete(*deltas: Json, reason: str | None = "tool_calls") -> Completion:
     return answer.build_completion("m")
 
 
-def test_two_calls_with_one_id_keep_their_own_extras() -> None:
+def test_two_tool_calls_with_one_id_get_different_ids_and_keep_their_own_signatures() -> None:
     calls = [
         {
             "index": number,

@@ -75,7 +75,9 @@ async def asking(
         await router.close()
 
 
-async def test_model_without_tools_answers_without_them_and_says_so_once(home: Path) -> None:
+async def test_model_without_tool_support_is_asked_without_tools_and_the_person_told_once(
+    home: Path,
+) -> None:
     async with (
         ChatApi(["One.", "Two.", "Three."], lacks=["tools"]) as api,
         asking(api, load_options(home)) as asker,
@@ -264,7 +266,9 @@ async def test_lack_named_in_the_settings_is_never_tried(home: Path) -> None:
     assert api.refusals == []
 
 
-async def test_several_lacks_are_learnt_one_after_the_other(home: Path) -> None:
+async def test_several_features_a_model_lacks_are_learnt_from_successive_refusals(
+    home: Path,
+) -> None:
     options = load_options(home, 'effort = "high"')
     async with ChatApi(["One."], lacks=["effort", "tools"]) as api, asking(api, options) as asker:
         assert (await asker.ask(build_request())).text == f"{TOOLS_SENTENCE}One."
@@ -374,7 +378,7 @@ async def test_refusal_about_something_else_is_an_error_as_before(home: Path) ->
         "The API does not support functions named with a dot.",
     ],
 )
-async def test_refusal_of_one_picture_or_one_tool_teaches_nothing(
+async def test_refusal_of_a_single_picture_or_tool_is_not_stored_as_a_limit_of_the_model(
     home: Path, database: Database, words: str
 ) -> None:
     limits = ModelLimits(database)

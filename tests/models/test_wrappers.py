@@ -98,7 +98,7 @@ async def test_error_text_that_repeats_a_message_is_shown_to_nobody_else() -> No
         assert shown.startswith("_The model's server refused the request (418)._")
 
 
-async def test_refusal_of_one_request_does_not_count_as_an_outage() -> None:
+async def test_refused_requests_go_to_the_second_model_but_do_not_count_as_an_outage() -> None:
     async with calling([*[ModelReply.fail(400, "bad")] * 3, "Here."]) as (_, caller):
         talk = Conversation(caller)
         for turn in ("1", "2", "3"):
@@ -162,7 +162,7 @@ async def test_line_about_a_fallback_is_not_repeated_after_a_compression(
     assert [text.startswith(LINE) for text in texts] == [True, False, True]
 
 
-async def test_outage_goes_on_after_a_restart_without_its_line_and_with_one_short_trial(
+async def test_model_outage_continues_after_a_restart_without_a_second_notice_to_the_person(
     database: Database, clock: Any
 ) -> None:
     router = SomeDown(FIRST)
@@ -271,7 +271,7 @@ class Refusing(SomeDown):
 REFUSAL_LINE = f"_{FIRST} refused this request, so {OTHER} answers._"
 
 
-async def test_refusal_of_one_request_is_said_as_one_and_begins_no_outage(
+async def test_refused_request_is_announced_as_a_refusal_and_begins_no_outage_of_the_model(
     database: Database, clock: Any
 ) -> None:
     router = Refusing(FIRST)
@@ -293,7 +293,7 @@ async def test_refusal_of_one_request_is_said_as_one_and_begins_no_outage(
     assert (await ask(model, "5", 7)).text.startswith(REFUSAL_LINE), "this is another refusal"
 
 
-async def test_turn_that_was_killed_after_a_refusal_says_it_after_the_restart(
+async def test_turn_killed_after_a_model_refusal_shows_the_refusal_notice_after_the_restart(
     database: Database, clock: Any
 ) -> None:
     class Calling(Refusing):
@@ -321,7 +321,7 @@ async def test_trial_with_a_refused_request_is_not_repeated_at_once(clock: Any) 
     assert refusing.asked == [FIRST, OTHER, OTHER]
 
 
-async def test_first_model_comes_back_at_the_next_turn_and_stays(
+async def test_first_model_is_used_again_from_the_next_turn_after_its_outage_ends(
     database: Database, clock: Any
 ) -> None:
     router = SomeDown(FIRST)

@@ -71,7 +71,7 @@ async def entries(harness: GatewayHarness) -> list[str]:
 
 
 @pytest.mark.slow
-async def test_equals_are_merged_by_rule_where_there_is_no_helper(home: Path) -> None:
+async def test_curator_merges_equal_notes_by_rule_when_there_is_no_helper_model(home: Path) -> None:
     async with open_gateway(home, options=SMALL) as harness:
         await fill(harness, *TEA)
         ((lane, told),) = await notices(harness)
@@ -88,7 +88,9 @@ async def test_equals_are_merged_by_rule_where_there_is_no_helper(home: Path) ->
 
 
 @pytest.mark.slow
-async def test_the_helper_words_a_draft_that_is_one_change_and_paid(home: Path) -> None:
+async def test_curator_draft_worded_by_the_helper_model_is_one_undoable_change_in_the_usage(
+    home: Path,
+) -> None:
     words = "The user likes tea in the morning; Ana's birthday is on 3 May in the old calendar"
     model = helper({"notes": [1, 2, 3], "why": "same", "text": words})
     async with open_gateway(home, options=SMALL, titles=model) as harness:
@@ -144,7 +146,7 @@ async def test_a_helper_that_fails_or_answers_nonsense_is_replaced_by_the_rules(
         assert "Nothing with the number 1" in (await harness.say("/memory approve 1", "7")).text
 
 
-async def test_the_tool_says_when_to_note_what_and_what_not(home: Path) -> None:
+async def test_description_of_the_memory_tool_states_what_to_note_and_what_not(home: Path) -> None:
     async with open_gateway(home) as harness:
         (tool,) = [one for one in await harness.memory.tools() if one.name == "memory"]
         for said in (
@@ -158,7 +160,7 @@ async def test_the_tool_says_when_to_note_what_and_what_not(home: Path) -> None:
 
 
 @pytest.mark.slow
-async def test_the_helper_tells_of_a_contradiction_and_the_latest_note_stays(home: Path) -> None:
+async def test_contradiction_found_by_the_helper_model_keeps_the_latest_note(home: Path) -> None:
     notes = (
         "Tea at nine is the rule here",
         "Tea at noon is the rule here",
@@ -179,7 +181,7 @@ async def test_the_helper_tells_of_a_contradiction_and_the_latest_note_stays(hom
 
 
 @pytest.mark.slow
-async def test_of_two_notes_that_contradict_each_other_the_older_goes_and_is_shown(
+async def test_older_of_two_contradicting_notes_is_shown_and_removed_after_approval(
     home: Path,
 ) -> None:
     async with open_gateway(home) as harness:
@@ -221,7 +223,7 @@ async def test_pinned_note_is_left_alone_by_the_curator(home: Path) -> None:
 
 
 @pytest.mark.slow
-async def test_neither_a_contradiction_nor_a_fact_nor_the_helper_touches_what_is_pinned(
+async def test_pinned_note_is_not_removed_by_a_contradiction_a_fact_or_the_helper_model(
     home: Path,
 ) -> None:
     model = helper(
@@ -323,7 +325,7 @@ async def test_a_draft_of_notes_that_another_process_has_changed_is_not_done(hom
 
 
 @pytest.mark.slow
-async def test_curator_makes_one_draft_and_none_for_a_day_after_a_no(home: Path) -> None:
+async def test_curator_makes_one_draft_and_after_a_rejection_no_other_for_a_day(home: Path) -> None:
     async with open_gateway(home, options=SMALL) as harness:
         await fill(harness, *TEA)
         await fill(harness, "The user likes teas")
@@ -335,7 +337,7 @@ async def test_curator_makes_one_draft_and_none_for_a_day_after_a_no(home: Path)
 
 
 @pytest.mark.slow
-async def test_none_comes_of_an_incognito_conversation(home: Path) -> None:
+async def test_curator_makes_no_draft_from_an_incognito_conversation(home: Path) -> None:
     async with open_gateway(home, options=SMALL) as harness:
         for note in TEA:
             await harness.say(f"/memory add {note}")
@@ -345,7 +347,7 @@ async def test_none_comes_of_an_incognito_conversation(home: Path) -> None:
 
 
 @pytest.mark.slow
-async def test_none_comes_of_a_scheduled_question(home: Path) -> None:
+async def test_curator_makes_no_draft_from_a_scheduled_question(home: Path) -> None:
     async with open_gateway(home, options=SMALL) as harness:
         for note in TEA:
             await harness.say(f"/memory add {note}")
@@ -371,7 +373,7 @@ async def test_drafts_approved_by_two_people_at_once_are_undone_separately(home:
 
 
 @pytest.mark.slow
-async def test_in_a_room_the_owner_says_yes(home: Path) -> None:
+async def test_curator_draft_for_a_group_is_approved_by_the_owner_only(home: Path) -> None:
     async with open_gateway(home, options=f'rooms = ["telegram:-5"]\n{SMALL}') as harness:
         await harness.say("hello there")
         await fill(harness, *TEA, **IN_ROOM)

@@ -118,7 +118,7 @@ async def test_the_notes_of_another_account_go_on_and_the_reply_reports(
     assert await notebook.entries(both, "memory") == ["two"]
 
 
-async def test_a_separator_may_have_blanks_around_it_and_lines_any_end(
+async def test_note_file_is_read_with_blanks_around_separators_and_any_line_ending(
     notebook: Notebook, home: Path
 ) -> None:
     await add_note(notebook, ANA, HERS, "memory", "one")
@@ -134,7 +134,9 @@ async def test_a_separator_may_have_blanks_around_it_and_lines_any_end(
     assert len(await logged(notebook)) == before, "what is read is what was kept"
 
 
-async def test_a_file_that_is_a_link_to_another_stays_one(notebook: Notebook, home: Path) -> None:
+async def test_note_file_that_is_a_symbolic_link_stays_a_link_after_a_note_is_added(
+    notebook: Notebook, home: Path
+) -> None:
     synced = home / "synced.md"
     synced.write_text("one\n")
     page(home).parent.mkdir(parents=True)

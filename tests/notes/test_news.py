@@ -43,7 +43,9 @@ def prefix(request: Request) -> list[str]:
     ]
 
 
-async def test_news_come_once_and_every_request_extends_the_one_before(home: Path) -> None:
+async def test_changed_notes_are_announced_to_the_model_once_and_each_request_extends_the_last(
+    home: Path,
+) -> None:
     model = ScriptedModel()
     async with open_gateway(home, model) as harness:
         await harness.say("/memory add Ana lives in Lisbon")

@@ -75,7 +75,7 @@ class _Crossed(Notes):
                 await asyncio.wait({self.erasing}, timeout=0.01)
 
 
-async def test_a_note_that_an_erasure_overtakes_is_logged_as_whose_it_is_and_said_to_be_noted(
+async def test_note_added_during_an_erasure_is_logged_under_its_account_and_confirmed(
     home: Path,
 ) -> None:
     async with open_gateway(home) as harness:

@@ -59,7 +59,7 @@ async def test_notebook_shows_only_entries_of_the_given_scopes(notebook: Noteboo
     assert await notebook.entries(frozenset((ANA, ANA_TOO)), "memory") == ["one"]
 
 
-async def test_the_limit_counts_what_is_shown_together_and_the_refusal_says_what_fits(
+async def test_note_limit_counts_notes_of_linked_accounts_and_its_refusal_names_the_free_space(
     notebook: Notebook,
 ) -> None:
     both = frozenset((ANA, ANA_TOO))
@@ -72,7 +72,9 @@ async def test_the_limit_counts_what_is_shown_together_and_the_refusal_says_what
     assert await notebook.entries(only(ANA_TOO), "user") == []
 
 
-async def test_replace_and_remove_want_exactly_one_note(notebook: Notebook) -> None:
+async def test_replace_and_remove_are_refused_unless_exactly_one_note_matches(
+    notebook: Notebook,
+) -> None:
     for text in ("Ana lives in Lisbon", "Bea lives in Lisbon", "Cy is away"):
         await add_note(notebook, ANA, only(ANA), "memory", text)
     with pytest.raises(Refused, match="2 notes contain") as refusal:
@@ -171,7 +173,9 @@ async def test_the_limit_holds_for_a_note_that_is_replaced_elsewhere(notebook: N
     assert await notebook.entries(only(ANA_TOO), "user") == ["b" * 20]
 
 
-async def test_the_target_of_a_note_need_not_be_said(notebook: Notebook) -> None:
+async def test_note_to_change_is_found_in_either_note_file_without_naming_the_file(
+    notebook: Notebook,
+) -> None:
     both = frozenset((ANA, ANA_TOO))
     await add_note(notebook, ANA_TOO, both, "user", "Prefers tea")
     assert (await notebook.find_note(both, " TEA "))[:2] == ("user", "Prefers tea")

@@ -63,7 +63,7 @@ def everything(home: Path) -> str:
     return "\n".join(f"{path}\n{path.read_text('utf-8', 'replace')}" for path in files)
 
 
-async def test_work_that_byterovers_server_goes_on_with_is_not_sent_again(
+async def test_turn_that_byterover_still_processes_after_a_timeout_is_not_sent_again(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with rover(home) as (double, _, one):
@@ -107,7 +107,9 @@ def add_files(provider: ByteRover, count: int = MANY) -> None:
         )
 
 
-async def test_in_a_large_tree_a_question_finds_what_has_any_of_its_words(home: Path) -> None:
+async def test_byterover_search_finds_a_file_with_any_word_of_the_question_in_a_large_tree(
+    home: Path,
+) -> None:
     async with rover(home) as (double, provider, one):
         await one.turn(SAID)
         await one.carried(1)
@@ -217,7 +219,9 @@ async def test_the_program_sees_only_what_it_needs_and_no_file_but_its_own(
         assert await one.recalled(ASKED) == []
 
 
-async def test_its_model_answers_a_question_from_ones_own_files(home: Path) -> None:
+async def test_byterover_query_tool_answers_only_from_files_of_the_person_who_asks(
+    home: Path,
+) -> None:
     async with rover(home) as (double, _, one):
         await one.turn(SAID)
         await one.carried(1)
@@ -231,7 +235,7 @@ async def test_its_model_answers_a_question_from_ones_own_files(home: Path) -> N
         assert [asked for asked in double.asked if "query" in asked] == ["POST /brv/query"]
 
 
-def test_file_of_byterover_goes_with_each_turn_that_it_came_from(
+def test_byterover_file_is_deleted_once_every_turn_it_came_from_is_forgotten(
     tmp_path: Path,
 ) -> None:
     tree = Tree(tmp_path, "space")
@@ -296,7 +300,9 @@ async def test_text_too_long_for_the_program_of_byterover_is_refused(home: Path)
         ({"brv_path": "there-is-no-brv"}, "npm install --global byterover-cli"),
     ],
 )
-def test_wrong_settings_are_a_sentence(home: Path, table: dict[str, Any], why: str) -> None:
+def test_invalid_settings_of_a_memory_service_are_refused_with_a_sentence(
+    home: Path, table: dict[str, Any], why: str
+) -> None:
     good = {"url": "http://127.0.0.1:11434/v1", "model": "m", "brv_path": sys.executable}
     with pytest.raises(ConfigError, match=why):
         Plugins(home).create_provider("byterover", good | table, {})

@@ -25,7 +25,9 @@ def planted() -> History:
     return history()
 
 
-def test_the_history_is_what_it_says(planted: History) -> None:
+def test_planted_history_has_the_documented_numbers_of_sessions_texts_and_questions(
+    planted: History,
+) -> None:
     assert len(planted.sessions) == 200
     assert sum(len(texts) for _, texts in planted.sessions) == 600 == len(planted.values)
     assert len(planted.questions) == 300
@@ -33,7 +35,7 @@ def test_the_history_is_what_it_says(planted: History) -> None:
     assert history() == planted
 
 
-def test_each_value_is_said_once_by_whose_it_is_and_what_ends_another_is_said_later(
+def test_each_planted_value_is_typed_once_by_its_person_and_after_the_value_it_replaces(
     planted: History,
 ) -> None:
     places = {

@@ -165,7 +165,7 @@ async def test_turn_after_a_passing_fault_is_sent_again_in_order_and_once(
 
 
 @pytest.mark.parametrize("fault", [*FINAL, *PASSING])
-async def test_a_turn_goes_on_whatever_a_search_comes_to(
+async def test_turn_continues_when_the_memory_services_search_hangs_fails_or_is_rate_limited(
     subject: ServiceSubject, home: Path, fault: Fault, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with harness(home, [subject.made(home)], timeout_s=60.0) as one, one.working():
@@ -232,7 +232,7 @@ async def test_turn_waiting_at_the_end_of_the_process_is_sent_once_by_the_next(
         assert "Porto" in "\n".join(await one.recalled(ASKED))
 
 
-async def test_reflection_of_a_service_comes_with_the_next_turn_if_set(
+async def test_reflection_of_a_memory_service_is_given_to_the_next_turn_only_if_configured(
     subject: ServiceSubject, home: Path
 ) -> None:
     if not issubclass(subject.made(home).options or object, ReflectionOptions):
@@ -256,7 +256,7 @@ async def test_reflection_of_a_service_comes_with_the_next_turn_if_set(
             assert await one.memory.prefetch("What else is new?", other) == []
 
 
-async def test_several_turns_are_told_at_once_and_forgotten_one_by_one(
+async def test_several_turns_are_sent_to_a_memory_service_in_one_batch_and_forgotten_singly(
     subject: ServiceSubject, home: Path
 ) -> None:
     said = [

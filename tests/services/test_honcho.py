@@ -100,7 +100,7 @@ async def test_rest_of_a_conversation_is_sent_to_honcho_again_once(
         assert said(honcho) == [*TURNS[2:], "The dog is called Rex."]
 
 
-async def test_a_conversation_of_which_nothing_is_left_goes_on_under_another_name(
+async def test_honcho_session_forgotten_completely_continues_under_another_session_name(
     honcho: HonchoDouble, home: Path
 ) -> None:
     async with harness(home, [HONCHO.made(home, honcho)]) as one, one.working():
@@ -164,7 +164,7 @@ async def test_long_words_are_sent_in_parts(
         assert said(honcho) == [SAID[:30], SAID[30:]]
 
 
-async def test_a_tool_concludes_and_takes_out_what_is_ones_own(
+async def test_honcho_conclude_tool_adds_and_deletes_only_conclusions_of_its_own_person(
     honcho: HonchoDouble, home: Path
 ) -> None:
     async with harness(home, [HONCHO.made(home, honcho)]) as one, one.working():
@@ -229,7 +229,7 @@ async def test_honcho_reasons_and_describes_the_person_who_asks(
         ),
     ],
 )
-def test_options_that_do_not_go_together_are_told(
+def test_memory_service_options_that_exclude_each_other_are_refused_with_a_sentence(
     home: Path, options: dict[str, Any], why: str
 ) -> None:
     with pytest.raises(ConfigError, match=why):

@@ -144,7 +144,7 @@ async def test_tool_deletes_only_what_the_person_may_see(home: Path) -> None:
 
 
 @needs_library
-def test_documented_vector_store_without_a_server_for_embeddings_says_what_is_missing(
+def test_langchain_vector_store_without_an_embeddings_server_names_the_missing_setting(
     home: Path,
 ) -> None:
     with pytest.raises(ConfigError, match="embedder_url is missing"):
@@ -170,6 +170,8 @@ def test_missing_library_is_named_with_the_command_that_installs_it(home: Path) 
         ({"namespace": "a/b"}, "namespace should be"),
     ],
 )
-def test_invalid_option_is_a_sentence(home: Path, options: dict[str, Any], why: str) -> None:
+def test_invalid_langchain_option_is_refused_with_a_sentence(
+    home: Path, options: dict[str, Any], why: str
+) -> None:
     with pytest.raises(ConfigError, match=why):
         made(home, **options)

@@ -29,7 +29,9 @@ async def mem0(request: pytest.FixtureRequest) -> AsyncIterator[Mem0Double]:
         yield double
 
 
-async def test_a_tool_changes_and_takes_out_what_is_ones_own(mem0: Mem0Double, home: Path) -> None:
+async def test_mem0_tools_update_and_delete_only_memories_of_their_own_person(
+    mem0: Mem0Double, home: Path
+) -> None:
     service = PLATFORM if mem0.is_platform else SERVER
     async with harness(home, [service.made(home, mem0)]) as one, one.working():
         await one.turn(SAID)
@@ -148,7 +150,7 @@ async def test_however_much_is_forgotten_it_looks_through_all_once(
         ({}, "deployment is missing"),
     ],
 )
-def test_options_that_do_not_go_together_are_told(
+def test_memory_service_options_that_exclude_each_other_are_refused_with_a_sentence(
     home: Path, options: dict[str, Any], why: str
 ) -> None:
     with pytest.raises(ConfigError, match=why):

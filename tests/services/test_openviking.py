@@ -19,7 +19,9 @@ from tests.services.registry import SERVICES
 VIKING = SERVICES["openviking"]
 
 
-async def test_a_server_that_keeps_nobody_apart_serves_the_first_only(home: Path) -> None:
+async def test_openviking_server_without_separate_users_serves_only_the_first_person(
+    home: Path,
+) -> None:
     async with running(double := OpenVikingDouble(auth_mode="dev")):
         for is_restarted in (False, True):
             async with harness(home, [VIKING.made(home, double)]) as one, one.working():
@@ -57,7 +59,7 @@ async def test_overviews_of_folders_hide_no_file(home: Path) -> None:
         assert "overview" not in shown
 
 
-async def test_tools_read_and_take_out_what_is_ones_own(home: Path) -> None:
+async def test_openviking_tools_read_and_delete_only_files_of_their_own_person(home: Path) -> None:
     async with (
         running(double := OpenVikingDouble()),
         harness(home, [VIKING.made(home, double)]) as one,
@@ -86,6 +88,6 @@ async def test_tools_read_and_take_out_what_is_ones_own(home: Path) -> None:
         assert double.texts() == []
 
 
-def test_wrong_settings_are_a_sentence(home: Path) -> None:
+def test_invalid_settings_of_a_memory_service_are_refused_with_a_sentence(home: Path) -> None:
     with pytest.raises(ConfigError, match="should be a name"):
         Plugins(home).create_provider("openviking", {"account": "a/b"}, {})

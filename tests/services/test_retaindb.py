@@ -19,7 +19,9 @@ from tests.services.registry import SERVICES
 CLOUD = SERVICES["retaindb, cloud"]
 
 
-async def test_a_tool_takes_out_what_is_ones_own(home: Path) -> None:
+async def test_forget_tool_of_a_memory_service_deletes_only_memories_of_its_own_person(
+    home: Path,
+) -> None:
     async with (
         running(double := RetainDbDouble()),
         harness(home, [CLOUD.made(home, double)]) as one,
@@ -55,6 +57,8 @@ async def test_a_tool_takes_out_what_is_ones_own(home: Path) -> None:
         ({"url": "http://127.0.0.1:3111", "project": " "}, "should be a name"),
     ],
 )
-def test_wrong_settings_are_a_sentence(home: Path, table: dict[str, str], why: str) -> None:
+def test_invalid_settings_of_a_memory_service_are_refused_with_a_sentence(
+    home: Path, table: dict[str, str], why: str
+) -> None:
     with pytest.raises(ConfigError, match=why):
         Plugins(home).create_provider("retaindb", table, {})

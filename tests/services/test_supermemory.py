@@ -33,7 +33,7 @@ def service_of(supermemory: SupermemoryDouble) -> Service:
     return BY_DIALECT[supermemory.dialect]
 
 
-async def test_turn_whose_response_was_lost_is_not_appended_twice(
+async def test_turn_whose_supermemory_response_was_lost_is_not_appended_twice(
     supermemory: SupermemoryDouble, home: Path
 ) -> None:
     async with (
@@ -99,7 +99,7 @@ async def test_an_address_is_kept_and_not_opened(
         assert supermemory.opened == []
 
 
-async def test_a_tool_takes_out_what_is_ones_own(
+async def test_forget_tool_of_a_memory_service_deletes_only_memories_of_its_own_person(
     supermemory: SupermemoryDouble, home: Path
 ) -> None:
     async with (
@@ -146,7 +146,9 @@ async def test_a_profile_is_that_of_whoever_asks(
         assert await profile.run({}, await one.context(BEN)) == "It has nothing to say."
 
 
-async def test_memories_alone_can_be_searched(supermemory: SupermemoryDouble, home: Path) -> None:
+async def test_supermemory_search_mode_memories_returns_only_extracted_memories(
+    supermemory: SupermemoryDouble, home: Path
+) -> None:
     supermemory.is_late = True
     provider = service_of(supermemory).made(home, supermemory, search_mode="memories")
     async with harness(home, [provider]) as one, one.working():
@@ -197,7 +199,7 @@ async def test_search_for_copies_reads_all_pages_of_supermemory(
         ({"url": "http://127.0.0.1:6767", "dreaming": "never"}, "dreaming"),
     ],
 )
-def test_options_that_do_not_go_together_are_told(
+def test_memory_service_options_that_exclude_each_other_are_refused_with_a_sentence(
     home: Path, options: dict[str, Any], why: str
 ) -> None:
     with pytest.raises(ConfigError, match=why):

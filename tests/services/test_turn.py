@@ -78,7 +78,7 @@ def told_by(made: GatewayHarness, service: Service) -> str:
 
 
 @pytest.mark.parametrize("name", each())
-async def test_a_turn_waits_its_time_box_for_one_that_never_answers_and_no_longer(
+async def test_turn_waits_at_most_its_time_limit_for_a_memory_service_that_never_answers(
     home: Path, name: str
 ) -> None:
     service = SERVICES[name]
@@ -104,7 +104,9 @@ async def test_a_turn_waits_its_time_box_for_one_that_never_answers_and_no_longe
 
 @pytest.mark.parametrize("mode", get_args(Mode))
 @pytest.mark.parametrize("name", each())
-async def test_each_mode_gives_the_model_what_it_names(home: Path, name: str, mode: Mode) -> None:
+async def test_each_memory_mode_gives_the_model_only_the_context_or_tools_that_it_names(
+    home: Path, name: str, mode: Mode
+) -> None:
     service = SERVICES[name]
     async with running(service.double()) as double, house(home, service, double, mode) as made:
         await made.say(SAID)

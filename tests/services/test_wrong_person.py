@@ -75,7 +75,9 @@ def _texts(content: Any) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("name", each())
-async def test_a_service_tells_nobody_what_is_not_his(home: Path, zoo: Zoo, name: str) -> None:
+async def test_memory_service_returns_no_memory_of_another_person_in_any_place(
+    home: Path, zoo: Zoo, name: str
+) -> None:
     service = SERVICES[name]
     async with running(service.double()) as double, house(home, zoo, service, double) as made:
         assert sum("ferry captain" in text for text in double.texts()) == len(HOMES), (

@@ -64,7 +64,9 @@ def test_memory_shows_since_when_it_holds_and_when_it_ended(until: str, text: st
     assert format_memory(memory) == text
 
 
-async def test_fact_that_is_over_comes_marked_and_last(zep: ZepDouble, home: Path) -> None:
+async def test_zep_fact_that_is_no_longer_valid_is_marked_and_returned_last(
+    zep: ZepDouble, home: Path
+) -> None:
     async with harness(home, [CLOUD.made(home, zep)]) as one, one.working():
         await one.turn(SAID)
         await one.carried(1)
@@ -80,7 +82,9 @@ async def test_fact_that_is_over_comes_marked_and_last(zep: ZepDouble, home: Pat
         assert "Porto" in former
 
 
-async def test_fact_that_another_message_tells_too_stays(zep: ZepDouble, home: Path) -> None:
+async def test_zep_fact_stays_while_another_message_that_states_it_is_left(
+    zep: ZepDouble, home: Path
+) -> None:
     async with harness(home, [CLOUD.made(home, zep)]) as one, one.working():
         await one.turn(f"  {SAID}")
         await one.turn(SAID)
@@ -96,7 +100,7 @@ async def test_fact_that_another_message_tells_too_stays(zep: ZepDouble, home: P
 
 
 @pytest.mark.parametrize("is_at_once", [True, False])
-async def test_fact_goes_when_every_message_that_told_it_is_forgotten(
+async def test_zep_fact_is_deleted_once_every_message_that_stated_it_is_forgotten(
     zep: ZepDouble, home: Path, is_at_once: bool
 ) -> None:
     async with harness(home, [CLOUD.made(home, zep)]) as one, one.working():
@@ -112,7 +116,9 @@ async def test_fact_goes_when_every_message_that_told_it_is_forgotten(
         assert await one.recalled(SAID) == []
 
 
-async def test_fact_in_two_parts_of_a_turn_goes_with_the_turn(zep: ZepDouble, home: Path) -> None:
+async def test_zep_fact_from_two_parts_of_one_turn_is_deleted_with_the_turn(
+    zep: ZepDouble, home: Path
+) -> None:
     provider = CLOUD.made(home, zep)
     assert isinstance(provider, RemoteService)
     async with harness(home, [provider]) as one:
@@ -130,7 +136,7 @@ async def test_fact_in_two_parts_of_a_turn_goes_with_the_turn(zep: ZepDouble, ho
         assert zep.episodes == {}
 
 
-async def test_fact_that_only_deleted_messages_told_counts_as_held(
+async def test_zep_fact_whose_messages_were_all_deleted_still_counts_as_stored(
     zep: ZepDouble, home: Path
 ) -> None:
     provider = CLOUD.made(home, zep)
@@ -195,7 +201,7 @@ async def test_waiting_for_facts_of_an_episode_is_no_failure(zep: ZepDouble, hom
         assert one.notices == []
 
 
-async def test_long_turn_becomes_several_episodes_and_goes_as_a_whole(
+async def test_long_turn_becomes_several_zep_episodes_that_are_erased_together(
     zep: ZepDouble, home: Path
 ) -> None:
     provider = CLOUD.made(home, zep)

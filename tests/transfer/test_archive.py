@@ -87,7 +87,9 @@ async def test_imported_message_is_in_the_text_index(database: Database) -> None
     assert await database.read(work) == 1
 
 
-async def test_with_ids_a_line_is_known_by_session_and_id(database: Database) -> None:
+async def test_imported_line_with_an_id_is_a_duplicate_if_session_and_id_match(
+    database: Database,
+) -> None:
     lines = [line("one", id="1"), line("two", id="2"), line("other session", session="s2", id="1")]
     assert (await take(database, lines)).imported_count == 3
     again = await take(database, [*lines, line("three", id="3")])
@@ -103,7 +105,9 @@ async def test_equal_ids_of_two_sessions_in_one_chat_are_two_messages(database: 
     assert (await take(database, [other_scope])).imported_count == 1
 
 
-async def test_without_ids_a_line_is_known_by_time_role_sender_and_text(database: Database) -> None:
+async def test_imported_line_without_an_id_is_a_duplicate_if_time_role_sender_and_text_match(
+    database: Database,
+) -> None:
     assert (await take(database, [line("ok"), line("ok", sender="Ana")])).imported_count == 2
     again = await take(database, [line("ok"), line("ok", sender="Ana"), line("ok")])
     assert (again.imported_count, again.known_count) == (0, 3)
@@ -113,7 +117,7 @@ async def test_without_ids_a_line_is_known_by_time_role_sender_and_text(database
     assert len(await exported(database)) == 4
 
 
-async def test_lines_of_sessions_may_come_in_any_order_and_in_pieces(
+async def test_import_accepts_lines_of_several_sessions_in_any_order_and_in_batches(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(archive_module, "BATCH_RECORDS", 3)
@@ -178,12 +182,12 @@ async def test_message_imported_late_stands_behind_those_a_model_has_seen(
     assert [one.text for one in after] == ["newer", "and now", "older"]
 
 
-async def test_the_title_is_what_was_said_first(database: Database) -> None:
+async def test_title_of_an_imported_session_is_its_earliest_message(database: Database) -> None:
     await take(database, [line("second", at="2026-05-03T11:00:00"), line("first")])
     assert (await sessions(database))[0]["title"] == "first"
 
 
-async def test_a_bad_line_is_refused_with_its_number_and_the_rest_is_kept(
+async def test_invalid_import_line_is_refused_with_its_number_and_the_rest_imported(
     database: Database,
 ) -> None:
     bad: list[str | bytes] = [
@@ -255,7 +259,7 @@ async def test_quotes_keep_their_place_and_are_not_counted(database: Database) -
     assert [session["message_count"] for session in await sessions(database)] == [3]
 
 
-async def test_export_comes_back_as_it_was_in_another_home(
+async def test_export_imported_into_another_home_exports_the_same_lines(
     database: Database, tmp_path: Path
 ) -> None:
     scope = Scope.group("telegram", "-1001")
@@ -300,7 +304,7 @@ async def test_export_shows_the_given_scopes_only(database: Database) -> None:
     assert await exported(database, frozenset({Scope.account("telegram", "8")})) == []
 
 
-async def test_own_sessions_come_back_as_themselves_and_tools_are_left_out(
+async def test_reimported_export_matches_its_own_sessions_and_leaves_out_tool_messages(
     database: Database, clock: SteadyClock
 ) -> None:
     conversations = Conversations(database, clock)
@@ -357,7 +361,7 @@ async def test_own_sessions_come_back_as_themselves_and_tools_are_left_out(
     )
 
 
-async def test_an_answer_that_quotes_history_goes_out_and_comes_back_without_being_found(
+async def test_answer_that_quotes_history_is_exported_and_imported_but_not_searchable(
     database: Database, clock: SteadyClock, tmp_path: Path
 ) -> None:
     conversations = Conversations(database, clock)
@@ -434,7 +438,9 @@ async def test_a_long_export_is_whole_and_in_order(database: Database) -> None:
 
 @pytest.mark.slow
 @given(st.text(), st.text(), st.datetimes())
-def test_any_line_is_read_or_refused(session: str, text: str, at: datetime) -> None:
+def test_any_generated_transfer_line_is_either_parsed_losslessly_or_refused(
+    session: str, text: str, at: datetime
+) -> None:
     try:
         parsed = parse_line(
             json.dumps({"session": session, "role": "user", "text": text, "at": at.isoformat()})

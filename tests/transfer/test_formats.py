@@ -61,7 +61,7 @@ def test_a_number_of_too_many_digits_is_refused() -> None:
         parsed(b"[9223372036854775808]")
 
 
-def test_where_something_begins_is_told() -> None:
+def test_json_stream_reports_where_each_list_item_begins() -> None:
     raw = b'{"list": [{"name": "a"}, {}, {"name": null}]}'
     found = list(json_values(io.BytesIO(raw), "it", {"list.item.name"}, starts={"list.item"}))
     begins = ("list.item", None)
@@ -89,6 +89,6 @@ def test_a_mark_in_front_is_no_part_of_it() -> None:
         (b"[1] [2]", "not valid JSON"),
     ],
 )
-def test_broken_json_is_refused_with_one_sentence(raw: bytes, sentence: str) -> None:
+def test_broken_json_in_an_import_is_refused_with_one_sentence(raw: bytes, sentence: str) -> None:
     with pytest.raises(HistoryError, match=sentence):
         parsed(raw)

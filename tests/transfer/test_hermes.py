@@ -25,7 +25,7 @@ from tests.fixtures.import_reading import sorted_out, taken_from
 SESSION = {"id": "s1", "source": "telegram", "chat_id": "-100", "thread_id": "7", "title": "Boats"}
 
 
-def test_sessions_come_with_title_place_and_times(tmp_path: Path) -> None:
+def test_sessions_imported_from_hermes_have_title_address_and_times(tmp_path: Path) -> None:
     parts = [{"type": "text", "text": "look"}, {"type": "image_url", "image_url": {"url": "data:"}}]
     path = hermes_store(
         tmp_path / "state.db",
@@ -84,7 +84,7 @@ def test_import_counts_messages_that_hermes_hides_by_reason(tmp_path: Path) -> N
     }
 
 
-async def test_a_session_that_goes_on_another_one_keeps_its_parent(
+async def test_hermes_session_that_continues_another_session_is_imported_with_its_parent(
     tmp_path: Path, database: Database
 ) -> None:
     sessions: list[dict[str, Any]] = [
@@ -204,7 +204,9 @@ def test_database_of_hermes_in_an_archive_is_imported(tmp_path: Path) -> None:
     assert [line.text for line in taken_from(zipped(tmp_path / "b.zip", folder))[0]] == ["hello"]
 
 
-async def test_other_databases_are_told_apart(tmp_path: Path, database: Database) -> None:
+async def test_import_refuses_a_database_that_is_not_from_hermes(
+    tmp_path: Path, database: Database
+) -> None:
     with closing(sqlite3.connect(tmp_path / "other.db")) as connection:
         connection.execute("CREATE TABLE songs (id INTEGER)")
     with pytest.raises(HistoryError, match="not one of Hermes"):
@@ -233,7 +235,7 @@ def test_another_database_beside_history_is_passed_over(tmp_path: Path) -> None:
         assert [line.text for line in taken_from(path)[0]] == ["hello"]
 
 
-def test_a_damaged_one_is_one_sentence(tmp_path: Path) -> None:
+def test_damaged_hermes_database_is_refused_with_one_sentence(tmp_path: Path) -> None:
     path = hermes_store(
         tmp_path / "state.db", [SESSION], [{"role": "user", "content": "x" * 9000}] * 50
     )

@@ -74,7 +74,7 @@ def sentence(text: str) -> str:
     ],
     ids=["digits", "negative", "exponent", "depth", "objects", "text", "blanks"],
 )
-async def test_import_keeps_what_came_before_an_attack_in_a_document(
+async def test_import_keeps_messages_before_an_oversized_or_hostile_value_in_a_document(
     rest: str, said: str, tmp_path: Path, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(json_stream, "MAX_VALUE_BYTES", 1_000_000)
@@ -105,7 +105,7 @@ async def test_an_entry_is_not_built_without_end(
     ],
     ids=["digits", "depth", "time"],
 )
-async def test_a_line_that_nobody_said_is_refused(
+async def test_import_line_with_an_impossible_role_or_date_is_refused_and_others_imported(
     raw: str, said: str, tmp_path: Path, database: Database
 ) -> None:
     path = tmp_path / "lines"
@@ -220,7 +220,7 @@ async def test_no_name_leads_out_of_the_folder(
 
 
 @pytest.mark.parametrize("name", ["a" * 300, "a/" * 3_000 + "b", "result.json/below"])
-async def test_a_name_that_cannot_be_written_is_one_sentence(
+async def test_archive_entry_with_an_unwritable_file_name_is_reported_with_one_sentence(
     name: str, tmp_path: Path, database: Database
 ) -> None:
     path = zipped(tmp_path / "export.zip", {"result.json": FINE, name: FINE})
@@ -229,7 +229,7 @@ async def test_a_name_that_cannot_be_written_is_one_sentence(
     assert "cannot be unpacked here" in sentence(report.read_error or "")
 
 
-def test_a_name_that_is_no_text_is_one_sentence(tmp_path: Path) -> None:
+def test_archive_entry_whose_name_is_not_valid_text_is_refused_as_damaged(tmp_path: Path) -> None:
     path = zipped(tmp_path / "export.zip", {"é.json": FINE})
     path.write_bytes(path.read_bytes().replace("é".encode(), b"\xff\xff"))
     assert "damaged" in refused(path)
@@ -285,7 +285,7 @@ async def test_import_gives_up_a_file_that_yields_nothing_for_long(
     assert report.imported_count == 3
 
 
-async def test_a_database_with_a_giant_value_or_a_view_is_one_sentence(
+async def test_hermes_database_with_a_giant_value_or_a_view_is_refused_with_one_sentence(
     tmp_path: Path, database: Database
 ) -> None:
     path = hermes_store(
@@ -300,5 +300,5 @@ async def test_a_database_with_a_giant_value_or_a_view_is_one_sentence(
     assert "not one of Hermes" in refused(path)
 
 
-def test_the_limits_of_one_value_hold_for_lines_and_documents() -> None:
+def test_import_size_limit_of_one_value_is_below_the_limits_of_a_whole_source() -> None:
     assert json_stream.MAX_VALUE_BYTES < source.ALWAYS_ALLOWED_BYTES < source.MAX_UNPACKED_BYTES

@@ -117,7 +117,7 @@ def spoilt(document: Any) -> Iterator[tuple[Place, Any]]:
 
 
 @pytest.mark.parametrize("made", [telegram, chatgpt, claude])
-async def test_something_odd_anywhere_breaks_nothing(
+async def test_odd_value_anywhere_in_an_export_does_not_break_the_import(
     made: Callable[[], Any], tmp_path: Path, database: Database
 ) -> None:
     path = tmp_path / "export.json"
@@ -136,7 +136,7 @@ async def test_something_odd_anywhere_breaks_nothing(
 
 @pytest.mark.parametrize("odd", [json.dumps(odd) for odd in ODD] + ["{", "[1,", "\0"])
 @pytest.mark.parametrize("name", ["index.json", "channel.json", "messages.json", "user.json"])
-def test_something_odd_in_a_discord_package_keeps_back_nothing_else(
+def test_odd_file_in_a_discord_package_does_not_prevent_importing_the_rest(
     name: str, odd: str, tmp_path: Path
 ) -> None:
     package = discord_package(tmp_path / "package")

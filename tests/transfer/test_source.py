@@ -78,7 +78,7 @@ def object_lines(path: Path) -> Path:
         (object_lines, "lines"),
     ],
 )
-def test_the_name_says_nothing_and_the_content_everything(
+def test_import_recognises_a_format_by_its_content_and_not_by_its_file_name(
     made: Callable[[Path], Path], kind: str, tmp_path: Path
 ) -> None:
     with Source.open(made(tmp_path / "download (3)"), ImportOptions()) as source:
@@ -87,7 +87,7 @@ def test_the_name_says_nothing_and_the_content_everything(
         assert any(getattr(record, "text", "") == "hello" for record in source.read_records())
 
 
-def test_file_whose_first_line_is_longer_than_a_megabyte_is_recognised(tmp_path: Path) -> None:
+def test_import_recognises_a_lines_file_whose_first_line_exceeds_a_megabyte(tmp_path: Path) -> None:
     path = tmp_path / "history.jsonl"
     path.write_text(json.dumps({**LINE, "text": "hello " * 300_000}) + "\n")
     with Source.open(path, ImportOptions()) as source:
@@ -154,14 +154,16 @@ def test_source_that_cannot_be_imported_is_refused_with_one_sentence(
     assert str(path) in str(raised.value)
 
 
-def test_a_missing_file_and_an_empty_folder_are_one_sentence(tmp_path: Path) -> None:
+def test_import_refuses_a_missing_file_and_an_empty_folder_with_one_sentence(
+    tmp_path: Path,
+) -> None:
     with pytest.raises(FileNotFoundError):
         taken_from(tmp_path / "missing")
     with pytest.raises(HistoryError, match="has nothing to import"):
         taken_from(tmp_path)
 
 
-def test_a_damaged_archive_is_one_sentence(tmp_path: Path) -> None:
+def test_import_refuses_a_damaged_archive_with_one_sentence(tmp_path: Path) -> None:
     path = tmp_path / "export.zip"
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("result.json", json.dumps(telegram_chat([telegram_message(1)])))
@@ -205,7 +207,7 @@ async def test_a_longer_export_of_the_same_chat_adds_what_is_new(
     assert report["skipped"] == {messengers.SERVICE_MESSAGE: 1}
 
 
-async def test_import_keeps_what_comes_before_the_end_of_a_broken_file(
+async def test_import_keeps_messages_before_the_break_of_a_truncated_file(
     tmp_path: Path, database: Database
 ) -> None:
     path = tmp_path / "result.json"

@@ -22,7 +22,9 @@ KEY = "engine-key-1234567890"
 
 
 @pytest.mark.skipif(ENGINES["hindsight"].missing() != "", reason="hindsight is not here")
-async def test_hindsight_runs_here_until_it_is_stopped_and_keeps_what_it_knows(home: Path) -> None:
+async def test_local_hindsight_engine_runs_until_stopped_and_keeps_its_memories_over_a_restart(
+    home: Path,
+) -> None:
     def engine(action: str, *given: str) -> subprocess.CompletedProcess[str]:
         command = ("memory", "engine", "hindsight", action, *given)
         return process(home.parent, command, "", {"MNEME_HOME": str(home), "ENGINE_KEY": KEY})

@@ -97,7 +97,7 @@ async def test_its_model_answers_from_the_files_of_whoever_asks(
 
 
 @pytest.mark.parametrize("engine", ["byterover"], indirect=True)
-async def test_in_a_large_tree_a_question_finds_what_has_any_of_its_words(
+async def test_byterover_search_finds_a_file_with_any_word_of_the_question_in_a_large_tree(
     subject: EngineSubject, home: Path
 ) -> None:
     provider = subject.made(home)

@@ -143,7 +143,7 @@ async def test_calls_of_another_model_and_their_results_are_accepted(
         assert client.tally.outcomes["own/tiny", "refused"] == 0
 
 
-async def test_picture_is_left_out_after_the_server_has_refused_one(
+async def test_picture_is_left_out_of_requests_after_the_llama_server_has_refused_a_picture(
     home: Path, options: str
 ) -> None:
     async with connecting(home, options) as client:

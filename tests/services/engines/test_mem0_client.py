@@ -34,7 +34,9 @@ pytestmark = pytest.mark.skipif(
 
 
 @pytest.mark.parametrize("engine", ["mem0"], indirect=True)
-async def test_its_library_tells_its_makers_nothing(subject: EngineSubject, home: Path) -> None:
+async def test_mem0_library_runs_with_its_telemetry_turned_off(
+    subject: EngineSubject, home: Path
+) -> None:
     async with harness(home, [subject.made(home)]) as one:
         await one.memory.externals["mem0"].call(20, "is_available")
         from mem0.memory import telemetry
