@@ -126,7 +126,7 @@ async def test_an_unknown_tool_a_bad_argument_and_a_refusal_go_back_to_the_model
 
 
 @pytest.mark.slow
-async def test_every_request_extends_the_one_before_over_thirty_turns_with_tools_and_a_restart(
+async def test_every_model_request_extends_the_previous_one_over_thirty_turns_and_a_restart(
     home: Path,
 ) -> None:
     model = ScriptedModel()

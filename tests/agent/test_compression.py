@@ -382,7 +382,9 @@ async def test_more_than_5000_messages_are_condensed_however_short_they_are(home
         assert len(made(model)) == 1, "the flush"
 
 
-async def test_of_two_processes_one_condenses_it_and_nothing_is_half_done(home: Path) -> None:
+async def test_of_two_processes_that_compress_a_session_one_succeeds_and_no_half_result_stays(
+    home: Path,
+) -> None:
     async with open_gateway(home, quiet()) as harness:
         await harness.say("We plan the trip to Lisbon.")
         conversations, session = harness.services.conversations, await open_session(harness)

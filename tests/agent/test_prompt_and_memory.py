@@ -336,7 +336,7 @@ def test_the_sent_form_wins_over_blocks_and_text() -> None:
     assert tuple(build_conversation([message])[0]["content"]) == sent
 
 
-def test_marks_stand_at_the_previous_tail_and_at_this_one_and_change_no_row() -> None:
+def test_cache_marks_are_set_at_the_previous_and_current_tail_and_change_no_stored_row() -> None:
     words: list[tuple[Role, str]] = [
         ("user", "1"),
         ("assistant", "2"),

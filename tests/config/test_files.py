@@ -27,7 +27,9 @@ telegram = [
 """
 
 
-def test_writing_options_keeps_the_other_lines_of_the_file(tmp_path: Path) -> None:
+def test_writing_options_to_the_settings_file_keeps_its_other_lines_and_comments(
+    tmp_path: Path,
+) -> None:
     file = tmp_path / "mneme.toml"
     file.write_text(WRITTEN)
     set_options(file, TABLE, {"url": "new", "is_brief": True, "depth": 3})

@@ -127,7 +127,7 @@ def test_secrets_of_this_process_are_masked_however_an_error_writes_them(secret:
         ), form
 
 
-def test_no_error_of_ours_says_a_secret() -> None:
+def test_error_classes_mask_a_secret_in_their_message() -> None:
     for error in (
         ConfigError(TELEGRAM),
         DeliveryError(f"at {TELEGRAM}", is_permanent=True),

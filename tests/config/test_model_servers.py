@@ -41,7 +41,9 @@ def test_each_server_on_the_internet_has_a_chat_model_and_a_helper() -> None:
 
 
 @pytest.mark.parametrize("name", SERVERS)
-def test_line_of_the_documentation_can_be_loaded(home: Path, name: str) -> None:
+def test_documented_settings_line_of_each_model_server_loads_as_valid_settings(
+    home: Path, name: str
+) -> None:
     line = read_row(name)[2].strip("`")
     (home / "mneme.toml").write_text(f"[model]\n{line}\n", encoding="utf-8")
     key = SERVERS[name].get("key", "UNUSED_KEY")
@@ -104,7 +106,9 @@ MISTAKES = {
 
 
 @pytest.mark.parametrize("lines", MISTAKES)
-def test_mistake_in_the_settings_of_models_gets_one_sentence(home: Path, lines: str) -> None:
+def test_mistake_in_the_model_settings_is_reported_with_one_sentence(
+    home: Path, lines: str
+) -> None:
     (home / "mneme.toml").write_text(f"[model]\n{lines}\n", encoding="utf-8")
     with pytest.raises(SettingsError) as caught:
         Settings.load({"MNEME_HOME": str(home)})
@@ -113,7 +117,7 @@ def test_mistake_in_the_settings_of_models_gets_one_sentence(home: Path, lines: 
     assert "secret" not in str(caught.value)
 
 
-def test_empty_list_of_helpers_means_the_usual_one(home: Path) -> None:
+def test_empty_list_of_helper_models_means_the_default_helper_model(home: Path) -> None:
     (home / "mneme.toml").write_text("[model]\nhelper = []\n", encoding="utf-8")
     assert Settings.load({"MNEME_HOME": str(home)}).model.helper == "claude-haiku-5-5"
 

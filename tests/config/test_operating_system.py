@@ -120,7 +120,7 @@ def test_limits_hold_in_a_child_and_memory_is_limited_except_on_macos(system: Sy
     assert done.stdout.split() == ["7", str(64 * 2**20), str(is_limited)]
 
 
-def test_no_other_module_asks_for_the_system_or_calls_what_only_one_has() -> None:
+def test_only_the_operating_system_module_contains_system_specific_calls() -> None:
     pattern = re.compile(
         r"sys\.platform|platform\.system|\"/proc|malloc_trim|F_FULLFSYNC|os\.fsync\("
     )

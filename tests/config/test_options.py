@@ -18,7 +18,7 @@ class Options:
     is_brief: bool = False
 
 
-def test_option_form_asks_in_words_and_knows_the_required_options() -> None:
+def test_option_form_words_each_question_by_the_options_type_and_lists_required_options() -> None:
     form = OptionForm(Options)
     assert form.question("url") == "url: where it listens, a text"
     assert form.question("is_brief") == "is_brief: true or false"
@@ -48,7 +48,7 @@ def test_option_form_reads_numbers_and_yes_as_people_write_them() -> None:
         ("key", "sk-abc"),
     ],
 )
-def test_option_form_refuses_a_wrong_value_and_says_what_it_should_be(
+def test_option_form_refuses_a_value_of_the_wrong_type_and_names_the_expected_type(
     name: str, written: str
 ) -> None:
     with pytest.raises(ValueError, match=f"^{name} should be "):

@@ -55,7 +55,7 @@ def test_broken_line_is_named_by_its_number_and_never_repeated(home: Path) -> No
     assert "line 3 sets MNEME_HOME" in second
 
 
-def test_change_keeps_comments_and_other_lines(home: Path) -> None:
+def test_changing_the_secrets_file_keeps_its_comments_and_other_lines(home: Path) -> None:
     file = write(home, "# mine\nA_KEY=1\n\nB_KEY=2\nB_KEY=3\n#C_KEY=old\n")
     change_secrets(file, {"B_KEY": "new", "A_KEY": None, "C_KEY": '"q"'})
     assert file.read_text() == '# mine\n\nB_KEY=new\n#C_KEY=old\nC_KEY=""q""\n'
@@ -64,13 +64,17 @@ def test_change_keeps_comments_and_other_lines(home: Path) -> None:
 
 
 @pytest.mark.parametrize("value", ["", "  ", "two\nlines"])
-def test_value_that_is_no_line_is_refused_and_nothing_is_written(home: Path, value: str) -> None:
+def test_secret_of_several_lines_is_refused_and_the_secrets_file_not_written(
+    home: Path, value: str
+) -> None:
     with pytest.raises(ValueError, match="A_KEY should be one line"):
         change_secrets(home / SECRETS_FILE, {"A_KEY": value})
     assert not (home / SECRETS_FILE).exists()
 
 
-def test_mistake_is_told_with_its_line_and_the_name_that_was_meant(home: Path) -> None:
+def test_misspelt_setting_is_reported_with_its_line_number_and_the_similar_option(
+    home: Path,
+) -> None:
     (home / "mneme.toml").write_text(
         "# mine\n[model]\ntrys = 3\n[limits.day]\nanswers = -1\n[limit]\njobs = 3\n"
     )

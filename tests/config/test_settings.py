@@ -67,7 +67,7 @@ def test_default_toml_and_settings_have_the_same_options() -> None:
     }
 
 
-def test_every_option_has_its_reason() -> None:
+def test_every_option_in_the_default_settings_has_a_comment_above_it() -> None:
     lines = DEFAULTS.read_text(encoding="utf-8").splitlines()
     bare = [
         line
@@ -224,7 +224,9 @@ def test_a_missing_token_alone_is_a_problem(home: Path) -> None:
         (b"a = 1\na = 2", "isn't valid TOML"),
     ],
 )
-def test_a_file_that_cannot_be_read_is_one_problem(home: Path, content: bytes, part: str) -> None:
+def test_unreadable_settings_file_is_reported_as_one_problem(
+    home: Path, content: bytes, part: str
+) -> None:
     (home / "mneme.toml").write_bytes(content)
     found = problems(home)
     assert set(found) == {"mneme.toml"}
@@ -278,7 +280,7 @@ def test_a_home_that_is_more_than_ours_stays_open(
     assert home.stat().st_mode & 0o7777 == 0o1777
 
 
-def test_a_folder_in_place_of_the_file_is_said(home: Path) -> None:
+def test_folder_in_place_of_the_settings_file_is_reported_as_unreadable(home: Path) -> None:
     (home / "mneme.toml").mkdir()
     assert problems(home)["mneme.toml"] == "can't be read: Is a directory"
 
@@ -317,7 +319,7 @@ def test_prices_are_laid_over_each_other_by_model(home: Path) -> None:
     )
 
 
-def test_a_price_that_is_not_whole_is_said(home: Path) -> None:
+def test_incomplete_or_negative_model_price_in_the_settings_is_reported(home: Path) -> None:
     found = problems(
         home, "[usage.prices]\nllama3 = { input = -1 }\n'x' = 3\nfree = { inputs = 1 }\n"
     )
@@ -327,7 +329,7 @@ def test_a_price_that_is_not_whole_is_said(home: Path) -> None:
     assert found["usage.prices.free.inputs"].startswith("isn't a known option")
 
 
-def test_the_cache_says_what_it_takes(home: Path) -> None:
+def test_setting_of_the_cache_lifetime_accepts_only_5m_or_1h(home: Path) -> None:
     assert load(home, "[model]\ncache = '1h'\n").model.cache == "1h"
     assert problems(home, "[model]\ncache = '2h'\n") == {"model.cache": 'should be "5m" or "1h"'}
 
@@ -431,7 +433,7 @@ def test_server_of_a_model_is_the_known_name_in_front(
         ('chat = "ollama/"', "chat", "write the name of a model behind ollama/"),
     ],
 )
-def test_model_of_an_unknown_server_is_a_mistake_with_the_server_that_was_meant(
+def test_model_of_an_unknown_server_is_refused_with_the_similar_server_name(
     home: Path, toml: str, path: str, words: str
 ) -> None:
     found = problems(home, f"[model]\n{toml}\n")
@@ -459,7 +461,7 @@ def test_list_of_chat_models_names_the_fallbacks(home: Path) -> None:
     }
 
 
-def test_own_server_is_added_to_the_known_ones(home: Path) -> None:
+def test_model_server_defined_in_the_settings_is_added_to_the_known_servers(home: Path) -> None:
     own = "[model.servers.home]\napi = 'chat-completions'\nurl = 'http://10.0.0.5:8000/v1'\n"
     servers = load(home, own).model.servers
     assert servers["home"].key == ""

@@ -288,7 +288,9 @@ def test_period_named_in_a_sentence_is_read_in_each_language(
      "3 May", "summer 2025", "early May", "in 2025", "3 to 10 May", "1.5.2025", "last weekend", "上上周", "летом",
      "in February"],
 )  # fmt: skip
-def test_filters_read_what_questions_do(text: str) -> None:
+def test_date_filter_reads_the_latest_period_begun_among_those_a_question_mentions(
+    text: str,
+) -> None:
     """What returns is the last that has begun."""
     spans = find_periods(text, TODAY)
     begun = [span for span in spans if span[0] <= TODAY.toordinal()]

@@ -339,7 +339,7 @@ def test_exact_words_of_an_interval_are_read_back_with_the_same_times(every_s: i
     assert moments_of(again.schedule, 5) == moments_of(schedule, 5)
 
 
-def test_exact_words_in_the_hour_that_comes_twice() -> None:
+def test_schedule_in_the_repeated_hour_of_a_clock_change_survives_writing_and_parsing() -> None:
     second = Schedule(zone=ZONE, at=datetime(2026, 10, 25, 1, 30, tzinfo=UTC))
     before = datetime(2026, 10, 24, 12, tzinfo=UTC)
     assert to_parseable_text(second, ZONE) == "2026-10-25T01:30:00+00:00"

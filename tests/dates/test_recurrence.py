@@ -115,7 +115,7 @@ def test_interval_in_utc_has_the_same_length_across_a_clock_change() -> None:
 
 
 @pytest.mark.parametrize("end", ["COUNT=3", "UNTIL=20260328T023000Z"])
-def test_interval_ends_after_its_count_or_its_last_moment(end: str) -> None:
+def test_hourly_recurrence_ends_after_its_count_or_its_until_time(end: str) -> None:
     text = f"DTSTART:20260328T000000Z\nRRULE:FREQ=HOURLY;{end}"
 
     moments = next_recurrences([text], datetime(2026, 3, 1, tzinfo=UTC), 10)

@@ -200,7 +200,9 @@ def test_last_working_day_of_the_month_is_read_in_ten_languages(text: str) -> No
         ),
     ],
 )
-def test_month_belongs_to_the_time_or_to_the_task(text: str, moment: str, task: str) -> None:
+def test_month_after_a_complete_time_belongs_to_the_task_of_a_reminder_request(
+    text: str, moment: str, task: str
+) -> None:
     reading = read(text)
 
     assert moments_of(reading) == [moment]
@@ -269,7 +271,9 @@ def test_end_before_the_rhythm_is_read_in_japanese_and_korean() -> None:
         ("remind me 3 times every 20 minutes to read", "2026-03-04 12:30"),
     ],
 )
-def test_recurrence_with_an_end_stops_there(text: str, last: str) -> None:
+def test_reminder_request_with_an_end_date_has_no_recurrence_after_that_date(
+    text: str, last: str
+) -> None:
     assert moments_of(read(text), 50)[-1] == last
 
 
@@ -391,7 +395,7 @@ def test_recurrence_keeps_its_wall_time_across_a_clock_change() -> None:
     assert moments[4] == datetime(2026, 4, 5, 7, tzinfo=UTC)
 
 
-def test_language_of_a_line_is_the_one_that_reads_most_of_it() -> None:
+def test_language_of_a_reminder_request_is_the_one_that_parses_most_of_the_line() -> None:
     # "car" without an accent is short for a weekday in Turkish.
     reading = read_request("saturday at 7am load the car", NOW, MADRID, is_request=True)
 

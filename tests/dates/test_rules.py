@@ -39,7 +39,9 @@ CRON_LINES = [
 @pytest.mark.parametrize("zone", ZONES)
 @pytest.mark.parametrize("cron", CRON_LINES)
 @pytest.mark.slow
-def test_recurrences_of_a_cron_line_are_due_when_the_line_is(cron: str, zone: str) -> None:
+def test_recurrence_rules_converted_from_a_cron_line_are_due_at_the_same_times(
+    cron: str, zone: str
+) -> None:
     line = Schedule(zone=zone, cron=cron)
     converted = to_recurrences(line, START)
     assert converted.cron is None
@@ -73,7 +75,7 @@ def test_day_of_month_or_weekday_becomes_two_recurrences() -> None:
 
 
 @pytest.mark.parametrize("cron", ["0 9 L * *", "0 9 * * 1#2"])
-def test_cron_line_that_no_rule_expresses_stays_a_cron_line(cron: str) -> None:
+def test_cron_line_without_an_equivalent_recurrence_rule_is_kept_as_cron(cron: str) -> None:
     line = Schedule(zone="Europe/Lisbon", cron=cron)
     assert to_recurrences(line, START) == line
 

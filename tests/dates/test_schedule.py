@@ -158,7 +158,7 @@ def test_cron_line_follows_the_clocks_of_its_zone_through_their_changes(
         ) or (not expected or moment >= expected[-1])
 
 
-def test_a_wall_time_that_is_skipped_comes_later_and_one_shown_twice_comes_first() -> None:
+def test_clock_change_moves_a_skipped_time_later_and_takes_a_repeated_times_first_hour() -> None:
     before = datetime(2026, 3, 7, 12, tzinfo=UTC)
     gap = parse_schedule("tomorrow at 2:30am x", before, "America/New_York").schedule
     assert gap.at == datetime(2026, 3, 8, 7, 30, tzinfo=UTC)
@@ -223,7 +223,7 @@ def test_the_end_of_time_is_no_error() -> None:
         ),
     ],
 )
-def test_of_several_missed_ones_the_latest_counts(
+def test_only_the_latest_of_several_missed_occurrences_is_due(
     schedule: Schedule, first: str, expected: str
 ) -> None:
     assert latest_due(schedule, datetime.fromisoformat(first), NOW) == datetime.fromisoformat(

@@ -83,7 +83,7 @@ def test_statement_that_the_sentence_turns_round_is_not_kept(typed: str, note: s
 
 
 @pytest.mark.parametrize(("typed", "note"), HONEST)
-def test_statement_next_to_a_negation_or_a_joke_is_still_accepted_as_evidence(
+def test_statement_with_similar_but_honest_words_is_accepted_as_evidence(
     typed: str, note: str
 ) -> None:
     assert judge(note, [TypedText(typed, NOW.date())]).support is not Support.REFUSED

@@ -109,7 +109,7 @@ async def test_a_service_that_hangs_costs_a_turn_its_time_limit_until_the_breake
         service.may_go.set()
 
 
-async def test_a_late_result_goes_along_with_the_next_turn_of_who_may_see_it(
+async def test_late_search_result_of_a_memory_service_joins_the_next_turn_of_the_same_person_only(
     home: Path, service: MemoryService
 ) -> None:
     async with life(home, service, timeout_s=0.05) as one, one.working():

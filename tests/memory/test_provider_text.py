@@ -28,7 +28,9 @@ def test_service_answer_that_is_no_list_of_lines_is_ignored(found: Any) -> None:
     assert clean_service_lines("diary", found) == []
 
 
-def test_lines_are_short_whole_and_told_apart() -> None:
+def test_lines_of_a_memory_service_are_cut_cleaned_limited_in_number_and_given_distinct_ids() -> (
+    None
+):
     taken = clean_service_lines(
         "diary",
         ["d1 a\nb  c", "d2 half \ud800 a sign", "d3 " + "x" * 10**7, "x y", "x z", *["d4 e"] * 50],

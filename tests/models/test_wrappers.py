@@ -434,7 +434,7 @@ async def ask_helper(helper: HelperModel, model: str) -> str:
     return completion.text
 
 
-async def test_helper_that_does_not_answer_is_replaced_and_comes_back(
+async def test_helper_model_that_fails_is_replaced_by_the_second_and_used_again_once_it_recovers(
     home: Path, database: Database, clock: Any
 ) -> None:
     small, second = "claude-haiku-5-5", "openai/gpt-6-luna"

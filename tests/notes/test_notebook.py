@@ -111,7 +111,7 @@ async def test_a_note_of_another_account_of_the_person_is_reached(
     assert await notes.list_changes(only(ANA)) == [], "the change is logged where the note is"
 
 
-async def test_the_own_account_is_searched_first_unless_another_note_is_exactly_meant(
+async def test_note_to_change_is_searched_in_the_own_account_first_unless_another_matches_exactly(
     notebook: Notebook,
 ) -> None:
     both = frozenset((ANA, ANA_TOO))
@@ -256,7 +256,7 @@ async def test_a_byte_order_mark_is_no_part_of_the_first_note(
     assert path.read_text(encoding="utf-8") == "By hand\n"
 
 
-async def test_every_change_is_logged_with_who_and_what_stood_there(
+async def test_note_history_logs_each_change_with_its_author_and_the_text_before_and_after(
     notebook: Notebook, notes: Notes
 ) -> None:
     author = Author(account=Account(platform="telegram", user_id="1"), message_id=7, origin="typed")
@@ -292,7 +292,7 @@ async def test_invalid_content_of_a_note_is_refused(notebook: Notebook, content:
     assert await notebook.entries(only(ANA), "memory") == []
 
 
-async def test_a_note_twice_is_said_to_be_there(notebook: Notebook) -> None:
+async def test_note_that_exists_already_is_refused_as_noted_already(notebook: Notebook) -> None:
     await add_note(notebook, ANA, only(ANA), "memory", "one")
     with pytest.raises(Refused, match="noted already"):
         await add_note(notebook, ANA, only(ANA), "memory", " one ")
@@ -334,7 +334,7 @@ async def test_the_prompt_shows_what_was_written_by_hand(
     )
 
 
-async def test_the_prompt_shows_notes_while_another_program_keeps_the_files(
+async def test_prompt_includes_notes_while_another_program_holds_the_lock_of_their_files(
     notebook: Notebook, home: Path, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await add_note(notebook, ANA, only(ANA), "memory", "Ana lives in Porto.")

@@ -76,7 +76,7 @@ async def test_of_a_room_the_owner_is_warned(home: Path) -> None:
         assert (lane, "of the group `room:telegram:-5`" in told) == ("telegram:42", True)
 
 
-async def test_the_owner_is_told_once_where_he_talks_while_anything_waits_in_a_room(
+async def test_owner_gets_one_notice_in_his_own_chat_while_changes_of_a_group_wait_for_approval(
     home: Path,
 ) -> None:
     async with open_gateway(home, options=ROOMS) as harness:
@@ -100,7 +100,9 @@ async def test_the_owner_is_told_once_where_he_talks_while_anything_waits_in_a_r
         assert len(await notices(harness)) == 1
 
 
-async def test_a_person_is_told_of_his_own_and_of_nobody_elses(home: Path) -> None:
+async def test_notice_of_waiting_note_changes_goes_only_to_the_person_they_belong_to(
+    home: Path,
+) -> None:
     model = ScriptedModel(
         says("hi"),
         calls(("memory", {"target": "memory", "action": "add", "content": ORDER})),

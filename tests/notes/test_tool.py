@@ -95,7 +95,7 @@ async def test_several_changes_are_judged_by_the_final_size(tool: Talk, notebook
     ]
 
 
-async def test_several_changes_to_notes_are_all_made_or_none(
+async def test_memory_tool_applies_several_note_operations_all_or_none(
     tool: Talk, notebook: Notebook
 ) -> None:
     await run(tool, {"action": "add", "content": "likes tea"})
@@ -111,7 +111,7 @@ async def test_several_changes_to_notes_are_all_made_or_none(
     assert len(await notebook.history(HERS)) == 1
 
 
-async def test_a_later_operation_sees_what_an_earlier_one_did(
+async def test_later_operation_of_one_memory_call_applies_to_the_result_of_an_earlier_one(
     tool: Talk, notebook: Notebook
 ) -> None:
     await run(
@@ -160,7 +160,7 @@ async def test_memory_tool_refuses_incomplete_operations(tool: Talk, arguments: 
         await run(tool, arguments)
 
 
-async def test_in_a_room_a_member_changes_only_what_he_had_noted(
+async def test_group_member_can_change_only_notes_that_he_added_himself(
     tool: Talk, notebook: Notebook
 ) -> None:
     room = Scope.group("telegram", "-100")
@@ -229,7 +229,9 @@ async def test_note_that_nobody_typed_waits_for_approval_and_is_listed(
     assert "Noted" in await tool.tool.run(arguments, context)
 
 
-async def test_a_scheduled_session_notes_nothing(tool: Talk, notebook: Notebook) -> None:
+async def test_memory_tool_refuses_to_note_anything_in_a_scheduled_session(
+    tool: Talk, notebook: Notebook
+) -> None:
     now = SteadyClock().now()
     session = Session(address=Address(platform="cron", chat_id="1"), scope=ANA, started_at=now)
     context = ToolContext(
@@ -242,7 +244,7 @@ async def test_a_scheduled_session_notes_nothing(tool: Talk, notebook: Notebook)
     assert await notebook.entries(HERS, "memory") == []
 
 
-async def test_without_a_target_the_old_text_says_which_file_is_meant(
+async def test_memory_tool_without_a_target_changes_the_note_file_that_contains_the_old_text(
     tool: Talk, notebook: Notebook
 ) -> None:
     await run(tool, {"target": "user", "action": "add", "content": "likes tea"})

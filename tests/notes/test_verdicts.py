@@ -84,7 +84,7 @@ class Desk:
         return [note.operations[0].content for note in await self.notes.list_pending(HERS)]
 
 
-async def test_a_note_that_the_helper_confirms_is_made_after_the_turn(
+async def test_note_that_the_helper_model_confirms_is_stored_after_the_turn(
     home: Path, database: Database
 ) -> None:
     model = ScriptedModel(says(YES))
@@ -147,7 +147,7 @@ OTHERS = ("so tired today", "can you tell me when the ferry leaves", "ok cool")
         ((), YES, False),
     ],
 )
-async def test_a_note_from_lines_below_a_heading_needs_the_helper_and_the_style_of_the_person(
+async def test_note_from_pasted_lines_needs_the_helper_models_verdict_on_the_persons_style(
     home: Path, database: Database, others: Sequence[str], answer: str, is_kept: bool
 ) -> None:
     model = ScriptedModel(says(answer))
@@ -162,7 +162,9 @@ async def test_a_note_from_lines_below_a_heading_needs_the_helper_and_the_style_
     assert [BELOW in str(request.messages) for request in model.requests] == [True] * bool(others)
 
 
-async def test_notes_of_one_turn_are_judged_in_one_call(home: Path, database: Database) -> None:
+async def test_helper_model_judges_all_notes_of_one_turn_in_one_call(
+    home: Path, database: Database
+) -> None:
     verdicts = '[{"note": 1, "follows": "yes"}, {"note": 2, "follows": "no"}]'
     model = ScriptedModel(says(verdicts))
     desk = Desk(home, database, model)
@@ -196,7 +198,7 @@ async def test_a_note_proposed_before_a_crash_is_judged_by_the_next_process(
         ("I take 5 mg", "User takes 50 mg."),
     ],
 )
-async def test_a_helper_that_says_yes_to_all_makes_no_note_that_the_rules_refuse(
+async def test_note_refused_by_the_rules_is_not_stored_even_if_the_helper_model_would_confirm_it(
     home: Path, database: Database, typed: str, note: str
 ) -> None:
     model = ScriptedModel(says(YES))
@@ -225,7 +227,7 @@ async def test_a_correction_before_the_verdict_keeps_the_note_waiting(
 @pytest.mark.parametrize(
     ("verdict", "is_made"), [(YES, True), ('[{"note": 1, "follows": "no"}]', False)]
 )
-async def test_a_verdict_before_the_answer_is_told_after_it_without_asking_the_helper_again(
+async def test_verdict_before_the_answer_is_reported_after_it_without_a_second_helper_model_call(
     home: Path, database: Database, verdict: str, is_made: bool
 ) -> None:
     model = ScriptedModel(says(verdict))
@@ -248,7 +250,7 @@ async def test_a_verdict_before_the_answer_is_told_after_it_without_asking_the_h
     assert await desk.notes.list_proposed() == []
 
 
-async def test_replaced_figure_is_changed_after_the_turn_if_the_helper_confirms_it(
+async def test_replaced_figure_of_a_note_is_stored_after_the_turn_if_the_helper_model_confirms(
     home: Path, database: Database
 ) -> None:
     desk = Desk(home, database, ScriptedModel(says(YES)))

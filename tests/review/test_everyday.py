@@ -70,7 +70,7 @@ def test_at_most_two_percent_of_everyday_requests_ask() -> None:
     assert len(asking) <= MAX_SHARE * len(requests), asking
 
 
-def test_at_most_two_percent_of_requests_in_free_words_ask_with_a_helper_that_is_right() -> None:
+def test_at_most_two_percent_of_free_requests_need_approval_with_a_correct_helper_model() -> None:
     requests = _read("everyday_free.txt") + _read("everyday_words.txt")
     unknown = [request for request in requests if _asks(*request)]
     asking = [text for effect, thing, text in unknown if not _may_be_judged(effect, thing, text)]
@@ -79,7 +79,7 @@ def test_at_most_two_percent_of_requests_in_free_words_ask_with_a_helper_that_is
     assert len(asking) <= MAX_SHARE * len(requests), asking
 
 
-def test_refusals_are_no_wishes_even_for_a_helper_that_says_yes_to_everything() -> None:
+def test_refusals_are_never_read_as_wishes_even_if_the_helper_model_always_says_yes() -> None:
     refusals = _read("refused.txt")
     found = [text for effect, thing, text in refusals if not _asks(effect, thing, text)]
     reaching = [text for effect, thing, text in refusals if _may_be_judged(effect, thing, text)]

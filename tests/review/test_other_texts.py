@@ -71,7 +71,7 @@ def test_wish_about_a_text_or_for_the_opposite_is_none(typed: str) -> None:
         "Отмени удаление напоминания insulin",
     ],
 )
-def test_rules_find_no_wish_to_end_what_ends_something(typed: str) -> None:
+def test_rules_read_no_removal_wish_in_a_text_about_ending_something_else(typed: str) -> None:
     assert not wants(typed)
 
 
@@ -84,7 +84,9 @@ def test_rules_find_no_wish_to_end_what_ends_something(typed: str) -> None:
         "Deja de recordarme el insulin",
     ],
 )
-def test_wish_for_the_thing_itself_is_found(typed: str) -> None:
+def test_removal_wish_for_the_thing_itself_is_found_by_rules_or_sent_to_the_helper_model(
+    typed: str,
+) -> None:
     assert wants(typed) or may_reach_helper(typed)
 
 

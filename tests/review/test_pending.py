@@ -127,7 +127,7 @@ async def test_several_operations_are_put_aside_together_and_once(home: Path) ->
         assert await harness.services.notebook.entries(OWNER, "user") == ["likes tea", ORDER]
 
 
-async def test_in_a_room_what_a_member_types_is_a_quotation_that_the_owner_decides_about(
+async def test_note_typed_by_a_group_member_is_stored_as_a_quotation_after_the_owners_approval(
     home: Path,
 ) -> None:
     model = ScriptedModel()
@@ -189,7 +189,7 @@ async def test_pending_note_is_erased_by_forget(home: Path) -> None:
         assert b"house in Porto" not in harness.services.database.path.read_bytes()
 
 
-async def test_a_flood_is_not_kept(home: Path) -> None:
+async def test_note_change_beyond_50_pending_ones_is_refused(home: Path) -> None:
     async with open_gateway(home, options=ROOMS) as harness:
         for number in range(51):
             said = await harness.say(f"/memory add {ORDER} {number} times", "7", **IN_ROOM)

@@ -150,7 +150,7 @@ def test_wish_for_a_later_day_and_undo_are_no_wish_for_now(typed: str, effect: E
         "No esborris pas el recordatori insulin",
     ],
 )
-def test_prohibition_never_reaches_the_helper(typed: str) -> None:
+def test_prohibition_is_neither_a_wish_nor_sent_to_the_helper_model(typed: str) -> None:
     assert not wants(typed)
     assert not may_reach_helper(typed)
 
@@ -164,7 +164,7 @@ def test_prohibition_never_reaches_the_helper(typed: str) -> None:
         "아버지 마중 insulin 알림은 이제 그만",
     ],
 )
-def test_wish_in_free_words_of_a_known_language_may_reach_the_helper(typed: str) -> None:
+def test_wish_in_free_words_of_a_known_language_may_be_sent_to_the_helper_model(typed: str) -> None:
     assert may_hold_wish(typed, Effect.REMOVE)
 
 

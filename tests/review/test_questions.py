@@ -41,7 +41,7 @@ def assistant(text: str) -> Message:
         ("好的。要我记下船是蓝色的吗？", "要我记下船是蓝色的吗？"),
     ],
 )
-def test_only_a_question_that_stands_alone_at_the_end_is_confirmed(
+def test_yes_confirms_only_a_single_question_at_the_end_of_the_answer(
     answer: str, question: str
 ) -> None:
     assert find_question([person("hello"), assistant(answer)]) == question
@@ -56,7 +56,7 @@ def test_question_that_repeats_a_forward_is_not_confirmed() -> None:
     assert not Evidence([*rows, person("yes")]).is_supported(NOTE)
 
 
-def test_yes_to_one_of_two_questions_supports_neither() -> None:
+def test_yes_after_two_questions_supports_no_note_of_either_question() -> None:
     rows = [assistant(f"Shall I note that {NOTE}? Shall I shorten it?"), person("yes")]
     assert not Evidence(rows).is_supported(NOTE)
 
@@ -74,7 +74,7 @@ def test_message_that_repeats_an_earlier_forward_counts_as_pasted() -> None:
     assert [row.origin for row in mark_repeats([person("hello there")], [text])] == ["typed"]
 
 
-def test_yes_to_a_question_of_another_member_adopts_nothing() -> None:
+def test_yes_to_another_group_members_question_does_not_count_as_the_persons_own_words() -> None:
     eve = Sender(id="7", name="Eve")
     session = Session(
         id=1,
@@ -112,14 +112,14 @@ def test_wish_counts_as_typed_until_it_is_answered() -> None:
 @pytest.mark.parametrize(
     "text", ["Yes", "yes, please", "Ja, bitte!", "好的", "네", "Sim, obrigado"]
 )
-def test_yes_with_polite_words_is_a_yes(text: str) -> None:
+def test_yes_with_polite_words_counts_as_a_plain_confirmation(text: str) -> None:
     assert is_plain_yes(text)
 
 
 @pytest.mark.parametrize(
     "text", ["No, not right now", "Are you sure?", "Nein, bitte nicht", "不行", "아니, 네가 해", ""]
 )
-def test_word_that_only_contains_a_yes_is_none(text: str) -> None:
+def test_word_that_only_contains_yes_does_not_count_as_a_confirmation(text: str) -> None:
     assert not is_plain_yes(text)
 
 

@@ -55,7 +55,7 @@ async def judge(
     return await WishJudge(model, "small").is_wished(call, typed(text), context(budget))
 
 
-async def test_wish_in_free_words_is_one_if_the_helper_says_so() -> None:
+async def test_request_in_free_words_counts_as_a_wish_if_the_helper_model_confirms_it() -> None:
     model = ScriptedModel(says(YES))
     assert await judge(model, WISH)
     assert WISH in model.sent()
@@ -103,7 +103,7 @@ async def test_words_that_the_model_composed_do_not_reach_the_helper() -> None:
     assert "remove" in model.sent()
 
 
-async def test_helper_is_not_asked_beyond_the_budget_of_the_turn() -> None:
+async def test_helper_model_is_not_called_beyond_the_budget_of_the_turn() -> None:
     model = ScriptedModel()
     spent = TurnBudget(max_calls=1, max_tokens=1_000, calls=1)
     assert not await judge(model, WISH, budget=spent)

@@ -211,7 +211,7 @@ def test_text_that_only_contains_a_wish_removes_nothing(typed: str) -> None:
         "* delete the insulin reminder",
     ],
 )
-def test_text_that_talks_about_a_wish_or_another_thing_removes_nothing(typed: str) -> None:
+def test_text_that_reports_a_wish_or_names_another_thing_is_not_a_removal_wish(typed: str) -> None:
     assert not wants(typed, Effect.REMOVE)
     assert not wants(typed, Effect.WEAKEN)
 
@@ -238,7 +238,7 @@ def test_idiom_with_a_verb_of_removal_removes_no_note(typed: str) -> None:
         "它说了什么？",
     ],
 )
-def test_bare_word_such_as_right_or_hold_weakens_nothing(typed: str) -> None:
+def test_bare_word_such_as_right_or_hold_is_read_as_no_wish_to_change_anything(typed: str) -> None:
     for effect in (Effect.REMOVE, Effect.WEAKEN, Effect.CHANGE):
         assert not wants(typed, effect)
 
@@ -285,7 +285,9 @@ def test_thing_is_named_by_the_unique_best_match(
         ("cancel the call", "call Ana"),
     ],
 )
-def test_function_words_and_ties_name_nothing(typed: str, text: str) -> None:
+def test_function_words_alone_do_not_name_the_subject_of_a_removal_wish(
+    typed: str, text: str
+) -> None:
     assert not wants(typed, Effect.REMOVE, with_text(text, "call Ben"))
 
 
@@ -312,7 +314,7 @@ def test_text_after_a_request_and_a_colon_is_dictated() -> None:
     assert not is_dictated("met Ana today", "met Ana today")
 
 
-def test_yes_adopts_the_wish_of_a_question_and_not_its_words() -> None:
+def test_yes_confirms_only_the_removal_that_the_question_directly_proposes() -> None:
     question = "Shall I leave the insulin part out of my summary, and drop the greeting?"
     wishes = find_wishes(["yes"], Effect.REMOVE, [question])
     assert not any(names_subject(wish, INSULIN) for wish in wishes)

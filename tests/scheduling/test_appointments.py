@@ -84,7 +84,7 @@ async def _changed(appointments: Appointments, action: Action, job: Job) -> Job:
     return await _listed(appointments, job.id)
 
 
-async def test_a_line_becomes_a_job(
+async def test_reminder_line_is_stored_as_a_job_with_its_account_scope_and_time(
     appointments: Appointments, changes: _Calls, clock: SteadyClock
 ) -> None:
     account = Account(platform="telegram", user_id="42")
@@ -155,7 +155,7 @@ async def test_a_doubt_can_be_asked_back(appointments: Appointments, changes: _C
         ("tomorrow at 9 " + "x" * 2001, "A reminder can have 2,000 characters; this one has 2,001"),
     ],
 )
-async def test_line_without_a_usable_time_is_refused_with_a_sentence(
+async def test_reminder_line_without_a_usable_time_is_refused_with_a_sentence(
     appointments: Appointments, changes: _Calls, line: str, sentence: str
 ) -> None:
     with pytest.raises(Refused, match=sentence):
@@ -177,13 +177,15 @@ async def test_time_that_passed_while_the_line_was_read_is_due_at_once(
         await _added(appointments, replace(reading, text="coffee"))
 
 
-async def test_text_as_long_as_may_be(appointments: Appointments) -> None:
+async def test_reminder_text_of_maximum_length_is_stored_whole_and_shortened_in_its_description(
+    appointments: Appointments,
+) -> None:
     job = await _added(appointments, "tomorrow at 9 " + "ö" * 2000)
     assert job.text == "ö" * 2000
     assert len(appointments.describe_job(job)) < 250
 
 
-async def test_handled_twice_is_one_job(
+async def test_reminder_request_handled_twice_from_one_message_creates_one_job(
     appointments: Appointments, changes: _Calls, clock: SteadyClock
 ) -> None:
     job = await _added(appointments, "in 20 minutes tea", origin="telegram:42#5")
@@ -193,7 +195,9 @@ async def test_handled_twice_is_one_job(
     assert changes.count == 1
 
 
-async def test_an_account_has_so_many(appointments: Appointments) -> None:
+async def test_account_over_its_limit_of_reminders_is_refused_until_one_is_removed(
+    appointments: Appointments,
+) -> None:
     jobs = [
         await _added(appointments, f"in {minutes} minutes tea", origin=f"o{minutes}")
         for minutes in (10, 20, 30)
@@ -223,7 +227,7 @@ async def test_an_account_has_so_many(appointments: Appointments) -> None:
         ("tomorrow at 9", True),
     ],
 )
-async def test_questions_of_others_are_an_hour_apart(
+async def test_scheduled_questions_of_non_owners_must_be_an_hour_apart(
     appointments: Appointments, line: str, is_kept: bool
 ) -> None:
     reading = await appointments.interpret(f"{line} | what is new?", is_prompt=True)
@@ -281,7 +285,7 @@ async def test_job_that_is_run_is_due_now_unless_it_is_paused(
         await appointments.change("run", job.id, MINE)
 
 
-async def test_job_of_others_answers_like_one_that_does_not_exist(
+async def test_changing_another_persons_reminder_is_refused_like_a_missing_reminder(
     appointments: Appointments, changes: _Calls
 ) -> None:
     job = await _added(appointments, "every day at 9 water")
@@ -301,7 +305,9 @@ async def test_job_of_others_answers_like_one_that_does_not_exist(
         await appointments.change("remove", job.id, MINE)
 
 
-async def test_not_where_others_would_hear_it(appointments: Appointments) -> None:
+async def test_reminder_for_a_chat_that_other_people_can_read_is_refused(
+    appointments: Appointments,
+) -> None:
     with pytest.raises(Refused, match="other people could read it"):
         await _added(appointments, "in 5 minutes x", scope=BOB)
 

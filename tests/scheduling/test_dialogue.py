@@ -226,7 +226,7 @@ def test_skip_without_a_dialogue_changes_no_reminder() -> None:
     assert talk("skip the rent", jobs=(job("pay the rent"),)).move is Move.REMOVE
 
 
-def test_stop_alone_removes_no_reminder() -> None:
+def test_message_that_is_only_the_word_stop_removes_no_reminder() -> None:
     only = job("pay the rent")
 
     assert talk("stop", jobs=(only,)).move is Move.UNKNOWN
@@ -281,7 +281,9 @@ def test_reminder_is_named_by_words_of_its_text() -> None:
         ("saturday at 7am load the boat", "2026-03-07 07:00", "load the boat"),
     ],
 )
-def test_edit_changes_only_what_is_named(words: str, moment: str, task: str) -> None:
+def test_reminder_edit_changes_only_the_time_or_text_that_the_person_names(
+    words: str, moment: str, task: str
+) -> None:
     step = decide_edit(words, job("pack"), Situation(now=NOW, zone=ZONE))
 
     assert step.move is Move.CHANGE
@@ -306,7 +308,7 @@ def test_short_answer_is_known_in_its_language(kind: str, text: str) -> None:
     assert not is_answer(kind, f"{text} Lissabon")
 
 
-def test_command_keeps_what_it_is_about() -> None:
+def test_removal_request_is_split_into_its_command_and_the_reminder_it_names() -> None:
     assert split_command("remove", "Please cancel the dentist!") == "the dentist"
     assert split_command("remove", "歯医者をキャンセルして") == "齿医者を"
     assert split_command("remove", "diş hekimini iptal et") == "dis hekimini"

@@ -45,7 +45,9 @@ def may_ask(
         ("내일 아침 8시에 차 빼라고 말해 줘", "차 빼기"),
     ],
 )
-def test_helper_may_decide_about_a_typed_time_and_mostly_typed_words(typed: str, task: str) -> None:
+def test_helper_model_may_judge_a_reminder_whose_time_and_most_words_were_typed(
+    typed: str, task: str
+) -> None:
     assert may_ask(typed, task)
 
 
@@ -59,7 +61,9 @@ def test_helper_may_decide_about_a_typed_time_and_mostly_typed_words(typed: str,
         ("I leave the office", "leave the office"),
     ],
 )
-def test_other_times_names_and_figures_never_reach_the_helper(typed: str, task: str) -> None:
+def test_reminder_with_an_untyped_time_name_or_figure_is_not_sent_to_the_helper_model(
+    typed: str, task: str
+) -> None:
     assert not may_ask(typed, task)
 
 
@@ -67,7 +71,7 @@ def test_question_to_the_model_never_reaches_the_helper() -> None:
     assert not may_ask("shout at me tomorrow at 8 about the news", "the news", is_prompt=True)
 
 
-def test_helper_may_decide_about_nearly_all_everyday_plans_in_free_words() -> None:
+def test_helper_model_may_judge_all_but_a_few_of_88_everyday_reminder_requests() -> None:
     rows = [line.split(" | ") for line in REQUESTS.read_text(encoding="utf-8").splitlines()[1:]]
     asking = []
     for typed, task, when in rows:

@@ -72,7 +72,7 @@ def test_message_without_other_words_is_a_cancellation(text: str) -> None:
         "",
     ],
 )
-def test_message_that_keeps_a_reminder_cancels_nothing(text: str) -> None:
+def test_message_that_asks_to_keep_a_reminder_is_not_read_as_its_cancellation(text: str) -> None:
     assert find_reason(text) is None
 
 

@@ -46,7 +46,7 @@ def test_length_moves_the_last_reminder(text: str, minutes: int) -> None:
     assert (shift.apply(noon, ZoneInfo("Europe/Madrid")) - noon).total_seconds() == 60 * minutes
 
 
-def test_shift_may_name_the_reminder() -> None:
+def test_request_to_postpone_a_reminder_is_read_with_the_name_of_the_reminder() -> None:
     shift = read_shift("verschieb den Klempner um eine Stunde")
 
     assert shift is not None

@@ -34,7 +34,7 @@ def test_zone_is_found_by_the_name_of_a_city(words: str, zones: list[str]) -> No
     assert find_zones(words) == zones
 
 
-def test_schedule_keeps_its_clock_times_in_another_zone() -> None:
+def test_schedule_moved_to_another_time_zone_keeps_its_clock_times() -> None:
     once = Schedule(zone=LISBON, at=datetime(2026, 11, 21, 9, tzinfo=UTC))
     assert move_to_zone(once, BERLIN).at == datetime(2026, 11, 21, 8, tzinfo=UTC)
     rule = "DTSTART;TZID=Europe/Lisbon:20261123T083000\nRRULE:FREQ=WEEKLY;BYDAY=MO"

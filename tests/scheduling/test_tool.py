@@ -155,7 +155,7 @@ async def test_tool_adds_a_repeated_question_with_its_recurrence(
     )
 
 
-async def test_watch_says_in_its_text_that_it_is_one(
+async def test_watch_job_tells_the_model_to_answer_only_if_something_is_new(
     tool: Tool, appointments: Appointments, context: ToolContext
 ) -> None:
     wish = {"action": "add", "recurrence": "FREQ=DAILY", "moment": "2026-11-21T09:00"}
@@ -164,7 +164,7 @@ async def test_watch_says_in_its_text_that_it_is_one(
     assert (job.is_watch, job.text) == (True, "Tell me only if something is new: tell me the news")
 
 
-async def test_time_in_another_zone_keeps_that_zone(
+async def test_reminder_with_a_time_zone_of_its_own_is_scheduled_in_that_zone(
     tool: Tool, appointments: Appointments, context: ToolContext
 ) -> None:
     wish = {"action": "add", "moment": "2026-11-21T09:00", "zone": "America/New_York"}
@@ -263,7 +263,7 @@ async def _say(text: str, context: ToolContext, conversations: Conversations) ->
     return context
 
 
-async def test_tool_reads_a_whole_line_and_asks_about_a_doubtful_time(
+async def test_reminder_tool_parses_a_whole_line_and_asks_about_an_ambiguous_time(
     tool: Tool, appointments: Appointments, context: ToolContext
 ) -> None:
     """As the offline answer passes it on: what leaves a doubt is asked about."""
@@ -277,7 +277,7 @@ async def test_tool_reads_a_whole_line_and_asks_about_a_doubtful_time(
     assert len(await appointments.jobs.list_visible(context.scopes)) == 1
 
 
-async def test_a_turn_done_again_makes_no_second_one(
+async def test_repeated_reminder_call_of_one_turn_creates_no_second_reminder(
     tool: Tool, appointments: Appointments, context: ToolContext
 ) -> None:
     wish = {"action": "add", "moment": "2026-11-21T09:00", "task": "call Bob"}
@@ -334,7 +334,7 @@ async def test_reminder_is_neither_listed_nor_removed_for_somebody_else(
         await tool.run({"action": "remove", "job_id": 1}, stranger)
 
 
-async def test_a_scheduled_session_makes_none_but_may_end_its_own(
+async def test_scheduled_session_cannot_set_a_reminder_but_may_remove_its_own(
     tool: Tool, context: ToolContext
 ) -> None:
     await tool.run(
@@ -380,7 +380,7 @@ async def test_a_reminder_that_waits_is_not_called_done_after_a_restart(
     assert row.text == STILL_WAITING
 
 
-async def test_a_reminder_that_found_no_room_to_wait_is_not_called_done_after_a_restart(
+async def test_reminder_call_refused_by_a_full_approval_queue_is_reported_not_done_after_restart(
     tool: Tool, review: Review, conversations: Conversations, context: ToolContext
 ) -> None:
     session = context.session
@@ -463,7 +463,7 @@ async def test_reminder_that_may_be_somebody_elses_wish_waits_for_approval(
 
 
 @pytest.mark.parametrize(("verdict", "is_set"), [("yes", True), ("no", False), ("unclear", False)])
-async def test_reminder_in_free_words_is_set_if_the_helper_says_that_it_was_asked_for(
+async def test_reminder_in_free_words_is_set_if_the_helper_model_confirms_the_request(
     appointments: Appointments,
     review: Review,
     conversations: Conversations,

@@ -28,11 +28,13 @@ from tests.fixtures.scheduler_harness import CHAT, NOON, lifetime
         ("", False),
     ],
 )
-def test_only_the_whole_last_line_says_that_there_is_nothing(answer: str, is_nothing: bool) -> None:
+def test_watch_answer_is_nothing_new_only_if_its_whole_last_line_says_so(
+    answer: str, is_nothing: bool
+) -> None:
     assert is_nothing_new(answer) is is_nothing
 
 
-async def test_watch_with_nothing_to_tell_sends_nothing_and_another_answer_is_sent(
+async def test_watch_answer_nothing_new_is_not_delivered_and_other_answers_are_delivered(
     tmp_path: Path,
 ) -> None:
     async with lifetime(tmp_path) as life:
@@ -47,7 +49,9 @@ async def test_watch_with_nothing_to_tell_sends_nothing_and_another_answer_is_se
         assert life.said == [(CHAT, "It rains."), (CHAT, "NOTHING NEW"), (CHAT, "It rains.")]
 
 
-async def test_model_is_told_how_to_say_that_there_is_nothing(tmp_path: Path) -> None:
+async def test_watch_prompt_tells_the_model_what_to_answer_when_nothing_is_new(
+    tmp_path: Path,
+) -> None:
     async with lifetime(tmp_path) as life:
         await life.add(is_prompt=True, is_watch=True, text="tell me only if it rains")
         async with life.listening():

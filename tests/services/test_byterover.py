@@ -192,7 +192,7 @@ async def test_a_server_is_ended_and_no_other_process(home: Path) -> None:
             await process.wait()
 
 
-async def test_the_program_sees_only_what_it_needs_and_no_file_but_its_own(
+async def test_byterover_program_gets_no_secrets_and_its_search_returns_only_its_own_files(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TELEGRAM_TOKEN", "1:secret")

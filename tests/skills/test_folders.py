@@ -194,7 +194,7 @@ def test_a_skill_of_the_format_is_read(tmp_path: Path, shape: str) -> None:
 
 
 @pytest.mark.parametrize("shape", BAD)
-def test_a_broken_one_is_named_with_its_line(tmp_path: Path, shape: str) -> None:
+def test_invalid_skill_file_is_refused_with_its_path_and_line(tmp_path: Path, shape: str) -> None:
     content, said = BAD[shape]
     folder = "other" if shape == "another folder" else "tidy-inbox"
     with pytest.raises(Refused, match=f"^skills/it/SKILL.md, {said}"):

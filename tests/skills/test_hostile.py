@@ -103,7 +103,7 @@ async def test_a_hard_link_is_not_written_through(
         "a/b",
     ],
 )
-async def test_a_name_that_may_be_taken_for_another_is_none(
+async def test_skill_name_that_can_be_confused_with_another_is_refused(
     home: Path, skills: Skills, name: str
 ) -> None:
     folder = home / "skills" / "x"
@@ -119,7 +119,9 @@ async def test_a_name_that_may_be_taken_for_another_is_none(
 
 
 @pytest.mark.parametrize("name", ["pdf-отчёт", "café", "整理-邮件", "1-2-3"])
-async def test_an_honest_name_is_one(skills: Skills, name: str) -> None:
+async def test_skill_name_of_plain_letters_is_accepted_in_any_script(
+    skills: Skills, name: str
+) -> None:
     await keep(skills, LOCAL_SCOPE, name)
     assert await names(skills) == [name]
 
@@ -138,7 +140,7 @@ FRONTS: Mapping[str, tuple[str, str]] = {
 
 
 @pytest.mark.parametrize("kind", FRONTS)
-def test_odd_front_matter_is_a_sentence_with_its_line(tmp_path: Path, kind: str) -> None:
+def test_odd_front_matter_of_a_skill_is_refused_with_its_line(tmp_path: Path, kind: str) -> None:
     front, said = FRONTS[kind]
     (tmp_path / "it").mkdir()
     (tmp_path / "it" / "SKILL.md").write_text(f"---\n{front}\n---\nx")
@@ -167,7 +169,9 @@ async def test_hidden_characters_of_front_matter_are_shown_to_nobody(
 
 
 @pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be", "utf-32", "cp037"])
-async def test_another_encoding_is_a_sentence(home: Path, skills: Skills, encoding: str) -> None:
+async def test_skill_file_in_another_encoding_than_utf_8_is_reported_with_its_line(
+    home: Path, skills: Skills, encoding: str
+) -> None:
     (home / "skills" / "it").mkdir(parents=True)
     (home / "skills" / "it" / "SKILL.md").write_bytes(skill_text("it", "Café.").encode(encoding))
     found, (trouble,) = await skills.list_skills(OWN)
@@ -305,7 +309,7 @@ async def test_a_skill_that_is_removed_is_gone_also_where_the_process_is_killed(
     )
 
 
-async def test_files_of_a_skill_whose_creation_is_undone_can_be_restored(
+async def test_undoing_the_undo_of_a_skills_creation_restores_all_its_files(
     skills: Skills,
 ) -> None:
     await keep(skills, LOCAL_SCOPE, "sort")
@@ -324,7 +328,7 @@ async def test_files_of_a_skill_whose_creation_is_undone_can_be_restored(
     )
 
 
-async def test_a_change_keeps_what_it_does_not_know(skills: Skills) -> None:
+async def test_patch_of_a_skill_keeps_unknown_front_matter_unchanged(skills: Skills) -> None:
     text = skill_text("sort").replace("---\n\n", "license: MIT # ours\nhooks:\n  - {a: b}\n---\n\n")
     await do(skills, "create", "sort", text)
     await do(skills, "patch", "sort", "Sort them.", old="Sort it.")

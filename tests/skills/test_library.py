@@ -45,7 +45,7 @@ async def names(skills: Skills, scopes: frozenset[Scope]) -> list[str]:
     return [skill.name for skill in (await skills.list_skills(scopes))[0]]
 
 
-async def test_the_owner_has_one_collection_and_each_scope_its_own(
+async def test_owner_and_each_scope_have_separate_skill_collections(
     home: Path, skills: Skills
 ) -> None:
     await skills.apply(
@@ -220,7 +220,7 @@ async def test_a_change_is_whole_versioned_and_can_be_undone(
         await undo(2)
 
 
-async def test_a_skill_that_was_removed_comes_back_where_it_was(
+async def test_undo_restores_a_removed_skill_with_its_files_into_its_category_folder(
     home: Path, database: Database, skills: Skills
 ) -> None:
     folder = lay(home / "skills" / "work", "sort", references__steps="1. Look.")
@@ -268,7 +268,7 @@ async def test_skill_change_read_before_an_erasure_is_refused_after_it(
     assert await names(skills, only(ANA)) == []
 
 
-async def test_use_is_counted_and_what_is_switched_off_stands_in_no_prompt(
+async def test_skill_use_is_counted_and_a_disabled_skill_is_left_out_of_the_prompt(
     skills: Skills, clock: SteadyClock
 ) -> None:
     await keep(skills, ANA, "sort")
@@ -386,7 +386,7 @@ async def test_of_a_hostile_archive_nothing_is_taken(
     ]
 
 
-async def test_a_link_in_an_archive_is_left_there_and_one_cut_off_is_refused(
+async def test_symbolic_link_in_a_skill_archive_is_ignored_and_a_damaged_archive_refused(
     tmp_path: Path, skills: Skills
 ) -> None:
     link = zipfile.ZipInfo("x/assets/passwd")

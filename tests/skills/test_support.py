@@ -59,7 +59,7 @@ def test_description_that_nobody_typed_is_not_supported() -> None:
     assert not support(*TYPED).supports(skill(BODY, "Sends bills to Zanzibar."))
 
 
-def test_only_new_lines_of_a_correction_count() -> None:
+def test_skill_correction_is_checked_only_for_the_lines_it_adds() -> None:
     old = "Put everything onto the pile.\n"
     assert support(*TYPED).supports(old + "Bills go into the red box.\n", old)
     assert adds_only(old + "Bills go into the red box.\n", old)
@@ -82,7 +82,7 @@ def manage(action: str, **more: str) -> Any:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("is_typed", [True, False])
-async def test_recalled_line_holds_back_only_a_skill_that_nobody_typed(
+async def test_recalled_line_requires_approval_only_for_a_skill_with_words_nobody_typed(
     home: Path, is_typed: bool
 ) -> None:
     model = ScriptedModel(says("Noted."))
@@ -99,7 +99,7 @@ async def test_recalled_line_holds_back_only_a_skill_that_nobody_typed(
 
 
 @pytest.mark.slow
-async def test_correction_that_adds_what_was_typed_needs_no_tap_but_one_that_drops_a_line_does(
+async def test_skill_correction_with_typed_words_needs_no_approval_unless_it_drops_a_line(
     home: Path,
 ) -> None:
     folder = home / "skills" / "sort-mail"

@@ -117,7 +117,7 @@ async def test_a_long_skill_is_read_in_parts(home: Path) -> None:
     assert read == skill_text("sort-mail", body="\n".join(lines))
 
 
-async def test_skill_from_the_persons_own_words_is_kept_at_once(home: Path) -> None:
+async def test_skill_from_the_persons_own_words_is_stored_without_approval(home: Path) -> None:
     async with open_gateway(home, ScriptedModel(CREATE, says("Kept."))) as harness:
         await harness.say("remember how we sort the mail, as a skill", "7")
         assert await names(harness, MEMBER) == ["sort-mail"]
@@ -130,7 +130,7 @@ async def test_skill_from_the_persons_own_words_is_kept_at_once(home: Path) -> N
 
 
 @pytest.mark.parametrize("source", ["a tool", "a forward", "a paste", "a secret"])
-async def test_skill_that_may_come_from_foreign_text_waits_for_approval(
+async def test_skill_created_after_foreign_text_was_read_waits_for_approval(
     home: Path, source: str
 ) -> None:
     model = ScriptedModel(CREATE, says("It waits."))
@@ -169,7 +169,9 @@ async def test_skill_from_recalled_foreign_text_waits_for_approval(home: Path) -
         assert await names(harness, MEMBER) == []
 
 
-async def test_in_a_room_only_the_owners_yes_makes_a_skill(home: Path) -> None:
+async def test_skill_in_a_group_is_created_or_deleted_only_with_the_owners_approval(
+    home: Path,
+) -> None:
     model = ScriptedModel(CREATE, says("It waits."), manage("delete"), says("It waits."))
     async with open_gateway(home, model, 'rooms = ["telegram:-100"]') as harness:
         place = {**GROUP, "address": harness.inbound("x", "-100").address}
@@ -184,7 +186,9 @@ async def test_in_a_room_only_the_owners_yes_makes_a_skill(home: Path) -> None:
         assert await names(harness, LOCAL_SCOPE) == []
 
 
-async def test_incognito_makes_none_and_counts_nothing(home: Path) -> None:
+async def test_incognito_session_can_create_no_skill_and_its_skill_use_is_not_counted(
+    home: Path,
+) -> None:
     def look(request: Request) -> Any:
         assert {"skill_view", "skills_list"} <= {str(tool["name"]) for tool in request.tools}
         assert "skill_manage" not in {tool["name"] for tool in request.tools}

@@ -38,7 +38,7 @@ from core.text.terms import (
         ("वहाँ चाँद", "चांद"),
     ],
 )
-def test_forms_of_a_word_are_one_in_scripts_of_their_own(said: str, asked: str) -> None:
+def test_inflected_forms_of_a_non_latin_word_share_one_search_term(said: str, asked: str) -> None:
     assert set(query_terms(asked)) <= set(terms_of(said))
 
 
@@ -59,14 +59,14 @@ def test_digits_of_other_scripts_are_digits(digits: str) -> None:
     assert query_terms(digits) == ["2023"]
 
 
-def test_each_stop_word_is_one_as_it_is_typed() -> None:
+def test_each_listed_stop_word_of_a_script_is_recognised_as_typed() -> None:
     for script in language_data("languages")["scripts"].values():
         for word in script["words"].split():
             assert script_stem(word) == "", word
             assert script_form(word) in script_stop_words()
 
 
-def test_other_letters_keep_their_word() -> None:
+def test_word_in_a_script_without_stemming_rules_stays_unchanged() -> None:
     assert script_stem("ლისაბონი") == "ლისაბონი"
     assert terms_of("ספרים") == ["ספרים"]
 
@@ -144,7 +144,7 @@ def test_a_question_asks_for_the_forms_of_its_language(said: str, asked: str) ->
     assert set(wanted) <= set(terms_of(said))
 
 
-def test_each_word_keeps_its_english_form_beside() -> None:
+def test_german_word_is_indexed_with_its_english_stem_and_its_german_stem() -> None:
     said = terms_of("Carlos und Thomas haben das Essen gebracht")
     assert set(query_terms("What did Carlos and Thomas bring?")) - {"bring"} <= set(said)
     assert {"ess", "essen"} <= set(said)
@@ -153,7 +153,7 @@ def test_each_word_keeps_its_english_form_beside() -> None:
     assert alternate_terms("When was the party of the children?") == {}
 
 
-def test_vietnamese_syllables_are_told_by_their_tone_and_found_without() -> None:
+def test_vietnamese_syllable_is_indexed_with_and_without_its_tone_marks() -> None:
     said = terms_of("Bạn của tôi đã bán xe ở Hà Nội")
     assert {"bán", "nội", "ban", "noi"} <= set(said)
     assert "bàn" not in said
@@ -173,7 +173,7 @@ def test_the_profile_of_a_language_has_no_words_that_are_english() -> None:
     assert non_english_words().isdisjoint(language_data("words")["stop_words"].split())
 
 
-def test_english_stop_word_counts_as_a_word_in_other_languages() -> None:
+def test_english_stop_word_is_indexed_in_a_text_of_another_language() -> None:
     assert "an" in terms_of("Acum un an am fost la munte și la mare")
     assert "an" in query_terms("În ce an am fost la munte și la mare?")
     assert "s" not in terms_of("Wir waren mit den Kindern bei McDonald's")
@@ -215,7 +215,9 @@ def test_a_stop_word_with_a_capital_may_be_a_name(said: str, asked: str, name: s
         ("The ferry and the Will of the war", "will"),
     ],
 )
-def test_other_stop_words_are_none(text: str, word: str) -> None:
+def test_word_used_as_a_stop_word_of_the_texts_language_is_no_search_term(
+    text: str, word: str
+) -> None:
     assert word not in terms_of(text)
 
 

@@ -36,7 +36,7 @@ from core.text.terms import terms_of
 HAN = {one: simplified for one, simplified in folding_replacements()[1].items() if one >= "\u2e80"}
 
 
-def test_words_and_runs_are_kept_apart() -> None:
+def test_words_and_unspaced_character_runs_are_indexed_separately() -> None:
     assert indexed_words("修改youer服务端").split() == [
         "youer",
         "修改",
@@ -68,7 +68,7 @@ def test_traditional_and_japanese_forms_count_as_simplified() -> None:
     assert fold("働く込む畑欠弁才沪") == "働く込む畑欠弁才沪"
 
 
-def test_each_variant_has_one_simplified_form() -> None:
+def test_each_traditional_han_character_maps_to_one_simplified_character() -> None:
     assert len(HAN) > 3_000
     assert not HAN.keys() & set(HAN.values())
     assert all(unicodedata.normalize("NFKC", one) == one for pair in HAN.items() for one in pair)
@@ -77,7 +77,7 @@ def test_each_variant_has_one_simplified_form() -> None:
 @pytest.mark.parametrize(
     "text", ["，？！：\u3000；（）\uff21\uff11", "ﾊﾟｽﾜｰﾄﾞ", "ﬁne ½", "한글", "\uff1a\u0338"]
 )
-def test_wide_signs_fold_as_unicode_says(text: str) -> None:
+def test_full_width_characters_fold_to_their_unicode_nfkc_form(text: str) -> None:
     assert fold(text) == unicodedata.normalize("NFKC", text)
 
 
@@ -107,7 +107,7 @@ def test_thai_words_keep_their_vowels_when_indexed() -> None:
 
 @pytest.mark.slow
 @given(st.text())
-def test_plain_knows_where_each_character_came_from(text: str) -> None:
+def test_plain_text_offsets_point_to_the_original_position_of_each_character(text: str) -> None:
     compared, origins = plain_with_offsets(text)
     places = list(range(len(text))) if origins is None else origins
     assert len(places) == len(compared)
@@ -149,7 +149,7 @@ def test_control_sequences_are_stripped_from_text_for_the_terminal(text: str, sh
     assert strip_controls(text) == shown
 
 
-def test_a_name_stands_on_one_line() -> None:
+def test_name_with_line_breaks_and_control_characters_becomes_a_single_line() -> None:
     assert to_single_line(" Ana\r\n\u2028the\t\x1bowner ") == "Ana the owner"
 
 
@@ -205,7 +205,7 @@ def test_letters_and_marks_before_the_31st_mark_stay_together() -> None:
     assert make_stream_safe(f"ᾲ{thirty}") == f"ᾲ{thirty[:28]}\u034f{thirty[28:]}"
 
 
-def test_every_character_that_begins_with_a_mark_counts_as_one() -> None:
+def test_character_that_decomposes_to_a_combining_mark_counts_as_a_combining_mark() -> None:
     for code in range(sys.maxunicode + 1):
         sign = chr(code)
         first = unicodedata.normalize("NFKD", sign)[0]
@@ -233,7 +233,7 @@ def test_a_word_under_too_many_marks_is_the_same_word() -> None:
 @pytest.mark.parametrize(
     ("text", "quoted"), [("likes tea", "“likes tea”."), ("Likes tea.", "“Likes tea.”"), ("", "“”.")]
 )
-def test_quoted_sentence_has_one_full_stop(text: str, quoted: str) -> None:
+def test_quotation_at_the_end_of_a_sentence_has_only_one_full_stop(text: str, quoted: str) -> None:
     assert quote_at_end(text) == quoted
 
 
@@ -249,7 +249,7 @@ def test_text_that_is_normalized_in_pieces_is_the_same_as_in_one(text: str) -> N
         assert [fold(text), *(to_normal_form(form, text) for form in forms)] == whole
 
 
-def test_no_character_that_begins_a_piece_combines_with_the_one_before() -> None:
+def test_text_is_never_cut_before_a_character_that_combines_with_the_previous_one() -> None:
     for code in range(sys.maxunicode + 1):
         pair = unicodedata.decomposition(chr(code)).split()
         if len(pair) == 2 and not pair[0].startswith("<"):
@@ -267,7 +267,7 @@ def test_no_character_that_begins_a_piece_combines_with_the_one_before() -> None
         ("Porto\nברכה", "Porto\nברכה"),
     ],
 )
-def test_right_to_left_words_are_isolated_in_a_line_from_left_to_right(
+def test_right_to_left_words_are_isolated_by_unicode_marks_in_left_to_right_text(
     text: str, shown: str
 ) -> None:
     assert isolate_right_to_left(text) == shown

@@ -33,7 +33,7 @@ from core.text.terms import (
 )
 
 
-def test_stopwords_go_and_forms_meet() -> None:
+def test_search_terms_drop_stop_words_and_reduce_word_forms_to_one_stem() -> None:
     assert terms_of("We DECIDED to take the ferries, didn't we?") == terms_of("decide taking ferry")
     assert query_terms("What did we decide about the ferry, the ferry?") == ["decid", "ferri"]
     assert query_terms("who are you") == []
@@ -54,7 +54,9 @@ def test_accents_and_width_do_not_count() -> None:
         ("我用C++写", "cu2bu2b"),
     ],
 )
-def test_a_sign_that_belongs_to_a_word_makes_a_term_of_its_own(written: str, term: str) -> None:
+def test_emoji_or_symbol_attached_to_a_word_becomes_a_search_term_of_its_own(
+    written: str, term: str
+) -> None:
     assert term in terms_of(written)
     assert term in indexed_words(written)
     assert terms_of(written)[0] in ("holidai", "c", "us", "net")
@@ -64,7 +66,7 @@ def test_a_sign_that_belongs_to_a_word_makes_a_term_of_its_own(written: str, ter
     "written",
     ["# title", "a.b", "...and", "x += 1", "site/#top", "&#39;", "2 + + 3", "end.", "3 .5"],
 )
-def test_other_signs_belong_to_no_word(written: str) -> None:
+def test_sign_outside_of_a_word_makes_no_search_term(written: str) -> None:
     assert not [term for term in terms_of(written) if "u2" in term]
 
 
@@ -192,7 +194,7 @@ def test_a_text_gives_pairs_and_single_han_characters() -> None:
     assert run_terms("猫") == ["猫"]
 
 
-def test_a_korean_word_of_one_letter_is_found_behind_its_particle() -> None:
+def test_one_letter_korean_word_is_indexed_without_its_particle() -> None:
     assert run_terms("배를") == ["배를", "배"]
     assert run_terms("비밀번호가") == ["비밀", "밀번", "번호", "호가"]
 
@@ -224,7 +226,9 @@ def test_of_a_question_what_is_asked_for_is_left(asked: str, terms: list[str]) -
     assert list(question_run_terms(asked)) == terms
 
 
-def test_a_character_is_apart_from_what_is_no_word() -> None:
+def test_single_han_character_is_dropped_from_the_terms_only_if_a_longer_han_term_covers_it() -> (
+    None
+):
     assert drop_covered_characters(["决定", "给猫", "母さ", "决", "猫", "母"]) == [
         "决定",
         "给猫",
@@ -274,11 +278,11 @@ def test_names_are_known_by_their_capitals(text: str, names: tuple[str, ...]) ->
     ("one", "other"),
     [("Ana", "ana"), ("Ana's", "ANA"), ("São Paulo", "sao  paulo"), ("O’Brien", "o'brien")],
 )
-def test_two_spellings_are_one_name(one: str, other: str) -> None:
+def test_different_spellings_of_one_name_have_the_same_entity_key(one: str, other: str) -> None:
     assert entity_key(one) == entity_key(other) != ""
 
 
-def test_a_question_may_mean_any_of_its_words_but_ordinary_ones() -> None:
+def test_entity_keys_of_a_question_include_names_but_no_ordinary_words() -> None:
     keys = entity_keys_in("What does ana silva do?")
     assert "ana silva" in keys
     assert "ana" in keys

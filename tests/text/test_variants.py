@@ -64,7 +64,9 @@ from tests.bench.hurry import slip
         ("二万零一十", "20010"),
     ],
 )
-def test_another_way_to_write_it(typed: str, written: str) -> None:
+def test_spelling_variants_of_a_query_match_the_other_way_a_term_is_written(
+    typed: str, written: str
+) -> None:
     ways = spelling_variants(clean_query(typed))
     assert any(set(way) >= set(terms_of(written)) for way in ways), ways
 
@@ -133,7 +135,7 @@ def test_every_slip_that_the_benchmark_makes_is_undone() -> None:
         ("", "", False),
     ],
 )
-def test_two_words_are_related_if_they_are_forms_of_one(
+def test_two_words_are_related_only_if_they_are_inflected_forms_of_one_word(
     one: str, other: str, expected: bool
 ) -> None:
     assert are_related(one, other) is are_related(other, one) is expected
@@ -168,7 +170,7 @@ def test_number_and_case_are_forms(word: str, form: str) -> None:
         ("ana", "an"),
     ],
 )
-def test_inflected_forms_contain_no_other_word(word: str, other: str) -> None:
+def test_inflected_forms_of_a_word_do_not_include_an_unrelated_word(word: str, other: str) -> None:
     assert other not in inflected_forms(word)
     assert inflected_forms(word)[0] == word
 
@@ -214,12 +216,14 @@ def test_query_with_operators_or_signs_is_not_inflected() -> None:
         ("8:30pm", ("20", "30")),
     ],
 )
-def test_another_way_to_write_a_number(typed: str, way: tuple[str, ...]) -> None:
+def test_spelling_variants_of_a_number_include_its_digits_or_its_number_word(
+    typed: str, way: tuple[str, ...]
+) -> None:
     assert way in spelling_variants(typed)
 
 
 @pytest.mark.parametrize("text", ["", "ferry", "7", "1234567890123456"])
-def test_a_number_that_has_no_other_way(text: str) -> None:
+def test_text_without_a_number_to_rewrite_has_no_spelling_variants(text: str) -> None:
     assert spelling_variants(text) == []
 
 
@@ -232,7 +236,7 @@ def test_number_that_is_no_time_gets_no_spelling_of_a_time(text: str, way: tuple
 
 @pytest.mark.slow
 @given(st.text(alphabet="0123456789 .:,-apmh/", max_size=600))
-def test_the_ways_are_few_and_of_one_word_each(text: str) -> None:
+def test_spelling_variants_are_limited_in_number_and_are_single_words(text: str) -> None:
     ways = spelling_variants(text)
     assert len(ways) <= MAX_VARIANTS
     assert all(way and all(word.isalnum() and word.isascii() for word in way) for way in ways)

@@ -105,7 +105,7 @@ async def test_an_entry_is_not_built_without_end(
     ],
     ids=["digits", "depth", "time"],
 )
-async def test_import_line_with_an_impossible_role_or_date_is_refused_and_others_imported(
+async def test_import_line_with_a_giant_number_depth_or_date_is_refused_and_others_imported(
     raw: str, said: str, tmp_path: Path, database: Database
 ) -> None:
     path = tmp_path / "lines"
