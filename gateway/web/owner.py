@@ -16,6 +16,7 @@ from functools import cache
 from itertools import groupby
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 from config.draft import SettingsDraft
 from config.locating import find_option
@@ -47,8 +48,13 @@ from gateway.web.views import (
 
 _SECTION = re.compile(r"\[([\w.-]+)\]\s*\Z")
 _OPTION = re.compile(r"(\w+) = ")
+_LIMIT = re.compile(r"\d{1,15}(?:\.\d{1,6})?", re.ASCII)
 MAX_VALUE_CHARS = 2_000
 MAX_BACKUPS = 20
+# The limits that have a box for each resource.
+DAY_LIMITS = frozenset({"limits.owner_day", "limits.day", "limits.room_day"})
+# The first box of a limit.
+_FIRST_RESOURCE = "money"
 # The sections of the settings in groups, each with the key of its text.
 GROUPS: Sequence[tuple[str, Sequence[str]]] = (
     ("ANSWERS", ("model", "turn", "sessions", "compression", "context")),
@@ -56,7 +62,7 @@ GROUPS: Sequence[tuple[str, Sequence[str]]] = (
     ("PEOPLE", ("owner", "access", "room", "limits")),
     ("CHATS", ("telegram", "discord", "media")),
     ("TASKS", ("web", "cron", "delegation")),
-    ("MACHINE", ("general", "usage", "backup", "page", "metrics")),
+    ("MACHINE", ("general", "usage", "store", "backup", "page", "metrics")),
 )
 
 
@@ -79,6 +85,8 @@ class ShownOption:
     default: str
     # Whether mneme.toml sets it.
     is_own: bool
+    # The limit of each resource, if it's a limit of a day.
+    parts: Mapping[str, str]
 
 
 async def load_settings(request: PageRequest) -> Values | None:
@@ -98,6 +106,7 @@ async def load_settings(request: PageRequest) -> Values | None:
         "groups": GROUPS,
         "section": section,
         "query": words,
+        "currency": request.services.settings.usage.currency,
         "options": chosen,
         "backup": backup,
         "backup_problem": problem,
@@ -140,6 +149,7 @@ def _list_options(section: str, words: str) -> list[ShownOption]:
                     value=_write_value(find_option(options, option.path)),
                     default=_write_value(find_option(defaults, option.path)),
                     is_own=find_option(draft.own_options, option.path) is not None,
+                    parts=_list_parts(option.path, options, defaults),
                 )
             )
     return chosen
@@ -176,6 +186,29 @@ def _write_value(value: object) -> str:
     return json.dumps(value, ensure_ascii=False, default=str)
 
 
+def _list_parts(
+    path: str, options: Mapping[str, Any], defaults: Mapping[str, Any]
+) -> dict[str, str]:
+    """Return the limit of each resource of a limit of a day, money first."""
+    if path not in DAY_LIMITS:
+        return {}
+    limits = dict(_find_table(defaults, path)) | dict(_find_table(options, path))
+    names = sorted(limits, key=lambda name: name != _FIRST_RESOURCE)
+    return {name: _write_limit(limits[name]) for name in names}
+
+
+def _find_table(options: Mapping[str, Any], path: str) -> Mapping[str, Any]:
+    table = find_option(options, path)
+    return table if isinstance(table, Mapping) else {}
+
+
+def _write_limit(limit: float | str) -> str:
+    """Return a limit without decimals that say nothing. "off" is 0."""
+    if isinstance(limit, str):
+        return "0"
+    return str(int(limit)) if limit == int(limit) else str(limit)
+
+
 async def _list_services(request: PageRequest) -> list[tuple[str, str]]:
     """Return the memory services that are switched on, each with the state of its queue."""
     services = []
@@ -194,14 +227,29 @@ async def set_option(request: PageRequest, form: Mapping[str, str]) -> Answer:
         raise Refused(request.words["WRONG_FIELD"])
     if len(typed) > MAX_VALUE_CHARS:
         raise Refused(request.words["WRONG_FIELD"])
+    limits = _read_limits(request, form, path) if path in DAY_LIMITS else {}
 
     def write() -> None:
         draft = SettingsDraft()
-        draft.set_typed_option(path, typed)
+        if limits:
+            draft.set_option(path, limits)
+        else:
+            draft.set_typed_option(path, typed)
         draft.write()
 
     await _change(write)
     return Answer(text=await _describe_effect(request, path))
+
+
+def _read_limits(request: PageRequest, form: Mapping[str, str], path: str) -> dict[str, float]:
+    """Return the typed limits of a day. An empty box means no limit. Raises Refused for a word."""
+    limits: dict[str, float] = {}
+    for name in _find_table(load_default_options(), path):
+        typed = form.get(f"limit-{name}", "").strip() or "0"
+        if not _LIMIT.fullmatch(typed):
+            raise Refused(request.words["WRONG_FIELD"])
+        limits[name] = float(typed) if "." in typed else int(typed)
+    return limits
 
 
 async def reset_option(request: PageRequest, form: Mapping[str, str]) -> Answer:

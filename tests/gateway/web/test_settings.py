@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from config.settings import Settings
 from core.types import Account, Address, Scope
 from gateway.texts.catalog import load_texts
 from gateway.web import owner
@@ -66,6 +67,27 @@ async def test_wrong_value_is_refused_with_a_sentence_and_changes_nothing(page_h
         unknown = {**form.fields, "option": "general.nonsense", "value": "1"}
         assert SHARED["WRONG_FIELD"] in (await page.browser.post(form.action, unknown)).text
         assert (page_home / "mneme.toml").read_text() == before
+
+
+@pytest.mark.parametrize("own", ["", "[limits.owner_day]\nmoney = 5.0\n"])
+async def test_limit_of_a_day_has_a_box_for_each_resource(page_home: Path, own: str) -> None:
+    async with open_page(page_home) as page:
+        file = page_home / "mneme.toml"
+        file.write_text(own)
+        settings = await page.browser.open("/settings/limits")
+        boxes = [form for form in settings.forms if form.action == "/do/set-option"]
+        forms = {form.fields["option"]: form for form in boxes}
+        form = forms["limits.owner_day"]
+        assert form.fields["limit-money"] == ("5" if own else "20")
+        assert "limit-answers" in forms["limits.room_day"].fields
+        changed = await page.browser.send(form, **{"limit-money": "7.5", "limit-tokens": ""})
+        assert "limits.owner_day is saved" in changed.text
+        limits = Settings.load(own_text=file.read_text(), own_secrets={}).limits
+        assert limits.owner_day == {"money": 7.5, "tokens": 0}
+        before = file.read_text()
+        refused = await page.browser.send(form, **{"limit-money": "seven"})
+        assert SHARED["WRONG_FIELD"] in refused.text
+        assert file.read_text() == before
 
 
 async def test_option_is_found_by_words_of_its_reason(page_home: Path) -> None:
