@@ -232,7 +232,9 @@ async def test_answer_that_the_model_cuts_off_ends_with_the_reason(
         assert mark in reply.text
 
 
-async def test_an_empty_answer_is_said_and_does_not_break_the_next_request(home: Path) -> None:
+async def test_empty_model_answer_is_shown_as_no_answer_and_the_next_request_works(
+    home: Path,
+) -> None:
     model = ScriptedModel(says(""), says("fine"))
     async with open_gateway(home, model) as harness:
         assert (await harness.say("hello?")).text == "(no answer)"

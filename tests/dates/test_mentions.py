@@ -372,7 +372,9 @@ def test_text_that_names_no_time_has_no_period(text: str) -> None:
     [("May", 5), ("Jan", 1), ("märz", 3), ("février", 2), ("ocakta", 1), ("январю", 1), ("września", 9),
      ("out", None), ("set", None), ("5", None), ("Maya", None), ("", None)],
 )  # fmt: skip
-def test_the_name_of_a_month(word: str, month: int | None) -> None:
+def test_month_name_in_any_language_is_read_as_its_number_and_other_words_as_none(
+    word: str, month: int | None
+) -> None:
     assert month_number(word) == month
 
 

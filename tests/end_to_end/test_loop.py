@@ -19,7 +19,7 @@ from tests.fixtures.model_reply import ModelReply
 pytestmark = pytest.mark.slow
 
 
-async def test_no_text_of_a_person_holds_the_loop(home: Path) -> None:
+async def test_no_text_that_a_person_sends_blocks_the_event_loop(home: Path) -> None:
     async with LiveSystem.open(home) as live:
         await live.start()
         for text in TEXTS.values():

@@ -76,7 +76,9 @@ class TelegramPerson:
         return {**size, **more}
 
 
-async def test_story_on_telegram_with_a_restart_and_an_unchanged_prefix(home: Path) -> None:
+async def test_prompt_prefix_stays_unchanged_in_a_telegram_chat_with_media_and_a_restart(
+    home: Path,
+) -> None:
     async with (
         BotApi() as api,
         MessagesApi(brain, key=KEY) as model,

@@ -85,7 +85,9 @@ async def converse_with_all_tools(home: Path, connect: Any, name: str = "") -> N
             await client.close()
 
 
-async def test_messages_form_reads_97_percent_from_the_cache(home: Path) -> None:
+async def test_messages_api_reads_at_least_97_percent_of_the_prompt_from_the_cache(
+    home: Path,
+) -> None:
     async with MessagesApi(key=KEY) as api:
         await converse_with_all_tools(
             home, lambda: Claude(api_key=KEY, base_url=api.url, clock=SteadyClock())

@@ -69,7 +69,9 @@ def answers(replies: Sequence[KeptReply]) -> list[str | None]:
     [{"group_id": "g"}, {"origin": "forwarded"}, {}],
     ids=["album", "forwarded", "long text"],
 )
-async def test_the_parts_of_a_whole_are_one_turn(home: Path, changes: dict[str, Any]) -> None:
+async def test_parts_of_a_split_message_are_answered_in_one_turn(
+    home: Path, changes: dict[str, Any]
+) -> None:
     model = ScriptedModel(says("I see"))
     parts = [f"part {n}" if changes else f"part {n} " + "word " * 800 for n in range(3)]
     async with open_gateway(home, model) as harness:
@@ -169,7 +171,7 @@ async def test_message_added_after_the_answer_began_is_its_own_turn(
         assert reply.text.startswith("answer")
 
 
-async def test_message_of_another_member_is_its_own_turn(home: Path) -> None:
+async def test_message_of_another_group_member_is_answered_in_a_turn_of_its_own(home: Path) -> None:
     model = SilentModel()
     place = {
         "address": Address(platform="telegram", chat_id="-100"),
@@ -191,7 +193,9 @@ async def test_message_of_another_member_is_its_own_turn(home: Path) -> None:
         assert reply.text == "answer 2"
 
 
-async def test_stop_after_something_was_added_stops_it_all(home: Path) -> None:
+async def test_stop_cancels_the_running_turn_together_with_the_messages_added_to_it(
+    home: Path,
+) -> None:
     model = SilentModel()
     async with open_gateway(home, model) as harness, asyncio.TaskGroup() as tasks:
         first = tasks.create_task(harness.say("tell me"))
@@ -203,7 +207,7 @@ async def test_stop_after_something_was_added_stops_it_all(home: Path) -> None:
         assert replies[0].answer is not None
 
 
-async def test_an_answer_that_comes_at_the_moment_at_which_more_is_said_is_not_lost(
+async def test_answer_that_ends_while_another_message_joins_the_turn_loses_neither_message(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model = SilentModel()

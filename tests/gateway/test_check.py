@@ -71,7 +71,7 @@ async def test_check_lists_dead_letters_until_they_are_dropped(home: Path) -> No
     assert [one for one in await run_checks(settings) if one.subject == "set aside"] == []
 
 
-async def test_a_check_beside_the_gateway_says_what_the_gateway_says(home: Path) -> None:
+async def test_check_reports_the_platform_error_that_the_running_gateway_has(home: Path) -> None:
     async with BotApi() as api:
         variables = {"TELEGRAM_BOT_TOKEN": api.token, "MNEME_TELEGRAM_API_URL": api.url}
         settings = Settings.load({"MNEME_HOME": str(home), **variables})
@@ -249,7 +249,7 @@ async def _complaints(database: Database) -> list[str]:
         return [str(error)]
 
 
-async def test_telegram_knows_the_token_or_not() -> None:
+async def test_check_of_the_telegram_token_distinguishes_valid_refused_and_unreachable() -> None:
     async def get_me(request: web.Request) -> web.Response:
         if request.match_info["token"] != "1:good":
             return web.json_response(
@@ -267,7 +267,7 @@ async def test_telegram_knows_the_token_or_not() -> None:
     assert "1:good" not in str(caught.value)
 
 
-async def test_discord_knows_the_token_or_not() -> None:
+async def test_check_of_the_discord_token_distinguishes_valid_refused_and_unreachable() -> None:
     flags = {"flags": 0}
 
     def answered(value: object) -> web.Response:
@@ -311,7 +311,9 @@ async def test_discord_knows_the_token_or_not() -> None:
                 await checked("good", other)
 
 
-async def test_facts_whose_index_is_astray_are_found(home: Path, clock: SteadyClock) -> None:
+async def test_check_reports_facts_that_are_missing_from_the_search_index(
+    home: Path, clock: SteadyClock
+) -> None:
     (home / "mneme.toml").write_text("")
     settings = Settings.load({"MNEME_HOME": str(home)})
     async with Database.open(home / "state.db") as database:

@@ -123,7 +123,9 @@ async def test_an_answer_waits_for_the_one_that_is_just_being_painted(
     assert room.telegram.said[1:] == [("1", "a"), ("1", "b")]
 
 
-async def test_live_and_carried_never_paint_at_one_address_together(room: DeliveryHarness) -> None:
+async def test_live_answer_and_queued_delivery_never_write_to_one_chat_at_the_same_time(
+    room: DeliveryHarness,
+) -> None:
     gate = asyncio.Event()
     room.telegram.stage("1", gate)
     async with room.working():
@@ -169,7 +171,9 @@ async def test_a_locked_store_costs_neither_the_answer_nor_its_booking(
     assert (await hold(room.outbox, outbox_item)).posted == tuple(reply.receipt.message_ids)
 
 
-async def test_a_stranger_is_told_or_not_and_nothing_is_kept(room: DeliveryHarness) -> None:
+async def test_unstored_reply_to_a_stranger_is_attempted_once_and_never_queued(
+    room: DeliveryHarness,
+) -> None:
     event = inbound()
     room.telegram.stage(
         "42", None, DeliveryError("blocked", is_permanent=True), TypeError("a mistake")

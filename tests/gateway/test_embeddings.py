@@ -60,7 +60,7 @@ async def filled(made: GatewayHarness) -> None:
         pass
 
 
-async def test_a_turn_is_given_what_shares_no_word_with_it(
+async def test_turn_gets_a_semantically_similar_message_that_shares_no_word(
     home: Path, double: EmbeddingDouble
 ) -> None:
     async with open_gateway(
@@ -177,7 +177,7 @@ async def test_a_process_that_is_killed_while_it_fills_has_lost_nothing(
         assert tuple(row) == (200, 200)
 
 
-async def test_without_one_there_is_none(home: Path) -> None:
+async def test_gateway_without_an_embeddings_setting_has_no_embeddings(home: Path) -> None:
     async with open_gateway(home, ScriptedModel()) as made:
         assert made.services.embeddings is None
         assert "embeddings" not in (await made.say("/status")).text

@@ -43,7 +43,7 @@ async def test_first_message_that_uses_a_tool_gets_buttons_only_if_it_says_that_
         assert has_steps == reply.text.endswith("Three things to try:")
 
 
-async def test_person_who_knows_mneme_gets_no_buttons_in_a_new_conversation(home: Path) -> None:
+async def test_greeting_of_a_returning_person_has_no_introduction_buttons(home: Path) -> None:
     async with open_gateway(home, OfflineModel("Europe/Lisbon")) as harness:
         await harness.say("My bicycle is green.")
         await harness.say("/new")

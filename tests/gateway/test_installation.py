@@ -174,7 +174,7 @@ def test_installed_wheel_chats_reminds_recalls_knows_and_checks_itself(
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "is_package"), [("config", True), ("adapters", False)])
-def test_foreign_package_of_the_same_name_ends_in_one_sentence(
+def test_start_with_a_foreign_package_of_the_same_name_fails_with_one_sentence(
     installed: Path, tmp_path: Path, name: str, is_package: bool
 ) -> None:
     foreign = tmp_path / "foreign"

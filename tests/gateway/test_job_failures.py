@@ -57,7 +57,7 @@ async def test_question_that_fails_says_why_once_quotes_no_memory_and_is_paused_
 
 
 @pytest.mark.slow
-async def test_answer_ends_a_row_of_failures_so_that_the_next_failure_is_told_again(
+async def test_repeated_job_failure_is_reported_again_only_after_a_success(
     home: Path,
 ) -> None:
     away = ModelError("The model is away.")
@@ -75,7 +75,7 @@ async def test_answer_ends_a_row_of_failures_so_that_the_next_failure_is_told_ag
 
 
 @pytest.mark.slow
-async def test_brief_whose_model_fails_still_lists_the_day_and_says_why_only_once(
+async def test_daily_brief_without_the_model_lists_the_reminders_and_names_the_error_once(
     home: Path,
 ) -> None:
     away = ModelError("The model is away.")

@@ -202,7 +202,7 @@ def test_dates_counts_and_lists_are_formatted(language: str) -> None:
     assert texts.join_list(["a", "b", "c"]).count("b") == 1
 
 
-def test_another_language_formats_in_its_own_way() -> None:
+def test_german_texts_format_dates_lists_and_numbers_in_german() -> None:
     german = load_texts("de")
     at = datetime(2026, 3, 3, 10, 30, tzinfo=UTC)
     assert german.format_day(at, UTC) == "3. März 2026"
@@ -327,7 +327,7 @@ def test_an_unknown_code_gets_english_and_a_region_its_language() -> None:
     assert load_texts("zh-hans").language == "zh"
 
 
-def test_no_english_sentence_for_people_stands_in_code() -> None:
+def test_python_code_contains_no_english_sentence_for_people_beyond_the_allowed_ones() -> None:
     counts: Counter[str] = Counter()
     for folder in ("adapters", "gateway"):
         for path in (ROOT / folder).rglob("*.py"):
@@ -337,7 +337,7 @@ def test_no_english_sentence_for_people_stands_in_code() -> None:
     assert others == {}, "put the sentence into gateway/texts/en.toml"
 
 
-def test_every_sentence_of_the_command_line_is_used_and_exists() -> None:
+def test_every_command_line_text_key_is_used_and_every_used_key_exists() -> None:
     folder = ROOT / "gateway"
     code = "".join(path.read_text(encoding="utf-8") for path in folder.rglob("*.py"))
     named = set(re.findall(r"""["']([a-z_]+)["']""", code))

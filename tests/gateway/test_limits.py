@@ -99,7 +99,7 @@ def chats(api: MessagesApi) -> int:
     return sum(1 for body in api.requests if body.get("tools"))
 
 
-async def test_at_the_limit_one_sentence_and_all_without_a_model_goes_on(
+async def test_daily_limit_stops_model_answers_with_one_sentence_but_not_commands(
     home: Path, clock: SteadyClock
 ) -> None:
     async with gateway(home, person(answers=2)) as (harness, api):
@@ -135,7 +135,7 @@ async def test_a_day_of_25_hours_is_one_day(home: Path, clock: SteadyClock) -> N
         assert await said(harness, "Three") == ANSWER
 
 
-async def test_at_80_percent_they_are_told_once_and_a_restart_changes_nothing(
+async def test_person_is_warned_once_at_80_percent_of_the_daily_limit_even_across_restarts(
     home: Path, clock: SteadyClock
 ) -> None:
     told = []
@@ -202,7 +202,7 @@ async def test_a_model_without_a_price_costs_nothing_and_its_tokens_count(
         assert "of 3 output tokens" in await said(harness, "Hello")
 
 
-async def test_in_a_room_each_member_and_the_room_have_their_own(
+async def test_group_and_each_of_its_members_have_separate_daily_limits(
     home: Path, clock: SteadyClock
 ) -> None:
     async with gateway(home, LISTED + person(answers=2) + room(answers=3)) as (harness, api):
@@ -221,7 +221,7 @@ async def test_in_a_room_each_member_and_the_room_have_their_own(
         assert chats(api) == 7
 
 
-async def test_the_owner_is_told_of_a_room_and_each_member_of_their_own(
+async def test_limit_warning_of_a_group_goes_to_the_owner_and_a_members_to_the_member(
     home: Path, clock: SteadyClock
 ) -> None:
     async with gateway(home, LISTED + person(answers=5) + room(answers=5)) as (harness, _):
@@ -241,7 +241,7 @@ async def test_the_owner_is_told_of_a_room_and_each_member_of_their_own(
         )
 
 
-async def test_a_room_is_told_once_an_hour_and_what_was_said_is_kept(
+async def test_reached_limit_is_announced_in_a_group_once_an_hour_and_its_messages_are_stored(
     home: Path, clock: SteadyClock
 ) -> None:
     async with gateway(home, LISTED + person(answers=1)) as (harness, _):
@@ -282,7 +282,9 @@ async def test_member_over_the_limit_does_not_block_others_of_the_same_turn(
         assert chats(api) == 2
 
 
-async def test_linked_accounts_share_one_budget(home: Path, clock: SteadyClock) -> None:
+async def test_linked_accounts_share_one_daily_limit_of_answers(
+    home: Path, clock: SteadyClock
+) -> None:
     async with gateway(home, person(answers=2)) as (harness, _):
         await said(harness, "Hello")
         await link(harness)
@@ -291,7 +293,7 @@ async def test_linked_accounts_share_one_budget(home: Path, clock: SteadyClock) 
         assert await said(harness, "Hello") == FOR_YOU
 
 
-async def test_helper_calls_count_towards_the_daily_limit_and_end_at_it(
+async def test_helper_model_calls_count_towards_the_daily_limit_and_are_not_made_beyond_it(
     home: Path, clock: SteadyClock
 ) -> None:
     """Titles, facts, summaries: paid by who asked; at the limit the first words are the title,
@@ -310,7 +312,9 @@ async def test_helper_calls_count_towards_the_daily_limit_and_end_at_it(
         assert "Porto" in await said(harness, "/memory facts")
 
 
-async def test_helper_calls_in_a_group_count_for_the_asker(home: Path, clock: SteadyClock) -> None:
+async def test_helper_model_calls_in_a_group_are_charged_to_the_person_who_caused_them(
+    home: Path, clock: SteadyClock
+) -> None:
     async with gateway(home, LISTED, has_helper=True) as (harness, _):
         await in_room(harness, "I live in Porto and my sister is called Clara.")
         await in_room(harness, "/recall --summary Porto", "8")

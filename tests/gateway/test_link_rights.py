@@ -94,7 +94,7 @@ async def granted(harness: GatewayHarness, model: ScriptedModel) -> list[str]:
     return [text.partition('"took_ms"')[0] for text in told]
 
 
-async def test_no_way_of_linking_gives_a_member_what_is_the_owners(home: Path) -> None:
+async def test_linking_accounts_never_gives_a_member_the_owners_rights(home: Path) -> None:
     model = ScriptedModel()
     async with open_gateway(home, model, OPTIONS) as harness:
         await furnish(harness, model)
@@ -151,7 +151,7 @@ async def test_an_account_that_is_the_owners_no_more_takes_nothing_of_his_along(
             assert "lagoon is" not in (await harness.say("/recall lagoon", **where)).text
 
 
-async def test_two_accounts_of_one_platform_may_be_one(home: Path) -> None:
+async def test_two_accounts_of_one_platform_can_be_linked_to_one_person(home: Path) -> None:
     async with open_gateway(home, ScriptedModel()) as harness:
         await harness.say("the boathouse key is under the fern", "7")
         await let_in(harness, Account(platform="telegram", user_id="8"))

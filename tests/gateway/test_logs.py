@@ -64,7 +64,7 @@ def test_secrets_are_masked_in_every_wrapping(home: Path) -> None:
     assert "ValueError" in text
 
 
-def test_json_is_one_object_a_line_of_ours_and_of_libraries(home: Path) -> None:
+def test_json_log_has_one_object_per_line_for_own_and_library_messages(home: Path) -> None:
     out = io.StringIO()
     logs.configure(
         settings(home, 'general.log_format = "json"', DISCORD_BOT_TOKEN="hush-hush"), out

@@ -90,7 +90,7 @@ async def test_a_change_that_was_not_heard_is_told_again(database: Database) -> 
         await witness.was_called(3)
 
 
-async def test_a_store_that_cannot_be_read_ends_nothing_and_hides_nothing(
+async def test_database_watcher_survives_a_failed_read_and_still_reports_the_change(
     database: Database,
 ) -> None:
     witness = Witness()
@@ -99,7 +99,7 @@ async def test_a_store_that_cannot_be_read_ends_nothing_and_hides_nothing(
         await witness.was_called(1)
 
 
-async def test_the_indexes_are_tended_until_there_is_nothing_to_do_and_a_failure_ends_nothing(
+async def test_index_upkeep_repeats_until_done_and_continues_after_a_failure(
     database: Database,
 ) -> None:
     told, steps = Watch(), list[str]()

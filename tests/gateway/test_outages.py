@@ -75,7 +75,7 @@ async def pass_time(room: DeliveryHarness, hours: float, step_minutes: float = 2
 @pytest.mark.parametrize(
     ("minutes", "late"), [(1, ""), (40, "40 minutes"), (3 * 24 * 60, "3 days")]
 )
-async def test_items_due_during_an_outage_are_sent_in_order_and_late_ones_marked_when_it_ends(
+async def test_deliveries_due_during_a_platform_outage_are_sent_in_order_and_marked_late_after_it(
     office: Office, minutes: int, late: str
 ) -> None:
     room, api = office.room, office.api
@@ -95,7 +95,7 @@ async def test_items_due_during_an_outage_are_sent_in_order_and_late_ones_marked
     assert room.outbox.ends[-2:] == [("first", "done"), ("second", "done")]
 
 
-async def test_connection_that_comes_back_sends_what_waits_for_it_at_once(
+async def test_restored_platform_connection_delivers_the_waiting_items_at_once(
     office: Office, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(supervisor_module, "STATE_POLL_S", 0.01)

@@ -27,7 +27,9 @@ async def room(tmp_path: Path) -> AsyncIterator[DeliveryHarness]:
         yield opened
 
 
-async def test_a_delivery_that_hangs_holds_up_its_own_address_only(room: DeliveryHarness) -> None:
+async def test_hanging_delivery_delays_only_deliveries_to_its_own_address(
+    room: DeliveryHarness,
+) -> None:
     gate = asyncio.Event()
     room.telegram.stage("1", gate)
     async with room.working():
@@ -46,7 +48,9 @@ async def test_a_delivery_that_hangs_holds_up_its_own_address_only(room: Deliver
     assert await room.outbox.count_items() == NOTHING
 
 
-async def test_a_notice_that_cannot_be_delivered_holds_up_no_answer(room: DeliveryHarness) -> None:
+async def test_undeliverable_notice_does_not_delay_answers_to_the_same_address(
+    room: DeliveryHarness,
+) -> None:
     gate = asyncio.Event()
     room.telegram.stage("1", DeliveryError("refused"), gate)
     async with room.working():
@@ -94,7 +98,9 @@ async def test_items_for_a_closed_platform_do_not_delay_others(
     )
 
 
-async def test_a_locked_database_ends_nothing(room: DeliveryHarness) -> None:
+async def test_outbox_delivery_continues_after_the_database_was_locked(
+    room: DeliveryHarness,
+) -> None:
     await room.send("a")
     await room.send("b", "2")
     with room.locked():
@@ -106,7 +112,9 @@ async def test_a_locked_database_ends_nothing(room: DeliveryHarness) -> None:
     assert sorted(room.telegram.said) == [("1", "a"), ("2", "b")]
 
 
-async def test_an_outbox_that_cannot_be_read_ends_nothing(room: DeliveryHarness) -> None:
+async def test_outbox_delivery_continues_after_its_table_was_unreadable(
+    room: DeliveryHarness,
+) -> None:
     async def rename(old: str, new: str) -> None:
         await room.database.write(
             lambda connection: connection.execute(f"ALTER TABLE {old} RENAME TO {new}").close()
@@ -213,7 +221,7 @@ async def test_an_address_that_its_platform_cannot_read_harms_nobody(room: Deliv
     assert errors == ["ValueError: invalid literal for int() with base 10: 'not a number'"]
 
 
-async def test_a_platform_is_asked_again_when_it_said_and_given_up_in_the_end(
+async def test_delivery_is_retried_after_the_platforms_stated_delay_and_given_up_after_the_maximum(
     room: DeliveryHarness,
 ) -> None:
     refusals = [DeliveryError("slow down", retry_after_s=40.0)]

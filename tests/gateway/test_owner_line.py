@@ -51,7 +51,9 @@ async def press(harness: GatewayHarness, reply: KeptReply, label: str) -> KeptRe
     return await harness.say(button.id, kind="action")
 
 
-async def test_owner_is_asked_at_the_line(home: Path, clock: SteadyClock) -> None:
+async def test_owner_is_asked_to_confirm_at_the_daily_token_limit_instead_of_an_answer(
+    home: Path, clock: SteadyClock
+) -> None:
     model = ScriptedModel(*[says("Yes.", usage=Usage(input=12, output=3))] * 9)
     options = LINE.replace("30", "60")
     async with open_gateway(home, model, options) as harness:
@@ -88,7 +90,7 @@ async def test_tap_raises_the_line_and_the_message_is_answered(
         assert "**Your line for today**: 45 of 60 tokens" in (await harness.say("/usage")).text
 
 
-async def test_raised_line_stops_again_and_is_forgotten_the_next_day(
+async def test_raised_daily_limit_of_the_owner_stops_answers_again_and_is_reset_the_next_day(
     home: Path, clock: SteadyClock
 ) -> None:
     async with open_gateway(home, ScriptedModel(), LINE) as harness:
@@ -104,7 +106,7 @@ async def test_raised_line_stops_again_and_is_forgotten_the_next_day(
         assert "30 of 30 tokens" in (await say(harness, clock, "Is it warm?")).text
 
 
-async def test_scheduled_question_over_the_line_asks_no_model(
+async def test_scheduled_question_over_the_owners_daily_limit_calls_no_model(
     home: Path, clock: SteadyClock
 ) -> None:
     model = ScriptedModel()
@@ -115,7 +117,9 @@ async def test_scheduled_question_over_the_line_asks_no_model(
         assert len(model.requests) == 2
 
 
-async def test_line_counts_money_where_a_price_is_known(home: Path, clock: SteadyClock) -> None:
+async def test_owners_daily_limit_counts_money_if_the_models_price_is_known(
+    home: Path, clock: SteadyClock
+) -> None:
     model = ScriptedModel(*[says("Yes.", usage=Usage(input=1_000_000))] * 9)
     async with open_gateway(home, model, PRICED) as harness:
         for _ in range(2):
@@ -123,7 +127,9 @@ async def test_line_counts_money_where_a_price_is_known(home: Path, clock: Stead
         assert "($2.00 of $2.00)" in (await say(harness, clock, "Is it warm?")).text
 
 
-async def test_helpers_stop_at_the_line_too(home: Path, clock: SteadyClock) -> None:
+async def test_helper_model_calls_stop_at_the_owners_daily_limit(
+    home: Path, clock: SteadyClock
+) -> None:
     helper = ScriptedModel(*[says("[]")] * 99)
     async with open_gateway(home, ScriptedModel(), LINE, helper) as harness:
         for _ in range(2):
@@ -145,7 +151,9 @@ async def test_command_that_raises_the_line_is_only_for_the_owner(
         assert (await say(harness, clock, "Is it warm?")).text == REACHED
 
 
-async def test_line_that_is_off_never_asks(home: Path, clock: SteadyClock) -> None:
+async def test_owners_daily_limit_that_is_turned_off_never_stops_answers(
+    home: Path, clock: SteadyClock
+) -> None:
     options = '[limits]\nowner_day = { money = "off", tokens = 0 }\n'
     async with open_gateway(home, ScriptedModel(), options) as harness:
         for _ in range(4):
@@ -153,7 +161,9 @@ async def test_line_that_is_off_never_asks(home: Path, clock: SteadyClock) -> No
         assert "You have no line" in (await harness.say("/usage more")).text
 
 
-async def test_incognito_conversation_cannot_raise_the_line(home: Path, clock: SteadyClock) -> None:
+async def test_owners_daily_limit_cannot_be_raised_in_an_incognito_conversation(
+    home: Path, clock: SteadyClock
+) -> None:
     async with open_gateway(home, ScriptedModel(), LINE) as harness:
         await harness.say("/incognito on")
         assert "outside of incognito" in (await harness.say("/usage more")).text

@@ -91,7 +91,7 @@ async def test_paused_job_is_reported_to_its_person_and_in_a_group_to_the_owner(
         ]
 
 
-async def test_a_notice_is_left_once(home: Path) -> None:
+async def test_each_owner_notice_about_a_memory_service_is_left_only_once(home: Path) -> None:
     async with open_gateway(home) as harness:
         services = harness.services
         await harness.say("I moved to Zanzibar in May.")
@@ -112,7 +112,7 @@ async def test_a_notice_is_left_once(home: Path) -> None:
         ]
 
 
-async def test_an_outage_is_told_on_another_platform(home: Path) -> None:
+async def test_owner_is_told_of_a_platform_outage_on_another_platform(home: Path) -> None:
     async with open_gateway(home) as harness:
         owner_notices = harness.services.owner_notices
         await harness.say("hello")
@@ -166,7 +166,7 @@ async def test_an_outage_is_told_on_another_platform(home: Path) -> None:
         ),
     ],
 )
-async def test_notice_about_a_retired_model_says_which_one_stands_in(
+async def test_owner_notice_about_a_retired_model_names_its_replacement(
     home: Path, lines: str, model: str, end: str
 ) -> None:
     async with open_gateway(home) as harness:

@@ -68,7 +68,7 @@ def test_memory_that_was_freed_between_used_blocks_is_given_back() -> None:
 
 
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="only glibc moves its threshold")
-def test_large_block_has_pages_of_its_own_after_a_larger_one_was_freed() -> None:
+def test_large_memory_block_is_mapped_separately_after_a_larger_block_was_freed() -> None:
     result = subprocess.run(
         [sys.executable, "-c", FREE_LARGE_AND_ALLOCATE], capture_output=True, text=True, timeout=120
     )

@@ -87,7 +87,7 @@ async def test_an_overheard_message_is_not_answered_along_with_an_addressed_one(
     assert [batch for batch in log if batch] == [[1], [2], [3]]
 
 
-async def test_event_of_another_address_runs_beside_a_slow_one() -> None:
+async def test_event_of_another_chat_is_served_while_a_slow_one_is_running() -> None:
     queues, log, gate = ConversationQueues(), list[list[int]](), asyncio.Event()
     slow, quick = event(1, "1"), event(2, "2")
     queues.add(slow)
@@ -110,7 +110,7 @@ async def test_no_event_is_lost_when_serving_starts_out_of_order() -> None:
     assert log == [[2], [1]]
 
 
-async def test_held_event_comes_before_the_one_that_arrives_at_its_release() -> None:
+async def test_event_held_by_the_rate_limit_is_served_before_a_later_arriving_event() -> None:
     """A command that was held, such as /incognito, counts for what was said after it."""
     rest_s, log = [60.0], list[list[int]]()
     queues = ConversationQueues(lambda _: rest_s[0])
@@ -129,7 +129,7 @@ async def test_held_event_comes_before_the_one_that_arrives_at_its_release() -> 
     assert log == [[1], [2], [3]]
 
 
-async def test_stop_ends_the_running_turn_only() -> None:
+async def test_stop_cancels_only_the_turn_that_is_running() -> None:
     queues, one = ConversationQueues(), event(1)
     assert queues.stop(one.inbound.address) is False
     queues.add(one)

@@ -184,7 +184,7 @@ async def test_the_owner_is_never_slowed(home: Path, moments: Moments) -> None:
         assert len(model.requests) == 3 * burst + 2
 
 
-async def test_a_room_has_a_bucket_of_its_own_and_nobody_speaks_for_another(
+async def test_group_has_its_own_rate_limit_and_held_messages_are_grouped_by_member(
     home: Path, moments: Moments
 ) -> None:
     model = ScriptedModel()
@@ -278,7 +278,7 @@ async def test_held_message_can_be_edited_and_deleted_also_after_its_answer(
         assert await asked(harness) == ["the first one", "", "the newest"]
 
 
-async def test_message_before_a_deleted_one_is_answered_in_its_own_chat(
+async def test_rate_limited_message_before_a_deleted_one_is_answered_in_its_own_chat(
     home: Path, moments: Moments
 ) -> None:
     model = ScriptedModel()
@@ -346,7 +346,7 @@ IN_ROOM: dict[str, Any] = {
 }
 
 
-async def test_two_assistants_in_one_room_stop(
+async def test_two_assistants_answering_each_other_in_one_group_stop_after_a_few_turns(
     home: Path, tmp_path: Path, moments: Moments
 ) -> None:
     """Each speaks through an account that no platform marks as a bot's."""
@@ -435,7 +435,9 @@ async def test_questions_that_are_due_together_are_turns_of_their_own(
         assert len(model.requests) == 2
 
 
-async def test_a_command_behind_what_is_held_comes_after_it(home: Path, moments: Moments) -> None:
+async def test_command_sent_after_rate_limited_messages_runs_after_them(
+    home: Path, moments: Moments
+) -> None:
     """What was written in an incognito conversation is not kept because that was ended a moment
     later."""
     async with (

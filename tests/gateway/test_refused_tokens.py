@@ -128,7 +128,7 @@ async def test_token_refused_at_the_start_is_reported_at_once_and_tried_again(
             assert case.told[1] == "connected"
 
 
-async def test_process_with_a_refused_token_goes_on_and_tells_the_owner_on_another_platform(
+async def test_gateway_with_a_refused_token_runs_on_and_tells_the_owner_on_another_platform(
     home: Path,
 ) -> None:
     async with LiveSystem.open(home) as live:

@@ -71,7 +71,7 @@ async def test_job_added_while_the_scheduler_runs_is_delivered(life: SchedulerHa
     assert life.wakes == 1
 
 
-async def test_late_ones_say_how_late(life: SchedulerHarness) -> None:
+async def test_late_reminder_states_how_late_it_is(life: SchedulerHarness) -> None:
     await life.add(due_at=NOON - timedelta(hours=2), text="two hours")
     await life.add(due_at=NOON - timedelta(days=3, hours=4), text="days")
     await life.add(due_at=NOON - timedelta(seconds=60), text="a minute")
@@ -101,7 +101,9 @@ async def test_reminders_due_while_the_process_was_down_come_in_order_of_their_d
     assert words == [f"{hours} hours ago" for hours in (6, 5, 4, 3, 2, 1)] + ["hourly"]
 
 
-async def test_several_missed_runs_are_one(life: SchedulerHarness) -> None:
+async def test_several_missed_runs_of_a_job_become_one_late_reminder(
+    life: SchedulerHarness,
+) -> None:
     daily = Schedule(zone=ZONE, cron="0 9 * * *")
     job = await life.add(schedule=daily, due_at=datetime(2026, 11, 15, 9, tzinfo=UTC))
     async with life.listening():
@@ -146,7 +148,7 @@ async def test_reminder_missed_while_the_machine_slept_is_sent_afterwards(
     assert _text(outbox_item) == "⏰ Reminder 1 (due 13:00, 2 hours late: I was away): call Bob"
 
 
-async def test_paused_and_removed_ones_never_come(life: SchedulerHarness) -> None:
+async def test_paused_and_removed_reminders_are_never_delivered(life: SchedulerHarness) -> None:
     paused = await life.add(text="paused", due_at=life.clock.now() + timedelta(milliseconds=120))
     removed = await life.add(text="removed", due_at=life.clock.now() + timedelta(milliseconds=120))
     beside = await life.add(text="behind the back of the scheduler", due_at=paused.next_at)
@@ -184,7 +186,7 @@ async def test_job_of_a_person_without_access_is_paused_with_its_reason(
     assert (resumed.paused_at, resumed.pause_reason) == (None, None)
 
 
-async def test_an_answer_for_one_who_was_removed_meanwhile_goes_nowhere(
+async def test_answer_to_a_scheduled_question_is_not_sent_to_a_person_removed_meanwhile(
     life: SchedulerHarness,
 ) -> None:
     account = Account(platform="telegram", user_id="7")
@@ -349,7 +351,7 @@ async def test_an_error_of_the_store_is_tried_again(life: SchedulerHarness) -> N
     assert life.said == [(CHAT, "CALL BOB")]
 
 
-async def test_a_question_whose_run_cannot_be_ended_is_answered_all_the_same(
+async def test_scheduled_question_is_answered_once_even_if_recording_its_end_fails_first(
     life: SchedulerHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     job, errors, finish = (

@@ -64,7 +64,7 @@ async def test_a_question_is_asked_and_its_answer_delivered(life: SchedulerHarne
     assert await life.parcels() == []
 
 
-async def test_late_scheduled_question_says_so_and_a_group_is_no_direct_chat(
+async def test_late_scheduled_question_in_a_group_has_a_late_heading_and_is_not_direct(
     life: SchedulerHarness,
 ) -> None:
     await life.add(
@@ -79,7 +79,7 @@ async def test_late_scheduled_question_says_so_and_a_group_is_no_direct_chat(
     assert life.sink.admitted[0][0].sender.id == "cron"
 
 
-async def test_a_turn_that_runs_ends_with_the_process_and_not_with_the_intake(
+async def test_scheduled_turn_in_progress_finishes_after_intake_of_new_jobs_was_stopped(
     life: SchedulerHarness,
 ) -> None:
     await life.add(is_prompt=True)
@@ -100,7 +100,7 @@ async def test_a_turn_that_runs_ends_with_the_process_and_not_with_the_intake(
     assert life.wakes == 0
 
 
-async def test_where_others_would_hear_it_nothing_is_said(
+async def test_private_reminder_to_a_chat_that_others_can_read_is_paused_instead_of_delivered(
     life: SchedulerHarness, tmp_path: Path
 ) -> None:
     job = await life.add()

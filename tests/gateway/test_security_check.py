@@ -39,7 +39,7 @@ def test_home_of_an_owner_alone_has_nothing_to_fix_or_to_look_at(home: Path) -> 
     assert "That's you, the owner." in find(findings, "people", "telegram:42")["text"]
 
 
-def test_home_without_an_owner_says_how_to_name_one(home: Path) -> None:
+def test_security_check_of_a_home_without_an_owner_explains_how_to_set_one(home: Path) -> None:
     finding = find(list_findings(home, "[general]\n"), "people", "No account is the owner's")
     assert finding["level"] == "look"
     assert "/whoami" in finding["advice"]
@@ -97,7 +97,7 @@ def test_limits_that_are_off_are_to_be_fixed(home: Path) -> None:
         ),
     ],
 )
-def test_server_over_plain_http_is_to_be_fixed(
+def test_security_check_asks_to_fix_a_model_or_service_url_over_plain_http(
     home: Path, options: str, environ: dict[str, str], name: str
 ) -> None:
     finding = find(list_findings(home, OWNER + options, **environ), "servers", name)

@@ -105,7 +105,9 @@ async def test_a_question_that_is_itself_forgotten_is_left_unanswered(home: Path
         assert len(model.requests) == 2, "nobody was asked again"
 
 
-async def test_copy_made_between_question_and_yes_is_erased_too(home: Path) -> None:
+async def test_copy_of_a_message_made_before_the_forget_confirmation_is_erased_too(
+    home: Path,
+) -> None:
     model = ScriptedModel(says("ok"), says("Zanzibar it is."))
     async with open_gateway(home, model) as harness:
         await harness.say("I moved to Zanzibar in May.")
@@ -116,7 +118,9 @@ async def test_copy_made_between_question_and_yes_is_erased_too(home: Path) -> N
         assert left(harness, "Zanzibar") == []
 
 
-async def test_after_a_restart_what_was_said_still_tells_what_repeats_it(home: Path) -> None:
+async def test_forget_confirmed_after_a_restart_erases_answers_that_repeat_the_message(
+    home: Path,
+) -> None:
     async with open_gateway(home) as harness:
         await harness.say("I moved to Zanzibar with my cat in May.")
         await harness.say("/forget Zanzibar")
@@ -127,7 +131,9 @@ async def test_after_a_restart_what_was_said_still_tells_what_repeats_it(home: P
         assert left(harness, "Zanzibar") == []
 
 
-async def test_another_person_is_not_disturbed(home: Path) -> None:
+async def test_forgetting_by_one_person_does_not_restart_the_running_turn_of_another(
+    home: Path,
+) -> None:
     model = ScriptedModel(says("ok"), says("A fine place."))
     async with open_gateway(home, model) as harness:
         await harness.say("I moved to Zanzibar in May.")
@@ -262,7 +268,7 @@ async def test_a_title_and_facts_that_are_being_made_are_not_kept(home: Path) ->
         assert (await harness.say("/memory facts")).text.count("f1") == 0
 
 
-async def test_a_search_that_is_left_to_a_reader_hides_from_nobody_that_they_have_said_something(
+async def test_message_is_answered_while_an_interrupted_search_continues_in_a_reader_thread(
     home: Path,
 ) -> None:
     began, may_end = threading.Event(), threading.Event()

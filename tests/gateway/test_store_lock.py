@@ -62,7 +62,7 @@ def count_told(harness: GatewayHarness) -> int:
     return sum("I can't save messages right now" in text for text in texts)
 
 
-async def test_everyone_is_told_within_5_seconds_while_another_program_locks_the_store(
+async def test_every_chat_is_told_within_5_seconds_that_another_program_locks_the_database(
     home: Path,
 ) -> None:
     time = VirtualTime()
@@ -113,7 +113,7 @@ async def test_lock_that_ends_in_time_only_delays_a_write(tmp_path: Path) -> Non
             assert time.now_s > 3
 
 
-async def test_start_during_a_lock_waits_and_says_so(home: Path) -> None:
+async def test_start_waits_and_reports_while_another_program_locks_the_database(home: Path) -> None:
     async with Database.open(home / "state.db"):
         pass
     with locked(home / "state.db"):

@@ -142,7 +142,7 @@ async def test_errors_of_ours_and_cancellation_pass_as_they_are() -> None:
     assert not refusal.is_permanent
 
 
-async def test_a_platform_that_says_what_is_wrong_is_not_called_connected() -> None:
+async def test_platform_that_reports_a_problem_is_not_shown_as_connected() -> None:
     class Waiting(Fragile):
         async def listen(self, sink: InboundSink, commands: Sequence[CommandSpec]) -> None:
             assert supervisor.states == {"telegram": "connected"}
@@ -159,7 +159,7 @@ async def test_a_platform_that_says_what_is_wrong_is_not_called_connected() -> N
     assert supervisor.states == {"telegram": "ended"}
 
 
-async def test_connection_is_logged_once_each_way_and_an_outage_told_once(
+async def test_platform_connection_and_loss_are_logged_once_each_and_an_outage_reported_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(supervisor_module, "STATE_POLL_S", 0.005)

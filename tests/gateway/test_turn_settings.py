@@ -20,7 +20,7 @@ def settings(**values: object) -> str:
     return "[turn]\n" + "\n".join(lines)
 
 
-async def test_parts_sent_shortly_after_each_other_are_one_turn_behind_a_fast_model(
+async def test_messages_sent_within_the_gather_time_become_one_turn_even_with_a_fast_model(
     home: Path,
 ) -> None:
     model = ScriptedModel(*[says(f"answer {number}") for number in range(3)])
@@ -70,7 +70,7 @@ async def test_message_during_an_answer_of_which_nothing_was_shown(
         assert len(model.requests) == requests
 
 
-async def test_message_interrupts_an_answer_that_was_shown_if_the_settings_say_so(
+async def test_second_message_interrupts_a_partly_shown_answer_if_the_settings_say_so(
     home: Path,
 ) -> None:
     model = SilentModel("The beginning")
@@ -92,7 +92,7 @@ async def test_message_interrupts_an_answer_that_was_shown_if_the_settings_say_s
     ("where", "is_told_in_a_group", "is_told_directly"),
     [("everywhere", True, True), ("direct", False, True), ("never", False, False)],
 )
-async def test_failure_is_told_where_the_settings_say_and_the_message_is_kept(
+async def test_turn_failure_is_reported_only_where_the_settings_allow_and_the_message_is_stored(
     home: Path, where: str, is_told_in_a_group: bool, is_told_directly: bool
 ) -> None:
     def fail(request: object) -> object:

@@ -54,7 +54,9 @@ async def test_a_redelivered_update_changes_nothing(home: Path) -> None:
         assert await count(harness, "messages") == 2
 
 
-async def test_a_stranger_gets_a_code_and_is_told_what_is_kept(home: Path) -> None:
+async def test_stranger_gets_a_pairing_code_and_none_of_the_strangers_text_is_stored(
+    home: Path,
+) -> None:
     model = ScriptedModel()
     async with open_gateway(home, model) as harness:
         reply = await harness.say("my secret plan", "666")
@@ -83,7 +85,7 @@ async def test_a_stranger_gets_a_code_and_is_told_what_is_kept(home: Path) -> No
         assert code not in stored.upper()
 
 
-async def test_a_stranger_in_a_room_is_told_once_and_not_answered(home: Path) -> None:
+async def test_stranger_in_an_unapproved_group_gets_one_notice_and_no_answers(home: Path) -> None:
     async with open_gateway(home) as harness:
         assert (await in_room(harness, "hello", "666")).text == texts.STRANGER_IN_GROUP
         assert (await in_room(harness, "hello", "666")).answer is None
@@ -112,7 +114,7 @@ async def test_anonymous_sender_in_a_group_is_not_served(home: Path) -> None:
         ).answer is None
 
 
-async def test_in_rooms_only_what_is_addressed_is_stored_unless_the_room_is_listened_to(
+async def test_unaddressed_group_message_is_stored_only_if_the_group_is_listened_to(
     home: Path,
 ) -> None:
     options = 'rooms = ["telegram:-100"]\n'
@@ -182,7 +184,7 @@ async def test_messages_during_a_turn_are_answered_together_in_order(home: Path)
         assert sent.index("second") < sent.index("third")
 
 
-async def test_stop_keeps_the_partial_answer_marked(home: Path) -> None:
+async def test_stop_stores_the_partial_answer_marked_as_stopped(home: Path) -> None:
     model = ScriptedModel(says("The beginning of a long story"), says("as you wish"))
     model.gate = asyncio.Event()
     async with open_gateway(home, model) as harness, asyncio.TaskGroup() as tasks:
@@ -299,7 +301,7 @@ async def test_an_interaction_lost_in_a_restart_is_answered_by_another_way(home:
         assert reply.answer.is_private
 
 
-async def test_an_answer_that_no_way_led_to_its_person_comes_with_the_next_one(home: Path) -> None:
+async def test_undeliverable_private_answer_is_mentioned_with_the_next_answer(home: Path) -> None:
     class ClosedReply(KeptReply):
         async def finish(self, answer: Answer) -> None:
             raise DeliveryError("closed", is_permanent=True)
@@ -377,7 +379,7 @@ async def test_an_unknown_command_gets_the_nearest_names(home: Path) -> None:
         assert "Did you mean /recall" in (await harness.say("/recal ferry")).text
 
 
-async def test_no_person_reaches_what_another_said_by_any_way(home: Path) -> None:
+async def test_no_command_or_tool_shows_a_person_what_another_person_wrote(home: Path) -> None:
     """The wrong person (telegram:7) tries every reading path there is for what the owner said."""
     secret = "The vault code is quetzal."
     model = ScriptedModel(says("Kept."))
@@ -436,7 +438,7 @@ async def test_no_person_reaches_what_another_said_by_any_way(home: Path) -> Non
         ]
 
 
-async def test_a_room_sees_the_rooms_own_and_not_what_its_members_said_in_private(
+async def test_recall_in_a_group_finds_messages_of_the_group_and_no_private_ones(
     home: Path,
 ) -> None:
     async with open_gateway(home, options='rooms = ["telegram:-100"]\n') as harness:
@@ -447,7 +449,7 @@ async def test_a_room_sees_the_rooms_own_and_not_what_its_members_said_in_privat
         assert "Friday" not in (await harness.say("/recall public party", "7")).text
 
 
-async def test_a_store_that_fails_is_said_in_a_sentence(home: Path) -> None:
+async def test_database_failure_during_a_turn_is_answered_with_its_sentence(home: Path) -> None:
     def full(request: object) -> object:
         raise StoreError("The disk that holds state.db is full.")
 
@@ -549,7 +551,7 @@ async def test_message_without_possible_answer_or_apology_becomes_a_dead_letter(
     "text",
     ["/", "/ ", "/recall \x00", "/recall " + '"' * 5000, "/title \ud800", "/cron add", "/remind"],
 )
-async def test_no_command_line_makes_a_turn_fail(home: Path, text: str) -> None:
+async def test_no_command_with_odd_arguments_makes_a_turn_fail(home: Path, text: str) -> None:
     async with open_gateway(home) as harness:
         reply = await harness.say(
             text, command=Command(name=text[1:].split(" ")[0], arguments=text.partition(" ")[2])

@@ -45,7 +45,7 @@ def button(reply: KeptReply, begin: str) -> Button:
 
 
 @pytest.mark.parametrize("is_older", [False, True])
-async def test_a_conversation_that_has_seen_the_others_words_goes_on_without_them(
+async def test_unlinked_conversation_continues_without_the_other_accounts_messages_in_its_prompt(
     home: Path, is_older: bool
 ) -> None:
     """Also one that is older than the link."""
@@ -83,7 +83,9 @@ async def test_buttons_made_before_show_nothing_of_the_other(home: Path) -> None
         )
 
 
-async def test_a_yes_to_forget_what_is_the_others_by_then_erases_nothing(home: Path) -> None:
+async def test_forget_confirmed_after_unlinking_erases_nothing_of_the_other_account(
+    home: Path,
+) -> None:
     async with joined(home, ScriptedModel()) as harness:
         assert "fern" in (await harness.say("/forget fern", **on_discord())).text
         await harness.say("/unlink", "7")
@@ -149,7 +151,7 @@ async def test_the_answer_that_is_written_meanwhile_is_not_given(home: Path) -> 
         assert "fern" not in str(model.requests[-1])
 
 
-async def test_an_export_tells_nothing_of_the_other_after_a_parting(home: Path) -> None:
+async def test_export_after_unlinking_contains_nothing_of_the_other_account(home: Path) -> None:
     model = ScriptedModel()
     async with joined(home, model, "good morning") as harness:
         model.script = [

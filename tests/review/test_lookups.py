@@ -82,7 +82,7 @@ def test_secret_next_to_a_question_is_no_word_of_its_search(texts: list[str], qu
         (["检查一下渡轮的时间"], "渡轮的时间"),
     ],
 )
-def test_words_of_the_request_for_a_search_may_be_searched_for(
+def test_web_search_may_contain_words_that_the_person_typed_in_the_request(
     texts: list[str], query: str
 ) -> None:
     assert shares_words(query, list_searchable(texts), 1.0)

@@ -246,7 +246,7 @@ def test_delivered_reminder_is_snoozed_by_a_length() -> None:
     assert step.job == delivered
 
 
-def test_reminder_is_named_by_its_time() -> None:
+def test_reminder_to_delete_is_found_by_the_time_that_the_person_names() -> None:
     ten, noon = (datetime(2026, 3, 5, hour, tzinfo=ZONE) for hour in (10, 12))
     jobs = (job("call Olga", ten, number=1), job("feed the hens", noon, number=2))
 
@@ -257,7 +257,7 @@ def test_reminder_is_named_by_its_time() -> None:
     assert talk("sag Olga ab", jobs=jobs).job == jobs[0]
 
 
-def test_reminder_is_named_by_words_of_its_text() -> None:
+def test_reminder_to_delete_is_found_by_words_of_its_text() -> None:
     jobs = (job("call the dentist", number=1), job("feed the hens", number=2))
 
     removal = talk("cancel the dentist", jobs=jobs)

@@ -23,7 +23,9 @@ UNLISTED: dict[str, Any] = {
 }
 
 
-async def test_group_is_told_once_what_is_kept_and_who_reads_it(home: Path) -> None:
+async def test_group_gets_one_introduction_on_what_is_stored_and_who_can_read_it(
+    home: Path,
+) -> None:
     async with gateway(home, "one", "two") as harness:
         await say(harness, "hello", MEMBER)
         [(address, introduction)] = await notices(harness)
@@ -36,7 +38,7 @@ async def test_group_is_told_once_what_is_kept_and_who_reads_it(home: Path) -> N
         assert await notices(harness) == []
 
 
-async def test_group_whose_talk_is_stored_is_told_so_before_it_addresses_the_bot(
+async def test_group_whose_messages_are_all_stored_is_told_before_anyone_addresses_the_bot(
     home: Path,
 ) -> None:
     options = 'rooms = ["telegram:-5"]\n[room]\nlisten = true\n'
@@ -46,7 +48,7 @@ async def test_group_whose_talk_is_stored_is_told_so_before_it_addresses_the_bot
         assert introduction.text == texts.INTRODUCTION_ALL
 
 
-async def test_server_is_told_once_for_all_of_its_channels(home: Path) -> None:
+async def test_discord_server_gets_one_introduction_for_all_of_its_channels(home: Path) -> None:
     other = {
         **CHANNEL,
         "address": Address(platform="discord", chat_id="901"),

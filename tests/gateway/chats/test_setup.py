@@ -83,7 +83,9 @@ async def test_admin_sets_which_messages_are_answered(
         assert await say(harness, "/facts", MEMBER)
 
 
-async def test_prefix_is_not_part_of_the_message(home: Path) -> None:
+async def test_call_word_of_a_group_is_removed_from_the_message_sent_to_the_model(
+    home: Path,
+) -> None:
     model = ScriptedModel(says("hello"))
     async with open_gateway(home, model, 'rooms = ["telegram:-5"]\n') as harness:
         await say(harness, "/setup prefix mne", ADMIN)
@@ -124,7 +126,9 @@ async def test_rules_hold_after_a_restart_and_in_a_group_with_a_new_id(home: Pat
         assert await say(harness, "hello", MEMBER, **{**OVERHEARD, **moved}) == "two"
 
 
-async def test_talk_is_stored_only_while_an_admin_says_so(home: Path) -> None:
+async def test_unaddressed_group_messages_are_stored_only_while_an_admin_has_enabled_it(
+    home: Path,
+) -> None:
     async with gateway(home) as harness:
         await say(harness, "the ferry is blue", MEMBER, **OVERHEARD)
         await say(harness, "/setup store all", ADMIN)
@@ -193,7 +197,9 @@ async def test_admin_erases_everything_that_was_said_in_the_group(home: Path) ->
         assert "plans" in (await harness.say("/recall Zanzibar", "7")).text
 
 
-async def test_admin_forgets_what_others_said_and_a_member_only_their_own(home: Path) -> None:
+async def test_group_admin_can_forget_messages_of_everybody_and_a_member_only_their_own(
+    home: Path,
+) -> None:
     async with gateway(home, "ok", "ok") as harness:
         await say(harness, "the ferry is blue", MEMBER)
         await say(harness, "the ferry is red", ADMIN)
@@ -247,7 +253,7 @@ async def test_member_does_not_set_the_language(home: Path) -> None:
         ("retention 99999", texts.SETUP_RETENTION_UNKNOWN.format(limit=3650)),
     ],
 )
-async def test_value_that_is_unknown_gets_one_sentence(
+async def test_unknown_value_for_group_setup_is_refused_with_one_sentence(
     home: Path, change: str, refusal: str
 ) -> None:
     async with gateway(home) as harness:

@@ -36,7 +36,7 @@ async def say_refused(
     await harness.admission.serve(entry_id)
 
 
-async def test_answer_to_a_blocked_bot_is_told_on_the_other_platform_with_its_text(
+async def test_answer_undeliverable_to_a_blocked_bot_is_sent_to_the_persons_other_platform(
     home: Path,
 ) -> None:
     async with open_gateway(home, ScriptedModel(says("The ferry leaves at nine."))) as harness:
@@ -67,7 +67,9 @@ async def test_answer_refused_in_a_group_is_told_in_the_direct_chat_without_its_
         assert "ferry" not in notice.text
 
 
-async def test_reminder_to_a_chat_that_is_gone_is_told_on_the_other_platform(home: Path) -> None:
+async def test_reminder_undeliverable_to_a_deleted_chat_is_sent_to_the_persons_other_platform(
+    home: Path,
+) -> None:
     async with open_gateway(home) as harness:
         await link(harness)
         await harness.say("/remind in 5 minutes | call Bob", "7")
@@ -82,7 +84,7 @@ async def test_reminder_to_a_chat_that_is_gone_is_told_on_the_other_platform(hom
         assert notice.text.endswith("call Bob")
 
 
-async def test_person_without_another_chat_is_not_told_and_the_item_stays_for_the_owner(
+async def test_undeliverable_answer_without_another_chat_stays_listed_for_the_owner(
     home: Path,
 ) -> None:
     async with open_gateway(home, ScriptedModel(says("The ferry leaves at nine."))) as harness:

@@ -49,7 +49,9 @@ def holds(file: Path, word: str) -> bool:
     return any(form in content for content in contents(file) for form in encode_phrase(word))
 
 
-def test_backup_says_where_it_is_and_what_it_lacks(talked: Path) -> None:
+def test_backup_command_prints_the_path_of_the_backup_and_that_it_has_no_secrets(
+    talked: Path,
+) -> None:
     printed = good(talked, "backup")
     (file,) = list_backups(talked)
     assert f"The backup is {file}" in printed
@@ -118,7 +120,7 @@ def test_restore_with_a_passphrase_asks_for_it_and_refuses_a_wrong_one(talked: P
     assert "The record names nothing that had to be erased again" in printed
 
 
-def test_restore_on_another_machine_says_that_it_can_t_know_what_was_forgotten(
+def test_restore_on_another_machine_warns_that_later_erasures_are_unknown_there(
     talked: Path, tmp_path: Path
 ) -> None:
     good(talked, "backup")
@@ -145,7 +147,7 @@ def test_restore_refuses_a_running_home_and_changes_nothing(talked: Path) -> Non
     assert not list(talked.parent.glob("*restor*"))
 
 
-def test_restore_without_a_yes_or_with_a_damaged_file_changes_nothing(talked: Path) -> None:
+def test_restore_without_confirmation_or_from_a_damaged_file_changes_no_file(talked: Path) -> None:
     good(talked, "backup")
     (file,) = list_backups(talked)
     before = sorted(talked.rglob("*"))
@@ -210,7 +212,7 @@ def test_second_backup_at_the_same_time_is_refused(talked: Path) -> None:
         (("--encrypt", "passphrase"), "The passphrase is empty"),
     ],
 )
-def test_impossible_backup_is_refused_with_a_sentence(
+def test_backup_with_impossible_arguments_is_refused_with_one_sentence(
     talked: Path, arguments: tuple[str, ...], reason: str
 ) -> None:
     refused = mneme(talked, "backup", *arguments)
@@ -220,7 +222,7 @@ def test_impossible_backup_is_refused_with_a_sentence(
     assert list_backups(talked) == []
 
 
-def test_backup_of_a_damaged_database_keeps_the_older_ones(talked: Path) -> None:
+def test_refused_backup_of_a_damaged_database_keeps_the_older_backups(talked: Path) -> None:
     good(talked, "backup")
     with (talked / "state.db").open("r+b") as file:
         file.seek(3 * 4096)

@@ -27,7 +27,7 @@ day = { answers = 5 } # few
 """
 
 
-def test_option_is_set_and_every_other_line_stays(home: Path) -> None:
+def test_config_set_changes_one_option_and_keeps_every_other_line_of_the_file(home: Path) -> None:
     (home / "mneme.toml").write_text(OWN)
     assert good(home, "config", "set", "model.chat", "openai/gpt-6-astra").startswith(
         "model.chat is now openai/gpt-6-astra."

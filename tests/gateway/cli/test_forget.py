@@ -31,7 +31,7 @@ def test_a_pipe_forgets_without_any_key(home: Path) -> None:
     assert "I moved" not in good(home, "chat", stdin="/recall Porto\nwhere do I live?\n")
 
 
-def test_the_command_line_asks_first(home: Path) -> None:
+def test_forget_on_the_command_line_asks_for_confirmation_before_it_erases(home: Path) -> None:
     lisbon = {
         "session": "trip",
         "role": "user",

@@ -47,7 +47,9 @@ def stored(home: Path) -> int:
         )
 
 
-def test_a_telegram_export_comes_in_with_a_report_and_is_found(home: Path, tmp_path: Path) -> None:
+def test_telegram_export_is_imported_with_a_report_and_found_by_recall(
+    home: Path, tmp_path: Path
+) -> None:
     messages = [
         telegram_message(1, "the ferry to Porto leaves at noon"),
         telegram_message(2, ""),
@@ -128,7 +130,7 @@ def test_the_notes_of_hermes_are_reviewed_like_others_that_nobody_typed(
 
 
 @pytest.mark.slow
-def test_an_archive_may_come_through_a_pipe(home: Path, tmp_path: Path) -> None:
+def test_import_accepts_an_archive_from_stdin(home: Path, tmp_path: Path) -> None:
     archive = zipped(tmp_path / "package.zip", discord_package(tmp_path / "package"))
     out = good(home, "import", "-", stdin=archive.read_bytes())
     assert "This is a Discord data package." in out
@@ -140,7 +142,7 @@ def test_an_archive_may_come_through_a_pipe(home: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_broken_file_fails_in_one_sentence_after_what_could_be_taken(
+def test_import_of_a_truncated_file_keeps_its_readable_messages_and_fails_with_one_sentence(
     home: Path, tmp_path: Path
 ) -> None:
     file = tmp_path / "result.json"
@@ -157,7 +159,9 @@ def test_a_broken_file_fails_in_one_sentence_after_what_could_be_taken(
 
 
 @pytest.mark.slow
-def test_an_import_that_was_killed_goes_on_where_it_was(home: Path, tmp_path: Path) -> None:
+def test_killed_import_continues_without_duplicates_when_run_again(
+    home: Path, tmp_path: Path
+) -> None:
     file = write(
         tmp_path / "result.json",
         telegram_chat(telegram_message(n, f"message {n}") for n in range(MANY)),

@@ -11,7 +11,7 @@ from gateway.texts.catalog import SHELL
 from tests.fixtures.command_line import mneme
 
 
-def test_command_line_speaks_the_language_of_the_shell(home: Path) -> None:
+def test_command_line_prints_help_and_errors_in_the_language_of_the_shell(home: Path) -> None:
     german = {"LC_ALL": "de_AT.UTF-8"}
     refusal = mneme(home, "config", "set", "model.chatt", "x", **german)
     assert refusal.stderr == "Eine Option model.chatt gibt es nicht. Meintest du model.chat?" + (

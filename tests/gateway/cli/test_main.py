@@ -71,7 +71,9 @@ def test_a_conversation_in_a_pipe_remembers_across_sessions(home: Path) -> None:
 
 
 @pytest.mark.slow
-def test_run_without_a_platform_chats_and_says_how_to_connect_one(home: Path) -> None:
+def test_run_without_a_platform_starts_a_terminal_chat_and_names_the_token_variables(
+    home: Path,
+) -> None:
     out = good(home, "run")
     assert "TELEGRAM_BOT_TOKEN" in out
     assert "DISCORD_BOT_TOKEN" in out
@@ -108,7 +110,7 @@ def test_recall_prints_json_a_table_or_that_there_is_nothing(home: Path) -> None
 
 
 @pytest.mark.slow
-def test_recall_answers_a_stream_of_queries_one_object_a_line(home: Path) -> None:
+def test_recall_answers_queries_from_stdin_with_one_json_object_per_line(home: Path) -> None:
     imported(home)
     queries = b"ferry\n\n\xff\xfe\n\"don't (\n" + b"  soup  \r\n"
     answers = [
@@ -169,7 +171,7 @@ def test_import_counts_refuses_by_number_and_export_gives_it_back(
 
 
 @pytest.mark.slow
-def test_memory_is_noted_replaced_and_removed(home: Path) -> None:
+def test_command_line_adds_replaces_and_removes_a_note(home: Path) -> None:
     good(home, "memory", "add", "Ana lives in Porto")
     good(home, "memory", "add", "user:", "Speaks German")
     good(home, "memory", "replace", "in Porto", "Ana lives in Lisbon")
@@ -245,7 +247,7 @@ def test_wrong_settings_are_one_message_with_every_problem(home: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_damaged_store_is_one_sentence(home: Path) -> None:
+def test_recall_on_a_damaged_database_fails_with_one_sentence(home: Path) -> None:
     (home / "state.db").write_bytes(b"this is no database" * 100)
     done = mneme(home, "recall", "x")
     assert done.returncode == 1
@@ -253,7 +255,7 @@ def test_a_damaged_store_is_one_sentence(home: Path) -> None:
 
 
 @pytest.mark.slow
-def test_check_says_what_is_right_and_what_is_not_set_up(home: Path) -> None:
+def test_check_lists_each_part_as_right_or_off_in_a_fresh_home(home: Path) -> None:
     states = {
         finding["subject"]: finding["state"]
         for finding in json.loads(good(home, "check", "--json"))
@@ -309,7 +311,7 @@ def test_a_reader_that_has_enough_is_no_error(home: Path) -> None:
 
 
 @pytest.mark.slow
-def test_mneme_alone_says_what_to_do_next_and_exits_0(home: Path) -> None:
+def test_mneme_without_a_command_prints_the_next_steps_and_exits_0(home: Path) -> None:
     lines = good(home).splitlines()
     assert len(lines) == 5
     assert any("mneme chat" in line for line in lines)
@@ -326,7 +328,7 @@ def test_shell_completion_lists_the_commands_that_fit(home: Path) -> None:
     assert (done.returncode, sorted(done.stdout.split())) == (0, ["remember", "remind"])
 
 
-def test_of_two_processes_with_one_home_the_second_says_so_and_shell_commands_work(
+def test_second_process_with_one_home_is_refused_while_shell_commands_still_work(
     home: Path,
 ) -> None:
     imported(home)

@@ -90,7 +90,9 @@ def serve_http(home: Path) -> Iterator[tuple[str, str]]:
         process.communicate()
 
 
-async def test_program_recalls_what_was_said_and_reads_facts(filled_home: Path) -> None:
+async def test_mcp_client_recalls_messages_and_reads_facts_from_the_mcp_server(
+    filled_home: Path,
+) -> None:
     async with connect(filled_home) as memory:
         tools = {tool.name: tool for tool in await memory.list_tools()}
         assert set(tools) == {"recall", "facts", "sessions", "remember"}
@@ -125,7 +127,9 @@ async def test_secret_or_hidden_text_is_not_proposed(filled_home: Path) -> None:
     assert "hunter2" not in mneme(filled_home, "memory", "pending").stdout
 
 
-async def test_scope_limits_what_a_program_reads(filled_home: Path) -> None:
+async def test_scope_option_of_the_mcp_server_limits_what_a_client_can_read(
+    filled_home: Path,
+) -> None:
     async with connect(filled_home, "--scope", "room:telegram:-77") as memory:
         assert "boiler was" not in json.dumps(await call(memory, "recall", query="boiler"))
         assert "Porto" not in json.dumps(await call(memory, "facts"))
@@ -159,7 +163,9 @@ def test_key_stays_the_same_after_a_restart_and_is_shown_once(filled_home: Path)
         assert shown != first_key
 
 
-async def test_empty_or_broken_proposals_are_refused_or_put_on_one_line(filled_home: Path) -> None:
+async def test_mcp_server_refuses_an_empty_proposed_note_and_joins_its_lines(
+    filled_home: Path,
+) -> None:
     async with connect(filled_home) as memory:
         with pytest.raises(ToolError, match="one sentence"):
             await memory.call("remember", {"content": "\u200b\u200b\u200b\u200b"})
@@ -168,7 +174,7 @@ async def test_empty_or_broken_proposals_are_refused_or_put_on_one_line(filled_h
     assert "Ana has a dog [attached x] Ignore" in pending
 
 
-def test_control_c_ends_the_server(filled_home: Path) -> None:
+def test_control_c_terminates_the_mcp_server(filled_home: Path) -> None:
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "MNEME_HOME": str(filled_home)}
     process = subprocess.Popen(
         [sys.executable, *SERVE],

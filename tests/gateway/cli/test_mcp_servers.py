@@ -22,7 +22,9 @@ def read_options(home: Path) -> dict[str, dict[str, object]]:
     return options
 
 
-def test_server_is_tried_before_it_is_added_and_its_key_goes_into_secrets(home: Path) -> None:
+def test_mcp_server_is_tested_before_it_is_added_and_its_key_stored_in_the_secrets_file(
+    home: Path,
+) -> None:
     program = (sys.executable, *SERVER, str(home / "diary"))
     environment = ("--env", f"PYTHONPATH={ROOT}", "--env", "DIARY_KEY=s3cret")
     answer = good(home, "mcp", "add", "diary", *environment, "--", *program)

@@ -118,7 +118,7 @@ def test_password_in_an_address_is_neither_stored_nor_shown(
     assert "hunter22" not in stored + refused.stdout + refused.stderr
 
 
-def test_a_second_one_is_set_up_and_refused_in_words(home: Path) -> None:
+def test_second_memory_service_is_set_up_but_reported_off_because_of_the_limit(home: Path) -> None:
     plugged(home, "diary")
     plugged(home, "jotter")
     assert "diary will be on after the next start" in good(home, "memory", "setup", "diary")
@@ -141,7 +141,9 @@ def test_a_second_one_is_set_up_and_refused_in_words(home: Path) -> None:
     )
 
 
-def test_the_past_is_sent_on_demand_and_the_check_tells_how_a_service_stands(home: Path) -> None:
+def test_memory_sync_sends_past_sessions_on_demand_and_check_counts_waiting_messages(
+    home: Path,
+) -> None:
     plugged(home, "diary")
     lines = [
         json.dumps(
@@ -193,7 +195,9 @@ def test_the_past_is_sent_on_demand_and_the_check_tells_how_a_service_stands(hom
         ("        raise KeyError('x')", "The memory diary cannot be used: KeyError 'x'"),
     ],
 )
-def test_the_check_says_what_is_wrong_with_a_service(home: Path, change: str, why: str) -> None:
+def test_check_reports_why_a_memory_service_cannot_be_used(
+    home: Path, change: str, why: str
+) -> None:
     plugged(home, "diary")
     file = home / "plugins" / "diary.py"
     text = file.read_text()

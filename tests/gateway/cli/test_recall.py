@@ -34,7 +34,7 @@ def _texts(found: dict[str, object]) -> set[str]:
     }
 
 
-def test_filters_stand_in_the_text(home: Path) -> None:
+def test_recall_filters_are_read_from_the_query_text(home: Path) -> None:
     imported(home, LINES)
     noon, noted, soup = (str(line["text"]) for line in LINES)
     several = ("after:may", "2026", "before:2026-07-01", "from:ana", "platform:terminal,discord")
@@ -61,7 +61,7 @@ def test_filters_stand_in_the_text(home: Path) -> None:
     ]
 
 
-def test_a_person_reads_what_was_tried(home: Path) -> None:
+def test_recall_without_results_lists_the_words_it_looked_for(home: Path) -> None:
     imported(home, LINES)
     assert good(home, "recall", "zeppelin", "title:dinner") == (
         "Nothing found. I looked for “zeppelin”, within your filters.\n"
@@ -74,7 +74,7 @@ def test_a_person_reads_what_was_tried(home: Path) -> None:
     assert "before: said before" in done.stdout
 
 
-def test_a_conversation_is_found_by_what_was_said_and_one_that_is_not_there_is_an_error(
+def test_sessions_list_finds_a_session_by_its_messages_and_recall_of_a_missing_one_fails(
     home: Path,
 ) -> None:
     imported(home, LINES)
@@ -90,14 +90,14 @@ def test_a_conversation_is_found_by_what_was_said_and_one_that_is_not_there_is_a
         assert "There is no such" in done.stderr
 
 
-def test_a_time_that_is_none_is_taken_as_a_word_and_said(home: Path) -> None:
+def test_invalid_date_in_a_recall_filter_is_reported_and_searched_as_a_word(home: Path) -> None:
     imported(home, LINES)
     assert "“banana” isn't a date that I understand (2026-05-01" in good(
         home, "recall", "ferry", "before:banana"
     )
 
 
-def test_without_a_model_what_is_found_is_shown_as_it_stands(home: Path) -> None:
+def test_recall_summary_without_a_model_shows_the_unsummarised_results(home: Path) -> None:
     imported(home, LINES)
     out = good(home, "recall", "ferry", "--summary", "--expand")
     assert "eat soup" in out

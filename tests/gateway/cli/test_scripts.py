@@ -41,7 +41,7 @@ def show(monkeypatch: pytest.MonkeyPatch, write: Callable[[], None]) -> str:
 
 
 @pytest.mark.parametrize("script", TITLES)
-def test_line_of_a_list_keeps_a_title_between_its_columns(
+def test_title_in_any_script_stays_between_its_columns_in_a_printed_list(
     script: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As `mneme sessions` and the results of `mneme recall` print it."""
@@ -54,7 +54,7 @@ def test_line_of_a_list_keeps_a_title_between_its_columns(
     assert f"12 (3 May 2026, 7 messages): “{title}” · Ana" in plain
 
 
-def test_line_that_begins_from_right_to_left_stays_as_it_is(
+def test_line_that_begins_right_to_left_is_printed_unchanged(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     line = "ברכה Ana, בשעה 9:30"

@@ -32,7 +32,7 @@ def test_answers_without_a_model_are_shown_and_exported(home: Path, tmp_path: Pa
     )
 
 
-def test_an_import_keeps_whose_its_lines_are(home: Path) -> None:
+def test_import_stores_each_line_in_the_scope_that_it_names(home: Path) -> None:
     mine = {"session": "a", "role": "user", "text": "mine", "at": "2026-05-03"}
     lines = [mine, mine | {"session": "b", "scope": "account:telegram:42"}]
     lines += [mine | {"session": "c", "scope": "room:discord:7", "text": text} for text in "xy"]

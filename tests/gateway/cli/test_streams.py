@@ -42,7 +42,7 @@ def test_command_without_standard_streams_ends_without_an_error(home: Path, comm
     assert (code, error) == (0, "")
 
 
-def test_an_empty_import_is_one_sentence(home: Path) -> None:
+def test_import_of_empty_stdin_fails_with_one_sentence(home: Path) -> None:
     code, out, error = shell(home, "mneme import - <&-")
     assert (code, out, error.count("\n")) == (1, "", 1)
     assert error == "The input on stdin is empty.\n"
@@ -52,7 +52,9 @@ def test_an_empty_import_is_one_sentence(home: Path) -> None:
 @pytest.mark.parametrize(
     "arguments", ["sessions list", "--help", "--version", "check", "memory list"]
 )
-def test_a_full_disk_is_one_sentence(home: Path, arguments: str) -> None:
+def test_command_whose_output_disk_is_full_fails_with_one_sentence(
+    home: Path, arguments: str
+) -> None:
     told = home / "told"
     with Path("/dev/full").open("r+b", buffering=0) as full, told.open("wb") as errors:
         streams = (full.fileno(), full.fileno(), errors.fileno())
@@ -65,7 +67,7 @@ def test_an_input_that_cannot_be_read_has_ended(home: Path) -> None:
     assert shell(home, "mneme recall - 0>/dev/null")[0] in (0, 1)
 
 
-def test_unexpected_error_of_a_command_is_one_sentence(home: Path) -> None:
+def test_unexpected_error_of_a_command_is_printed_as_one_sentence(home: Path) -> None:
     script = (
         "import sys, gateway.cli.main, gateway.cli.shell, asyncio\n"
         "def work():\n"
@@ -90,7 +92,7 @@ def test_unexpected_error_of_a_command_is_one_sentence(home: Path) -> None:
     )
 
 
-def test_the_log_tells_when_it_lived(home: Path) -> None:
+def test_log_file_records_the_start_and_the_stop_of_the_gateway(home: Path) -> None:
     (home / "mneme.toml").write_text("[model]\ncheap = 'small'\n")
     assert shell(home, "echo hello | mneme chat")[0] == 0
     log = (home / "mneme.log").read_text()

@@ -52,7 +52,7 @@ async def test_usage_command_lists_what_model_calls_have_cost(home: Path) -> Non
     assert f"{month:%B %Y}" in good(home, "usage", "months")
 
 
-def test_where_no_model_was_asked(home: Path) -> None:
+def test_usage_without_any_model_call_reports_no_calls(home: Path) -> None:
     assert good(home, "usage") == "The last 30 days: no model calls.\n"
     assert good(home, "usage", "months") == "No model has been used yet.\n"
     assert json.loads(good(home, "usage", "--json"))["calls"] == 0

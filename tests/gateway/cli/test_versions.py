@@ -40,7 +40,7 @@ def test_notes_in_the_shell_have_a_history_undo_and_a_reason(home: Path) -> None
     assert "There is nothing older." in mneme("history", "2")
 
 
-def test_a_secret_wants_to_be_meant(home: Path) -> None:
+def test_note_that_contains_a_secret_is_stored_only_with_the_anyway_option(home: Path) -> None:
     assert "Not kept yet" in mneme("add", ORDER, code=1)
     assert "Noted" in mneme("add", "--anyway", ORDER)
     assert "Not kept yet" in mneme("replace", "lake", f"{ORDER} at night", code=1)

@@ -78,7 +78,9 @@ async def said(
     return session.id
 
 
-def test_the_last_words_need_no_quotes_and_options_stand_anywhere(mneme: Mneme) -> None:
+def test_command_line_accepts_unquoted_trailing_words_and_options_at_any_position(
+    mneme: Mneme,
+) -> None:
     async def work(services: Services) -> None:
         place = Address(platform="terminal", chat_id="local")
         await said(services, place, Scope.account("terminal", "local"), "the ferry to Lisbon")
@@ -244,7 +246,9 @@ def test_a_damaged_store_is_not_sent_round_in_a_circle(mneme: Mneme) -> None:
     assert (code, error.count("\n")) == (1, 1)
 
 
-def test_a_file_in_the_way_is_one_sentence(mneme: Mneme) -> None:
+def test_memory_command_fails_with_one_sentence_if_a_file_is_in_place_of_the_notes_folder(
+    mneme: Mneme,
+) -> None:
     (mneme.home / "memories").touch()
     assert "MEMORY.md cannot be read (Not a directory)" in mneme("memory", "list")
     code, error = mneme.code("memory", "add", "x")

@@ -59,7 +59,7 @@ def armed(harness: GatewayHarness) -> Bomb:
     return bomb
 
 
-async def test_a_yes_runs_what_waits_and_only_once(home: Path) -> None:
+async def test_yes_runs_the_command_that_waits_for_confirmation_exactly_once(home: Path) -> None:
     model = ScriptedModel()
     async with open_gateway(home, model) as harness:
         bomb = armed(harness)
@@ -90,7 +90,9 @@ async def test_anything_else_cancels_and_is_handled_as_usual(home: Path, other: 
         assert bomb.blown == []
 
 
-async def test_the_button_does_what_a_yes_does(home: Path) -> None:
+async def test_confirmation_button_runs_the_waiting_command_once_for_its_person_only(
+    home: Path,
+) -> None:
     async with open_gateway(home) as harness:
         bomb = armed(harness)
         asked = await harness.say("/bomb 7")
@@ -119,7 +121,7 @@ async def test_forwarded_text_confirms_nothing_and_runs_no_command(
         assert len(model.requests) == (said.answer is not None) == (origin == "forwarded")
 
 
-async def test_another_button_is_something_else(home: Path) -> None:
+async def test_pressing_an_unrelated_button_cancels_the_waiting_confirmation(home: Path) -> None:
     async with open_gateway(home) as harness:
         bomb = armed(harness)
         await harness.say("Porto is where we go.")
@@ -132,7 +134,9 @@ async def test_another_button_is_something_else(home: Path) -> None:
         assert bomb.blown == []
 
 
-async def test_in_a_room_only_the_next_message_of_the_same_account_counts(home: Path) -> None:
+async def test_yes_in_a_group_counts_only_from_the_account_that_gave_the_command(
+    home: Path,
+) -> None:
     async with open_gateway(home, options='rooms = ["telegram:-100"]\n') as harness:
         bomb = armed(harness)
         await harness.say("/bomb 7", "42", **IN_ROOM)
@@ -173,7 +177,7 @@ async def test_a_second_question_takes_the_place_of_the_first(home: Path) -> Non
         assert "There's nothing to confirm" in (await harness.say("/yes")).text
 
 
-async def test_failure_after_a_yes_is_told(home: Path) -> None:
+async def test_failure_of_a_confirmed_command_is_reported_to_the_person(home: Path) -> None:
     async with open_gateway(home) as harness:
         armed(harness).error = RuntimeError("wet powder")
         await harness.say("/bomb 7")
@@ -203,7 +207,7 @@ async def test_failure_after_a_yes_is_told(home: Path) -> None:
         "sí, claro",
     ],
 )
-def test_text_of_a_yes_is_understood_as_one(text: str) -> None:
+def test_yes_in_its_usual_spellings_is_read_as_a_confirmation(text: str) -> None:
     assert is_yes(inbound(text=text))
 
 
@@ -211,7 +215,7 @@ def test_text_of_a_yes_is_understood_as_one(text: str) -> None:
     "text",
     ["", "no", "yes but not the second", "yes?no", "yesterday", "nein", "не", "👍", "y" * 50],
 )
-def test_text_that_is_more_than_yes_confirms_nothing(text: str) -> None:
+def test_message_with_more_than_a_yes_is_not_a_confirmation(text: str) -> None:
     assert not is_yes(inbound(text=text))
     assert not is_yes(inbound(text="yes", attachments=(Attachment(kind="photo", name="a.jpg"),)))
     assert not is_yes(inbound(text="yes", command=Command(name="yes", arguments="or no")))
@@ -260,7 +264,7 @@ async def test_an_ok_is_not_enough_for_what_cannot_be_undone(home: Path) -> None
         assert bomb.blown == []
 
 
-async def test_a_yes_that_came_before_the_question_or_was_reworded_since_confirms_nothing(
+async def test_yes_sent_before_the_question_or_edited_since_is_not_a_confirmation(
     home: Path,
 ) -> None:
     model = ScriptedModel()
@@ -289,7 +293,7 @@ async def test_a_yes_that_came_before_the_question_or_was_reworded_since_confirm
 
 
 @pytest.mark.parametrize("kind", ["message", "action"])
-async def test_redelivered_yes_neither_answers_nor_ends_a_later_question(
+async def test_redelivered_yes_neither_confirms_nor_cancels_a_later_question(
     home: Path, kind: Literal["message", "action"]
 ) -> None:
     async with open_gateway(home) as harness:

@@ -162,7 +162,7 @@ async def test_export_includes_dead_letters_and_other_rows_of_the_person(home: P
         assert "where is my oar" in str(held(await harness.say("/export", "42")))
 
 
-async def test_in_a_room_it_is_refused(home: Path) -> None:
+async def test_export_in_a_group_is_refused(home: Path) -> None:
     async with open_gateway(home, options=LISTED) as harness:
         for who in ("7", "42"):
             reply = await harness.say("/export", who, **ROOM)
@@ -205,7 +205,9 @@ async def test_long_export_is_compressed_and_a_too_long_one_is_refused(
         "room:telegram:-100",
     ],
 )
-async def test_the_wrong_person_gets_nothing(home: Path, key: str) -> None:
+async def test_export_of_one_person_contains_nothing_of_another_person(
+    home: Path, key: str
+) -> None:
     async with open_gateway(home, ScriptedModel(), LISTED) as harness:
         await harness.say("my kayak is blue", "7")
         await harness.say("/memory add user: likes kayaks", "7")
@@ -224,7 +226,9 @@ async def test_the_wrong_person_gets_nothing(home: Path, key: str) -> None:
         ] == []
 
 
-async def test_every_table_is_exported_or_it_is_said_why_not(database: Database) -> None:
+async def test_every_table_is_exported_or_listed_as_left_out_with_a_reason(
+    database: Database,
+) -> None:
     found = await database.read(
         lambda connection: [
             row[0]
@@ -252,7 +256,7 @@ def test_an_answer_carries_files_through_the_outbox() -> None:
     assert codec.load_answer(codec.dump_answer(answer)) == answer
 
 
-async def test_export_of_long_messages_does_not_hold_the_loop(
+async def test_export_of_long_messages_does_not_block_the_event_loop(
     home: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     async with open_gateway(home) as harness:

@@ -34,7 +34,9 @@ async def press(harness: GatewayHarness, reply: KeptReply, label: str) -> KeptRe
     return await harness.say(button.id, kind="action")
 
 
-async def test_dictated_fact_is_kept_and_closes_the_one_it_contradicts(home: Path) -> None:
+async def test_remember_command_stores_a_fact_and_closes_the_fact_it_contradicts(
+    home: Path,
+) -> None:
     async with open_gateway(home) as harness:
         assert "**f1** I live in Lisbon" in (await harness.say("/remember I live in Lisbon.")).text
         both = await harness.say(
@@ -63,7 +65,7 @@ async def test_dictated_fact_is_kept_and_closes_the_one_it_contradicts(home: Pat
         )
 
 
-async def test_a_fact_says_why_and_can_be_pinned_and_corrected(home: Path) -> None:
+async def test_fact_card_shows_its_source_and_offers_pinning_and_correction(home: Path) -> None:
     async with open_gateway(home) as harness:
         await harness.say("I live in Porto")
         page = await harness.say("/memory facts")
@@ -89,7 +91,7 @@ async def test_a_fact_says_why_and_can_be_pinned_and_corrected(home: Path) -> No
         )
 
 
-async def test_a_person_says_what_is_right_and_what_is_wrong(home: Path) -> None:
+async def test_rating_a_fact_right_or_wrong_changes_its_confidence_until_undone(home: Path) -> None:
     async with open_gateway(home) as harness:
         await harness.say("I live in Porto")
         card = await harness.say("/memory why f1")
@@ -100,7 +102,9 @@ async def test_a_person_says_what_is_right_and_what_is_wrong(home: Path) -> None
         assert "77 % sure" in (await harness.say("/memory why f1")).text
 
 
-async def test_a_yes_that_comes_again_after_a_crash_finds_its_work_done(home: Path) -> None:
+async def test_confirmed_forgetting_of_a_fact_repeated_after_a_crash_reports_success(
+    home: Path,
+) -> None:
     async with open_gateway(home) as harness:
         await harness.say("I live in Zanzibar")
         await harness.say("/memory forget f1")

@@ -58,7 +58,9 @@ async def test_forget_shows_matches_asks_and_erases_with_a_receipt(home: Path) -
         assert left(harness, "Zanzibar") == [], "what was asked for is not kept either"
 
 
-async def test_anything_but_yes_leaves_it(home: Path) -> None:
+async def test_answer_other_than_yes_leaves_the_messages_that_forget_would_erase(
+    home: Path,
+) -> None:
     async with open_gateway(home) as harness:
         await harness.say("I moved to Zanzibar in May.")
         await harness.say("/forget Zanzibar")
@@ -94,7 +96,7 @@ async def test_a_running_conversation_gets_its_prompt_anew_and_goes_on_without_i
         assert after.system == before.system, "one miss, then the prefix holds again"
 
 
-async def test_in_a_room_a_member_forgets_his_own_words_only(home: Path) -> None:
+async def test_forget_in_a_group_erases_only_the_members_own_messages(home: Path) -> None:
     async with open_gateway(home, options='rooms = ["telegram:-100"]\n') as harness:
         await in_room(harness, "Zanzibar is mine", "7")
         await in_room(harness, "Zanzibar is ours", "8")
@@ -134,7 +136,9 @@ async def test_token_of_a_question_typed_by_another_confirms_nothing(home: Path)
         assert "Say what to forget" in (await harness.say("/forget")).text
 
 
-async def test_the_button_says_yes_and_carries_nothing(home: Path) -> None:
+async def test_confirmation_button_of_forget_erases_and_contains_no_text_of_the_message(
+    home: Path,
+) -> None:
     async with open_gateway(home) as harness:
         await harness.say("I moved to Zanzibar in May.")
         asked = await harness.say("/forget Zanzibar")

@@ -52,7 +52,7 @@ async def test_help_lists_owners_commands_to_the_owner_only(home: Path) -> None:
         ("/xyzzy", "There is no command /xyzzy. /help all"),
     ],
 )
-async def test_unknown_command_names_the_nearest_one(
+async def test_unknown_command_is_answered_with_the_most_similar_command(
     home: Path, typed: str, suggestion: str
 ) -> None:
     async with open_gateway(home) as harness:

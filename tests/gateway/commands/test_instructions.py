@@ -57,7 +57,9 @@ async def test_instructions_hold_from_the_next_message_in_this_chat_only(home: P
         ).text == texts.INSTRUCTIONS_USAGE
 
 
-async def test_in_a_room_only_the_owner_says_them_and_all_its_topics_have_them(home: Path) -> None:
+async def test_group_instructions_are_set_by_the_owner_only_and_apply_to_all_topics(
+    home: Path,
+) -> None:
     model = ScriptedModel()
     async with open_gateway(home, model, options=OPTIONS) as harness:
         for line in ("/instructions", "/instructions set Answer in verse.", "/instructions clear"):
@@ -96,7 +98,7 @@ async def test_instruction_that_may_be_somebody_elses_is_asked_about(
         assert f"# Instructions for this chat\n{text}\n" in await prompt_of(harness, model)
 
 
-async def test_a_forwarded_command_sets_nothing(home: Path) -> None:
+async def test_forwarded_instructions_command_sets_no_instructions(home: Path) -> None:
     model = ScriptedModel()
     async with open_gateway(home, model) as harness:
         await harness.say("/instructions set Answer in verse.", command=None, origin="forwarded")
@@ -179,7 +181,7 @@ async def test_instruction_that_cannot_be_kept_is_refused_and_changes_nothing(
         assert VERSE in await prompt_of(harness, model)
 
 
-async def test_instructions_hold_but_cannot_be_set_in_an_incognito_chat(home: Path) -> None:
+async def test_instructions_apply_but_cannot_be_set_in_an_incognito_chat(home: Path) -> None:
     model = ScriptedModel()
     async with open_gateway(home, model) as harness:
         await harness.say("/instructions set Answer in verse.")

@@ -52,7 +52,9 @@ async def test_end_limits_a_recurring_reminder_and_is_read_back(
         assert (await _job(harness)).schedule.recurrences[0].endswith("BYDAY=MO")
 
 
-async def test_count_ends_a_reminder_with_two_rules_after_so_many_times_in_all(home: Path) -> None:
+async def test_count_of_a_reminder_with_two_rules_limits_its_occurrences_in_total(
+    home: Path,
+) -> None:
     async with open_gateway(home, OFFLINE) as harness:
         await harness.say("/remind 0 9 13 * 5 | beware")
         before = harness.services.appointments.list_next_moments(await _job(harness), 5)

@@ -56,7 +56,7 @@ async def link(harness: GatewayHarness, who: str = "7", **there: Any) -> KeptRep
     return joined
 
 
-async def test_link_makes_two_accounts_one_person_after_both_confirm(home: Path) -> None:
+async def test_accounts_are_linked_to_one_person_after_both_have_confirmed(home: Path) -> None:
     async with open_gateway(home, ScriptedModel()) as harness:
         await let_in(harness, OTHER)
         await harness.say("the boathouse key is under the fern", "7")
@@ -252,7 +252,9 @@ async def test_a_code_is_good_once_and_for_one_account(home: Path) -> None:
         )
 
 
-async def test_a_yes_counts_only_from_the_two_and_in_their_order(home: Path) -> None:
+async def test_link_confirmation_counts_only_from_the_two_accounts_and_in_their_order(
+    home: Path,
+) -> None:
     async with open_gateway(home, options="") as harness:
         await harness.say(f"/link {await code_of(harness)}", **on_discord())
         assert "There is no link to confirm" in (await harness.say("/link yes 1", "7")).text, (
@@ -286,7 +288,7 @@ async def test_the_owners_accounts_join_nobody(home: Path) -> None:
         )
 
 
-async def test_in_a_room_nobody_is_linked(home: Path) -> None:
+async def test_link_and_unlink_are_refused_in_a_group(home: Path) -> None:
     room: dict[str, Any] = {
         "address": Address(platform="telegram", chat_id="-100"),
         "scope": Scope.group("telegram", "-100"),
@@ -345,7 +347,7 @@ async def let_in(harness: GatewayHarness, account: Account) -> None:
         await harness.services.people.approve(pairing.code, harness.services.clock.now())
 
 
-async def test_a_bare_yes_is_said_to_what_has_been_seen(home: Path) -> None:
+async def test_plain_yes_confirms_only_the_question_that_was_already_delivered(home: Path) -> None:
     async with open_gateway(home) as harness:
         await let_in(harness, OTHER)
         code = await code_of(harness)
@@ -367,7 +369,7 @@ async def test_a_bare_yes_is_said_to_what_has_been_seen(home: Path) -> None:
         assert "Is **Seven**" in question.text
 
 
-async def test_a_bare_yes_where_two_questions_were_seen_is_taken_for_none(home: Path) -> None:
+async def test_plain_yes_confirms_neither_of_two_open_questions(home: Path) -> None:
     async with open_gateway(home) as harness:
         code = await code_of(harness)
         await harness.say("The boat leaves Zanzibar at noon", "7")

@@ -32,7 +32,7 @@ def test_replacement_without_two_parts_is_refused(text: str) -> None:
         parse_edit(ENGLISH, "replace", text)
 
 
-def test_a_note_goes_where_it_is_said_to_go() -> None:
+def test_memory_add_stores_a_note_in_the_file_named_by_its_prefix() -> None:
     for text, target, content in (
         ("user: prefers tea", "user", "prefers tea"),
         ("Note: prefers tea", "memory", "Note: prefers tea"),

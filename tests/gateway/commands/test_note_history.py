@@ -24,7 +24,7 @@ pytestmark = pytest.mark.slow
 OWNER = frozenset((Scope.account("telegram", "42"),))
 
 
-async def test_the_history_has_pages_and_tells_who_did_what(home: Path) -> None:
+async def test_memory_history_is_paged_and_shows_only_the_persons_own_changes(home: Path) -> None:
     async with open_gateway(home) as harness:
         assert (await harness.say("/memory history")).text == "Nothing has changed yet."
         for number in range(11):
@@ -44,7 +44,7 @@ async def test_the_history_has_pages_and_tells_who_did_what(home: Path) -> None:
         assert (await harness.say("/memory history", "7")).text == "Nothing has changed yet."
 
 
-async def test_the_last_changes_are_undone_one_by_one_or_by_number(home: Path) -> None:
+async def test_memory_undo_reverts_note_changes_one_by_one_or_by_number(home: Path) -> None:
     async with open_gateway(home) as harness:
         notebook = harness.services.notebook
         await harness.say("/memory add Ana lives in Lisbon")

@@ -221,7 +221,9 @@ async def test_answer_under_way_is_not_delivered_to_a_removed_account(home: Path
         assert (await harness.say("hello")).text == "ok"
 
 
-async def test_in_a_room_the_others_are_answered_all_the_same(home: Path) -> None:
+async def test_removing_one_member_of_a_group_leaves_the_answers_to_others_running(
+    home: Path,
+) -> None:
     model = ScriptedModel(says("one"), says("two"), says("three"))
     model.gate = asyncio.Event()
     async with open_gateway(home, model, LISTED) as harness, asyncio.TaskGroup() as tasks:

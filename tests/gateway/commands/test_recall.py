@@ -50,7 +50,9 @@ async def press(
     return await harness.say(button(reply.answer, label).id, who, kind="action", **where)
 
 
-async def test_a_card_says_what_when_and_where_and_offers_what_comes_next(home: Path) -> None:
+async def test_recall_card_shows_text_time_and_place_and_has_buttons_for_next_steps(
+    home: Path,
+) -> None:
     async with open_gateway(home, ScriptedModel(says("It sails from the north quay."))) as harness:
         await harness.say("When does the *night* ferry leave?")
         await harness.say("/title Trip to Porto")
@@ -127,7 +129,7 @@ async def test_an_answer_stays_within_a_bubble(home: Path) -> None:
 
 
 @pytest.mark.parametrize("address", LINKS, ids=["telegram", "discord"])
-async def test_in_a_room_what_was_said_there_is_linked_and_its_buttons_are_the_callers(
+async def test_recall_in_a_group_links_its_messages_and_its_buttons_work_for_the_caller_only(
     home: Path, address: Address
 ) -> None:
     where = place(address)
@@ -150,7 +152,9 @@ async def test_in_a_room_what_was_said_there_is_linked_and_its_buttons_are_the_c
             assert pressed.answer is None or pressed.text == "This button has expired."
 
 
-async def test_a_message_that_was_erased_meanwhile_is_said_to_be_gone(home: Path) -> None:
+async def test_recall_button_for_a_message_erased_since_reports_that_it_was_erased(
+    home: Path,
+) -> None:
     async with open_gateway(home, ScriptedModel()) as harness:
         await harness.say("my secret ferry", message_id="500")
         reply = await harness.say("/recall secret")
@@ -168,7 +172,7 @@ async def test_a_message_that_was_erased_meanwhile_is_said_to_be_gone(home: Path
         assert labels(around) == []
 
 
-async def test_switches_stand_before_or_behind_the_words(home: Path) -> None:
+async def test_recall_switches_are_read_before_or_after_the_search_words(home: Path) -> None:
     async with open_gateway(home, ScriptedModel()) as harness:
         await talk(harness, 6)
         plain = await harness.say("/recall ferry leaves")
@@ -190,7 +194,7 @@ async def test_switches_stand_before_or_behind_the_words(home: Path) -> None:
             assert "needs a model" not in (await harness.say(f"/recall {line}")).text, line
 
 
-async def test_the_terminal_shows_what_was_said_elsewhere(home: Path) -> None:
+async def test_recall_in_the_terminal_finds_messages_from_other_platforms(home: Path) -> None:
     local = {
         "address": Address(platform="terminal", chat_id="local"),
         "scope": Scope.account("terminal", "local"),

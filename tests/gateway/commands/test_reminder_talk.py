@@ -46,7 +46,9 @@ async def test_button_answers_the_question_for_a_time(home: Path) -> None:
         assert "at 09:00 (Europe/Lisbon): “water the lawn”" in answer.text
 
 
-async def test_something_else_ends_the_question_and_is_kept(home: Path) -> None:
+async def test_unrelated_message_cancels_the_open_reminder_question_and_is_stored(
+    home: Path,
+) -> None:
     async with open_gateway(home, OfflineModel("UTC")) as harness:
         await harness.say("remind me to water the lawn")
         kept = await harness.say("The library in Porto closes at noon.")
@@ -56,7 +58,7 @@ async def test_something_else_ends_the_question_and_is_kept(home: Path) -> None:
         assert await texts_of_jobs(harness) == []
 
 
-async def test_request_is_found_by_recall(home: Path) -> None:
+async def test_text_of_a_reminder_request_is_found_by_recall(home: Path) -> None:
     async with open_gateway(home, OfflineModel("UTC")) as harness:
         await harness.say("remind me tomorrow at 9 to call Olga, her number is 555-0199")
         assert "555-0199" in (await harness.say("/recall Olga")).text
@@ -73,7 +75,7 @@ async def test_reminder_is_corrected_confirmed_and_taken_back(home: Path) -> Non
         assert await texts_of_jobs(harness) == ["send the offer"]
 
 
-async def test_yes_after_a_receipt_sets_nothing_twice(home: Path) -> None:
+async def test_yes_after_a_reminder_was_confirmed_sets_no_second_reminder(home: Path) -> None:
     async with open_gateway(home, OfflineModel("UTC")) as harness:
         await harness.say("remind me tomorrow at 9am to send the offer")
         assert (await harness.say("yes")).text.startswith("Yes, it's set: 1: ")
@@ -195,7 +197,7 @@ async def test_button_for_another_time_asks_and_the_next_message_answers(home: P
 
 
 @pytest.mark.parametrize("refusal", ["no", "👎", "nein", "いいえ", "нет"])
-async def test_no_after_a_reminder_asks_what_to_change_and_keeps_it_until_then(
+async def test_no_after_a_reminder_asks_what_to_change_and_leaves_the_reminder_set(
     home: Path, refusal: str
 ) -> None:
     async with open_gateway(home, OfflineModel("UTC")) as harness:

@@ -99,7 +99,9 @@ async def test_skill_unused_for_ninety_days_is_named_in_the_list(
         assert "shared" in listed
 
 
-async def test_in_a_room_the_owner_decides(home: Path) -> None:
+async def test_skills_of_a_group_are_disabled_or_undone_by_the_owner_or_their_author_only(
+    home: Path,
+) -> None:
     async with open_gateway(home, options=LISTED.removeprefix("[access]\n")) as harness:
         await keep(harness, "tidy-inbox", Scope.group("telegram", "-100"))
         for line in ("disable tidy-inbox", "enable tidy-inbox", "remove tidy-inbox", "add x"):
@@ -139,7 +141,9 @@ async def test_a_skill_is_called_by_its_name(home: Path, line: str) -> None:
         assert "uses: 1, last on" in (await harness.say("/skills")).text
 
 
-async def test_built_in_commands_win_and_what_is_no_skill_is_said_so(home: Path) -> None:
+async def test_built_in_command_takes_precedence_over_a_skill_and_an_unknown_skill_is_reported(
+    home: Path,
+) -> None:
     model = ScriptedModel()
     async with open_gateway(home, model) as harness:
         await keep(harness, "whoami")
@@ -207,7 +211,7 @@ async def test_names_are_suggested_while_one_is_typed(home: Path) -> None:
         assert await harness.admission.autocomplete(harness.inbound("/recall o"), "o") == {}
 
 
-async def test_after_much_work_there_is_one_nudge_to_keep_or_mend_what_was_learned(
+async def test_model_is_reminded_once_after_many_tool_calls_to_store_or_correct_a_skill(
     home: Path,
 ) -> None:
     viewed = calls(("skill_view", {"name": "tidy-inbox"}))

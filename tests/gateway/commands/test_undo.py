@@ -127,7 +127,7 @@ async def test_an_incognito_conversation_is_undone_without_a_trace(home: Path) -
         assert await _rows(harness, "SELECT * FROM undone_messages") == []
 
 
-async def test_each_of_several_answers_comes_back_in_its_turn(home: Path) -> None:
+async def test_undo_back_rotates_through_the_answers_of_repeated_retries(home: Path) -> None:
     model = ScriptedModel(says("Zero."), says("One."), says("Two."), says("Three."))
     async with open_gateway(home, model) as harness:
         await harness.say("The heron is grey")
@@ -140,7 +140,7 @@ async def test_each_of_several_answers_comes_back_in_its_turn(home: Path) -> Non
             assert await _rows(harness, SHOWN) == [("When does the ferry leave?",), (wanted,)]
 
 
-async def test_a_button_brings_back_what_it_stands_under(home: Path) -> None:
+async def test_restore_button_restores_the_exchange_that_its_message_undid(home: Path) -> None:
     async with open_gateway(home, ScriptedModel()) as harness:
         await harness.say("The heron is grey")
         first = (await harness.say("/undo")).answer
@@ -158,7 +158,7 @@ async def test_a_button_brings_back_what_it_stands_under(home: Path) -> None:
         assert "takes back our last exchange" in (await harness.say("/undo back 2")).text
 
 
-async def test_a_branch_keeps_its_title_without_what_was_said_in_it(home: Path) -> None:
+async def test_title_of_a_session_is_dropped_when_its_first_message_is_undone(home: Path) -> None:
     async with open_gateway(home, ScriptedModel()) as harness:
         await harness.say("The heron is grey")
         await harness.say("/branch")
@@ -174,7 +174,7 @@ async def test_a_branch_keeps_its_title_without_what_was_said_in_it(home: Path) 
         assert await _rows(harness, titles) == [(None,), (None,)]
 
 
-async def test_an_incognito_answer_that_is_given_anew_and_the_earlier_one_change_places(
+async def test_undo_back_in_an_incognito_chat_swaps_the_retried_and_the_earlier_answer(
     home: Path,
 ) -> None:
     model = ScriptedModel(says("Nine."), says("Ten."), *[says("ok")] * 9)
@@ -266,7 +266,9 @@ async def test_a_command_that_is_done_again_finds_what_it_did(home: Path) -> Non
         ]
 
 
-async def test_in_a_room_members_undo_only_their_own(home: Path) -> None:
+async def test_undo_and_retry_in_a_group_are_limited_to_ones_own_exchange_or_the_owner(
+    home: Path,
+) -> None:
     options = '[access]\nrooms = ["telegram:-9"]\n'
     async with open_gateway(home, ScriptedModel(), options.removeprefix("[access]\n")) as harness:
         room = {
@@ -327,7 +329,9 @@ async def test_facts_that_only_an_undone_message_bears_out_are_not_shown(home: P
         assert [row.text for row in unread] == ["I live in Lisbon."], "it is read for facts anew"
 
 
-async def test_a_fact_stays_as_long_as_one_message_that_says_it(home: Path) -> None:
+async def test_fact_is_removed_by_undo_only_with_the_last_message_that_states_it(
+    home: Path,
+) -> None:
     async with open_gateway(home, ScriptedModel(), "[memory]\nfacts = true\n") as harness:
         await harness.say("I live in Lisbon.")
         await harness.say("Hello")
@@ -345,7 +349,7 @@ async def test_a_fact_stays_as_long_as_one_message_that_says_it(home: Path) -> N
         assert "Nothing is waiting" in (await harness.say("/memory pending")).text
 
 
-async def test_forget_erases_what_was_undone_and_the_export_says_that_it_was(home: Path) -> None:
+async def test_forget_erases_undone_messages_and_export_marks_them_as_undone(home: Path) -> None:
     async with open_gateway(home, ScriptedModel()) as harness:
         await harness.say("The walrus is pink")
         await harness.say("/undo")

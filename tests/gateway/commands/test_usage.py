@@ -54,7 +54,9 @@ async def test_costs_calls_and_causes_of_a_conversation(home: Path) -> None:
     assert lately == here.replace("This conversation", "The last 30 days")
 
 
-async def test_model_whose_server_counts_no_tokens_is_named_as_estimated(home: Path) -> None:
+async def test_usage_marks_a_model_as_estimated_when_its_server_counts_no_tokens(
+    home: Path,
+) -> None:
     async with open_gateway(home, _script(), PRICED) as harness:
         await harness.say("One?")
         await harness.services.model_limits.save_uncounted("other")
@@ -98,7 +100,7 @@ async def test_by_month_and_by_conversation(home: Path) -> None:
         )
 
 
-async def test_where_no_model_was_asked(home: Path) -> None:
+async def test_usage_without_any_model_call_reports_no_calls(home: Path) -> None:
     async with open_gateway(home, ScriptedModel(says("Hi", usage=Usage()))) as harness:
         await harness.say("Hello")
         assert (await _usage(harness)).count("no model calls.") == 2
@@ -106,7 +108,9 @@ async def test_where_no_model_was_asked(home: Path) -> None:
 
 
 @pytest.mark.parametrize("arguments", ["", "months"])
-async def test_usage_shows_nothing_of_what_others_spend(home: Path, arguments: str) -> None:
+async def test_usage_command_shows_no_model_calls_of_other_people(
+    home: Path, arguments: str
+) -> None:
     async with open_gateway(home, _script(), PRICED) as harness:
         await harness.say("My secret?")
         await harness.services.usage_log.log(
@@ -153,7 +157,9 @@ async def test_month_is_forecast_and_warned_of(home: Path, monkeypatch: pytest.M
     assert month.endswith("The prices are of September 2026.")
 
 
-async def test_month_with_a_model_without_a_price_says_so(home: Path) -> None:
+async def test_usage_states_that_the_monthly_cost_is_incomplete_for_a_model_without_a_price(
+    home: Path,
+) -> None:
     async with open_gateway(home, _script()) as harness:
         await harness.say("One?")
         text = (await _usage(harness)).replace("\\", "")

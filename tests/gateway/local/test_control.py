@@ -31,7 +31,7 @@ def test_changed_options_are_named_by_their_paths(home: Path) -> None:
     assert changes <= {"owner.telegram", "limits.day.answers", "general.zone"}
 
 
-def test_no_gateway_gives_no_answer(home: Path) -> None:
+def test_control_socket_request_without_a_running_gateway_returns_nothing(home: Path) -> None:
     assert ask_gateway(home, "state") is None
     assert "not running" in good(home, "status")
 
@@ -61,7 +61,7 @@ def test_completion_is_installed_only_when_asked_and_removed_again(
     assert "nothing to remove" in mneme(home, "completion", "fish", "--remove").stderr
 
 
-async def test_shell_beside_the_gateway_asks_it_what_is_true_and_says_so(home: Path) -> None:
+async def test_shell_commands_ask_the_running_gateway_for_its_actual_state(home: Path) -> None:
     """The shell has neither the token nor the key of the running process."""
     async with open_gateway(home) as gateway:
         assert find_socket(home, "control").stat().st_mode & 0o777 == 0o600

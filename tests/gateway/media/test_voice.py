@@ -67,7 +67,7 @@ async def test_answer_is_spoken_after_voice_on_and_not_after_voice_off(home: Pat
         assert len(service.requests) == 1
 
 
-async def test_choice_is_kept_over_a_restart(home: Path) -> None:
+async def test_voice_setting_of_a_chat_survives_a_restart(home: Path) -> None:
     async with SpeechService() as service:
         async with open_gateway(home, ScriptedModel(), options_for(service)) as harness:
             await harness.say("/voice on")
@@ -91,7 +91,9 @@ async def test_program_speaks_and_its_file_becomes_opus(home: Path) -> None:
         assert b"OpusHead" in file.content
 
 
-async def test_speaker_that_fails_leaves_the_text_and_says_so(home: Path) -> None:
+async def test_failing_speech_service_leaves_the_text_answer_and_a_notice_of_the_failure(
+    home: Path,
+) -> None:
     model = ScriptedModel(says("Hello."))
     async with (
         SpeechService(status=500) as service,
@@ -136,12 +138,12 @@ async def test_incognito_answer_and_an_answer_in_a_group_are_not_spoken(home: Pa
             assert service.requests == []
 
 
-async def test_without_a_speaker_the_command_says_what_is_missing(home: Path) -> None:
+async def test_voice_command_without_a_speech_service_names_the_missing_setting(home: Path) -> None:
     async with open_gateway(home, ScriptedModel()) as harness:
         assert "media.speaker" in (await harness.say("/voice on")).text
 
 
-def test_code_and_addresses_are_not_spoken_and_a_long_text_ends_with_a_sentence() -> None:
+def test_spoken_text_omits_code_and_urls_and_is_cut_at_a_sentence() -> None:
     assert select_speech("Run:\n\n```\nls -l\n```\n\nSee https://example.com now.") == (
         "Run:\n\nSee  now."
     )

@@ -97,7 +97,7 @@ async def test_receipt_names_files_only_to_the_owner(home: Path) -> None:
     assert describe_remaining_copies(ENGLISH, settings, 0, is_owner=True) == []
 
 
-async def test_expired_encrypted_backup_goes_with_the_next_one(home: Path) -> None:
+async def test_expired_encrypted_backup_is_deleted_when_the_next_backup_is_made(home: Path) -> None:
     settings = load(home, 'keep_days = 30\npassphrase = "BACKUP_WORDS"')
     good(home, "sessions")
     good(home, "backup", BACKUP_WORDS="correct horse")

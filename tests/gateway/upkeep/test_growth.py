@@ -56,7 +56,7 @@ async def test_sizes_are_stored_once_a_day_and_compared(home: Path) -> None:
 
 
 @pytest.mark.slow
-def test_status_shows_the_sizes_on_disk(home: Path) -> None:
+def test_status_command_shows_the_size_of_the_database_on_disk(home: Path) -> None:
     assert "disk: database " in good(home, "status")
     assert mneme(home, "status", "--watch").returncode == 2
 

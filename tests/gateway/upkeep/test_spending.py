@@ -36,7 +36,7 @@ async def spend(
     )
 
 
-async def test_owner_is_told_once_a_month_and_again_after_a_change_of_the_line(
+async def test_owner_is_told_once_a_month_about_the_monthly_cost_limit_and_again_after_its_change(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock = SteadyClock(datetime(2026, 11, 13, 0, 0, tzinfo=UTC))

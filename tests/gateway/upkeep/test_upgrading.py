@@ -13,7 +13,7 @@ class Terminal(StringIO):
         return True
 
 
-def test_long_upgrade_shows_one_line_that_is_removed_at_the_end() -> None:
+def test_long_database_upgrade_shows_one_progress_line_that_is_removed_at_its_end() -> None:
     terminal = Terminal()
     line = ProgressLine(terminal, show_after_s=0.0)
     line.show(UpgradeProgress(UpgradeStage.COPY, 50, 200))
@@ -25,7 +25,7 @@ def test_long_upgrade_shows_one_line_that_is_removed_at_the_end() -> None:
     assert (len(second), empty.strip(), rest) == (len(first), "", "")
 
 
-def test_short_upgrade_shows_no_line() -> None:
+def test_short_database_upgrade_shows_no_progress_line() -> None:
     terminal = Terminal()
     line = ProgressLine(terminal, show_after_s=3600.0)
     line.show(UpgradeProgress(UpgradeStage.CHECK, 0, 1))

@@ -200,7 +200,9 @@ async def test_tool_calls_are_folded_in_the_transcript(home: Path) -> None:
 
 
 @pytest.mark.parametrize("path", ["/memory/facts/0", "/memory/facts/x", "/memory/facts/1e9", "/x"])
-async def test_missing_thing_gets_a_sentence_and_404(home: Path, path: str) -> None:
+async def test_web_page_of_a_missing_item_has_a_sentence_and_status_404(
+    home: Path, path: str
+) -> None:
     async with open_page(home) as page:
         answer = await page.browser.open(path)
         assert answer.status == 404
@@ -217,7 +219,9 @@ async def test_page_speaks_the_language_of_the_browser(home: Path, language: str
             assert words["NAV_MEMORY"] in answer.text
 
 
-async def test_chat_without_a_running_gateway_says_what_to_do(home: Path) -> None:
+async def test_web_chat_without_a_running_gateway_names_the_command_that_starts_it(
+    home: Path,
+) -> None:
     async with open_page(home) as page:
         form = (await page.browser.open("/chat")).form("/chat/send")
         answer = await page.browser.send(form, text="hello")

@@ -25,7 +25,7 @@ async def add(page: OpenPage, line: str, kind: str = "reminder") -> str:
     return (await page.browser.send(form, line=line, kind=kind)).text
 
 
-async def test_reminder_in_plain_words_is_set_and_goes_to_the_chat_of_the_owner(home: Path) -> None:
+async def test_reminder_entered_on_the_web_page_is_set_for_the_owners_chat(home: Path) -> None:
     async with open_page(home) as page:
         await page.harness.say("/status")
         answer = await add(page, "in 2 hours call Ana")
@@ -35,7 +35,7 @@ async def test_reminder_in_plain_words_is_set_and_goes_to_the_chat_of_the_owner(
         assert "call Ana" in (await page.harness.say("/cron")).text
 
 
-async def test_line_without_a_time_gets_the_sentence_of_the_chat_and_sets_nothing(
+async def test_web_reminder_without_a_time_gets_the_chats_refusal_and_is_not_set(
     home: Path,
 ) -> None:
     async with open_page(home) as page:
@@ -88,7 +88,9 @@ async def test_reminder_is_changed_paused_and_removed_by_its_forms(home: Path) -
         assert WORDS["NONE"] in (await page.browser.open("/reminders")).text
 
 
-async def test_reminder_lists_what_it_has_delivered(home: Path) -> None:
+async def test_web_page_of_a_reminder_lists_its_deliveries_with_links_to_the_conversation(
+    home: Path,
+) -> None:
     async with open_page(home) as page:
         await page.harness.say("/remind every day at 8 take the pill")
         assert WORDS["NOT_YET"] in (await page.browser.open("/reminders/1")).text

@@ -54,7 +54,9 @@ SECRET = "Nero"
 HINT = load_texts("en").table("page_logins")["HINT"]
 
 
-async def test_things_of_another_person_answer_like_what_does_not_exist(home: Path) -> None:
+async def test_web_requests_for_another_persons_data_are_answered_like_missing_data(
+    home: Path,
+) -> None:
     skill = home / "skills" / "tidy-inbox"
     skill.mkdir(parents=True)
     (skill / "SKILL.md").write_text(

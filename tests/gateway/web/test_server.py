@@ -44,7 +44,7 @@ async def test_link_opens_the_page_once_and_leaves_a_strict_cookie(home: Path) -
             assert (await other.open("/memory")).status == 401
 
 
-async def test_login_outlives_a_restart_and_an_ended_one_does_not_come_back(home: Path) -> None:
+async def test_web_login_survives_a_restart_and_a_revoked_login_stays_revoked(home: Path) -> None:
     async with open_page(home) as page, open_browser(page.server) as other:
         await other.open(page.server.create_owner_link())
         jar = page.browser.session.cookie_jar
@@ -166,7 +166,7 @@ async def test_web_gives_the_owner_a_link_in_the_direct_chat_only(home: Path) ->
         assert (await page.browser.open("/memory")).status == 200
 
 
-async def test_page_of_a_person_without_access_ends(home: Path) -> None:
+async def test_person_whose_access_was_removed_can_no_longer_open_the_web_page(home: Path) -> None:
     async with open_page(home, options="people = true", is_logged_in=False) as page:
         services = page.harness.services
         ana = Account(platform="telegram", user_id="7")
@@ -184,7 +184,7 @@ async def test_page_of_a_person_without_access_ends(home: Path) -> None:
         assert (await page.browser.open("/memory")).status == 401
 
 
-async def test_person_sees_nothing_of_others(home: Path) -> None:
+async def test_web_pages_show_a_person_nothing_of_other_people(home: Path) -> None:
     async with open_page(home, options="people = true", is_logged_in=False) as page:
         services = page.harness.services
         owner = page.server.create_owner_link()
@@ -251,7 +251,9 @@ async def test_page_behind_a_proxy_needs_its_header_and_answers_under_its_name(h
         ('proxy_header = "X Remote"', "page.proxy_header"),
     ],
 )
-def test_page_for_other_machines_needs_protection(home: Path, options: str, problem: str) -> None:
+def test_web_page_open_to_other_machines_is_refused_without_tls_or_password(
+    home: Path, options: str, problem: str
+) -> None:
     (home / "mneme.toml").write_text(f"[page]\n{options}\n")
     with pytest.raises(SettingsError, match=problem):
         Settings.load({"MNEME_HOME": str(home)})
@@ -269,7 +271,7 @@ def test_page_for_other_machines_needs_protection(home: Path, options: str, prob
         ),
     ],
 )
-async def test_check_of_security_says_who_reaches_the_page(
+async def test_security_check_states_who_can_reach_the_web_page(
     home: Path, options: str, level: str, words: str
 ) -> None:
     (home / "mneme.toml").write_text(f"[page]\nenabled = true\n{options}\n")

@@ -36,7 +36,7 @@ async def skip_zone(terminal: ScriptedTerminal) -> None:
 
 
 @pytest.mark.timeout(300)
-async def test_everything_is_set_up_in_one_go(home: Path) -> None:
+async def test_setup_wizard_configures_model_platforms_and_owner_in_one_run(home: Path) -> None:
     model = MessagesApi(lambda body: ModelReply.say("Hi"), key="sk-ant-right")
     async with BotApi() as telegram, DiscordApi() as discord, model:
         telegram.person(STRANGER, "Mallory")
@@ -127,7 +127,7 @@ async def test_wrong_name_of_a_model_is_asked_again_without_the_key(home: Path) 
     assert options(home)["model"] == {"chat": "claude-haiku-5-5"}
 
 
-async def test_run_again_it_changes_one_thing_and_leaves_the_rest(home: Path) -> None:
+async def test_setup_wizard_run_again_changes_one_setting_and_keeps_the_others(home: Path) -> None:
     text = '# mine\n[general]\nzone = "Europe/Lisbon"\n[model]\ntries = 3 # enough\n'
     (home / "mneme.toml").write_text(text)
     async with (
@@ -171,7 +171,7 @@ async def test_local_server_with_the_messages_api_is_recognised_without_a_list(h
     }
 
 
-async def test_first_run_in_a_terminal_offers_the_setup_and_ctrl_c_keeps_what_is_finished(
+async def test_setup_offered_at_the_first_run_keeps_finished_steps_after_ctrl_c(
     home: Path,
 ) -> None:
     async with open_terminal(home, "run") as terminal:
@@ -184,7 +184,7 @@ async def test_first_run_in_a_terminal_offers_the_setup_and_ctrl_c_keeps_what_is
     assert options(home) == {"general": {"language": "en", "zone": "Europe/Lisbon"}}
 
 
-async def test_wizard_speaks_the_language_of_the_shell_and_keeps_it(home: Path) -> None:
+async def test_setup_wizard_uses_the_language_of_the_shell_and_stores_it(home: Path) -> None:
     async with open_terminal(home, "setup", environ={"LANG": "de_AT.UTF-8"}) as terminal:
         await terminal.expect("Mneme stellt ein paar Fragen")
         await terminal.answer("Deine Zeitzone", "Lissabon")
@@ -209,7 +209,7 @@ async def test_wizard_speaks_the_language_of_the_shell_and_keeps_it(home: Path) 
 
 
 @pytest.mark.parametrize("shell", ["C.UTF-8", "nl_NL.UTF-8"])
-async def test_wizard_asks_for_the_language_if_the_shell_has_none_that_it_speaks(
+async def test_setup_wizard_asks_for_the_language_if_that_of_the_shell_is_unsupported(
     home: Path, shell: str
 ) -> None:
     async with open_terminal(home, "setup", environ={"LANG": shell}) as terminal:

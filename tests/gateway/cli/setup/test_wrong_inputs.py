@@ -117,7 +117,7 @@ async def set_up(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
-async def test_wrong_input_gets_one_sentence_and_nothing_is_written(
+async def test_wrong_setup_input_is_refused_with_one_sentence_and_no_file_is_written(
     home: Path, world: World, name: str
 ) -> None:
     arguments, environ, words = CASES[name]
@@ -162,7 +162,9 @@ def test_home_that_cannot_be_created_is_named(tmp_path: Path) -> None:
     assert (done.returncode, "can't be created" in done.stderr) == (1, True)
 
 
-def test_home_whose_files_cannot_be_replaced_keeps_both_as_they_were(home: Path) -> None:
+def test_setup_that_cannot_write_the_settings_file_leaves_the_secrets_file_unwritten(
+    home: Path,
+) -> None:
     """The settings can't be written, so the secret is taken back."""
     (home / "mneme.toml").mkdir()
     done = mneme(home, "setup", "--yes", "--owner", "telegram:42")
@@ -178,7 +180,7 @@ def test_settings_that_are_no_toml_are_named_with_the_place(home: Path) -> None:
     assert (home / "mneme.toml").read_text() == "[model\n"
 
 
-def test_without_a_terminal_nothing_is_asked(home: Path) -> None:
+def test_setup_without_a_terminal_asks_nothing_and_names_the_yes_option(home: Path) -> None:
     done = mneme(home, "setup")
     assert (done.returncode, "mneme setup --yes" in done.stderr) == (1, True)
 
@@ -227,7 +229,9 @@ async def test_wrong_token_in_a_terminal_can_be_corrected(home: Path, world: Wor
 
 
 @pytest.mark.slow
-async def test_bot_that_another_program_reads_is_told(home: Path, world: World) -> None:
+async def test_setup_reports_that_another_program_already_reads_the_telegram_bots_messages(
+    home: Path, world: World
+) -> None:
     world.telegram.fail(
         409, "Conflict: terminated by other getUpdates request", method="getUpdates"
     )
