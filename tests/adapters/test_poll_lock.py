@@ -41,7 +41,7 @@ def lock(server: str = "http://here", token: str = "1:secret") -> PollLock:
 
 
 @pytest.mark.slow
-def test_a_second_process_is_told_which_one_polls_until_it_is_killed(
+def test_poll_lock_names_the_process_that_holds_it_and_is_free_after_that_is_killed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(poll_lock, "LOCK_TIMEOUT_S", 0.0)
@@ -82,7 +82,7 @@ def test_poll_lock_can_be_taken_again_after_its_release() -> None:
         asyncio.run(one.release())
 
 
-def test_another_bot_and_another_server_are_none_of_its_business(own_folder: Path) -> None:
+def test_poll_locks_of_different_bots_and_servers_do_not_conflict(own_folder: Path) -> None:
     locks = [lock(), lock(token="2:other"), lock(server="http://there")]
     for one in locks:
         asyncio.run(one.acquire())

@@ -59,7 +59,7 @@ def test_streamed_reply_fills_the_roles_of_the_ports() -> None:
     assert receipt
 
 
-async def test_a_short_answer_is_one_message() -> None:
+async def test_short_streamed_answer_is_posted_as_one_message() -> None:
     chat, receipt = FakeChat(), ListRecord("turn:7")
     await begun(chat, receipt).finish(Answer(text="Hello **you**"))
     assert chat.shown == ["Hello you"]
@@ -82,7 +82,7 @@ async def test_typing_is_shown_until_the_first_frame() -> None:
     assert chat.calls == ["post Hel", "edit 101 Hello", "edit 101 Hello."]
 
 
-async def test_typing_goes_on_while_nothing_is_posted() -> None:
+async def test_typing_signal_repeats_until_the_answer_is_posted() -> None:
     chat = FakeChat()
     chat.typing_refusal = BROKEN
     painter = StreamedReply(chat, typing_every_s=0.001, first_words_s=0)
@@ -232,7 +232,7 @@ async def test_long_delays_are_for_the_outbox() -> None:
     assert chat.shown == []
 
 
-async def test_a_refusal_for_good_stops_painting_and_is_told_at_the_end() -> None:
+async def test_permanent_refusal_stops_streaming_edits_and_is_raised_at_the_end() -> None:
     chat = FakeChat()
     painter = begun(chat)
     chat.refusals.extend([BLOCKED, BLOCKED])
@@ -245,7 +245,7 @@ async def test_a_refusal_for_good_stops_painting_and_is_told_at_the_end() -> Non
     assert chat.calls == ["post one", "post one two three"]
 
 
-async def test_the_end_lets_a_call_in_flight_come_home() -> None:
+async def test_finishing_a_streamed_answer_waits_for_the_platform_call_in_progress() -> None:
     chat, receipt = FakeChat(), ListRecord()
     painter = begun(chat, receipt)
     chat.gate.clear()
@@ -274,7 +274,7 @@ async def test_cancelling_the_end_leaves_no_task() -> None:
     assert reply_tasks() == []
 
 
-async def test_abandoning_ends_typing_and_keeps_what_was_painted() -> None:
+async def test_abandoned_streamed_answer_stops_typing_and_keeps_its_posted_text() -> None:
     chat = FakeChat()
     painter = begun(chat)
     painter.show("one")
@@ -318,13 +318,13 @@ async def test_a_receipt_that_fails_is_told_at_the_end() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "  \n ", "```\n```"])
-async def test_an_empty_answer_says_so(text: str) -> None:
+async def test_empty_answer_is_posted_as_no_text(text: str) -> None:
     chat = FakeChat()
     await begun(chat).finish(Answer(text=text))
     assert chat.shown == ["(no text)"]
 
 
-async def test_files_alone_need_no_text() -> None:
+async def test_answer_with_only_files_is_sent_without_text() -> None:
     chat = FakeChat()
     painter = begun(chat)
     painter.show("Making it")
@@ -344,7 +344,7 @@ async def test_buttons_come_although_the_text_is_painted_already() -> None:
     assert chat.answers["101"].buttons == (BUTTON,)
 
 
-async def test_a_short_answer_takes_four_calls_at_most_where_each_one_counts() -> None:
+async def test_short_streamed_answer_takes_at_most_four_platform_calls() -> None:
     """At a tenth of the time: 280 characters in four seconds, one edit a second allowed."""
     chat = FakeChat(pace_s=0.1)
     reply = StreamedReply(chat, first_words_s=0.06)
@@ -431,7 +431,7 @@ async def kill() -> None:
     await asyncio.wait(tasks, timeout=5)
 
 
-async def test_killed_between_the_call_and_its_answer_the_next_process_marks_what_it_says() -> None:
+async def test_answer_repeated_after_a_kill_during_posting_is_marked_as_possibly_seen() -> None:
     class _Unreached(ListRecord):
         async def record(self, message_id: str, *, is_last: bool = False) -> None:
             await asyncio.Event().wait()
@@ -449,7 +449,7 @@ async def test_killed_between_the_call_and_its_answer_the_next_process_marks_wha
     ]
 
 
-async def test_behind_a_part_that_is_known_only_the_unknown_one_is_marked() -> None:
+async def test_only_the_unconfirmed_part_of_a_repeated_answer_is_marked_as_possibly_seen() -> None:
     chat = FakeChat(limit_chars=100)
     await begun(chat, first := ListRecord()).finish(Answer(text=LONG))
     known = first.message_ids[0]
@@ -493,7 +493,7 @@ class DiscordChat(FakeChat):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ANSWERS)
-async def test_no_answer_holds_the_loop(
+async def test_rendering_of_long_answers_does_not_block_the_event_loop(
     name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     chat, text = DiscordChat(), ANSWERS[name]

@@ -44,7 +44,7 @@ async def count(harness: GatewayHarness, table: str) -> int:
     )
 
 
-async def test_a_redelivered_update_changes_nothing(home: Path) -> None:
+async def test_redelivered_message_is_not_answered_a_second_time(home: Path) -> None:
     model = ScriptedModel()
     async with open_gateway(home, model) as harness:
         await harness.say("once", message_id="same")

@@ -51,7 +51,7 @@ def test_result_of_another_tool_gives_nothing_to_cite() -> None:
     assert (text, cited) == ("Blue.", [])
 
 
-def test_failed_search_gives_nothing_to_cite() -> None:
+def test_citation_mark_after_a_failed_search_is_removed_from_the_answer() -> None:
     failed = Message(
         role="tool",
         text="The history can't be searched right now.",
@@ -136,7 +136,7 @@ def shown_file(text: str = CONTRACT) -> Message:
     )
 
 
-def test_mark_of_a_shown_file_becomes_a_number_and_one_of_an_unknown_file_goes() -> None:
+def test_citation_of_a_shown_file_becomes_a_number_and_of_an_unknown_file_is_removed() -> None:
     answer = "New [file 12, page 2], cheap [file 13, page 1] and cheap [file 12]."
     text, cited = number_citations(answer, [shown_file()])
     assert text == "New [1], cheap and cheap [2]."
@@ -186,7 +186,7 @@ def test_file_without_text_stays_a_text() -> None:
     assert add_citable_blocks(messages) == messages
 
 
-def test_text_without_parts_is_one_block() -> None:
+def test_citable_file_text_without_pages_becomes_one_document_block() -> None:
     frame = CONTRACT.partition("— page")[0] + "Only one line."
     ((message,),) = [
         add_citable_blocks([{"role": "user", "content": [{"type": "text", "text": frame}]}])

@@ -76,7 +76,7 @@ async def test_script_and_width_make_no_difference(database: Database, recall: R
 
 
 @pytest.mark.parametrize("is_tended", [True, False])
-async def test_every_length_in_either_script(
+async def test_recall_finds_chinese_japanese_and_korean_words_of_every_length(
     database: Database, recall: Recall, is_tended: bool
 ) -> None:
     stored = StoredHistory(database)

@@ -166,7 +166,7 @@ async def test_each_switch_of_recall_asks_for_the_same_deep_search(
 
 
 @pytest.mark.parametrize("is_on", [True, False])
-async def test_next_turn_gets_what_a_question_found_in_the_background(
+async def test_background_deep_search_adds_its_results_to_a_later_turn_if_turned_on(
     tmp_path: Path, is_on: bool
 ) -> None:
     asked: list[Request] = []

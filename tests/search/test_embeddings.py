@@ -240,7 +240,7 @@ async def test_a_slow_service_is_asked_for_fewer_at_once(
     assert sizes[:3] == [32, 4, 1]
 
 
-async def test_a_process_that_ended_in_the_middle_is_followed_by_one_that_goes_on(
+async def test_embedding_of_messages_continues_in_a_new_process_after_an_interruption(
     database: Database,
     retriever: EmbeddingRetriever,
     double: EmbeddingDouble,
@@ -258,7 +258,7 @@ async def test_a_process_that_ended_in_the_middle_is_followed_by_one_that_goes_o
     assert len(double.embedded) == 5
 
 
-async def test_a_text_that_is_refused_does_not_hold_up_the_others(
+async def test_text_refused_by_the_embeddings_server_does_not_delay_other_texts(
     database: Database, retriever: EmbeddingRetriever, double: EmbeddingDouble
 ) -> None:
     double.refused = "too much"
@@ -362,7 +362,7 @@ async def test_a_question_that_is_answered_ends_the_outage(
     assert await retriever.describe_state() == "small, all messages are embedded"
 
 
-async def test_another_model_makes_all_vectors_anew(
+async def test_changed_embeddings_model_recomputes_all_vectors(
     database: Database, retriever: EmbeddingRetriever, double: EmbeddingDouble
 ) -> None:
     await StoredHistory(database).session(["my car", "Which?"])
@@ -376,7 +376,7 @@ async def test_another_model_makes_all_vectors_anew(
 
 
 @pytest.mark.parametrize("told_by", ["a question", "a message", "the check"])
-async def test_another_size_makes_all_vectors_anew(
+async def test_changed_vector_size_of_the_embeddings_model_recomputes_all_vectors(
     database: Database, retriever: EmbeddingRetriever, double: EmbeddingDouble, told_by: str
 ) -> None:
     """The same name, for what the server now does otherwise."""

@@ -44,7 +44,7 @@ async def _note(
     return found.note
 
 
-async def test_the_question_goes_to_the_helper_model_and_its_searches_come_back(
+async def test_query_expansion_asks_the_helper_model_and_lists_its_searches_in_the_note(
     database: Database,
 ) -> None:
     model = ScriptedModel(says('["ferry tickets booked", "night  boat"]'))

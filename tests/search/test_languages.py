@@ -58,7 +58,7 @@ async def told(database: Database) -> tuple[Recall, dict[int, str]]:
     return recall, names
 
 
-async def test_a_question_in_any_language_finds_what_was_said_in_it(
+async def test_recall_question_finds_messages_in_the_same_language(
     told: tuple[Recall, dict[int, str]],
 ) -> None:
     recall, names = told

@@ -21,7 +21,7 @@ ROW: dict[str, Any] = {
 }
 
 
-def test_peer_that_shows_the_closer_words_first_shows_what_is_over() -> None:
+def test_plain_text_search_baseline_ranks_an_outdated_statement_with_closer_words_first() -> None:
     make = recall.SEARCHERS["FTS5, any word"]
     assert judge_searcher([ROW], make) == (0, 1)
     assert judge_searcher([{**ROW, "question": "where did I move?", "now": "moved"}], make) == (

@@ -142,7 +142,7 @@ def test_scripts_without_spaces_are_asked_for_by_their_pairs() -> None:
     assert fts_expression(plan_typed("👍")) == '("u1f44d")'
 
 
-def test_mixed_scripts_are_taken_apart() -> None:
+def test_query_of_mixed_scripts_is_split_into_words_and_unspaced_runs() -> None:
     plan = plan_typed("修改youer服务端")
     assert fts_expression(plan) == '("修改" AND "youer" AND "服务 务端")'
     assert (
@@ -291,7 +291,7 @@ def test_unknown_filter_stays_a_word_and_is_reported(text: str, told: str) -> No
     )
 
 
-def test_options_and_typed_filters_hold_together() -> None:
+def test_search_options_and_typed_filters_are_combined() -> None:
     found = _read(
         "ferry before:may from:ana", before=_day(2026, 3, 1), after=_day(2026, 1, 1), sender="Ben"
     )

@@ -70,7 +70,7 @@ def test_a_day_is_found_by_its_words() -> None:
     assert _order("What about lunch in July?", early, late)[0][0] == 2
 
 
-def test_where_a_moment_is_asked_for_messages_that_name_one_gain() -> None:
+def test_question_about_a_time_ranks_messages_that_name_a_time_higher() -> None:
     lines = _lines(1, "ferry trip fine", "x", "y", "z", "ferry trip yesterday")
     assert _order("ferry trip", lines)[1][0] == 100
     assert _order("When was the ferry trip?", lines, moments=moment_terms())[1][0] == 104
@@ -97,7 +97,7 @@ def test_message_of_the_named_time_is_ranked_first() -> None:
     assert _by_time(date(2023, 5, 7), date(2023, 5, 9), asked=asked)[0] == 1
 
 
-def test_the_name_of_a_speaker_tells_more_than_a_word() -> None:
+def test_speakers_name_in_a_question_weighs_more_than_a_matching_word() -> None:
     ferry, said = (
         _lines(1, "the ferry leaves", name="Cleo"),
         _lines(2, "the boat leaves", name="Ben"),
@@ -154,7 +154,7 @@ def test_message_by_the_named_person_is_ranked_first() -> None:
     assert _order("What did Ana say about the ferry?", both)[1][0] == 0
 
 
-def test_words_that_stand_together_in_the_question_do_so_in_the_answer() -> None:
+def test_message_with_the_questions_words_next_to_each_other_ranks_higher() -> None:
     apart = "night falls and we go home by the slow ferry"
     lines = _lines(1, apart, "x", "y", "z", "we go home by the slow night ferry and wait")
     assert _order("night ferry", lines)[1][0] == 104
@@ -170,7 +170,7 @@ def test_pairs_of_thai_syllables_have_no_kin() -> None:
     assert _order("เมาเละ", _lines(1, "เมาเลา", "x"))[1] == []
 
 
-def test_a_note_that_says_it_once_comes_before_a_long_talk_that_repeats_it() -> None:
+def test_short_session_with_one_match_ranks_above_a_long_repetitive_session() -> None:
     note = _lines(1, "the ferry to Porto leaves at noon")
     talk = _lines(2, *["the ferry to Porto is late again", "it leaves soon"] * 6)
     assert _order("When does the ferry to Porto leave?", talk, note)[0] == [1, 2]
@@ -191,7 +191,7 @@ def test_a_long_message_is_as_good_as_the_part_that_answers() -> None:
 REPEATED = "When does the night ferry to Porto leave?"
 
 
-def test_a_question_that_was_asked_before_comes_behind_what_followed_it() -> None:
+def test_earlier_copy_of_the_question_ranks_below_the_answer_that_followed_it() -> None:
     answer = "At noon from pier nine, and tickets are sold there"
     lines = _lines(1, "hello", "good morning", REPEATED, answer, "thanks", "bye")
     lines[3] = lines[3]._replace(name_terms=("cleo",))
@@ -222,7 +222,7 @@ RANKINGS = st.lists(
 )
 
 
-def test_places_are_worth_what_the_formula_says() -> None:
+def test_fused_ranking_scores_follow_the_reciprocal_rank_formula() -> None:
     scores = fuse_rankings([(2.0, ["a", "b"]), (1.0, ["b", "c", "b"])])
     assert scores == {
         "b": 2.0 / (DAMPING + 2) + 1.0 / (DAMPING + 1),
@@ -247,7 +247,7 @@ def test_fused_ranking_keeps_all_items_best_first(rankings: list[tuple[float, li
 
 
 @given(RANKINGS, st.integers(0, 20))
-def test_another_first_place_never_hurts(
+def test_additional_first_place_never_lowers_a_result_in_the_fused_ranking(
     rankings: list[tuple[float, list[int]]], thing: int
 ) -> None:
     before = list(fuse_rankings(rankings))

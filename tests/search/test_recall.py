@@ -102,7 +102,7 @@ async def test_a_sign_that_belongs_to_a_word_counts(
 
 
 @pytest.mark.parametrize("asked", ["C", "c", " C "])
-async def test_a_letter_comes_before_what_has_a_sign_behind_it(
+async def test_search_for_the_letter_c_ranks_plain_c_above_c_plus_plus_and_c_sharp(
     stored: StoredHistory, recall: Recall, asked: str
 ) -> None:
     with_signs = [
@@ -130,7 +130,9 @@ async def test_the_best_sessions_come_first_and_are_limited(
     assert [hit.score for hit in flat] == sorted((hit.score for hit in flat), reverse=True)
 
 
-async def test_a_lineage_is_one_result(stored: StoredHistory, recall: Recall) -> None:
+async def test_session_and_its_continuation_are_one_recall_result(
+    stored: StoredHistory, recall: Recall
+) -> None:
     parent, first = await stored.session(["the ferry at noon"])
     child, second = await stored.session(["ferry"], parent_id=parent)
     other, third = await stored.session(["a ferry elsewhere, much longer than the others are"])
@@ -165,7 +167,9 @@ async def test_scroll_shows_a_window_and_counts_the_messages_around_it(
     ).sessions == ()
 
 
-async def test_scroll_goes_by_the_lineage(stored: StoredHistory, recall: Recall) -> None:
+async def test_recall_around_a_message_includes_continued_sessions_of_its_lineage(
+    stored: StoredHistory, recall: Recall
+) -> None:
     parent, first = await stored.session(["the ferry"])
     child, _second = await stored.session(["later"], parent_id=parent)
     findings = await recall.recall(with_fields(MINE, session_id=child, around=first))
@@ -209,7 +213,9 @@ async def test_browse_shows_the_last_of_a_lineage(stored: StoredHistory, recall:
     assert [found.session.id for found in (await recall.recall(MINE)).sessions] == [child]
 
 
-async def test_filters_hold_before_the_limit(stored: StoredHistory, recall: Recall) -> None:
+async def test_recall_filters_are_applied_before_the_result_limit(
+    stored: StoredHistory, recall: Recall
+) -> None:
     _early, a = await stored.session(
         ["ferry one"], platform="telegram", title="\uff34ravel plans", sender="Ana"
     )
@@ -362,7 +368,9 @@ async def test_message_is_found_by_other_spellings_of_its_words(
     assert ">>>" in findings.sessions[0].matches[0].snippet
 
 
-async def test_mixed_operators_over_several_indexes(stored: StoredHistory, recall: Recall) -> None:
+async def test_search_operators_combine_words_of_latin_and_chinese_scripts(
+    stored: StoredHistory, recall: Recall
+) -> None:
     _, both = await stored.session(["redis 缓存 is full"])
     _, one = await stored.session(["redis is full"])
     _, two = await stored.session(["数据库备份 is done"])
@@ -392,7 +400,9 @@ async def test_the_window_of_the_model_is_left_out(stored: StoredHistory, recall
     assert len((await recall.recall(replace(MINE, hidden=hidden))).sessions) == 1
 
 
-async def test_recall_shows_nothing_of_other_scopes(stored: StoredHistory, recall: Recall) -> None:
+async def test_recall_of_another_scopes_messages_is_answered_like_missing_ones(
+    stored: StoredHistory, recall: Recall
+) -> None:
     session, *ids = await stored.session(
         ["my ferry 数据库 缓存", "secret"], scope=ANA, title="ferry"
     )
@@ -423,7 +433,9 @@ async def test_recall_shows_nothing_of_other_scopes(stored: StoredHistory, recal
         assert replace(absent, took_ms=0) == replace(present, took_ms=0)
 
 
-async def test_several_scopes_are_one_view(stored: StoredHistory, recall: Recall) -> None:
+async def test_recall_with_several_scopes_searches_all_of_them_together(
+    stored: StoredHistory, recall: Recall
+) -> None:
     mine = (await stored.session(["ferry"], scope=ANA))[0]
     room = (await stored.session(["ferry boat"], scope=ROOM))[0]
     await stored.session(["ferry"], scope=BEN)
@@ -433,7 +445,7 @@ async def test_several_scopes_are_one_view(stored: StoredHistory, recall: Recall
     assert [found.session.id for found in browsed.sessions] == [room, mine]
 
 
-async def test_question_about_oneself_finds_own_words_first(
+async def test_question_about_what_i_said_ranks_the_persons_own_messages_first(
     stored: StoredHistory, recall: Recall
 ) -> None:
     echoed = "the boiler needs a new valve, so have the boiler valve replaced"
@@ -451,7 +463,7 @@ async def test_question_about_oneself_finds_own_words_first(
     assert (asked, told) == ([answer, own], [own, answer])
 
 
-async def test_in_a_room_only_the_words_of_who_asks_are_theirs(
+async def test_my_in_a_group_question_prefers_messages_of_the_person_who_asks(
     stored: StoredHistory, recall: Recall
 ) -> None:
     session, *_ = await stored.session(scope=ROOM, platform="discord")

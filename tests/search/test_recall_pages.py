@@ -73,7 +73,7 @@ async def test_pages_together_are_everything_once(
         assert [found.session.id for found in whole.sessions] == listed[:10], text
 
 
-async def test_a_page_behind_the_last_says_so(
+async def test_recall_page_beyond_the_last_states_that_there_are_no_more_results(
     database: Database, clock: SteadyClock, roots: dict[int, int]
 ) -> None:
     recall = Recall(database, clock)

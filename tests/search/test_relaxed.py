@@ -50,7 +50,9 @@ async def _chunked(recall: Recall) -> None:
         pass
 
 
-async def test_typed_filters_hold_before_the_limit(stored: StoredHistory, recall: Recall) -> None:
+async def test_typed_recall_filters_are_applied_before_the_result_limit(
+    stored: StoredHistory, recall: Recall
+) -> None:
     first, a, b = await stored.session(["ferry asked", "ferry answered"], title="Trip to Porto")
     _, c = await stored.session(
         ["ferry by Börje"], platform="discord", sender="Börje Diana", title="Work"
@@ -212,7 +214,7 @@ async def test_filter_does_not_reach_other_scopes(stored: StoredHistory, recall:
 
 
 @pytest.mark.parametrize("is_tended", [True, False])
-async def test_a_slip_of_the_pen_finds_what_was_said(
+async def test_misspelt_search_word_finds_messages_with_the_correct_spelling(
     stored: StoredHistory, recall: Recall, is_tended: bool
 ) -> None:
     _, a = await stored.session(["Ana met Bartholomew in Lisbon, near the restaurant"])
@@ -237,7 +239,7 @@ async def test_a_slip_of_the_pen_finds_what_was_said(
     assert (await _ask(recall, "xyz")).sessions == ()
 
 
-async def test_recall_without_a_result_says_what_was_tried(
+async def test_recall_without_a_result_lists_the_searches_it_tried(
     stored: StoredHistory, recall: Recall
 ) -> None:
     await stored.session(["the ferry"])
@@ -303,7 +305,7 @@ async def test_a_slip_in_a_very_long_text_is_harmless(
         ("The plumber's name is Pilar Ochoa.", "What is the plumber called?"),
     ],
 )
-async def test_a_name_is_found_however_it_was_told(
+async def test_recall_finds_a_name_in_any_phrasing_that_introduces_it(
     stored: StoredHistory, recall: Recall, told: str, question: str
 ) -> None:
     for number in range(12):

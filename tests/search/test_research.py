@@ -68,7 +68,7 @@ async def test_query_without_expansion_asks_no_model(
     assert not model.requests
 
 
-async def test_searches_find_what_the_question_has_no_word_for(
+async def test_research_finds_messages_by_the_helper_models_searches_beyond_the_questions_words(
     stored: StoredHistory, database: Database
 ) -> None:
     boat, *_ = await stored.session(["the boat to Porto", "booked"])
@@ -115,7 +115,7 @@ async def test_filters_typed_in_the_question_hold_for_every_search(
     assert hidden.sessions == ()
 
 
-async def test_a_lineage_and_a_message_are_one_whichever_search_finds_them(
+async def test_session_and_message_found_by_several_searches_are_listed_once(
     stored: StoredHistory, database: Database
 ) -> None:
     root, first = await stored.session(["the ferry"])

@@ -92,7 +92,7 @@ def test_json_has_the_documented_shape() -> None:
     json.dumps(result)
 
 
-def test_links_stand_where_there_are_any() -> None:
+def test_recall_json_has_links_only_for_messages_that_have_one() -> None:
     window = (_item(1, "x")._replace(link="https://t.me/c/1/1"), _item(2, "y"))
     found = replace(FOUND, matches=(HIT._replace(link="https://t.me/c/1/3"),), window=window)
     (session,) = to_json(replace(FINDINGS, sessions=(found,)))["sessions"]
@@ -100,7 +100,7 @@ def test_links_stand_where_there_are_any() -> None:
     assert [entry.get("link") for entry in session["window"]] == ["https://t.me/c/1/1", None]
 
 
-def test_ids_of_another_system_and_notes_stand_beside() -> None:
+def test_recall_json_includes_external_ids_and_notes() -> None:
     found = replace(
         FOUND, session=replace(SESSION, external_id="s1"), matches=(HIT._replace(external_id="m1"),)
     )
@@ -143,7 +143,7 @@ def test_a_card_has_the_link_of_each_match_and_the_summary() -> None:
     assert (blank, first, item) == ("", "They took it.", "- at nine")
 
 
-def test_markdown_of_the_other_shapes() -> None:
+def test_recall_markdown_shows_scroll_read_and_browse_results() -> None:
     window = (
         _item(2, "before")._replace(at=AT - timedelta(days=1)),
         _item(3, "take *the* ferry", is_anchor=True)._replace(link="https://t.me/c/5/7"),
@@ -180,7 +180,7 @@ def test_markdown_of_the_other_shapes() -> None:
     assert len(to_markdown(replace(browse, sessions=(repeated,)), UTC).splitlines()) == 1
 
 
-def test_empty_result_is_shown_in_one_sentence() -> None:
+def test_empty_recall_result_is_shown_as_one_sentence() -> None:
     assert to_markdown(replace(FINDINGS, sessions=()), UTC) == "Nothing found."
     assert (
         to_markdown(replace(FINDINGS, sessions=(), notes=(Sentence("No word."),)), UTC)

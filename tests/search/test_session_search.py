@@ -84,7 +84,7 @@ async def test_role_filter_of_the_search_tool_limits_matches_to_roles(
         await tool.run({"query": "ferry", "role_filter": ["system"]}, context)
 
 
-async def test_search_tool_without_a_result_says_so(
+async def test_session_search_tool_without_a_result_returns_a_note_of_what_it_tried(
     stored: StoredHistory, tool: Tool, context: ToolContext
 ) -> None:
     note = json.loads(await tool.run({"query": "absent"}, context))["note"]

@@ -135,7 +135,7 @@ async def test_summaries_finished_in_time_are_kept(
     assert model.inside == 0, "nobody waits for the model any more"
 
 
-async def test_where_the_model_fails_the_result_is_the_plain_one(
+async def test_recall_summary_with_a_failing_model_returns_the_unsummarised_results(
     stored: StoredHistory, database: Database
 ) -> None:
     await stored.session(["ferry one"])
@@ -166,7 +166,7 @@ async def test_no_text_and_a_refusal_are_no_summary(
     assert findings.note == "I couldn't summarize the results: The model returned no summary."
 
 
-async def test_without_a_model_the_note_says_what_to_do(
+async def test_recall_summary_without_a_model_returns_a_note_on_how_to_set_one(
     stored: StoredHistory, database: Database
 ) -> None:
     await stored.session(["ferry"])
@@ -179,7 +179,7 @@ async def test_without_a_model_the_note_says_what_to_do(
     assert str(NO_MODEL) not in nothing.note
 
 
-async def test_only_what_the_query_may_see_is_read(
+async def test_recall_summary_reads_only_sessions_in_the_scopes_of_the_query(
     stored: StoredHistory, database: Database
 ) -> None:
     root, *_ = await stored.session(["the ferry, asked first"])
@@ -222,7 +222,7 @@ async def test_a_long_session_is_sent_in_part_around_the_match(
     assert "earlier messages left out" in model.sent()
 
 
-async def test_a_misspelt_word_leads_to_what_recall_found(
+async def test_recall_summary_of_a_misspelt_query_is_given_the_passage_that_matched(
     stored: StoredHistory, database: Database
 ) -> None:
     lines = [f"{number} " + "word " * 1000 for number in range(80)]

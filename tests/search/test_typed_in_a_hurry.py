@@ -128,7 +128,7 @@ async def test_query_typed_in_a_hurry_finds_its_session(
     assert not missed, "\n".join(map(str, missed))
 
 
-async def test_a_long_number_that_was_never_said_is_not_made_of_others(
+async def test_search_for_an_unknown_long_number_finds_no_messages_with_its_parts(
     told: tuple[Recall, dict[int, str]],
 ) -> None:
     recall, _ = told

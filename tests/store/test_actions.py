@@ -48,7 +48,7 @@ async def test_a_button_never_changes_what_it_does(database: Database, clock: St
     await actions.add([])
 
 
-async def test_expired_buttons_are_let_go(database: Database, clock: SteadyClock) -> None:
+async def test_expired_button_actions_are_deleted(database: Database, clock: SteadyClock) -> None:
     actions = Actions(database, clock)
     await actions.add([action("a")])
     clock.advance(hours=1)

@@ -119,7 +119,7 @@ def test_blocks_that_say_the_same_as_the_text_are_not_kept() -> None:
     assert rows.dump_blocks([marked], "hello") is not None
 
 
-def test_blocks_may_be_any_mapping() -> None:
+def test_stored_message_blocks_may_be_any_mapping_type() -> None:
     inner = MappingProxyType({"query": "ferry"})
     block = MappingProxyType({"type": "tool_use", "input": inner})
     assert rows.load_blocks(rows.dump_blocks([block], "")) == (
@@ -162,7 +162,7 @@ def test_a_moment_round_trips_to_the_microsecond(at: datetime) -> None:
     assert rows.to_datetime(rows.to_timestamp(at)) == at
 
 
-def test_moments_of_other_zones_are_kept_as_utc_and_naive_ones_refused() -> None:
+def test_times_of_other_zones_are_stored_as_utc_and_naive_times_refused() -> None:
     lisbon = datetime(2026, 5, 3, 9, 0, tzinfo=timezone(timedelta(hours=1)))
     assert rows.to_datetime(rows.to_timestamp(lisbon)) == datetime(2026, 5, 3, 8, 0, tzinfo=UTC)
     with pytest.raises(ValueError, match="time zone"):

@@ -53,7 +53,7 @@ def job(**changes: Any) -> Job:
     )
 
 
-async def test_a_job_comes_back_as_it_was_given(jobs: Jobs) -> None:
+async def test_stored_job_is_loaded_unchanged(jobs: Jobs) -> None:
     wanted = job(
         schedule=Schedule(zone="Asia/Tokyo", every_s=3600, start_at=NOON),
         text="",
@@ -183,7 +183,7 @@ async def test_job_of_a_group_follows_it_to_its_new_id(
     await jobs.check_scope(moved)
 
 
-async def test_the_hundred_and_first_of_one_is_refused_and_not_the_first_of_another(
+async def test_hundred_and_first_job_of_one_account_is_refused_but_not_another_accounts_first(
     jobs: Jobs, conversations: Conversations
 ) -> None:
     ana, bob = (Account(platform="telegram", user_id=number) for number in ("42", "43"))
@@ -223,7 +223,7 @@ async def test_two_processes_at_once_keep_no_more(
     assert all(isinstance(one, Job | Refused) for one in done)
 
 
-async def test_job_of_a_room_that_left_the_owner_is_not_delivered_there(
+async def test_job_for_a_group_that_is_no_longer_the_owners_is_refused(
     database: Database, jobs: Jobs, conversations: Conversations
 ) -> None:
     group, room, people = (

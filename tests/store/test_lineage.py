@@ -73,7 +73,9 @@ async def test_a_conversation_is_listed_once_with_all_its_messages(
     assert await conversations.list_recent(MINE, 10, roots=[]) == []
 
 
-async def test_every_part_goes_on_at_the_end(conversations: Conversations) -> None:
+async def test_continuing_any_part_of_a_split_session_continues_its_last_part(
+    conversations: Conversations,
+) -> None:
     parts = await _parts(conversations, "compression", "length", "idle", "daily")
     assert {await _tip(conversations, part.id) for part in parts} == {parts[-1].id}
     assert await conversations.find_tip(parts[0].id, frozenset((BOB,))) is None
@@ -127,7 +129,7 @@ async def test_a_ring_and_a_very_long_line_end(
     assert await _tip(conversations, parts[0].id) == parts[0].id + MAX_HOPS
 
 
-async def test_recall_finds_what_is_archived_once_with_the_ends_of_the_whole(
+async def test_recall_finds_a_compressed_session_once_with_start_and_end_of_its_whole_lineage(
     conversations: Conversations, recall: Recall
 ) -> None:
     parts = await _parts(conversations, "compression", "compression", "compression")
@@ -206,7 +208,7 @@ async def test_undone_message_is_hidden_and_redo_restores_its_place(
     assert first.id
 
 
-async def test_an_earlier_answer_takes_the_place_of_the_later_one(
+async def test_restored_earlier_answer_replaces_the_later_answer(
     conversations: Conversations,
 ) -> None:
     (made,) = await _parts(conversations)

@@ -69,7 +69,7 @@ async def test_an_event_is_accepted_once(inbox: Inbox) -> None:
     assert await inbox.accept(inbound("1", address=ELSEWHERE), NOON) is not None
 
 
-async def test_an_answered_message_is_known(
+async def test_message_that_was_already_answered_is_not_accepted_again(
     inbox: Inbox, database: Database, clock: SteadyClock
 ) -> None:
     conversations = Conversations(database, clock)
@@ -215,7 +215,7 @@ async def test_items_of_an_address_leave_one_at_a_time_in_order(outbox: Outbox) 
     assert await due(outbox) == ["a2", "b2"]
 
 
-async def test_a_turn_at_work_holds_up_nobody(outbox: Outbox) -> None:
+async def test_answer_still_in_progress_does_not_delay_other_due_deliveries(outbox: Outbox) -> None:
     await hold(outbox, outbox_item("working"))
     await filled(outbox, "reminder")
     assert await due(outbox) == ["reminder"]
@@ -223,7 +223,9 @@ async def test_a_turn_at_work_holds_up_nobody(outbox: Outbox) -> None:
     assert await due(outbox) == ["working"]
 
 
-async def test_items_for_other_platforms_do_not_fill_the_list_of_due_ones(outbox: Outbox) -> None:
+async def test_deliveries_for_unconnected_platforms_do_not_fill_the_list_of_due_deliveries(
+    outbox: Outbox,
+) -> None:
     for number in range(60):
         await filled(outbox, f"d{number}", address=Address(platform="discord", chat_id=str(number)))
     await filled(outbox, "t")

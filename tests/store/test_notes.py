@@ -38,7 +38,7 @@ async def test_versions_come_back_as_they_were_logged(database: Database) -> Non
     assert await notes.list_changes(frozenset((ANA, BOB)), limit=-1) == []
 
 
-async def test_a_message_is_told_only_where_it_may_be_seen(
+async def test_note_history_shows_the_source_message_only_to_scopes_that_can_read_it(
     database: Database, clock: SteadyClock
 ) -> None:
     conversations, notes = Conversations(database, clock), Notes(database)

@@ -42,7 +42,7 @@ async def test_a_session_resumed_at_two_places_is_listed_once(
     assert await _browsed(recall) == [first]
 
 
-async def test_a_lineage_is_one_also_over_a_session_in_which_nothing_was_said(
+async def test_continued_sessions_are_listed_as_one_even_across_an_empty_session(
     stored: StoredHistory, recall: Recall
 ) -> None:
     first = (await stored.session(["the ferry"]))[0]
@@ -52,7 +52,7 @@ async def test_a_lineage_is_one_also_over_a_session_in_which_nothing_was_said(
     assert await _browsed(recall) == [last]
 
 
-async def test_a_lineage_over_two_scopes_is_one_for_who_sees_both(
+async def test_continued_sessions_of_two_scopes_are_listed_as_one_only_to_readers_of_both(
     stored: StoredHistory, recall: Recall
 ) -> None:
     mine = (await stored.session(["the ferry"]))[0]
@@ -82,7 +82,7 @@ async def test_behind_a_session_in_the_window_its_parent_is_listed(
     assert await _browsed(recall, hidden=((child, 0, ENDLESS),)) == [parent]
 
 
-async def test_a_session_with_other_filters_gives_what_they_let_through(
+async def test_reading_a_session_with_filters_returns_only_the_matching_messages(
     stored: StoredHistory, recall: Recall
 ) -> None:
     session, *ids = await stored.session(["one", "two", "three"], platform="discord")

@@ -239,7 +239,9 @@ async def test_the_right_person_reads_everything(kept: _Kept) -> None:
 
 
 @pytest.mark.parametrize("who", WRONG)
-async def test_row_of_others_answers_like_one_that_does_not_exist(kept: _Kept, who: str) -> None:
+async def test_every_store_reader_answers_for_a_foreign_row_as_for_a_missing_row(
+    kept: _Kept, who: str
+) -> None:
     for name, read in kept.readers.items():
         refused = await read(kept.session.id, kept.job_id, WRONG[who])
         absent = await read(987_654, 987_654, WRONG[who])
@@ -303,7 +305,9 @@ def test_the_parameter_is_a_list_of_keys() -> None:
 
 
 @pytest.mark.parametrize("open_store", ["sqlite"], indirect=True)
-async def test_the_predicate_goes_through_the_index(database: Database) -> None:
+async def test_scope_filter_of_sessions_uses_the_scope_index_in_the_query_plan(
+    database: Database,
+) -> None:
     def work(connection: Any) -> str:
         plan = connection.execute(
             f"EXPLAIN QUERY PLAN SELECT id FROM sessions WHERE {visible()} AND last_at > 0",

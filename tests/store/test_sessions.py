@@ -60,7 +60,7 @@ def texts(messages: list[Message]) -> list[str]:
     return [row.text for row in messages]
 
 
-async def test_a_session_comes_back_as_it_was_made(conversations: Conversations) -> None:
+async def test_stored_session_is_loaded_unchanged(conversations: Conversations) -> None:
     wanted = session(
         prompt=SessionPrompt(text="You are."), model="m", title="Ferry \ud83d", external_id="x1"
     )
@@ -71,7 +71,7 @@ async def test_a_session_comes_back_as_it_was_made(conversations: Conversations)
     assert await conversations.find_open(ELSEWHERE) is None
 
 
-async def test_a_new_session_ends_the_open_one_of_its_address_only(
+async def test_new_session_ends_only_the_open_session_of_its_own_address(
     conversations: Conversations,
 ) -> None:
     first = await opened(conversations, "one")
@@ -86,7 +86,9 @@ async def test_a_new_session_ends_the_open_one_of_its_address_only(
     assert await conversations.find_open(thread.address) == thread
 
 
-async def test_an_end_keeps_its_first_reason(conversations: Conversations) -> None:
+async def test_ended_session_keeps_the_reason_of_its_first_end(
+    conversations: Conversations,
+) -> None:
     made = await opened(conversations)
     await conversations.end(made.id, "compression", LATER)
     await conversations.end(made.id, "cron", LATER + timedelta(hours=1))
@@ -122,7 +124,7 @@ async def test_an_import_stands_beside_the_open_session(conversations: Conversat
     assert (await conversations.create(replace(past, scope=BOB))).id != imported.id
 
 
-async def test_reopening_continues_with_the_stored_prompt_and_ends_the_other(
+async def test_reopened_session_continues_with_its_stored_prompt_and_ends_the_open_session(
     conversations: Conversations,
 ) -> None:
     first = await opened(conversations, "one", prompt=SessionPrompt(text="as it was"))
@@ -158,7 +160,7 @@ async def test_sessions_of_one_lineage_share_a_root(conversations: Conversations
     assert await conversations.find_open(CHAT) == grandchild
 
 
-async def test_a_message_comes_back_as_it_was_said(conversations: Conversations) -> None:
+async def test_stored_message_is_loaded_unchanged(conversations: Conversations) -> None:
     made = await opened(conversations)
     said = message(
         made.id,
@@ -399,7 +401,7 @@ async def test_an_edit_takes_the_old_words_back(
     assert "4711" not in str(await ask(database, "SELECT * FROM messages"))
 
 
-async def test_a_title_that_was_made_of_old_words_goes_with_them(
+async def test_session_title_made_from_a_message_is_dropped_when_that_message_is_edited(
     conversations: Conversations,
 ) -> None:
     async def retold(title: str, text: str | None, *typed: str) -> str | None:
@@ -424,7 +426,9 @@ async def test_a_title_that_was_made_of_old_words_goes_with_them(
     assert await retold("Trees", "the pin for Trees") == "Trees", "nothing was changed"
 
 
-async def test_an_edit_that_changes_nothing_keeps_the_prefix(conversations: Conversations) -> None:
+async def test_message_edit_without_a_change_leaves_the_prompt_prefix_unchanged(
+    conversations: Conversations,
+) -> None:
     made = await opened(conversations)
     sent = ({"type": "text", "text": "at noon: hello"},)
     await conversations.append([message(made.id, "hello", external_id="5", sent_blocks=sent)])
@@ -459,7 +463,7 @@ async def test_the_arguments_of_an_edited_command_are_not_kept(
     assert await ask(database, "SELECT text FROM messages") == [("/approve",)]
 
 
-async def test_session_of_other_scopes_answers_like_one_that_does_not_exist(
+async def test_session_of_another_scope_is_answered_like_a_missing_session(
     conversations: Conversations,
 ) -> None:
     made = await opened(conversations, "hello")
@@ -563,7 +567,7 @@ async def test_only_the_id_of_what_waits_there_stays(
     assert await inbox.accept(inbound("2", text="secret"), NOON) is None, "it is known by its id"
 
 
-async def test_own_append_does_not_count_as_a_write_of_another_process(
+async def test_appending_a_message_does_not_change_the_data_version_seen_by_its_own_process(
     conversations: Conversations, database: Database
 ) -> None:
     talk = await opened(conversations, "one")
@@ -634,7 +638,7 @@ async def read_open(conversations: Conversations, scopes: frozenset[Scope] = MIN
     return loaded[1]
 
 
-async def test_kept_history_is_the_stored_one_after_every_kind_of_change(
+async def test_cached_session_history_equals_the_stored_history_after_every_kind_of_change(
     database: Database, clock: SteadyClock, conversations: Conversations
 ) -> None:
     async def check(*expected: str) -> None:

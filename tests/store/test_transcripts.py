@@ -26,7 +26,7 @@ async def _listed(
     return [found.title for found in await conversations.list_recent(MINE, limit, text)]
 
 
-async def test_recent_sessions_are_those_that_something_was_said_in(
+async def test_recent_sessions_list_only_sessions_with_messages_newest_first(
     conversations: Conversations,
 ) -> None:
     for hour, title in enumerate(("oldest", "middle", "newest")):

@@ -153,7 +153,7 @@ async def test_cache_miss_is_found_by_comparing_with_the_last_chat_call(
     assert await next_miss(calls, made.id) == "model"
 
 
-async def test_a_disturbance_waits_for_the_next_call_and_the_first_one_counts(
+async def test_prompt_prefix_break_is_reported_with_the_next_call_and_the_first_cause_counts(
     conversations: Conversations, calls: UsageLog, database: Database
 ) -> None:
     made = await opened(conversations, "hello")
@@ -238,7 +238,7 @@ async def test_web_searches_are_stored_and_have_their_price(
     assert cost_of("claude-sonnet-5-5", usage, prices) == pytest.approx(0.2 + 0.06)
 
 
-def test_cache_of_one_hour_has_its_own_price() -> None:
+def test_cache_writes_of_one_hour_are_charged_at_their_own_price() -> None:
     used = Usage(cache_write=50_000, cache_write_hour=30_000)
     assert cost_of("claude-sonnet-5-5", used) == pytest.approx(0.125), "or that of five minutes"
     hourly = Price(input=2.0, output=10.0, cache_write=2.5, cache_write_hour=4.0, cache_read=0.1)
@@ -317,7 +317,7 @@ def test_amount_of_money_is_rounded_for_reading(cost: float, shown: str) -> None
         ("Asia/Tokyo", {date(2026, 11, 1): 3, date(2026, 1, 1): 4}),
     ],
 )
-async def test_months_are_those_of_the_zone_and_empty_ones_are_left_out(
+async def test_usage_months_follow_the_time_zone_and_omit_months_without_calls(
     database: Database, zone: str, months: dict[date, int]
 ) -> None:
     calls = UsageLog(database)

@@ -127,7 +127,7 @@ async def test_with_the_content_intent_replies_and_the_rest_are_read(
 
 
 @pytest.mark.parametrize("is_announced", [True, False])
-async def test_public_threads_have_the_rooms_scope_and_private_ones_their_own(
+async def test_public_discord_threads_share_the_channels_scope_and_private_ones_have_their_own(
     api: DiscordApi, router: FakeRouter, is_announced: bool, inbox: Inbox
 ) -> None:
     ana = api.user("Ana")
@@ -248,7 +248,7 @@ async def test_attachment_of_a_message_is_listed_with_its_address_and_size(
         assert (attachment.size_bytes, attachment.reference) == (1234, url)
 
 
-async def test_only_real_edits_are_told_and_deletes_also_of_what_was_never_seen(
+async def test_discord_edits_without_a_change_are_ignored_and_deletes_of_unseen_messages_reported(
     api: DiscordApi, router: FakeRouter, inbox: Inbox
 ) -> None:
     ana = api.user("Ana")
@@ -290,7 +290,7 @@ async def test_a_command_typed_as_text_in_a_direct_chat_is_a_command(
         assert router.seen[1].command is None
 
 
-async def test_each_channel_keeps_its_order(
+async def test_messages_of_each_discord_channel_are_received_in_order(
     api: DiscordApi, router: FakeRouter, inbox: Inbox
 ) -> None:
     ana, bo = api.user("Ana"), api.user("Bo")

@@ -149,7 +149,7 @@ async def test_a_gateway_that_is_out_is_tried_again_and_again(
     assert not any(record.exc_info for record in caplog.records), "an hour of it would fill the log"
 
 
-async def test_sending_goes_on_after_listen_and_listen_can_come_again(
+async def test_discord_adapter_still_sends_after_listening_ended_and_can_listen_again(
     api: DiscordApi, router: FakeRouter, inbox: Inbox
 ) -> None:
     ana = api.user("Ana")
@@ -229,7 +229,7 @@ async def test_a_wrong_token_is_told_and_not_shown(
     assert wrong not in caplog.text
 
 
-async def test_a_token_that_is_revoked_ends_listen_with_a_sentence(
+async def test_revoked_discord_token_stops_listening_with_an_error_naming_the_token_variable(
     api: DiscordApi, router: FakeRouter, inbox: Inbox
 ) -> None:
     adapter = make(api, inbox)
@@ -403,7 +403,7 @@ async def test_missed_messages_are_fetched_until_it_works_and_never_where_forbid
         assert [one.text for one in router.seen if one.sender.id == bo] == ["now"]
 
 
-async def test_a_channel_whose_history_cannot_be_had_is_not_deaf(
+async def test_discord_channel_with_unreadable_history_still_receives_new_messages(
     api: DiscordApi, router: FakeRouter, inbox: Inbox
 ) -> None:
     ana = api.user("Ana")

@@ -47,7 +47,7 @@ def test_the_entry_is_as_discord_wants_it() -> None:
     assert [payload["name"] for payload in command_payloads(SPEC)] == ["remember", "Remember this"]
 
 
-async def test_own_message_chosen_for_remembering_is_kept_as_it_stands(
+async def test_remember_this_menu_on_the_callers_own_message_passes_its_text_unchanged(
     api: DiscordApi, router: FakeRouter
 ) -> None:
     assert [(command["type"], command["name"]) for command in api.commands] == [
@@ -66,7 +66,9 @@ async def test_own_message_chosen_for_remembering_is_kept_as_it_stands(
     assert not router.errors
 
 
-async def test_another_s_message_says_whose_it_is(api: DiscordApi, router: FakeRouter) -> None:
+async def test_remember_this_menu_on_another_persons_message_adds_the_authors_name(
+    api: DiscordApi, router: FakeRouter
+) -> None:
     ana, bo = api.user("Ana"), api.user("Bo")
     channel = await api.channel("general")
     message = await api.user_says(channel, "I live in Faro", bo)
@@ -87,7 +89,7 @@ async def test_another_s_message_says_whose_it_is(api: DiscordApi, router: FakeR
         ("", {}, ""),
     ],
 )
-async def test_whose_words_are_not_the_caller_s_are_marked(
+async def test_remember_this_menu_marks_text_that_the_caller_did_not_write(
     api: DiscordApi, router: FakeRouter, text: str, more: dict[str, Any], said: str
 ) -> None:
     ana = api.user("Ana")

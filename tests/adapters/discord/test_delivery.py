@@ -26,7 +26,7 @@ async def api() -> AsyncIterator[DiscordApi]:
         yield double
 
 
-async def test_a_growing_answer_edits_one_message(
+async def test_streamed_discord_answer_edits_one_message_instead_of_posting_several(
     api: DiscordApi, router: FakeRouter, inbox: Inbox
 ) -> None:
     ana = api.user("Ana")
@@ -98,7 +98,7 @@ async def test_a_long_answer_is_split_and_mentions_nobody(
         assert references == [True, False, False]
 
 
-async def test_files_and_buttons_go_along(
+async def test_discord_answer_is_sent_with_its_files_and_shortened_button_labels(
     api: DiscordApi, router: FakeRouter, inbox: Inbox
 ) -> None:
     ana = api.user("Ana")
@@ -117,7 +117,9 @@ async def test_files_and_buttons_go_along(
         assert len(shown["label"]) <= 80
 
 
-async def test_the_same_delivery_twice_makes_one_message(api: DiscordApi, inbox: Inbox) -> None:
+async def test_discord_delivery_repeated_by_a_second_process_posts_one_message(
+    api: DiscordApi, inbox: Inbox
+) -> None:
     channel = api.dm(api.user("Ana"))
     adapter = make(api, inbox)
     await adapter.open()
@@ -151,7 +153,7 @@ async def test_a_draft_that_was_posted_but_not_recorded_is_found_again(
     await adapter.close()
 
 
-async def test_a_restart_edits_what_stands_and_posts_anew_what_is_gone(
+async def test_discord_answer_after_a_restart_edits_its_message_or_reposts_a_deleted_one(
     api: DiscordApi, inbox: Inbox
 ) -> None:
     channel = api.dm(api.user("Ana"))
@@ -221,7 +223,7 @@ async def test_every_call_waits_out_a_rate_limit(
         assert [failure["times"] for failure in api.rest.failures] == [0]
 
 
-async def test_a_limited_chat_holds_up_no_other_unless_the_limit_is_for_all(
+async def test_discord_rate_limit_of_one_channel_delays_others_only_if_it_is_global(
     api: DiscordApi, inbox: Inbox
 ) -> None:
     slow, other = api.dm(api.user("Ana")), api.dm(api.user("Bo"))

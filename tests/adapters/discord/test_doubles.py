@@ -76,7 +76,7 @@ async def kill_after_first_part(
 
 
 @pytest.mark.parametrize("is_closed", [False, True])
-async def test_first_part_whose_response_is_lost_becomes_the_whole_answer(
+async def test_discord_message_whose_post_response_was_lost_is_edited_into_the_whole_answer(
     api: DiscordApi, discord: Discord, *, is_closed: bool
 ) -> None:
     """The connection is closed, or a proxy answers with an empty body."""
@@ -126,7 +126,7 @@ async def test_lost_reply_to_one_message_becomes_the_reply_to_several(
     assert api.said(channel) == [TEXT]
 
 
-async def test_reminder_of_a_killed_process_is_found_in_a_chat_where_nothing_was_said(
+async def test_reminder_posted_by_a_killed_process_is_found_in_an_otherwise_empty_discord_chat(
     api: DiscordApi, discord: Discord
 ) -> None:
     channel = api.dm(api.user("Ana"))
@@ -198,7 +198,7 @@ async def test_post_is_marked_where_the_history_cannot_be_read(
     assert api.said(channel) == ["Half", f"{MARK}\n\n{TEXT}"]
 
 
-async def test_other_answers_in_the_channel_are_not_taken_for_the_lost_one(
+async def test_search_for_a_lost_discord_post_ignores_other_answers_in_the_channel(
     api: DiscordApi, discord: Discord
 ) -> None:
     ana = api.user("Ana")

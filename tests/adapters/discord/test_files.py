@@ -66,7 +66,7 @@ async def test_expired_url_is_replaced_by_the_present_one(
 
 
 @pytest.mark.parametrize(("status", "is_permanent"), [(404, True), (500, False)])
-async def test_refusal_of_the_file_server_is_told_apart(
+async def test_file_server_refusal_is_classified_as_permanent_or_temporary_by_its_status(
     api: DiscordApi, discord: Discord, status: int, is_permanent: bool
 ) -> None:
     address, message_id, attachment = await send(api)

@@ -120,7 +120,7 @@ async def test_no_answer_to_a_command_makes_discord_fetch_a_link(
     assert api.world.previews == []
 
 
-async def test_an_option_suggests_what_it_may_be_while_it_is_typed(
+async def test_discord_command_option_offers_autocomplete_suggestions(
     api: DiscordApi, router: FakeRouter
 ) -> None:
     ana = api.user("Ana")
@@ -145,7 +145,7 @@ async def test_an_option_suggests_what_it_may_be_while_it_is_typed(
     assert router.served == []
 
 
-async def test_options_become_one_line_in_the_order_of_the_command(
+async def test_discord_command_options_are_joined_in_the_commands_order(
     api: DiscordApi, router: FakeRouter
 ) -> None:
     ana = api.user("Ana")
@@ -433,7 +433,7 @@ async def test_every_answer_waits_out_a_rate_limit(
 
 
 @pytest.mark.parametrize("name", ["help", "memory"])
-async def test_an_answer_whose_taking_nobody_heard_of_stands_once(
+async def test_discord_interaction_answer_whose_response_was_lost_is_shown_once(
     api: DiscordApi, router: FakeRouter, name: str
 ) -> None:
     ana = api.user("Ana")

@@ -34,7 +34,7 @@ SPEC = CommandSpec(
 
 
 @pytest.mark.parametrize("spec", SPECS, ids=lambda spec: spec.name)
-def test_every_command_fits_discords_limits(spec: CommandSpec) -> None:
+def test_every_command_meets_discords_limits_of_length_and_count(spec: CommandSpec) -> None:
     assert DiscordSchema().request(*PUT, command_payloads(spec)) == {}
     options = [*spec.options, *(option for action in spec.actions for option in action.options)]
     assert len(spec.actions) <= 25

@@ -117,7 +117,7 @@ async def test_message_on_telegram_is_answered_and_confirmed(api: BotApi, house:
     ]
 
 
-async def test_groups_are_answered_when_meant_and_topics_in_their_place(
+async def test_telegram_group_is_answered_only_when_addressed_and_topics_in_their_topic(
     api: BotApi, house: House
 ) -> None:
     topic = api.topic(FORUM)
@@ -209,7 +209,7 @@ async def test_updates_are_accepted_before_they_are_confirmed(api: BotApi, house
     assert house.desk.texts == ["two"], "the router takes up what it knows when it starts"
 
 
-async def test_a_redelivered_update_changes_nothing(api: BotApi, house: House) -> None:
+async def test_redelivered_message_is_not_answered_a_second_time(api: BotApi, house: House) -> None:
     update = api.user_says(42, "once")
     async with house.running():
         await api.wait_for(lambda: api.messages(42))
@@ -220,7 +220,9 @@ async def test_a_redelivered_update_changes_nothing(api: BotApi, house: House) -
     assert house.desk.texts == ["once", "then"]
 
 
-async def test_a_redelivered_press_changes_nothing(api: BotApi, house: House) -> None:
+async def test_redelivered_telegram_button_press_is_not_handled_a_second_time(
+    api: BotApi, house: House
+) -> None:
     async with house.running():
         api.user_says(42, "hi")
         await api.wait_for(lambda: api.messages(42))
@@ -518,7 +520,9 @@ async def test_webhook_that_is_still_set_is_removed_before_polling(
     assert api.called("deleteWebhook")
 
 
-async def test_a_server_that_comes_late(api: BotApi, house: House) -> None:
+async def test_telegram_adapter_connects_once_an_unreachable_server_becomes_available(
+    api: BotApi, house: House
+) -> None:
     await api.stop()
     async with house.running():
         await api.start()
@@ -526,7 +530,7 @@ async def test_a_server_that_comes_late(api: BotApi, house: House) -> None:
         await api.wait_for(lambda: api.messages(42))
 
 
-async def test_a_second_poller_on_this_machine_is_told_so_and_takes_nothing(
+async def test_second_poller_of_a_telegram_token_on_one_machine_is_refused_and_reads_no_updates(
     api: BotApi, house: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(poll_lock, "LOCK_TIMEOUT_S", 0.0)
@@ -581,7 +585,9 @@ async def test_answer_of_a_captive_portal_does_not_count_as_a_refused_token(
     assert adapter.problem == ""
 
 
-async def test_a_revoked_token_ends_listening(api: BotApi, house: House) -> None:
+async def test_revoked_telegram_token_stops_listening_with_an_error(
+    api: BotApi, house: House
+) -> None:
     adapter = house.adapter()
     await adapter.open()
     listening = asyncio.create_task(adapter.listen(house.desk, COMMANDS))
@@ -628,7 +634,9 @@ async def test_menus_differ_for_direct_chats_groups_and_the_owner(
     }
 
 
-async def test_answers_under_way_outlive_listening(api: BotApi, house: House) -> None:
+async def test_telegram_answer_in_progress_is_still_sent_after_listening_was_cancelled(
+    api: BotApi, house: House
+) -> None:
     may_answer = asyncio.Event()
 
     async def slow(inbound: Inbound, reply: Reply) -> None:
@@ -650,7 +658,9 @@ async def test_answers_under_way_outlive_listening(api: BotApi, house: House) ->
     await adapter.close()
 
 
-async def test_chat_is_answered_while_another_one_waits(api: BotApi, house: House) -> None:
+async def test_telegram_chat_is_answered_while_another_chats_answer_is_slow(
+    api: BotApi, house: House
+) -> None:
     may_answer = asyncio.Event()
 
     async def slow_for_ana(inbound: Inbound, reply: Reply) -> None:

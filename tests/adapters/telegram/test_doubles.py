@@ -73,7 +73,7 @@ async def kill_replies() -> None:
 
 
 @pytest.mark.parametrize("status", [0, 200])
-async def test_first_part_whose_reply_is_lost_becomes_the_whole_answer(
+async def test_telegram_message_whose_send_response_was_lost_is_edited_into_the_whole_answer(
     api: BotApi, telegram: Telegram, status: int
 ) -> None:
     """0: the connection is closed; 200: a proxy answers `{}`."""
@@ -107,7 +107,7 @@ async def test_first_part_of_a_killed_process_becomes_the_answer_of_the_next_one
     assert api.texts(GROUP) == [TEXT]
 
 
-async def test_other_answers_in_the_group_are_not_taken_for_the_lost_one(
+async def test_search_for_a_lost_telegram_message_ignores_other_answers_in_the_group(
     api: BotApi, telegram: Telegram
 ) -> None:
     trigger, record, other = ask(api), ListRecord(), ListRecord("turn:2")
@@ -229,7 +229,7 @@ async def test_message_that_arrives_while_its_mark_is_posted_is_found_and_the_ot
     assert api.texts(GROUP) == [TEXT]
 
 
-async def test_answer_that_takes_the_lost_message_of_another_one_is_marked(
+async def test_telegram_answer_that_may_have_been_shown_already_is_marked(
     api: BotApi, telegram: Telegram
 ) -> None:
     """The other answer can't look for its message, because no message of the chat was known."""

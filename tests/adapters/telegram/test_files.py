@@ -64,7 +64,7 @@ async def test_file_that_telegram_does_not_know_is_gone(telegram: Telegram) -> N
 
 
 @pytest.mark.parametrize(("status", "is_permanent"), [(404, True), (500, False)])
-async def test_refusal_of_the_file_server_is_told_apart(
+async def test_file_server_refusal_is_classified_as_permanent_or_temporary_by_its_status(
     api: BotApi, telegram: Telegram, status: int, is_permanent: bool
 ) -> None:
     api.server.add("F1", CONTENT).status = status

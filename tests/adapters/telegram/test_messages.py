@@ -317,7 +317,7 @@ async def test_a_group_gets_twenty_messages_a_minute(api: BotApi, bot: Bot) -> N
     assert api.calls[-1][0] == "sendChatAction"
 
 
-async def test_thirty_calls_a_second_and_what_is_only_for_show_gives_way(
+async def test_telegram_calls_stay_under_30_a_second_and_typing_signals_are_dropped_first(
     api: BotApi, bot: Bot
 ) -> None:
     times: list[float] = []
@@ -395,7 +395,7 @@ async def test_recording_in_the_form_of_a_voice_message_is_sent_as_one(
     assert [message["voice"]["file_size"] for message in api.messages(42)] == [7]
 
 
-async def test_files_alone_need_no_text(api: BotApi, bot: Bot) -> None:
+async def test_answer_with_only_files_is_sent_without_text(api: BotApi, bot: Bot) -> None:
     painter = StreamedReply(canvas(bot, 42))
     slip = ListRecord()
     painter.begin(slip)
@@ -424,7 +424,7 @@ async def test_a_growing_answer_is_a_draft_in_a_direct_chat_and_then_one_message
     )
 
 
-async def test_a_server_that_knows_no_drafts_gets_a_message_that_grows(
+async def test_telegram_server_without_drafts_gets_a_streamed_message_by_edits(
     api: BotApi, bot: Bot
 ) -> None:
     api.fail(404, "Not Found", method="sendMessageDraft")
@@ -558,7 +558,7 @@ async def test_the_token_stays_out_of_errors(api: BotApi) -> None:
     assert api.token not in str(told.value)
 
 
-async def test_a_proxy_is_used_where_the_environment_names_one(
+async def test_telegram_requests_use_the_proxy_of_the_environment_except_for_no_proxy_hosts(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("http_proxy", "127.0.0.1:1")
@@ -574,7 +574,7 @@ async def test_a_proxy_is_used_where_the_environment_names_one(
     assert said == {"mneme.invalid": True, "bot.internal:8081": False, "api.internal:8081": False}
 
 
-async def test_file_whose_response_was_lost_is_found_and_not_sent_again(
+async def test_telegram_file_whose_send_response_was_lost_is_not_sent_again(
     api: BotApi, bot: Bot
 ) -> None:
     answer = Answer(text="Here", files=(File(name="a.csv", content=b"1,2"),))

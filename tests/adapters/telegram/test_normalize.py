@@ -57,7 +57,9 @@ async def test_direct_message_is_the_accounts(chats: BotChats) -> None:
     )
 
 
-async def test_group_is_a_room_and_listens_only_when_meant(chats: BotChats) -> None:
+async def test_telegram_group_message_without_a_mention_is_in_the_group_scope_and_unaddressed(
+    chats: BotChats,
+) -> None:
     inbound = heard(chats, chats.user_says(GROUP, "nice weather", user_id=42))
     assert inbound.scope == Scope.group("telegram", "-200")
     assert not inbound.is_direct
@@ -88,7 +90,7 @@ async def test_mention_of_somebody_else_is_not_for_us(chats: BotChats) -> None:
         assert inbound.text == said
 
 
-async def test_mention_without_a_username_counts(chats: BotChats) -> None:
+async def test_telegram_text_mention_without_a_username_addresses_the_bot(chats: BotChats) -> None:
     entity = {"type": "text_mention", "offset": 0, "length": 5, "user": chats.bot}
     inbound = heard(chats, chats.user_says(GROUP, "Mneme look", entities=[entity]))
     assert inbound.is_addressed
@@ -138,7 +140,7 @@ async def test_a_slash_inside_the_text_is_no_command(chats: BotChats) -> None:
     assert inbound.text == "what does /help do?"
 
 
-async def test_topics_are_places_of_their_own_in_the_rooms_scope(chats: BotChats) -> None:
+async def test_telegram_topics_have_their_own_address_in_the_groups_scope(chats: BotChats) -> None:
     topic = chats.topic(FORUM)
     inbound = heard(chats, chats.user_says(FORUM, "plan", thread_id=topic))
     assert inbound.address == Address(platform="telegram", chat_id=str(FORUM), thread_id=str(topic))
@@ -314,7 +316,7 @@ async def test_attachment_gets_its_kind_and_name_and_its_caption_is_the_text(
     assert heard(chats, chats.user_says(42, "", sticker=sticker)).attachments[0].name == "🦉"
 
 
-async def test_places_and_contacts_become_words(chats: BotChats) -> None:
+async def test_telegram_locations_venues_and_contacts_become_text(chats: BotChats) -> None:
     place = {"latitude": 41.15, "longitude": -8.61}
     assert heard(chats, chats.user_says(42, "", location=place)).text == "Location: {41.15, -8.61}"
     venue = {"location": place, "title": "Majestic", "address": "Rua 1"}
@@ -401,7 +403,7 @@ GROUP_CHAT, CHANNEL = (
         ({"type": "channel", "chat": CHANNEL, "message_id": 3}, "News", ""),
     ],
 )
-async def test_a_forward_tells_whose_words_it_passes_on(
+async def test_telegram_forward_becomes_a_quote_with_its_original_author(
     chats: BotChats, origin: dict[str, Any], name: str, user_id: str
 ) -> None:
     inbound = heard(
@@ -415,7 +417,7 @@ async def test_a_forward_tells_whose_words_it_passes_on(
     assert inbound.reply_to is None, "it stands in another chat"
 
 
-async def test_a_reply_carries_what_it_answers(chats: BotChats) -> None:
+async def test_telegram_reply_carries_the_quoted_message_and_its_author(chats: BotChats) -> None:
     ours = chats.enter(GROUP, chats.bot, text="The ferry leaves at nine.", date=1795176000)
     answer = chats.user_says(GROUP, "and why?", reply_to=ours["message_id"])
     quoted = Quote(
@@ -473,7 +475,7 @@ async def test_poll_becomes_words_with_its_outcome_once_it_is_closed(chats: BotC
     assert heard(chats, closed).text == "Closed poll: {Which day? Options: Monday (2); Friday (1)}"
 
 
-async def test_dice_and_checklists_become_words(chats: BotChats) -> None:
+async def test_telegram_dice_and_checklists_become_text(chats: BotChats) -> None:
     dice = chats.user_says(42, "", dice={"emoji": "🎲", "value": 4})
     assert heard(chats, dice).text == "Dice: {🎲 4}"
     tasks = [
@@ -512,7 +514,7 @@ NAMED = {"name": "Trips", "icon_color": 7322096}
         ),
     ],
 )
-async def test_service_message_of_a_group_is_told_and_asks_for_nothing(
+async def test_telegram_service_message_becomes_unaddressed_text_of_an_anonymous_sender(
     chats: BotChats, fields: dict[str, Any], text: str
 ) -> None:
     inbound = heard(chats, chats.user_says(GROUP, "", **fields))
@@ -522,7 +524,7 @@ async def test_service_message_of_a_group_is_told_and_asks_for_nothing(
     assert typed_part(inbound.text).strip() in ("", "Group:")
 
 
-async def test_pinned_message_is_told_with_its_words(chats: BotChats) -> None:
+async def test_telegram_pin_notice_becomes_text_with_the_pinned_message(chats: BotChats) -> None:
     pinned = chats.user_says(GROUP, "The meter reading is 4711")["message"]
     inbound = heard(chats, chats.user_says(GROUP, "", pinned_message=pinned))
     assert inbound.text == "Group: {pinned: The meter reading is 4711}"

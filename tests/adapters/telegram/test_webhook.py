@@ -124,7 +124,7 @@ async def test_update_that_is_sent_twice_is_admitted_once(api: BotApi, house: We
     assert [inbound.text for inbound in house.desk.admitted] == ["hello"]
 
 
-async def test_secret_token_is_another_one_in_each_process(
+async def test_telegram_webhook_secret_token_differs_in_each_process(
     api: BotApi, house: WebhookHouse
 ) -> None:
     for _ in range(2):
@@ -183,7 +183,9 @@ async def test_server_that_is_away_is_tried_again(api: BotApi, house: WebhookHou
         await api.wait_for(lambda: not adapter.problem)
 
 
-async def test_port_that_is_taken_is_told(api: BotApi, house: WebhookHouse) -> None:
+async def test_telegram_webhook_port_in_use_fails_with_an_error_naming_the_setting(
+    api: BotApi, house: WebhookHouse
+) -> None:
     with socket.create_server(("127.0.0.1", house.port)):
         adapter = house.adapter()
         await adapter.open()

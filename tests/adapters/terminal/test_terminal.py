@@ -84,7 +84,7 @@ async def through_pipe(home: Path, raw: bytes, sink: Parrot) -> str:
         return output.read().decode()
 
 
-async def test_a_pipe_gets_one_answer_a_line_and_nothing_else(home: Path) -> None:
+async def test_piped_terminal_chat_prints_exactly_one_answer_per_input_line(home: Path) -> None:
     sink = Parrot()
     out = await through_pipe(home, b"hello\n\n  \r\nhow are you?\r\nlast without end", sink)
     assert out == "You said hello.\nYou said how are you?.\nYou said last without end.\n"
@@ -175,7 +175,7 @@ async def test_no_answer_drives_the_terminal_behind_a_pipe(home: Path) -> None:
     assert out == "You said a[2Jb c1m.\n"
 
 
-async def test_a_very_long_line_is_one_message(home: Path) -> None:
+async def test_terminal_line_of_300_000_characters_is_one_message(home: Path) -> None:
     sink = Parrot()
     (in_read, in_write), (out_read, out_write) = os.pipe(), os.pipe()
     with os.fdopen(in_read) as stdin, os.fdopen(out_write, "w") as stdout, os.fdopen(out_read):
@@ -198,7 +198,7 @@ async def _ready(answer: Answer) -> Answer:
     return answer
 
 
-async def test_a_regular_file_and_dev_null_can_stand_at_both_ends(
+async def test_terminal_chat_reads_from_and_writes_to_regular_files_and_dev_null(
     home: Path, tmp_path: Path
 ) -> None:
     (tmp_path / "in").write_text("from a file\n")
@@ -224,7 +224,7 @@ async def test_terminal_stops_when_nobody_reads_its_answers(home: Path) -> None:
     assert [inbound.text for inbound in sink.heard] == ["one"]
 
 
-async def test_listening_can_be_cancelled_while_no_line_comes(home: Path) -> None:
+async def test_terminal_listening_can_be_cancelled_while_it_waits_for_input(home: Path) -> None:
     (in_read, in_write), (out_read, out_write) = os.pipe(), os.pipe()
     with (
         os.fdopen(in_read) as stdin,
@@ -241,7 +241,7 @@ async def test_listening_can_be_cancelled_while_no_line_comes(home: Path) -> Non
             await listening
 
 
-async def test_files_are_kept_in_the_home_and_never_replace_one(home: Path) -> None:
+async def test_terminal_chat_saves_files_in_the_home_without_overwriting_any(home: Path) -> None:
     file = File(name="../../evil name.txt", content=b"data")
     sink = Parrot(lambda inbound, reply: _ready(Answer(text="Here.", files=(file,))))
     out = await through_pipe(home, b"a\nb\n", sink)
@@ -362,7 +362,7 @@ async def test_a_line_typed_incognito_is_not_in_the_history(
     assert "quetzal" not in history
 
 
-async def test_a_paste_of_many_lines_is_one_message(
+async def test_pasted_lines_in_the_terminal_become_one_message(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sink = Parrot()
@@ -375,7 +375,7 @@ async def test_a_paste_of_many_lines_is_one_message(
     assert [inbound.text for inbound in sink.heard] == ["first\nsecond"]
 
 
-async def test_control_c_stops_the_answer_and_what_was_typed_waits(
+async def test_control_c_in_the_terminal_cancels_the_answer_and_keeps_the_typed_text(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stopped = asyncio.Event()

@@ -58,7 +58,7 @@ async def tended(database: Database, clock: SteadyClock) -> None:
         (["Mein Zimmer in Königsbrück", "ja"], "konigsbruck", "Königsbrück"),
     ],
 )
-async def test_not_a_byte_is_left(
+async def test_forgotten_words_are_left_nowhere_in_the_database_files(
     database: Database, clock: SteadyClock, lines: list[str], what: str, word: str
 ) -> None:
     written = StoredHistory(database)
@@ -150,7 +150,7 @@ async def test_erasure_takes_rows_that_repeat_the_message_along(
     assert causes == [(first[0], "forget"), (later[0], "forget")]
 
 
-async def test_a_title_goes_with_what_it_was_made_from_and_stays_with_what_it_was_not(
+async def test_session_title_is_erased_only_with_the_messages_it_was_made_from(
     database: Database, clock: SteadyClock
 ) -> None:
     written = StoredHistory(database)
@@ -198,7 +198,9 @@ async def test_jobs_versions_buttons_and_parcels_go_along(
     assert left == [("k", 1, 0), ("other", 0, 1)], "another's parcel is not his"
 
 
-async def test_an_export_on_its_way_goes_along(database: Database, clock: SteadyClock) -> None:
+async def test_forget_deletes_an_export_file_that_waits_for_delivery(
+    database: Database, clock: SteadyClock
+) -> None:
     written = StoredHistory(database)
     await written.session(["Zanzibar is where we go", "Fine"])
     file = File(name="said.jsonl.gz", content=gzip.compress(b"{}"), mime="application/gzip")
@@ -230,7 +232,7 @@ async def test_an_update_that_failed_goes_in_whatever_letters(
     assert await written.execute("SELECT update_id FROM raw_updates") == [(6,)]
 
 
-async def test_of_updates_that_failed_one_takes_his_own(
+async def test_forget_deletes_failed_platform_updates_of_the_person_only(
     database: Database, clock: SteadyClock
 ) -> None:
     written = StoredHistory(database)
@@ -284,7 +286,7 @@ async def test_number_and_case_of_a_word_go_along(database: Database, clock: Ste
     assert [text for text in await texts(database) if text] == ["ok", "ok", "Fairy tales"]
 
 
-async def test_erasure_keeps_the_same_words_of_other_scopes(
+async def test_erasure_leaves_the_same_words_in_other_peoples_scopes(
     database: Database, clock: SteadyClock
 ) -> None:
     written = StoredHistory(database)
@@ -299,7 +301,7 @@ async def test_erasure_keeps_the_same_words_of_other_scopes(
     assert await texts(database) == ["", "Yes", "Zanzibar for Ben", "Yes"]
 
 
-async def test_in_a_room_a_member_forgets_only_his_own_words(
+async def test_erasure_by_a_group_member_covers_only_the_members_own_messages(
     database: Database, clock: SteadyClock
 ) -> None:
     written = StoredHistory(database)
@@ -350,7 +352,7 @@ async def test_facts_go_with_the_words_they_were_taken_from(
 
 
 @pytest.mark.parametrize("what", ["?!", "Atlantis", "zanzi", '"moved Zanzibar"', "before:2020"])
-async def test_forget_finds_no_message_for_a_word_that_nobody_said(
+async def test_forget_finds_nothing_for_a_word_that_no_message_contains(
     database: Database, clock: SteadyClock, what: str
 ) -> None:
     await StoredHistory(database).session(["I moved to Zanzibar", "Fine"])
@@ -360,7 +362,7 @@ async def test_forget_finds_no_message_for_a_word_that_nobody_said(
 
 
 @pytest.mark.parametrize("what", ["a", "them?", "it and the", "what did I say"])
-async def test_words_of_every_text_do_not_say_what_is_meant(
+async def test_forget_with_only_stop_words_is_refused_unless_they_are_quoted(
     database: Database, clock: SteadyClock, what: str
 ) -> None:
     await StoredHistory(database).session(["It was a day with them", "What did I say? And the?"])
@@ -370,7 +372,7 @@ async def test_words_of_every_text_do_not_say_what_is_meant(
     assert found.token or what == "it and the"
 
 
-async def test_filters_and_operators_say_what_is_meant(
+async def test_forget_accepts_search_filters_and_operators(
     database: Database, clock: SteadyClock
 ) -> None:
     written = StoredHistory(database)

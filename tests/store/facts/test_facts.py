@@ -63,7 +63,7 @@ async def test_learned_fact_is_found_by_its_id(facts: Facts) -> None:
     assert [step.action for step in await facts.list_changes(learned.id, OWN)] == ["learn"]
 
 
-async def test_the_same_said_again_counts_and_makes_surer(facts: Facts) -> None:
+async def test_repeated_fact_raises_its_mention_count_and_confidence(facts: Facts) -> None:
     first = await facts.learn(home("Porto", message_id=1))
     later = NOON + timedelta(days=1)
     again = await facts.learn(
@@ -167,7 +167,7 @@ async def _spans(facts: Facts) -> dict[str, tuple[int | None, int | None]]:
     }
 
 
-async def test_past_fact_ends_where_the_next_begins_also_after_forgetting_it(
+async def test_past_fact_ends_when_the_next_begins_even_after_one_between_is_forgotten(
     facts: Facts,
 ) -> None:
     ids = await _moves(facts, ("Porto", 2020), ("Faro", 2024), ("Lisbon", 2015))
@@ -182,7 +182,9 @@ async def test_past_fact_ends_where_the_next_begins_also_after_forgetting_it(
     assert await _spans(facts) == {"lisbon": (2015, None)}
 
 
-async def test_fact_of_one_person_is_not_closed_by_another(facts: Facts) -> None:
+async def test_fact_of_one_group_member_is_not_closed_by_a_fact_of_another_member(
+    facts: Facts,
+) -> None:
     room = Scope.group("telegram", "-9")
     hers = await facts.learn(
         fact("Ana lives in Porto", scope=room, attribute="ana|home", value="porto")
@@ -280,7 +282,7 @@ async def test_undoing_a_lesson_takes_it_away_and_opens_what_it_closed(facts: Fa
     assert reopened.valid_to is None
 
 
-async def test_the_same_in_other_words_is_one_fact_and_can_be_parted_again(facts: Facts) -> None:
+async def test_merged_facts_of_equal_meaning_can_be_separated_again(facts: Facts) -> None:
     pinned = await facts.learn(home("Porto"))
     await facts.pin(pinned.id, OWN)
     also = await facts.learn(
@@ -351,7 +353,7 @@ async def test_a_fact_goes_with_the_message_it_came_from(
 
 
 @pytest.mark.parametrize("wrong", WRONG, ids=("nobody", "another", "another platform"))
-async def test_fact_of_other_scopes_answers_like_one_that_does_not_exist(
+async def test_fact_of_another_scope_is_answered_like_a_missing_fact(
     facts: Facts, wrong: frozenset[Scope]
 ) -> None:
     known = await facts.learn(home("Porto", message_id=5, trust=0.1))
@@ -399,7 +401,7 @@ async def test_of_a_message_that_was_erased_meanwhile_nothing_is_learned(
 
 
 @pytest.mark.parametrize("term", ['"', "*", "a OR b", "", "()", "x\0", "端"])
-async def test_no_term_breaks_the_search(facts: Facts, term: str) -> None:
+async def test_fact_search_accepts_any_term_without_an_error(facts: Facts, term: str) -> None:
     await facts.learn(home("Porto"))
     assert await facts.find_candidates([term], [term], OWN) == [(None, [])]
 
@@ -408,7 +410,7 @@ async def test_no_term_breaks_the_search(facts: Facts, term: str) -> None:
 @given(
     places=st.lists(st.sampled_from(["Porto", "Lisbon", "Faro", "Braga"]), min_size=1, max_size=12)
 )
-async def test_of_one_attribute_exactly_one_is_open_and_it_is_the_last(
+async def test_only_the_latest_fact_of_one_attribute_is_current(
     facts: Facts, database: Database, places: list[str]
 ) -> None:
     await facts.forget([known.id for known in await facts.list_page(OWN, limit=100)], OWN)

@@ -31,7 +31,9 @@ async def claimed(links: Links, by: str = "2") -> Link:
     return await links.claim(code, named(by), THERE, NOON)
 
 
-async def test_a_code_lives_ten_minutes_and_the_newest_alone_counts(database: Database) -> None:
+async def test_link_code_expires_after_ten_minutes_or_when_a_newer_one_is_made(
+    database: Database,
+) -> None:
     links = Links(database, LET_IN)
     first = await links.offer(ANA, HERE, SCOPE, NOON)
     second = await links.offer(ANA, HERE, SCOPE, NOON)
@@ -65,7 +67,9 @@ async def test_code_of_a_link_is_not_stored_in_plain_text(database: Database) ->
     assert code not in str(rows)
 
 
-async def test_two_who_use_one_code_at_once_are_not_both_asked(database: Database) -> None:
+async def test_link_code_used_by_two_accounts_at_once_is_accepted_from_one_only(
+    database: Database,
+) -> None:
     links = Links(database, LET_IN)
     code = await links.offer(ANA, HERE, SCOPE, NOON)
     results = await asyncio.gather(
@@ -89,7 +93,7 @@ async def test_guessed_name_of_a_link_confirms_nothing(database: Database) -> No
             await links.confirm(guess, named("2").account, NOON)
 
 
-async def test_the_same_yes_twice_is_once(database: Database) -> None:
+async def test_repeated_link_confirmation_by_one_account_counts_once(database: Database) -> None:
     links, people = Links(database, LET_IN), People(database)
     link = await claimed(links)
     for _ in range(2):
@@ -99,7 +103,7 @@ async def test_the_same_yes_twice_is_once(database: Database) -> None:
     assert await people.load_visible_scopes(SCOPE) == {SCOPE, Scope.account("discord", "2")}
 
 
-async def test_an_own_code_links_nobody(database: Database) -> None:
+async def test_link_code_used_by_its_own_account_is_refused(database: Database) -> None:
     links = Links(database, LET_IN)
     code = await links.offer(ANA, HERE, SCOPE, NOON)
     with pytest.raises(Refused, match="belongs to your own account"):
@@ -179,7 +183,7 @@ async def test_no_word_of_the_owner_makes_an_account_the_owners(database: Databa
     assert await people.load_visible_scopes(SCOPE) == {SCOPE}
 
 
-async def test_access_of_one_account_holds_for_all_linked_ones(
+async def test_access_of_one_account_applies_to_all_its_linked_accounts(
     database: Database,
 ) -> None:
     links, people = Links(database, ["telegram:1", "discord:2"]), People(database)

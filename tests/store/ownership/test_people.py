@@ -86,7 +86,9 @@ async def test_naming_the_same_owner_again_writes_nothing(
         assert await database.data_version() != before
 
 
-async def test_a_room_sees_itself_unless_it_is_the_owners_own(people: People) -> None:
+async def test_group_reads_only_its_own_scope_unless_it_is_the_owners_private_group(
+    people: People,
+) -> None:
     await people.set_owner([TELEGRAM], [OWN])
     assert await people.load_visible_scopes(ROOM) == {ROOM}
     assert await people.load_visible_scopes(OWN) == of(TERMINAL, TELEGRAM) | {OWN}
@@ -186,7 +188,7 @@ async def test_an_owner_approved_at_the_command_line_stays_across_starts(people:
     assert not await is_owner(people, TELEGRAM)
 
 
-async def test_a_moved_room_keeps_its_scope(people: People) -> None:
+async def test_group_migrated_to_another_chat_id_keeps_its_scope(people: People) -> None:
     assert await people.load_visible_scopes(ROOM) == {ROOM}
     await people.migrate_group("telegram", "-5", "-1005")
     await people.migrate_group("telegram", "-1005", "-2005")
@@ -212,7 +214,7 @@ def generation(number: int) -> Scope:
     return Scope(key=f"{OWN.key}#{number}")
 
 
-async def test_a_room_that_ceases_to_be_the_owners_begins_anew(people: People) -> None:
+async def test_group_that_is_no_longer_the_owners_gets_a_new_empty_scope(people: People) -> None:
     await people.set_owner([TELEGRAM], [OWN])
     for _ in range(2):
         await people.set_owner([TELEGRAM], [])
@@ -248,14 +250,18 @@ async def test_a_room_that_moves_takes_its_generation_along(
     assert await people.load_visible_scopes(OWN) == of(TERMINAL, TELEGRAM) | {OWN, generation(2)}
 
 
-async def test_of_the_owners_one_room_parts_and_the_other_stays(people: People) -> None:
+async def test_removing_one_of_the_owners_groups_leaves_the_other_group_visible_to_the_owner(
+    people: People,
+) -> None:
     await people.set_owner([TELEGRAM], [OWN, ROOM])
     await people.set_owner([TELEGRAM], [ROOM])
     assert await people.load_visible_scopes(ROOM) == of(TERMINAL, TELEGRAM) | {OWN, ROOM}
     assert await people.load_visible_scopes(OWN) == {generation(2)}
 
 
-async def test_an_own_room_stays_the_owners_through_a_move(people: People) -> None:
+async def test_owners_private_group_stays_the_owners_after_its_chat_id_migrates(
+    people: People,
+) -> None:
     everything = of(TERMINAL, TELEGRAM) | {OWN}
     await people.set_owner([TELEGRAM], [OWN])
     await people.migrate_group("telegram", "-6", "-1006")

@@ -93,7 +93,9 @@ async def test_a_removed_account_is_not_served_until_it_is_approved_again(
     assert (known.account, known.why, known.at) == (ANA, "chat", NOON)
 
 
-async def test_links_and_what_may_link_end(database: Database) -> None:
+async def test_removing_a_person_ends_their_account_links_and_open_link_codes(
+    database: Database,
+) -> None:
     await linked(database)
     code = await Links(database).offer(ANA, CHAT, SCOPE, NOON)
     view = await EpochGuard(database).view(Scope.account("discord", "77"))

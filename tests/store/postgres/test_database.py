@@ -109,13 +109,13 @@ async def test_write_that_fails_changes_nothing_and_leaves_the_connection_usable
         assert await database.read(lambda connection: get_meta(connection, "key")) == "second"
 
 
-async def test_read_sees_one_state_and_may_not_write(postgres_url: str) -> None:
+async def test_postgres_read_transaction_cannot_write(postgres_url: str) -> None:
     async with Database.open(postgres_url) as database:
         with pytest.raises(StoreError, match="read-only"):
             await database.read(lambda connection: set_meta(connection, "key", "value"))
 
 
-async def test_writes_of_several_processes_run_one_after_the_other(postgres_url: str) -> None:
+async def test_postgres_writes_of_several_processes_are_serialised(postgres_url: str) -> None:
     def increase(connection: StoreConnection) -> None:
         set_meta(connection, "count", str(int(get_meta(connection, "count") or 0) + 1))
 
@@ -151,7 +151,9 @@ async def test_connection_cut_while_idle_is_opened_again_unnoticed(postgres_url:
         assert await database.read(lambda connection: get_meta(connection, "key")) == "value"
 
 
-async def test_connection_cut_during_a_write_stores_nothing_and_says_so(postgres_url: str) -> None:
+async def test_postgres_connection_lost_during_a_write_stores_nothing_and_raises_an_error(
+    postgres_url: str,
+) -> None:
     async with Database.open(postgres_url) as database:
 
         def write_and_cut(connection: StoreConnection) -> None:

@@ -34,7 +34,9 @@ def rank(connection: Connection, text: str, *, needs_all: bool) -> list[int]:
     return [row[0] for row in connection.execute(statement, ranking.values)]
 
 
-async def test_part_of_a_file_that_names_a_word_more_often_comes_first(postgres_url: str) -> None:
+async def test_postgres_search_ranks_the_file_part_with_more_occurrences_of_a_word_first(
+    postgres_url: str,
+) -> None:
     async with Database.open(postgres_url) as database:
         await database.write(store_parts)
         found = await database.read(lambda connection: rank(connection, "Porto", needs_all=True))

@@ -58,7 +58,9 @@ async def test_pages_freed_by_an_older_version_are_overwritten_once(tmp_path: Pa
         assert left_of("Zanzibar", path) == []
 
 
-async def test_compaction_runs_in_steps_and_goes_on_in_another_process(database: Database) -> None:
+async def test_database_compaction_runs_in_steps_and_continues_in_another_process(
+    database: Database,
+) -> None:
     stored = StoredHistory(database)
     for number in range(40):
         await stored.session([f"Zanzibar {number}", "yes"])

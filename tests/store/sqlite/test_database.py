@@ -76,7 +76,7 @@ async def test_a_file_that_is_no_database_is_refused_and_left_alone(tmp_path: Pa
     assert not any(worker.is_alive() for worker in workers)
 
 
-async def test_a_place_that_cannot_hold_a_file_is_refused(tmp_path: Path) -> None:
+async def test_database_path_that_cannot_be_a_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     for path in (tmp_path / "file" / "state.db", tmp_path):
         with pytest.raises(StoreError, match="cannot be opened for writing"):
@@ -95,7 +95,9 @@ async def test_a_read_only_file_is_refused(tmp_path: Path) -> None:
             pass
 
 
-async def test_a_full_disk_is_told_and_the_store_goes_on(database: Database) -> None:
+async def test_write_to_a_full_disk_fails_with_an_error_and_the_next_write_works(
+    database: Database,
+) -> None:
     def pages(limit: int | None) -> object:
         def work(connection: StoreConnection) -> int:
             wanted = limit or int(connection.execute("PRAGMA page_count").fetchone()[0])
@@ -127,7 +129,9 @@ async def test_an_exception_rolls_back_and_is_raised(database: Database) -> None
     await database.write(lambda connection: set_meta(connection, "a", "2"))
 
 
-async def test_a_cancelled_caller_leaves_a_whole_transaction_or_none(database: Database) -> None:
+async def test_cancelled_database_write_is_stored_completely_or_not_at_all(
+    database: Database,
+) -> None:
     begun, go_on = threading.Event(), threading.Event()
 
     def work(connection: StoreConnection) -> None:
@@ -151,7 +155,9 @@ async def test_a_cancelled_caller_leaves_a_whole_transaction_or_none(database: D
     assert found in (["1", "1", "1"], [None, None, "1"])
 
 
-async def test_a_reader_sees_one_moment_while_another_writes(database: Database) -> None:
+async def test_read_transaction_sees_one_snapshot_while_another_connection_writes(
+    database: Database,
+) -> None:
     begun, go_on = threading.Event(), threading.Event()
 
     def look(connection: StoreConnection) -> list[str | None]:
@@ -167,7 +173,7 @@ async def test_a_reader_sees_one_moment_while_another_writes(database: Database)
     assert await reading == [None, None]
 
 
-async def test_a_glance_sees_what_was_written(database: Database) -> None:
+async def test_inline_read_sees_the_latest_write_and_cannot_write(database: Database) -> None:
     for value in ("1", "2"):
         await database.write(lambda connection, value=value: set_meta(connection, "a", value))  # type: ignore[misc]
         assert await database.read_inline(lambda connection: get_meta(connection, "a")) == value
@@ -235,7 +241,9 @@ async def test_a_change_by_another_process_is_noticed(database: Database) -> Non
     assert await database.read(lambda connection: get_meta(connection, "a")) == "2"
 
 
-async def test_two_processes_write_in_turn(database: Database) -> None:
+async def test_concurrent_sqlite_writes_of_two_connections_are_serialised(
+    database: Database,
+) -> None:
     def work(connection: StoreConnection) -> None:
         set_meta(connection, "count", str(int(get_meta(connection, "count") or "0") + 1))
 

@@ -204,7 +204,7 @@ async def test_an_index_of_the_version_before_is_healthy_after_upkeep(
     assert len((await recall.recall(ASK)).messages) >= 1
 
 
-async def test_erased_words_leave_the_index(
+async def test_erased_words_are_removed_from_the_search_index_vocabulary(
     stored: StoredHistory, recall: Recall, database: Database
 ) -> None:
     _, first = await stored.session(["the zanzibar password"])
@@ -314,7 +314,7 @@ async def test_an_owner_of_little_finds_the_same(
     assert (await recall.recall(replace(ASK, text=f"{SCOPE_MARKER}2"))).sessions == ()
 
 
-async def test_of_much_the_newest_comes_first_and_nothing_is_lost(
+async def test_search_ranks_the_newest_matches_first_and_still_includes_older_ones(
     stored: StoredHistory, recall: Recall, database: Database
 ) -> None:
     made = [

@@ -137,7 +137,7 @@ async def test_an_import_is_ended_where_a_reader_never_lets_go(
     assert largest[0] < LIMIT_BYTES
 
 
-async def test_long_messages_come_in_small_transactions(database: Database) -> None:
+async def test_import_of_long_messages_is_split_into_small_transactions(database: Database) -> None:
     async with watched(database) as largest:
         lines = history(250, words="the ferry to Lisbon " * 175)
         assert (

@@ -100,7 +100,9 @@ def test_repair_saves_all_rows_outside_of_a_damaged_page(home: Path) -> None:
 
 
 @pytest.mark.parametrize("table", ["sessions", "addresses", "scopes", "state_meta"])
-def test_repair_keeps_what_refers_to_a_damaged_page(home: Path, table: str) -> None:
+def test_database_repair_keeps_rows_that_refer_to_a_table_with_a_damaged_page(
+    home: Path, table: str
+) -> None:
     path = fill(home)
     with closing(sqlite3.connect(path)) as connection:
         sql = "SELECT rootpage FROM sqlite_schema WHERE name = ?"
@@ -156,7 +158,7 @@ def test_repair_saves_the_first_part_of_a_file_that_was_cut_off(
     assert 0 < count_messages(path) < MESSAGES
 
 
-def test_repair_makes_people_anew_whose_accounts_can_be_read(home: Path) -> None:
+def test_database_repair_recreates_people_whose_accounts_are_readable(home: Path) -> None:
     path = fill(home)
     with closing(sqlite3.connect(path)) as connection, connection:
         connection.execute("INSERT INTO people (id) VALUES (7)")
@@ -175,7 +177,9 @@ def test_repair_makes_people_anew_whose_accounts_can_be_read(home: Path) -> None
 
 
 @pytest.mark.slow
-def test_repair_of_rows_whose_ids_are_far_apart_ends_and_loses_only_a_page(home: Path) -> None:
+def test_database_repair_of_rows_with_sparse_ids_terminates_and_loses_one_page_only(
+    home: Path,
+) -> None:
     path = fill(home)
     entries = [(1_790_000_000_000_000 + 1_000_000 * n, f"{n}", "x" * 400) for n in range(300)]
     with closing(sqlite3.connect(path)) as connection, connection:
@@ -207,7 +211,7 @@ def test_repair_of_a_file_without_a_schema_leaves_it_alone(home: Path, is_first:
 
 
 @pytest.mark.slow
-def test_check_repairs_a_damaged_home_and_says_what_is_lost(home: Path) -> None:
+def test_check_command_repairs_a_damaged_database_and_reports_the_lost_rows(home: Path) -> None:
     path = fill(home)
     overwrite(path, [find_pages(path, "messages")[3]])
     exported = mneme(home, "export")

@@ -151,7 +151,9 @@ async def test_a_search_over_a_damaged_index_still_answers(
     assert await recall.verify() == []
 
 
-async def test_while_flagged_nothing_is_lost(stored: StoredHistory, recall: Recall) -> None:
+async def test_messages_changed_while_the_search_index_is_marked_stale_are_found_after_reindexing(
+    stored: StoredHistory, recall: Recall
+) -> None:
     session, first = await stored.session(["ferry one"])
     await stored.execute("INSERT INTO state_meta VALUES ('index_stale', '1')")
     second = await stored.say(session, "ferry two")
