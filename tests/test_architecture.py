@@ -307,7 +307,7 @@ def read_product() -> list[Source]:
     return [source(name, (ROOT / name).read_text("utf-8")) for name in list_product_files()]
 
 
-def test_the_product_keeps_all_rules() -> None:
+def test_product_modules_keep_all_architecture_rules() -> None:
     """One test, because each parallel test process would parse the product again."""
     product = read_product()
     assert len(product) > 150
@@ -348,7 +348,7 @@ def test_packages_of_the_product_have_few_modules() -> None:
 
 
 @pytest.mark.parametrize(("package", "limit"), [("core/agent", 14), ("core/store", 20)])
-def test_package_with_one_module_too_many_is_found(package: str, limit: int) -> None:
+def test_package_over_the_limit_of_modules_is_reported(package: str, limit: int) -> None:
     paths = [PurePosixPath(package, f"module_{number}.py") for number in range(limit)]
     paths.append(PurePosixPath(package, "__init__.py"))
     assert find_large_packages(paths) == {}
@@ -366,7 +366,7 @@ def find_import_cycles(graph: grimp.ImportGraph) -> list[str]:
     return closing
 
 
-def test_no_module_imports_itself_through_others() -> None:
+def test_product_modules_have_no_import_cycles() -> None:
     """Imports for type checking count, too: a reader follows them like any other."""
     graph = grimp.build_graph(*FLOORS, exclude_type_checking_imports=False, cache_dir=None)
     assert len(graph.modules) > 150
@@ -380,7 +380,7 @@ def test_import_cycle_of_modules_is_found() -> None:
     assert find_import_cycles(graph) == ["a -> b", "b -> c", "c -> a"]
 
 
-def test_no_file_speaks_of_a_machine() -> None:
+def test_distributed_files_name_no_home_folder_and_no_package_index() -> None:
     """Neither a home folder nor a package index belongs into a file that everybody gets."""
     traces = ("/root/", "/home/", "/Users/", "find-links", "extra-index")
     kept = (

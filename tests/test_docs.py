@@ -75,7 +75,7 @@ def _blocks(document: Path, language: str) -> Iterator[str]:
 @pytest.mark.parametrize(
     "document", [one for one in DOCUMENTS if commands(one)], ids=lambda path: path.name
 )
-def test_every_command_line_of_the_docs_runs(document: Path, home: Path) -> None:
+def test_every_mneme_command_in_the_docs_runs_successfully(document: Path, home: Path) -> None:
     lines = "".join(json.dumps(line) + "\n" for line in HISTORY)
     (home.parent / "trip.jsonl").write_text(lines, encoding="utf-8")
     (home.parent / "tidy-inbox").mkdir()
@@ -168,7 +168,7 @@ def test_each_guarantee_names_tests_that_exist() -> None:
         ("languages", "How this is tested", 18),
     ],
 )
-def test_each_line_about_a_capability_names_tests_that_exist(
+def test_each_documented_capability_cites_existing_tests(
     page: str, heading: str, count: int
 ) -> None:
     text = (ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8")
@@ -183,7 +183,7 @@ def test_each_line_about_a_capability_names_tests_that_exist(
             assert re.search(rf"^(async )?def {name}\(", source, re.M), (path, name)
 
 
-def test_each_promise_of_security_names_a_test_and_it_is_said_what_is_none() -> None:
+def test_each_promise_in_security_md_cites_a_test_and_its_exclusions_are_listed() -> None:
     text = (ROOT / "SECURITY.md").read_text(encoding="utf-8")
     assert len(text.splitlines()) <= SECURITY_LINES
     promised, refused, report = text.split("\n## ")[1:]
@@ -201,7 +201,7 @@ def test_a_documented_provider_is_the_tested_one(name: str) -> None:
     assert example in list(_blocks(ROOT / "docs" / "extending.md", "python"))
 
 
-async def test_the_documented_tool_counts_days() -> None:
+async def test_example_tool_of_the_docs_counts_days() -> None:
     tool = _example("days_until")["days_until"]()
     context = cast(ToolContext, SimpleNamespace(now=datetime(2026, 12, 20, tzinfo=UTC)))
     assert await tool.run({"day": "2026-12-24"}, context) == "4 days"
@@ -209,7 +209,7 @@ async def test_the_documented_tool_counts_days() -> None:
         await tool.run({"day": "Christmas"}, context)
 
 
-def test_the_documented_skill_is_one(tmp_path: Path) -> None:
+def test_example_skill_of_the_docs_is_a_valid_skill(tmp_path: Path) -> None:
     (text,) = _blocks(ROOT / "docs" / "extending.md", "markdown")
     (tmp_path / "plan-a-trip").mkdir()
     (tmp_path / "plan-a-trip" / "SKILL.md").write_text(text, encoding="utf-8")

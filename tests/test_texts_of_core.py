@@ -58,7 +58,7 @@ def test_each_key_that_core_raises_has_a_sentence_with_its_values() -> None:
         assert placeholders(load_sentences()[key]) == names, place
 
 
-def test_each_sentence_is_raised_somewhere() -> None:
+def test_each_error_sentence_of_core_is_used_in_the_code() -> None:
     # The adapters have no texts of their own.
     files = [path for floor in ("core", "adapters") for path in (ROOT / floor).rglob("*.py")]
     code = "".join(path.read_text("utf-8") for path in files)
@@ -105,7 +105,7 @@ def test_secrets_in_values_are_masked_except_in_refusals() -> None:
     assert secret in ENGLISH.word(Refused("not_a_calendar_file", reason=secret))
 
 
-def test_a_limit_says_whose_it_is() -> None:
+def test_limit_error_names_whose_limit_was_reached() -> None:
     error = LimitReached("group_limit", used="9 of 9 answers", zone="UTC")
     assert str(error).startswith("Today's limit for this group is reached (9 of 9 answers).")
     assert not error.is_retryable

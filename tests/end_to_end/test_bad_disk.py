@@ -106,7 +106,7 @@ def _on_small_disk(folder: Path, script: Sequence[str]) -> list[tuple[int, str, 
     ],
     ids=["full", "read-only"],
 )
-def test_a_disk_that_takes_nothing_is_one_sentence(
+def test_commands_on_an_unwritable_disk_fail_with_one_sentence(
     tmp_path: Path, spoil: str, mend: str, told: str
 ) -> None:
     folder = tmp_path / "disk"
@@ -127,7 +127,7 @@ def test_a_disk_that_takes_nothing_is_one_sentence(
     assert (json.loads(again[1])["known"], json.loads(again[1])["taken"]) == (1, 0)
 
 
-async def test_an_import_that_fills_the_disk_goes_on_when_there_is_room(
+async def test_import_that_filled_the_disk_continues_without_duplicates_once_there_is_space(
     database: Database, clock: SteadyClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(archive, "BATCH_RECORDS", 20)
@@ -170,7 +170,9 @@ def test_a_file_of_a_newer_version_is_left_alone(home: Path) -> None:
 
 
 @pytest.mark.slow
-def test_recall_answers_over_a_damaged_index_and_a_repair_says_what_it_did(home: Path) -> None:
+def test_recall_answers_despite_a_damaged_search_index_and_repair_reports_its_rebuild(
+    home: Path,
+) -> None:
     imported(home)
     with closing(sqlite3.connect(home / "state.db")) as connection:
         connection.execute("UPDATE messages_fts_data SET block = x'ffffffffffffffffffff'")

@@ -129,7 +129,7 @@ async def test_numbers_without_sense_are_bounded(
         assert (await answered(tool, context, **arguments))["sessions"] == []
 
 
-async def test_session_of_others_answers_like_one_that_does_not_exist(
+async def test_search_tool_answers_for_another_persons_session_as_for_a_missing_one(
     stored: StoredHistory, tool: Tool, context: ToolContext
 ) -> None:
     mine, first = await stored.session(["my ferry"])
@@ -165,7 +165,7 @@ async def test_a_chat_answers_anything_in_a_bubble(home: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_command_line_answers_anything(home: Path) -> None:
+def test_recall_command_answers_hostile_queries_without_a_traceback(home: Path) -> None:
     imported(home)
     stdin = "\n".join(HOSTILE.values()).encode("utf-8", "surrogatepass")
     done = mneme(home, "recall", "-", stdin=stdin)

@@ -59,7 +59,7 @@ async def test_an_edit_and_an_erasure_miss_once_each(home: Path) -> None:
         assert api.refusals == []
 
 
-async def test_undo_retry_and_branch_cost_at_most_one_miss_each_and_say_so(home: Path) -> None:
+async def test_undo_retry_and_branch_cause_at_most_one_prompt_cache_miss_each(home: Path) -> None:
     async with MessagesApi() as api, _services(home, api) as harness:
         for number in range(4):
             await harness.say(f"The ferry {number} leaves at nine. " + "It is a long story. " * 60)
@@ -85,7 +85,9 @@ async def test_restart_between_messages_causes_no_cache_miss(home: Path) -> None
     assert len(api.usages) == 3
 
 
-async def test_a_long_conversation_goes_on_in_a_fresh_one(home: Path) -> None:
+async def test_long_conversation_misses_the_prompt_cache_only_at_its_compression(
+    home: Path,
+) -> None:
     async with (
         MessagesApi() as api,
         _services(home, api, "[model]\nwindow_tokens = 12000\n") as harness,

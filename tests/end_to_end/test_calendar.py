@@ -110,7 +110,7 @@ async def test_reminder_at_the_time_of_an_event_names_the_event_to_the_owner(hom
         assert "Your calendar has something at that time: " in planned_answer
 
 
-async def test_agenda_is_the_owners_alone(home: Path) -> None:
+async def test_agenda_command_is_refused_to_members_and_in_groups(home: Path) -> None:
     async with open_calendar(home, ScriptedModel()) as (harness, _):
         refusal = "I show the calendar only to my owner, in a direct chat."
         assert (await harness.say("/agenda tomorrow", "7")).text == refusal

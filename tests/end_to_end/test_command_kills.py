@@ -102,7 +102,7 @@ async def _said(live: LiveSystem, line: str) -> bool:
 
 
 @pytest.mark.sweep
-async def test_undo_takes_one_exchange_back(home: Path) -> None:
+async def test_undo_command_killed_at_any_point_undoes_exactly_one_exchange(home: Path) -> None:
     async with running(home) as live:
         async for many in kills(live, "/undo", "first {}", "second {}"):
             assert column(live, SHOWN)[-2:] == [f"first {many - 1}", f"first {many - 1}: answer 1"]

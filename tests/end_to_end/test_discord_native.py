@@ -205,7 +205,9 @@ async def test_list_of_reminders_in_a_channel_is_for_the_caller(home: Path, acti
         assert bool(answer["flags"] & EPHEMERAL) == (action == "list")
 
 
-async def test_results_of_recall_are_cards_whose_pages_replace_each_other(home: Path) -> None:
+async def test_discord_recall_results_are_cards_and_paging_replaces_them_in_place(
+    home: Path,
+) -> None:
     async with open_scene(home) as scene:
         api, direct, ana = scene.api, scene.direct, scene.ana
         for number in range(7):

@@ -499,7 +499,7 @@ def agree_to_all(request: Request) -> Completion:
 
 
 @pytest.mark.parametrize("door", ["forward", "paste below a heading", "result of an MCP server"])
-async def test_helper_that_agrees_to_all_lets_foreign_text_have_no_effect(
+async def test_foreign_text_has_no_effect_even_if_the_helper_model_confirms_everything(
     home: Path, door: str, diary: DiaryServer
 ) -> None:
     model, helper = ScriptedModel(), ScriptedModel(*[agree_to_all] * 999)

@@ -24,7 +24,7 @@ async def edit(
     return "" if reply.answer is None else reply.text
 
 
-async def test_edited_question_gets_a_new_answer_in_place_of_the_old_one(home: Path) -> None:
+async def test_edited_question_gets_a_new_answer_that_replaces_the_old_one(home: Path) -> None:
     model = ScriptedModel(says("At nine."), says("At ten."), says("You are welcome."))
     async with open_gateway(home, model) as harness:
         await harness.say("When does the boat to Capri leave?", message_id="100")
@@ -66,7 +66,7 @@ async def test_question_after_a_command_is_only_reworded(home: Path) -> None:
         assert await edit(harness, "100", "to Ischia?") == ""
 
 
-async def test_edit_without_another_text_asks_nothing(home: Path) -> None:
+async def test_edit_that_leaves_the_text_unchanged_starts_no_new_answer(home: Path) -> None:
     async with open_gateway(home, ScriptedModel(says("At nine."))) as harness:
         await harness.say("to Capri?", message_id="100")
         assert await edit(harness, "100", "to Capri?") == ""
@@ -88,7 +88,7 @@ async def test_member_of_a_group_edits_their_question_and_nobody_else_can(home: 
         assert await edit(harness, "100", "to Ischia?", "9", **GROUP) == "At ten."
 
 
-async def test_stranger_who_edits_gets_nothing(home: Path) -> None:
+async def test_edited_message_of_a_stranger_gets_no_answer(home: Path) -> None:
     async with open_gateway(home, ScriptedModel()) as harness:
         assert await edit(harness, "100", "to Ischia?", "99") == ""
 

@@ -36,7 +36,7 @@ async def known(harness: GatewayHarness, scopes: frozenset[Scope] = OWN) -> list
     return await harness.services.facts.list_page(scopes)
 
 
-async def test_a_correction_that_comes_again_after_a_crash_is_one(home: Path) -> None:
+async def test_repeated_fact_correction_after_a_crash_is_recorded_once(home: Path) -> None:
     async with open_gateway(home) as harness:
         await harness.say("I live in Lisbon")
         await harness.say("/memory correct f1 I live in Braga")
@@ -45,7 +45,9 @@ async def test_a_correction_that_comes_again_after_a_crash_is_one(home: Path) ->
         assert await harness.services.facts.list_changes(1, OWN) == history
 
 
-async def test_when_the_old_message_goes_its_words_go_and_the_right_ones_stay(home: Path) -> None:
+async def test_deleting_the_message_of_a_corrected_fact_keeps_only_the_correction(
+    home: Path,
+) -> None:
     async with open_gateway(home) as harness:
         await harness.say("I live in Zanzibar", message_id="wrong")
         await harness.say("/memory correct f1 I live in Braga")

@@ -158,7 +158,7 @@ async def test_instructions_that_have_the_words_in_other_forms_are_named(
         assert CLEAN in await forget(harness, "blue drawer")
 
 
-def test_in_a_shell_the_owner_hears_where_it_still_stands(home: Path) -> None:
+def test_forget_in_the_shell_lists_files_and_people_that_still_have_the_words(home: Path) -> None:
     mine = {"session": "a", "role": "user", "text": "Off to Zanzibar", "at": "2026-05-03"}
     theirs = {**mine, "scope": "account:telegram:7", "text": "From Zanzibar"}
     imported(home, [mine, theirs])
@@ -255,7 +255,9 @@ async def test_erasure_shows_nobody_the_words_of_another(home: Path) -> None:
         assert "I moved" in (await harness.say("/recall Zanzibar", "7")).text
 
 
-async def test_in_a_room_it_says_what_stays_there_and_nothing_of_the_home(home: Path) -> None:
+async def test_forget_in_a_group_reports_messages_of_others_left_there_but_no_files_of_the_home(
+    home: Path,
+) -> None:
     async with open_gateway(home, options=OPEN_ROOM) as harness:
         await harness.say("Zanzibar is mine", "7", **ROOM)
         await harness.say("Zanzibar is ours", "8", **ROOM)
@@ -310,7 +312,9 @@ async def test_own_words_in_groups_are_erased_from_a_direct_chat_only(home: Path
         )
 
 
-async def test_of_rooms_that_one_has_left_and_of_their_past_too(home: Path) -> None:
+async def test_forget_also_erases_the_persons_messages_in_groups_no_longer_open_to_them(
+    home: Path,
+) -> None:
     async with open_gateway(home, options=OPEN_ROOM) as harness:
         await harness.say("Zanzibar is mine", "7", **ROOM)
         await harness.say("Zanzibar is ours", "8", **ROOM)
@@ -330,7 +334,7 @@ async def test_of_rooms_that_one_has_left_and_of_their_past_too(home: Path) -> N
         assert [row["text"] for row in texts] == ["Zanzibar is ours"]
 
 
-async def test_the_owner_erases_in_a_shell_what_he_said_in_rooms(home: Path) -> None:
+async def test_forget_in_the_shell_erases_the_owners_messages_in_groups(home: Path) -> None:
     async with open_gateway(home, options=OPEN_ROOM) as harness:
         await harness.say("Zanzibar is mine", "42", **ROOM)
         await harness.say("Zanzibar is ours", "8", **ROOM)
@@ -341,7 +345,9 @@ async def test_the_owner_erases_in_a_shell_what_he_said_in_rooms(home: Path) -> 
     assert "Zanzibar is ours" in good(home, "recall", "Zanzibar", "--scope", "room:telegram:-100")
 
 
-async def test_receipt_of_a_filtered_erasure_says_what_is_left(home: Path) -> None:
+async def test_receipt_of_a_filtered_erasure_counts_the_messages_left_out_by_the_filters(
+    home: Path,
+) -> None:
     async with open_gateway(home, ScriptedModel(says("Zanzibar!"))) as harness:
         await harness.say("I moved to Zanzibar")
         receipt = await forget(harness, "Zanzibar role:user")
@@ -414,7 +420,9 @@ WORDLESS = {
 }
 
 
-async def test_every_table_is_looked_through_or_it_is_said_why_not(database: Database) -> None:
+async def test_every_database_table_is_searched_for_forgotten_words_or_listed_as_wordless(
+    database: Database,
+) -> None:
     def work(connection: Any) -> set[str]:
         made = connection.execute(
             "SELECT name FROM sqlite_master WHERE type = 'table' AND sql IS NOT NULL"

@@ -219,7 +219,7 @@ class Sealed(HomeFiles):
         return ["mneme.log"]
 
 
-async def test_a_file_that_cannot_be_written_is_named_and_holds_up_nobody(
+async def test_file_that_erasure_cannot_write_is_named_in_the_receipt_and_blocks_nothing(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def keep(*_: object) -> None:
@@ -235,7 +235,7 @@ async def test_a_file_that_cannot_be_written_is_named_and_holds_up_nobody(
         assert (await harness.say("hello")).text == "ok"
 
 
-async def test_a_folder_that_cannot_be_used_ends_no_process(
+async def test_erasure_with_an_unusable_folder_is_reported_and_can_be_resumed(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def settle() -> None:

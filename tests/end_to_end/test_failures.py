@@ -97,7 +97,9 @@ async def test_refused_conversation_does_not_silence_the_model_for_others(
         assert (await harness.say("hello", "7")).text == "hello Bob"
 
 
-async def test_a_conversation_that_the_server_finds_too_long_goes_on_in_a_child(home: Path) -> None:
+async def test_conversation_the_model_server_refuses_as_too_long_continues_in_a_child_session(
+    home: Path,
+) -> None:
     first = ScriptedModel(says("one"), ModelError("too large", status=413), says("in the child"))
     model = FallbackModel(first, OfflineModel("Europe/Lisbon"), SteadyClock())
     async with open_gateway(home, model) as harness:
@@ -136,7 +138,9 @@ async def test_frames_begin_anew_when_the_fallback_takes_over(home: Path) -> Non
         assert all("leaves_" not in frame and "leavesI" not in frame for frame in reply.frames)
 
 
-async def test_a_batch_that_fails_is_told_once_and_all_of_it_is_kept(home: Path) -> None:
+async def test_failed_turn_of_several_messages_is_reported_once_and_all_messages_are_stored(
+    home: Path,
+) -> None:
     model = ScriptedModel(says("first answer"), says("later"))
     model.gate = asyncio.Event()
     async with open_gateway(home, model) as harness, asyncio.TaskGroup() as tasks:

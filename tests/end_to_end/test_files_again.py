@@ -91,7 +91,7 @@ async def test_undone_message_hides_its_file(home: Path) -> None:
         assert "contract" not in (await harness.say("/recall boiler")).text
 
 
-async def test_list_of_files_says_how_much_room_they_take(home: Path) -> None:
+async def test_files_command_lists_files_with_their_size_and_removes_one(home: Path) -> None:
     async with open_gateway(home, OfflineModel("Europe/Lisbon")) as harness:
         assert "no files here yet" in (await harness.say("/files")).text
         await harness.send(make_pdf(), "contract.pdf")

@@ -125,7 +125,7 @@ async def test_stranger_approved_while_mneme_is_down_is_answered_once_despite_ki
         assert (telegram()[1:3], discord()[1:]) == (expected, expected)
 
 
-async def test_start_says_what_to_type_until_the_owner_has_an_account(home: Path) -> None:
+async def test_start_prints_how_to_connect_until_the_owner_has_an_account(home: Path) -> None:
     async with LiveSystem.open(home) as live:
         (home / "mneme.toml").write_text(f"[owner]\ndiscord = [{live.discord_person}]\n")
         await live.start()

@@ -138,7 +138,7 @@ EVERY_DISK = pytest.mark.parametrize(
 
 
 @EVERY_DISK
-async def test_a_full_disk_is_told_and_what_comes_after_it_is_answered(
+async def test_full_disk_is_reported_and_messages_are_answered_once_there_is_space(
     kind: type[Disk], tmp_path: Path
 ) -> None:
     disk = kind(tmp_path / "disk")
@@ -177,7 +177,7 @@ async def test_a_full_disk_is_told_and_what_comes_after_it_is_answered(
 
 
 @EVERY_DISK
-async def test_each_conversation_is_told_once_and_reading_goes_on_while_the_disk_is_full(
+async def test_each_chat_is_told_once_of_a_full_disk_and_reading_commands_still_work(
     kind: type[Disk], tmp_path: Path
 ) -> None:
     disk = kind(tmp_path / "disk")

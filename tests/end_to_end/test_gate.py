@@ -143,7 +143,7 @@ async def test_after_a_forward_a_typed_wish_runs_at_once(
         ("Check the insulin price now", "yes", False),
     ],
 )
-async def test_after_a_forward_a_wish_in_free_words_runs_at_once_if_the_helper_confirms_it(
+async def test_removal_in_free_words_after_a_forward_runs_only_if_the_helper_model_confirms(
     home: Path, typed: str, verdict: str, is_removed: bool
 ) -> None:
     def help_out(request: Request) -> Completion:
@@ -236,7 +236,9 @@ async def test_replacement_that_drops_a_condition_waits_unless_removing_was_type
         assert await notes(harness) == [RULE]
 
 
-async def test_typed_wish_for_another_thing_does_not_remove_this_one(home: Path) -> None:
+async def test_typed_removal_of_another_thing_does_not_let_the_model_remove_a_reminder(
+    home: Path,
+) -> None:
     model = obey(ATTACKS[2], says("Done."))
     async with open_gateway(home, model) as harness:
         await prepare(harness)

@@ -63,7 +63,7 @@ async def test_two_homes_without_a_word_of_change_are_asked_about_once(home: Pat
         assert len(await list_notices(harness)) == 1
 
 
-async def test_a_yes_keeps_the_newer_home(home: Path) -> None:
+async def test_yes_to_has_this_changed_keeps_the_newer_home(home: Path) -> None:
     async with open_gateway(home, OfflineModel("UTC")) as harness:
         await harness.say("J'habite à Lille")
         await harness.say("J'habite à Metz")
@@ -107,7 +107,7 @@ async def test_correction_is_of_the_last_messages_and_not_of_an_older_fact(home:
         assert await list_current(harness) == ["My birthday is on 9 August"]
 
 
-async def test_change_that_the_helper_reads_after_the_answer_is_shown_and_can_be_taken_back(
+async def test_fact_change_found_by_the_helper_model_later_is_announced_and_can_be_undone(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock = SteadyClock(datetime(2026, 2, 2, 18, tzinfo=UTC))

@@ -44,7 +44,9 @@ def test_an_upgraded_home_is_healthy_whatever_the_hash_seed(
     assert [line for line in wrong if not any(text in line for text in expected)] == []
 
 
-def test_index_built_with_one_hash_seed_is_right_with_another(tmp_path: Path) -> None:
+def test_search_index_built_under_one_hash_seed_passes_the_check_under_another(
+    tmp_path: Path,
+) -> None:
     home = unpacked(tmp_path, "home")
     assert "wrong  search index" not in checked(home, "5", "--repair")
     assert "wrong  search index" not in checked(home, "6")

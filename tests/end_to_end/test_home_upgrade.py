@@ -189,7 +189,9 @@ def assert_rows_kept(home: Path, expected: dict[str, Any], without: str = "") ->
     assert sorted(sorted(keys.split()) for (keys,) in people) == sorted(expected["people"])
 
 
-def test_upgraded_home_keeps_every_row(upgraded: Path, expected: dict[str, Any]) -> None:
+def test_upgraded_database_keeps_every_row_and_its_integrity(
+    upgraded: Path, expected: dict[str, Any]
+) -> None:
     assert_rows_kept(upgraded, expected)
     assert rows(upgraded, "PRAGMA quick_check") == [("ok",)]
     assert rows(upgraded, "PRAGMA foreign_key_check") == []
@@ -243,7 +245,7 @@ def test_upgraded_home_keeps_waiting_messages_deliveries_and_erasures(upgraded: 
     ) == [tuple(row) for row in EXPECTED["told"]]
 
 
-def test_recall_finds_what_it_found_in_every_script(upgraded: Path) -> None:
+def test_recall_after_an_upgrade_finds_the_same_messages_in_every_script(upgraded: Path) -> None:
     texts = message_texts(upgraded)
     best = found(upgraded, [case["query"] for case in EXPECTED["recall"]])
     shown = {query: texts[number] if number else None for query, number in best.items()}
@@ -338,7 +340,7 @@ def test_calls_of_a_model_are_their_accounts(upgraded: Path) -> None:
     )
 
 
-def test_upgraded_home_keeps_erasures_and_finishes_the_one_that_had_begun(old: Path) -> None:
+def test_upgraded_home_keeps_past_erasures_and_finishes_an_interrupted_one(old: Path) -> None:
     said = good(old, "chat", stdin="/recall marmalade cat\n")
     assert "marmalade cat on the sofa" in said
     assert rows(old, "SELECT COUNT(*) FROM erasures WHERE done_at IS NULL") == [(0,)]
@@ -368,7 +370,9 @@ async def gateway(home: Path, api: BotApi) -> AsyncIterator[None]:
         await process.wait()
 
 
-async def test_the_gateway_goes_on_where_the_earlier_version_was_killed(old: Path) -> None:
+async def test_upgraded_gateway_answers_messages_left_by_the_killed_earlier_version(
+    old: Path,
+) -> None:
     async with BotApi() as api:
 
         def told(chat: int, words: str) -> bool:
@@ -460,7 +464,7 @@ def test_backup_is_made_before_the_upgrade_and_brings_the_old_home_back(old: Pat
     assert message_texts(old).keys() == texts.keys()
 
 
-def test_upgrade_without_room_for_the_backup_is_refused_and_changes_nothing(old: Path) -> None:
+def test_upgrade_without_a_possible_backup_is_refused_and_keeps_the_schema(old: Path) -> None:
     schema = rows(old, "PRAGMA user_version")
     old.with_name("home_wal.backups").write_text("a file is in the way")
     refused = mneme(old, "sessions")
@@ -469,7 +473,7 @@ def test_upgrade_without_room_for_the_backup_is_refused_and_changes_nothing(old:
     assert rows(old, "PRAGMA user_version") == schema
 
 
-def test_upgrade_command_says_what_to_type_and_refuses_a_newer_home(old: Path) -> None:
+def test_upgrade_command_prints_the_update_command_and_detects_a_newer_home(old: Path) -> None:
     printed = good(old, "upgrade")
     assert "To update it, type:" in printed
     assert "it makes a backup first" in printed

@@ -150,7 +150,9 @@ async def test_a_reminder_puts_off_no_boundary_and_goes_along(home: Path) -> Non
         assert_extended(model.requests[2:])
 
 
-async def test_a_reminder_is_shown_and_found_and_told_to_the_model_once(home: Path) -> None:
+async def test_delivered_reminder_is_stored_searchable_and_told_to_the_model_once(
+    home: Path,
+) -> None:
     model = ScriptedModel()
     async with open_gateway(home, model) as harness:
         await harness.say("good morning", link_base="https://chat.example/")
@@ -188,7 +190,9 @@ async def test_a_reminder_is_shown_and_found_and_told_to_the_model_once(home: Pa
         assert_extended(model.requests)
 
 
-async def test_a_reply_to_it_goes_on_in_its_conversation_with_what_it_said(home: Path) -> None:
+async def test_reply_to_a_delivered_reminder_quotes_it_in_the_next_model_request(
+    home: Path,
+) -> None:
     model = ScriptedModel()
     async with open_gateway(home, model) as harness:
         await harness.say("hello")
@@ -228,7 +232,7 @@ async def test_of_many_the_last_three_are_told_within_a_budget(home: Path) -> No
         )
 
 
-async def test_a_long_result_is_cut_by_what_is_told_with_it_and_not_by_what_was_told_before(
+async def test_job_results_already_told_to_the_model_do_not_shorten_a_later_long_result(
     home: Path,
 ) -> None:
     model = ScriptedModel()
@@ -244,7 +248,9 @@ async def test_a_long_result_is_cut_by_what_is_told_with_it_and_not_by_what_was_
         assert "x" * 2000 in blocks(model.requests[-1])[-2]
 
 
-async def test_each_run_of_a_job_is_told_also_where_they_follow_within_a_minute(home: Path) -> None:
+async def test_each_run_of_a_job_within_a_minute_is_told_to_the_model_separately(
+    home: Path,
+) -> None:
     model = ScriptedModel(says("ok"), says("first: rain"), says("ok"), says("second: sun"))
     async with open_gateway(home, model) as harness:
         await harness.say("hello")
@@ -294,7 +300,7 @@ async def test_edited_message_keeps_the_frame_of_the_delivered_job(home: Path) -
         assert ["cat" in text for text in framed(model.requests[-1])] == [False, True]
 
 
-async def test_undo_keeps_the_delivered_reminder(home: Path) -> None:
+async def test_undo_of_an_exchange_keeps_a_reminder_delivered_before_it(home: Path) -> None:
     model = ScriptedModel()
     async with open_gateway(home, model) as harness:
         await harness.say("hello")
@@ -413,7 +419,7 @@ async def test_delivered_job_is_stored_once_however_often_its_delivery_ends(home
         assert kept["posted_id"] != "again"
 
 
-async def test_in_a_room_that_is_listened_to_every_request_extends_the_one_before(
+async def test_each_model_request_in_a_listened_group_extends_the_previous_one(
     home: Path,
 ) -> None:
     """With quotes among what is overheard, results of jobs between, and a restart."""
@@ -445,7 +451,7 @@ async def test_in_a_room_that_is_listened_to_every_request_extends_the_one_befor
 
 
 @pytest.mark.parametrize("is_prompt", [False, True])
-async def test_in_a_room_who_planned_it_forgets_what_it_delivered(
+async def test_forget_in_a_group_erases_deliveries_of_the_persons_own_reminders_only(
     home: Path, is_prompt: bool
 ) -> None:
     room, ben = Scope.group("telegram", "-5"), Account(platform="telegram", user_id="7")
@@ -511,7 +517,7 @@ async def test_delivered_job_is_exported_and_forgotten_with_what_repeats_it(home
         assert results == []
 
 
-async def test_a_skill_that_may_come_from_what_a_job_delivered_waits(home: Path) -> None:
+async def test_skill_created_after_a_job_result_was_read_waits_for_approval(home: Path) -> None:
     create = {"action": "create", "name": "send-mail", "content": skill_text("send-mail")}
     async with open_gateway(home, model := ScriptedModel(says("Hello."))) as harness:
         await harness.say("hello")

@@ -101,7 +101,7 @@ async def test_a_second_signal_leaves_at_once(home: Path, second: signal.Signals
         assert "Traceback" not in live.log()
 
 
-async def test_a_signal_is_no_failure_where_one_of_the_platforms_refuses_the_token(
+async def test_gateway_with_one_refused_token_exits_with_status_0_on_a_signal(
     home: Path,
 ) -> None:
     async with LiveSystem.open(home) as live:

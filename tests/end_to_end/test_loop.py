@@ -41,7 +41,7 @@ async def test_no_text_that_a_person_sends_blocks_the_event_loop(home: Path) -> 
 
 
 @pytest.mark.parametrize("name", ["Chinese", "families", "what grows when it is folded", "escapes"])
-async def test_the_longest_line_of_a_terminal_does_not_hold_the_loop(
+async def test_longest_terminal_line_does_not_block_the_event_loop(
     home: Path, name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     text = TEXTS[name] * (TEXT_CHARS // MESSAGE_CHARS)
@@ -53,7 +53,7 @@ async def test_the_longest_line_of_a_terminal_does_not_hold_the_loop(
 
 
 @pytest.mark.parametrize("name", ["items", "one paragraph"])
-async def test_no_answer_of_the_model_holds_the_loop(home: Path, name: str) -> None:
+async def test_no_model_answer_blocks_the_event_loop(home: Path, name: str) -> None:
     def answer(body: dict[str, Any]) -> ModelReply:
         return ModelReply.say(ANSWERS[name]) if body.get("tools") else ModelReply.say("A title")
 

@@ -138,7 +138,9 @@ async def test_other_people_may_not_use_a_server_of_the_owner(home: Path) -> Non
         assert "Only the owner may use diary." in result_of(model.requests[-1])
 
 
-async def test_definitions_are_kept_so_that_a_start_needs_no_server(home: Path) -> None:
+async def test_stored_mcp_tool_definitions_are_offered_at_a_start_without_the_mcp_server(
+    home: Path,
+) -> None:
     async with open_diary(home) as (_, model, _):
         pass
     stored = json.loads((home / TOOLS_FILE).read_text())

@@ -139,7 +139,9 @@ async def test_long_document_is_sent_as_outline_and_beginning(home: Path) -> Non
         assert len(text) < 10_000
 
 
-async def test_person_is_told_what_is_not_kept(home: Path) -> None:
+async def test_person_is_told_which_attachment_was_too_large_or_unavailable_to_store(
+    home: Path,
+) -> None:
     model = ScriptedModel(*(says("Hm.") for _ in range(3)))
     async with open_gateway(home, model, "[media]\nfile_mb = 0.01\n") as harness:
         reply = await harness.send(bytes(20_000), "film.mp4", "video")
@@ -219,7 +221,7 @@ async def test_message_deleted_on_its_platform_takes_its_file_along(home: Path) 
         assert kept_files(home) == []
 
 
-async def test_incognito_file_lives_for_its_turn_only(home: Path) -> None:
+async def test_incognito_file_is_available_for_its_turn_only_and_then_deleted(home: Path) -> None:
     model = ScriptedModel(says("Blue."), says("Gone."))
     async with open_gateway(home, model) as harness:
         await harness.say("/incognito")
@@ -234,7 +236,7 @@ async def test_incognito_file_lives_for_its_turn_only(home: Path) -> None:
         assert all(block["type"] != "image" for block in everything)
 
 
-async def test_without_a_model_the_person_is_told_what_is_kept(home: Path) -> None:
+async def test_attachment_without_a_model_is_confirmed_as_stored_but_unread(home: Path) -> None:
     async with open_gateway(home, OfflineModel("Europe/Lisbon")) as harness:
         reply = await harness.send(make_pdf(), "contract.pdf", text="What is in this contract?")
         assert reply.text.startswith("I've kept contract.pdf (pdf, 8 pages, ")
@@ -243,7 +245,9 @@ async def test_without_a_model_the_person_is_told_what_is_kept(home: Path) -> No
         assert "I've kept p.jpg (jpeg, 640x480" in reply.text
 
 
-async def test_model_that_sees_no_pictures_is_told_that_there_is_one(home: Path) -> None:
+async def test_model_without_picture_support_is_told_of_the_picture_and_the_person_informed(
+    home: Path,
+) -> None:
     model = ScriptedModel(says("I can't see it."))
     options = '[model]\nlacks = { "claude-sonnet-5-5" = ["pictures"] }\n'
     async with open_gateway(home, model, options) as harness:
@@ -252,7 +256,9 @@ async def test_model_that_sees_no_pictures_is_told_that_there_is_one(home: Path)
         assert "p.jpg is kept, but my model can't see pictures." in reply.text
 
 
-async def test_scan_is_said_to_be_one_and_its_page_is_shown(home: Path) -> None:
+async def test_scanned_pdf_is_announced_as_a_scan_and_its_page_shown_to_the_model(
+    home: Path,
+) -> None:
     model = ScriptedModel(says("An empty page."))
     async with open_gateway(home, model) as harness:
         reply = await harness.send(make_scan(), "scan.pdf")

@@ -126,7 +126,7 @@ async def test_fifty_turns_with_tools_on_the_other_family_are_never_refused(home
     assert {body["model"] for body in other.requests} == {"gpt-6-astra"}
 
 
-async def test_fallback_answers_with_one_quiet_line_and_the_first_model_comes_back(
+async def test_second_model_answers_with_a_notice_during_an_outage_and_the_first_returns_after_it(
     home: Path,
 ) -> None:
     is_down = True

@@ -116,7 +116,7 @@ async def switching(
             await client.close()
 
 
-async def test_each_model_continues_the_conversation_of_each_other_one(home: Path) -> None:
+async def test_conversation_continues_across_switches_between_three_models(home: Path) -> None:
     names = {CLAUDE: "Claude", OTHER: "Other", SMALL: "Other"}
     async with switching(home) as (harness, first, second, third):
         for round_number in range(3):

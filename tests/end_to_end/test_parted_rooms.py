@@ -64,7 +64,9 @@ async def furnish(harness: GatewayHarness, model: ScriptedModel) -> None:
     model.requests.clear()
 
 
-async def test_the_room_meets_nothing_of_before_and_the_owner_all_of_it(home: Path) -> None:
+async def test_former_private_group_of_the_owner_reads_nothing_old_and_the_owner_all_of_it(
+    home: Path,
+) -> None:
     model = ScriptedModel()
     async with open_gateway(home, model, LISTED) as harness:
         await furnish(harness, model)
@@ -150,7 +152,7 @@ async def test_an_answer_that_has_not_arrived_yet_goes_to_the_owner_in_private(h
 
 
 @pytest.mark.parametrize("is_said", [False, True])
-async def test_buttons_and_questions_of_before_are_over_in_the_room(
+async def test_buttons_and_open_questions_expire_when_a_group_is_no_longer_the_owners(
     home: Path, is_said: bool
 ) -> None:
     model = ScriptedModel()
@@ -211,7 +213,7 @@ async def test_answer_under_way_starts_again_without_the_past_of_a_given_up_grou
         ) == is_command
 
 
-async def test_a_room_that_parts_again_answers_without_what_it_was_the_owners_for(
+async def test_group_removed_again_from_the_owner_is_answered_without_the_owners_messages(
     home: Path,
 ) -> None:
     model = ScriptedModel()

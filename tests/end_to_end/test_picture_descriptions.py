@@ -84,7 +84,7 @@ async def test_incognito_picture_is_not_described(home: Path) -> None:
         assert rows == []
 
 
-async def test_old_picture_leaves_the_prompt_at_compression_with_a_line_of_what_it_showed(
+async def test_compression_replaces_an_old_picture_in_the_prompt_by_a_line_describing_it(
     home: Path,
 ) -> None:
     answers = [says("Hello."), describing("Nice."), *(says(f"Part {n}. {LONG}") for n in range(8))]

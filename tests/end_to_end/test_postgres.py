@@ -30,7 +30,7 @@ def recall(home: Path, query: str) -> str:
     return result.stdout
 
 
-def test_what_is_said_in_a_chat_on_postgres_is_found_again_and_no_file_has_it(
+def test_chat_on_postgres_is_found_by_recall_and_no_sqlite_file_is_written(
     home_on_server: Path,
 ) -> None:
     answer = chat(

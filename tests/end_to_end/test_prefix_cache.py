@@ -50,7 +50,7 @@ def prefix(body: dict[str, Any]) -> list[str]:
     ]
 
 
-async def test_at_least_97_percent_of_the_input_after_the_first_turn_comes_from_the_cache(
+async def test_at_least_97_percent_of_prompt_tokens_after_the_first_turn_are_cache_reads(
     home: Path,
 ) -> None:
     async with MessagesApi(key=KEY) as api:

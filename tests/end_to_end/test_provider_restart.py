@@ -108,7 +108,7 @@ async def test_turn_that_a_killed_process_owed_a_service_is_sent_once_by_the_nex
         assert len(service.told) == 3
 
 
-async def test_the_past_is_told_beside_a_running_house_and_what_is_erased_goes_there_too(
+async def test_memory_sync_beside_a_running_gateway_sends_past_turns_and_forget_erases_them(
     home: Path,
 ) -> None:
     plugged(home, "jotter")

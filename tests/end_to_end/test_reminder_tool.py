@@ -47,7 +47,9 @@ async def _jobs(harness: GatewayHarness) -> Sequence[Job]:
     return await harness.services.jobs.list_visible(OWN)
 
 
-async def test_reminder_whose_time_agrees_with_the_words_is_set_with_a_receipt(home: Path) -> None:
+async def test_reminder_whose_time_matches_the_typed_time_is_set_with_a_confirmation(
+    home: Path,
+) -> None:
     async with _script(AT_TEN) as api, _open(home, api) as harness:
         answer = await _ask(harness, "Remind me on 7 January 2030 at 10:00 to call Ana")
         assert answer.text == (
@@ -56,7 +58,7 @@ async def test_reminder_whose_time_agrees_with_the_words_is_set_with_a_receipt(h
         assert api.refusals == []
 
 
-async def test_reminder_whose_time_differs_from_the_words_is_set_by_the_button_that_is_pressed(
+async def test_reminder_whose_time_differs_from_the_typed_time_is_set_by_a_button(
     home: Path,
 ) -> None:
     async with _script(AT_TEN) as api, _open(home, api) as harness:

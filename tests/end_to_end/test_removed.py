@@ -20,7 +20,7 @@ MEMBER, OTHER = 7, 8
 ACCESS = f'[access]\npeople = ["telegram:{MEMBER}", "telegram:{OTHER}"]\n'
 
 
-async def test_answer_under_way_stops_when_its_asker_is_removed(home: Path) -> None:
+async def test_answer_in_progress_is_cancelled_when_its_asker_is_removed(home: Path) -> None:
     hold = asyncio.Event()
 
     def brain(body: dict[str, Any]) -> ModelReply:

@@ -143,7 +143,7 @@ def test_only_a_backup_can_read_what_was_noted(home: Path) -> None:
     assert having(key, home.parent) == [], "not even the key is left that could read it"
 
 
-def test_a_backup_that_is_too_old_says_so(home: Path) -> None:
+def test_restored_backup_too_old_to_repeat_erasures_is_reported_once(home: Path) -> None:
     good(home, "chat", stdin=SAID)
     copy = backed_up(home)
     with sqlite3.connect(copy / "state.db") as older:
@@ -169,13 +169,13 @@ def test_a_new_home_has_nothing_to_repeat(home: Path) -> None:
     assert "moved" in good(home, "chat", stdin=f"{SAID}/recall Zanzibar\n")
 
 
-def test_where_nothing_can_be_noted_the_receipt_says_so(home: Path) -> None:
+def test_forget_receipt_warns_if_the_erasure_journal_cannot_be_written(home: Path) -> None:
     good(home, "chat", stdin=SAID)
     home.with_name("home.erasures").mkdir()
     assert "a restored backup brings this back" in good(home, "chat", stdin=FORGET)
 
 
-def test_a_line_that_broke_off_is_passed_over(home: Path) -> None:
+def test_truncated_line_of_the_erasure_journal_is_ignored_after_a_restore(home: Path) -> None:
     good(home, "chat", stdin=SAID)
     copy = backed_up(home)
     home.with_name("home.erasures").write_text("1 2026-11-22 0123456789abcdef 0")

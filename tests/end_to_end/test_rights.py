@@ -28,7 +28,9 @@ OWNER = Account(platform="telegram", user_id="42")
 LISTED = 'rooms = ["telegram:-100"]\n'
 
 
-async def test_a_room_that_is_the_owners_no_more_forgets_what_only_he_may_see(home: Path) -> None:
+async def test_group_no_longer_the_owners_has_none_of_the_owners_notes_in_its_prompt(
+    home: Path,
+) -> None:
     model = ScriptedModel()
     async with open_gateway(home, model, LISTED) as harness:
         await harness.services.people.set_owner([OWNER], [ROOM])
@@ -94,7 +96,7 @@ async def test_the_first_message_and_a_command_beside_it_share_one_session(home:
         assert count == 1
 
 
-async def test_a_button_pressed_twice_makes_one_reminder(home: Path) -> None:
+async def test_reminder_button_pressed_twice_sets_one_reminder(home: Path) -> None:
     async with open_gateway(home) as harness:
         doubt = await harness.say("/remind tomorrow at 5 feed the cat")
         assert doubt.answer is not None
@@ -164,7 +166,9 @@ async def test_a_tool_never_writes_into_another_scope(home: Path) -> None:
         assert "tea" not in (await harness.say("/memory")).text
 
 
-async def test_the_owner_is_told_who_asks_to_be_let_in_and_never_the_code(home: Path) -> None:
+async def test_owner_notice_about_an_access_request_names_the_person_but_not_the_code(
+    home: Path,
+) -> None:
     async with open_gateway(home) as harness:
         await harness.say("hello")
         code = (await harness.say("let me in", "666")).text.split("`")[1]
@@ -222,7 +226,9 @@ async def test_an_edit_of_what_waits_outlives_a_restart(home: Path) -> None:
         assert "the old words" not in model.sent()
 
 
-async def test_a_deletion_reaches_a_message_whose_turn_has_just_begun(home: Path) -> None:
+async def test_message_deleted_while_its_turn_begins_is_removed_from_the_database(
+    home: Path,
+) -> None:
     async with open_gateway(home) as harness, asyncio.TaskGroup() as tasks:
         lineage = harness.agent.sessions
         opened, begun, gate = lineage.open, asyncio.Event(), asyncio.Event()

@@ -35,7 +35,7 @@ async def test_special_message_is_saved_and_gets_a_short_answer_without_a_model(
         assert (await harness.say(MESSAGES[kind])).text == "I've saved that."
 
 
-async def test_message_that_cannot_be_read_is_kept_and_said_to_be(home: Path) -> None:
+async def test_message_of_an_unreadable_kind_is_stored_and_confirmed_as_unread(home: Path) -> None:
     async with open_gateway(home, OfflineModel("Europe/Lisbon")) as harness:
         assert (await harness.say(STORY)).text.startswith("I've kept that, but I can't read it.")
 

@@ -62,7 +62,7 @@ async def test_a_second_stop_is_an_answer_and_not_an_error(home: Path) -> None:
         assert (await turn).text == "A long story\n\n[stopped]"
 
 
-async def test_only_what_the_model_was_saying_is_kept_and_earlier_rounds_stand_once(
+async def test_stopped_answer_is_stored_marked_and_its_earlier_tool_rounds_once(
     home: Path,
 ) -> None:
     model = ScriptedModel(calls(("memory", LISTING), text="Let me look."), says("I found a lot"))
@@ -150,7 +150,7 @@ async def test_answer_being_stored_at_the_stop_is_the_only_one(home: Path) -> No
         assert await answers(harness) == ["The full answer."]
 
 
-async def test_answer_stored_while_one_asker_is_removed_reaches_the_other(
+async def test_answer_stored_while_one_of_two_askers_is_removed_reaches_the_other(
     home: Path,
 ) -> None:
     room: dict[str, Any] = {
@@ -193,7 +193,7 @@ async def test_answer_stored_while_one_asker_is_removed_reaches_the_other(
         ]
 
 
-async def test_on_discord_what_was_shown_of_a_stopped_answer_is_its_one_message(home: Path) -> None:
+async def test_stopped_discord_answer_is_marked_in_its_one_posted_message(home: Path) -> None:
     model = ScriptedModel(says("A long story"))
     model.gate = asyncio.Event()
     async with checked(DiscordApi()) as api:

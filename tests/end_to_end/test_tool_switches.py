@@ -28,7 +28,7 @@ async def test_web_that_is_switched_off_is_not_asked_until_it_is_on_again(home: 
         assert answer.startswith("At 10:40.")
 
 
-async def test_switch_counts_for_one_person_only(home: Path) -> None:
+async def test_tools_command_turns_a_tool_off_for_one_person_only(home: Path) -> None:
     async with open_web(home) as web:
         await web.harness.say("/tools off web", who="7")
         url = web.pages.url("/times")

@@ -102,7 +102,7 @@ async def test_tokens_of_all_tasks_together_end_them_with_the_results_so_far(hom
         assert texts.TURN_BUDGET_SPENT in reply.text
 
 
-async def test_turn_without_helpers_says_nothing_of_a_budget(home: Path) -> None:
+async def test_turn_without_helper_model_calls_shows_no_notice_about_the_budget(home: Path) -> None:
     model = ScriptedModel(calls(("session_search", {"query": "ferry"})), says("Nothing."))
     options = "[model]\nmax_helper_calls = 0\n"
     async with open_gateway(home, model, options, ObeyingHelper()) as harness:
@@ -122,7 +122,9 @@ async def test_budget_of_no_calls_lets_no_task_run(home: Path, allowed_calls: in
         assert texts.TURN_BUDGET_SPENT in reply.text
 
 
-async def test_foreign_text_that_speaks_of_a_spent_budget_adds_no_line(home: Path) -> None:
+async def test_foreign_text_that_imitates_the_budget_notice_adds_none_to_the_answer(
+    home: Path,
+) -> None:
     model = ScriptedModel(
         says("Ok."),
         calls(("session_search", {"query": "helpers budget"})),

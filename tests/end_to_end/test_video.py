@@ -16,7 +16,7 @@ from tests.fixtures.transcription_service import TranscriptionService
 pytestmark = pytest.mark.slow
 
 
-async def test_video_is_shown_by_three_pictures_and_by_what_is_said_in_it(home: Path) -> None:
+async def test_video_is_given_to_the_model_as_three_pictures_and_a_transcript(home: Path) -> None:
     model = ScriptedModel(says("Red, green, blue."))
     async with (
         TranscriptionService(SEGMENTS) as service,
@@ -36,7 +36,7 @@ async def test_video_is_shown_by_three_pictures_and_by_what_is_said_in_it(home: 
         assert kept_files(home) == []
 
 
-async def test_video_note_is_what_its_sender_says(home: Path) -> None:
+async def test_video_note_is_transcribed_and_read_as_the_senders_words(home: Path) -> None:
     model = ScriptedModel(says("I see."))
     async with (
         TranscriptionService(SEGMENTS) as service,
@@ -48,7 +48,9 @@ async def test_video_note_is_what_its_sender_says(home: Path) -> None:
         assert texts_of(model.requests[0]).count("The plumber says") == 1
 
 
-async def test_video_without_a_transcriber_says_what_is_missing(home: Path) -> None:
+async def test_video_without_a_transcription_service_is_shown_with_a_notice_of_what_is_missing(
+    home: Path,
+) -> None:
     model = ScriptedModel(says("Colours."))
     async with open_gateway(home, model) as harness:
         reply = await harness.send(make_video(), "boiler.mp4", "video")

@@ -150,7 +150,7 @@ async def test_without_a_transcriber_the_note_is_kept_and_transcribed_later(home
         assert "voice note, 0:42" in found
 
 
-async def test_transcriber_that_fails_keeps_the_note_and_says_so(home: Path) -> None:
+async def test_failed_transcription_keeps_the_voice_file_and_is_reported(home: Path) -> None:
     async with (
         TranscriptionService(SEGMENTS, status=500) as service,
         open_gateway(home, ScriptedModel(says("Hm.")), options_for(service)) as harness,

@@ -253,7 +253,7 @@ async def test_scheduled_question_reads_the_page_that_it_names(home: Path) -> No
         assert "10:40 from the harbour" in result_of(web.model.requests[-1])
 
 
-async def test_watch_that_has_read_a_page_and_has_nothing_to_tell_sends_nothing(
+async def test_watch_job_that_reads_a_web_page_without_news_delivers_nothing(
     home: Path,
 ) -> None:
     async with open_web(home) as web:
@@ -273,7 +273,9 @@ async def test_scheduled_question_follows_no_link_of_a_page(home: Path) -> None:
     assert [path for _, path in web.pages.requests] == ["/times"]
 
 
-async def test_day_limit_counts_a_scheduled_look_up_as_one_of_its_author(home: Path) -> None:
+async def test_web_look_up_of_a_scheduled_question_counts_towards_its_authors_daily_limit(
+    home: Path,
+) -> None:
     async with open_web(home, "max_calls_per_day = 1\n") as web:
         url = web.pages.url("/times")
         await web.ask(f"Read {url}", web.fetch("/times"), says("Done."))

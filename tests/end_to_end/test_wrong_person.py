@@ -461,7 +461,7 @@ def _values(tool: Tool, uses: list[Mapping[str, Any]]) -> Iterator[str]:
 
 
 @pytest.mark.slow
-async def test_in_a_room_buttons_and_questions_are_those_of_who_asked(
+async def test_buttons_and_questions_in_a_group_work_only_for_the_person_who_asked(
     home: Path, zoo: tuple[Path, dict[str, dict[str, str]]]
 ) -> None:
     template, named = zoo
@@ -487,7 +487,7 @@ async def test_in_a_room_buttons_and_questions_are_those_of_who_asked(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("after", [_removed(MEMBER), _room_parted])
-async def test_removed_person_keeps_nothing_of_imported_chats_of_others(
+async def test_removed_person_loses_access_to_imported_chats_of_others(
     home: Path,
     tmp_path: Path,
     zoo: tuple[Path, dict[str, dict[str, str]]],

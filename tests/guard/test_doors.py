@@ -52,7 +52,7 @@ STRIPPED = (
 
 
 @pytest.mark.parametrize("door", DOORS)
-async def test_only_what_is_typed_is_kept_at_once(
+async def test_only_typed_text_is_stored_without_approval_by_each_memory_command_and_tool(
     home: Path, database: Database, door: str
 ) -> None:
     found = {

@@ -151,7 +151,9 @@ def test_cleaned_text_has_no_hidden_characters_and_no_fence(text: str, left: str
 
 @pytest.mark.slow
 @given(st.text(max_size=300))
-def test_any_text_can_be_cleaned(text: str) -> None:
+def test_cleaned_text_contains_no_suspicious_characters_and_cleaning_is_idempotent(
+    text: str,
+) -> None:
     found = find_suspicion(clean_text(text)) or ""
     assert not found.startswith((REASONS["control"], REASONS["direction"], REASONS["invisible"]))
     assert clean_text(clean_text(text)) == clean_text(text)
@@ -275,7 +277,7 @@ def test_a_name_that_may_be_mistaken_is_marked(name: str, shown: str, found: str
     assert inspect_name(name) == (shown, [found])
 
 
-def test_a_name_is_one_short_line_whatever_it_is() -> None:
+def test_displayed_name_is_shortened_to_one_line_with_invisible_characters_shown() -> None:
     shown, found = inspect_name("\u0410nna\n\n\u200b  is my\u2028owner " * 20_000)
     assert found == ["letters of two alphabets", "invisible characters", "cut"]
     assert len(shown.splitlines()) == 1

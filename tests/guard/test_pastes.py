@@ -96,7 +96,7 @@ def test_signed_messages_and_messages_of_two_lines_are_rarely_questioned() -> No
         ("The key is at Ben's. He is back on Friday.", True),
     ],
 )
-def test_lines_of_a_chat_and_a_text_above_a_question_may_be_pasted(
+def test_chat_transcript_or_text_above_a_question_is_classified_as_pasted(
     text: str, is_typed: bool
 ) -> None:
     assert (typed_part(text, sender_name="Ana") == text) is is_typed
@@ -110,7 +110,9 @@ def test_signature_is_the_senders_own_if_it_has_a_part_of_their_name() -> None:
 
 
 @pytest.mark.parametrize("heading", ["Ferry rules", "Ferry rules:", "HR again", "that landlord!"])
-def test_first_line_stays_typed_above_lines_that_may_be_pasted(heading: str) -> None:
+def test_first_line_counts_as_typed_and_doubtful_lines_below_it_as_maybe_pasted(
+    heading: str,
+) -> None:
     text = f"{heading}\n{CLAIM}"
     assert typed_part(text) == heading
     assert typed_part(text, with_doubtful=True) == text
@@ -129,7 +131,7 @@ def test_first_line_stays_typed_above_lines_that_may_be_pasted(heading: str) -> 
         ("I'm on the ferry\nVehicles over 2 m pay an additional charge.", False),
     ],
 )
-def test_lines_go_on_with_a_greeting_or_an_own_line_in_the_same_way(
+def test_message_of_lines_in_one_style_after_a_greeting_is_classified_as_typed(
     text: str, is_typed: bool
 ) -> None:
     assert (typed_part(text) == text) is is_typed

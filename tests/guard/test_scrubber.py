@@ -131,7 +131,7 @@ def test_a_nested_or_unterminated_block_is_removed(text: str, clean: str) -> Non
         assert streamed(text, size) == clean
 
 
-def test_a_tag_alone_in_inline_code_keeps_its_name() -> None:
+def test_memory_context_tag_in_inline_code_is_shown_as_plain_words() -> None:
     text = "It begins with `<memory-context>` and ends with `</memory-context>`."
     for size in (1, 2, 5, 1000):
         clean = streamed(text, size)
@@ -202,7 +202,7 @@ def test_a_hundred_thousand_characters_of_tags_are_shown_in_linear_time(
 
 
 @given(texts)
-def test_a_cut_anywhere_changes_nothing(text: str) -> None:
+def test_scrubber_output_is_the_same_wherever_the_stream_is_cut(text: str) -> None:
     whole = scrub(text)
     for at in range(len(text) + 1):
         scrubber = Scrubber()
@@ -243,7 +243,7 @@ NESTED = (
 
 
 @given(st.lists(st.sampled_from(NESTED), max_size=24).map("".join))
-def test_no_nesting_leaves_a_tag(text: str) -> None:
+def test_scrubber_removes_nested_memory_context_tags_completely(text: str) -> None:
     clean = scrub(text).casefold()
     assert "<memory-context" not in clean
     assert "</memory-context" not in clean

@@ -37,7 +37,7 @@ async def test_collector_is_on_again_after_work_that_failed() -> None:
 
 
 @pytest.mark.slow
-def test_rendering_leaves_nothing_to_collect() -> None:
+def test_markdown_rendering_leaves_no_reference_cycles_for_the_garbage_collector() -> None:
     markdown = "| a | b |\n|---|---|\n" + "| **x** | [y](http://a.b) |\n" * 200 + "\n> * a\n"
     render(markdown)
     gc.collect()

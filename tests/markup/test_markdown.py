@@ -67,7 +67,7 @@ def test_markdown_becomes_text_with_entities(
     assert spans(markdown) == expected
 
 
-def test_links_and_languages_are_kept() -> None:
+def test_markdown_rendering_keeps_links_and_code_languages() -> None:
     (link,) = render("[the `docs`](https://a.b/c_d)").entities
     assert (link.kind, link.url) == ("text_link", "https://a.b/c_d")
     styled = render("```python\nx = '''a'''\n\n  y\n```")

@@ -22,7 +22,7 @@ def parts_of(markdown: str, limit: int) -> list[str]:
 
 
 @given(markdowns, st.integers(40, 90), st.sampled_from(MEASURES))
-def test_split_text_keeps_all_words_within_the_limit(
+def test_split_message_parts_keep_all_words_and_stay_within_the_length_limit(
     markdown: str, limit: int, measure: Callable[[StyledText], int]
 ) -> None:
     styled = render(markdown)
@@ -47,7 +47,7 @@ def test_split_text_has_parts_that_end_between_blocks() -> None:
     assert "\n\n".join(parts).split("\n\n") == blocks
 
 
-def test_a_heading_goes_with_what_follows() -> None:
+def test_heading_is_split_into_the_same_message_part_as_the_text_below_it() -> None:
     parts = parts_of(f"{'word ' * 15}\n\n## Next\n\n{'more ' * 15}", 100)
     assert parts[1].startswith("Next")
 
@@ -127,7 +127,7 @@ def test_full_parts_stay_as_they_are_while_a_text_grows() -> None:
     st.integers(30, 60),
     st.sampled_from(MEASURES),
 )
-def test_a_text_that_grew_is_cut_as_one_that_came_whole(
+def test_streamed_text_is_split_like_the_same_text_at_once(
     markdown: str, ends: list[int], limit: int, measure: Callable[[StyledText], int]
 ) -> None:
     for end in sorted(ends):

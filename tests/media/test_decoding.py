@@ -98,7 +98,9 @@ async def test_copy_that_leaves_has_no_position_but_the_other_data(tmp_path: Pat
     assert not await Decoder().clean(path, tmp_path / "other", "p.jpg")
 
 
-async def test_scan_is_said_to_be_one_and_has_its_page_as_a_view(tmp_path: Path) -> None:
+async def test_scanned_pdf_is_decoded_with_the_note_scan_and_an_image_of_its_page(
+    tmp_path: Path,
+) -> None:
     decoded = await decode(tmp_path, make_scan(), "scan.pdf")
     assert (decoded.note, decoded.pages) == ("scan", 1)
     assert (tmp_path / "view").exists()

@@ -80,7 +80,9 @@ async def test_everything_can_be_read_without_scripts_and_reached_by_tab(year: O
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-async def test_axe_finds_no_serious_fault(year: OpenPage, scheme: str) -> None:
+async def test_axe_finds_no_serious_accessibility_fault_on_any_web_page(
+    year: OpenPage, scheme: str
+) -> None:
     async with open_chromium(color_scheme=scheme) as context:
         # The policy of the page forbids scripts of others, so axe is put into the browser itself.
         from axe_playwright_python.base import AXE_FILE_PATH

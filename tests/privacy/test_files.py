@@ -34,7 +34,7 @@ def test_the_history_of_the_terminal_and_the_log_lose_it(home: Path) -> None:
     assert (home / "mneme.log.1").read_text() == "fine\n"
 
 
-def test_a_command_typed_with_the_words_goes_too(home: Path) -> None:
+def test_terminal_history_loses_forgotten_words_and_commands_that_contain_them(home: Path) -> None:
     path = home / "terminal_history"
     typed = "\n# 2026-11-20 12:00:00\n+/recall Porto\n\n# 2026-11-20 12:01:00\n+tea\n\n# 2026-11-20 12:02:00\n+Porto!\n"
     path.write_text(typed)

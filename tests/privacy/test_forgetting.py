@@ -20,7 +20,7 @@ from tests.fixtures.stored_history import ANA, StoredHistory
 pytestmark = pytest.mark.slow
 
 
-async def test_notes_that_another_program_holds_are_waited_for(
+async def test_erasure_waits_for_note_files_locked_by_another_program(
     database: Database, clock: SteadyClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(locking, "LOCK_TIMEOUT_S", 0.05)

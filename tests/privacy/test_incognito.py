@@ -131,7 +131,9 @@ async def test_commands_that_write_are_refused_and_say_how_to_go_on(
         assert "`/incognito off`" in answer
 
 
-async def test_without_a_model_it_does_not_say_that_it_keeps_anything(home: Path) -> None:
+async def test_incognito_chat_without_a_model_states_that_messages_are_not_saved(
+    home: Path,
+) -> None:
     async with open_gateway(home, OfflineModel("Europe/Lisbon")) as harness:
         await harness.say("/incognito")
         assert "so I don't save it" in (await harness.say("my quetzal is green")).text
@@ -140,7 +142,7 @@ async def test_without_a_model_it_does_not_say_that_it_keeps_anything(home: Path
     assert on_disk(home, "quetzal") == []
 
 
-async def test_a_new_conversation_ends_it(home: Path) -> None:
+async def test_new_command_turns_incognito_off(home: Path) -> None:
     async with open_gateway(home) as harness:
         await harness.say("/incognito")
         await harness.say("quetzal")
@@ -151,7 +153,7 @@ async def test_a_new_conversation_ends_it(home: Path) -> None:
         assert await told(harness) == [], "it was over before the restart"
 
 
-async def test_a_restart_ends_it_and_the_person_is_told(home: Path) -> None:
+async def test_restart_turns_incognito_off_and_the_person_is_told_once(home: Path) -> None:
     async with open_gateway(home) as harness:
         await harness.say("/incognito")
         await harness.say("quetzal")
@@ -260,7 +262,9 @@ async def test_a_reminder_still_arrives_meanwhile(home: Path) -> None:
         assert await harness.services.outbox.find_next_due() is not None, "it is tried again"
 
 
-async def test_a_failure_says_that_it_is_not_kept(home: Path) -> None:
+async def test_failed_turn_in_an_incognito_chat_states_that_the_message_is_not_saved(
+    home: Path,
+) -> None:
     model = ScriptedModel(ModelError("no"))
     async with open_gateway(home, model) as harness:
         await harness.say("/incognito")
@@ -329,7 +333,9 @@ async def test_incognito_message_is_not_found_in_another_chat(home: Path) -> Non
         assert "quetzal" not in (await harness.say("/sessions", sender=sender, **elsewhere)).text
 
 
-async def test_incognito_conversation_goes_on_where_its_group_has_moved(home: Path) -> None:
+async def test_incognito_conversation_continues_after_its_group_changes_its_chat_id(
+    home: Path,
+) -> None:
     there = ROOM | {
         "address": Address(platform="telegram", chat_id="-200"),
         "scope": Scope.group("telegram", "-200"),

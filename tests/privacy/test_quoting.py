@@ -79,7 +79,7 @@ def test_a_longer_stretch_is_a_quotation_and_a_shorter_one_is_not() -> None:
     assert not QuoteMatcher((), ["ok", "yes it is so"]).has_passage("ok yes it is so")
 
 
-def test_a_copy_is_told_by_something_short_that_it_holds_as_a_whole() -> None:
+def test_quote_matcher_finds_a_copy_of_a_short_message_only_if_it_is_quoted_whole() -> None:
     quoting = QuoteMatcher((), ["Zanzibar is mine", "ok"])
     assert quoting.has_copy("**1. Untitled** > **Zanzibar** is mine (session 1)")
     assert not quoting.has_passage("> Zanzibar is mine")

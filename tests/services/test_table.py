@@ -78,23 +78,27 @@ def _of_both(*tests: Test) -> Mapping[str, Any]:
 PROOFS: Mapping[str, Proof] = {
     "available, initialized, restarted": Proof(
         **_of_both(
-            _CONTRACT.test_it_is_named_and_says_what_it_has,
-            _CONTRACT.test_it_survives_a_restart_and_is_told_once,
+            _CONTRACT.test_memory_provider_has_a_valid_name_and_lists_its_tools_stably,
+            _CONTRACT.test_memory_provider_keeps_its_memories_over_a_restart_without_a_second_sync,
         )
     ),
     "stores a turn": Proof(
-        **_of_both(_CONTRACT.test_what_is_kept_is_recalled_line_by_line), oracles=ORACLES
+        **_of_both(_CONTRACT.test_memory_provider_recalls_a_stored_turn_as_lines_with_unique_ids),
+        oracles=ORACLES,
     ),
     "finds it": Proof(
-        **_of_both(_CONTRACT.test_what_is_kept_is_recalled_line_by_line), oracles=ORACLES
+        **_of_both(_CONTRACT.test_memory_provider_recalls_a_stored_turn_as_lines_with_unique_ids),
+        oracles=ORACLES,
     ),
     "another scope sees nothing; linked accounts see both": Proof(
-        **_of_both(_CONTRACT.test_another_scope_sees_nothing)
+        **_of_both(_CONTRACT.test_memory_provider_returns_nothing_to_another_scope)
     ),
     "a note is replaced": Proof(**_of_both(_NOTES), oracles=ORACLES),
     "a note is removed": Proof(**_of_both(_NOTES), oracles=ORACLES),
     "`/forget`": Proof(
-        **_of_both(_CONTRACT.test_what_is_erased_is_erased_there_and_what_was_not_stays),
+        **_of_both(
+            _CONTRACT.test_forgotten_message_is_erased_from_the_memory_provider_and_others_stay
+        ),
         oracles=ORACLES,
     ),
     "a crash while all turns wait": Proof(

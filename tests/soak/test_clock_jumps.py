@@ -84,7 +84,9 @@ class _Person:
 
 
 @pytest.mark.skipif(not LIBRARIES, reason="libfaketime isn't installed")
-async def test_each_reminder_comes_once_however_the_clock_jumps(home: Path, tmp_path: Path) -> None:
+async def test_each_reminder_is_delivered_once_across_jumps_of_the_system_clock(
+    home: Path, tmp_path: Path
+) -> None:
     clock = _FakeClock(tmp_path)
     async with LiveSystem.open(home, is_loop_watched=False) as live:
         person = _Person(live)

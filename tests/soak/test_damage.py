@@ -159,7 +159,7 @@ def test_any_damaged_page_is_noticed_and_a_repair_loses_only_its_rows(
     assert wrong == []
 
 
-async def test_owner_is_told_of_a_damaged_page_and_commands_go_around_it(
+async def test_owner_is_told_of_a_damaged_database_page_and_commands_skip_it(
     whole: Path, tmp_path: Path
 ) -> None:
     chance = random.Random(choose_seed())
@@ -241,7 +241,7 @@ async def ask_status(harness: GatewayHarness) -> str:
     return reply.text if reply.answer else "damaged"
 
 
-async def test_process_goes_on_with_damaged_pages_and_tells_the_owner_after_a_restart(
+async def test_gateway_keeps_running_with_damaged_database_pages_and_tells_the_owner(
     home: Path,
 ) -> None:
     chance = random.Random(choose_seed())

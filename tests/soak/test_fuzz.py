@@ -193,7 +193,7 @@ def cpu_s(parser: Callable[[str], object], text: str) -> float:
 
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("name", PARSERS)
-def test_no_text_breaks_a_parser_or_holds_it(name: str) -> None:
+def test_random_text_neither_crashes_a_parser_nor_exceeds_its_time_limit(name: str) -> None:
     count, parser = PARSERS[name]
     count = int(count * PART)
     chance, limit_s = random.Random(f"{SEED} {name}"), SLOWER.get(name, LOOP_S)
@@ -374,7 +374,7 @@ def _at(document: Any, place: Place) -> Any:
 
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("made_export", [telegram, chatgpt, claude])
-def test_no_export_ends_in_more_than_a_sentence(
+def test_random_export_file_is_imported_or_refused_with_one_sentence_in_time(
     made_export: Callable[[], Any], tmp_path: Path
 ) -> None:
     path, chance, known = tmp_path / "export.json", random.Random(SEED), [made_export()]

@@ -193,7 +193,7 @@ def is_growing(name: str, series: Sequence[float]) -> bool:
     return growth > max(noise, NOISE[name] * median(series))
 
 
-def test_growth_is_told_from_noise() -> None:
+def test_detection_of_memory_growth_ignores_noise_and_shrinking() -> None:
     chance = random.Random(1)
     flat = [150_000 + chance.gauss(0, 500) for _ in range(30)]
     assert not is_growing("rss_kb", flat)

@@ -142,7 +142,7 @@ async def send_as_import(talk: HostileTalk, name: str, text: str) -> None:
 @pytest.mark.parametrize(
     "send", [send_as_message, send_as_answer, send_as_document, send_as_import]
 )
-async def test_hostile_text_holds_nobody_up(
+async def test_hostile_text_of_one_person_does_not_delay_answers_to_others(
     home: Path, group: str, send: Callable[[HostileTalk, str, str], Awaitable[None]]
 ) -> None:
     reply = ModelReply.say("Hello")

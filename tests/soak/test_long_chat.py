@@ -41,7 +41,9 @@ def answer(body: dict[str, Any]) -> ModelReply:
 
 
 @pytest.mark.timeout(1800)
-async def test_five_thousand_messages_are_one_conversation(home: Path) -> None:
+async def test_conversation_of_five_thousand_messages_stays_one_session_with_fast_recall(
+    home: Path,
+) -> None:
     (home / "mneme.toml").write_text("[model]\nwindow_tokens = 20000\n[memory]\nfacts = false\n")
     lines = [
         FIRST,

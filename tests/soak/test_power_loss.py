@@ -40,7 +40,9 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-def test_power_loss_keeps_what_was_synced_and_loses_of_the_rest_at_random(tmp_path: Path) -> None:
+def test_simulated_power_loss_keeps_synced_bytes_and_drops_unsynced_ones_at_random(
+    tmp_path: Path,
+) -> None:
     results: dict[str, set[int | None]] = {}
     for seed in range(20):
         folder, scratch = tmp_path / f"{seed}", tmp_path / f"{seed}-scratch"

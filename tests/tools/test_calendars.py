@@ -91,7 +91,9 @@ async def test_whole_day_is_on_its_own_day_in_every_zone(server: PageServer, nam
     assert days == [8]
 
 
-async def test_damaged_event_and_one_of_every_second_hide_no_other(server: PageServer) -> None:
+async def test_damaged_or_endless_calendar_event_does_not_hide_other_events(
+    server: PageServer,
+) -> None:
     odd = """BEGIN:VEVENT
 UID:4@tests
 SUMMARY:Two starts
@@ -223,7 +225,7 @@ async def test_event_is_added_to_a_caldav_account_and_listed(radicale: str) -> N
 
 
 @pytest.mark.slow
-async def test_wrong_password_is_a_sentence(radicale: str) -> None:
+async def test_wrong_calendar_password_is_reported_with_one_sentence(radicale: str) -> None:
     source = CalendarSource(url=radicale, kind="caldav", user="ana", key="CALENDAR_PASSWORD")
     calendars = Calendars({"home": source}, {"CALENDAR_PASSWORD": "wrong"})
     agenda = await calendars.list_events(at(3), at(4), LISBON)

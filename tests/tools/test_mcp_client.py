@@ -95,7 +95,7 @@ async def test_errors_of_a_tool_and_wrong_arguments_are_sentences(tmp_path: Path
         assert await diary.call("list_entries", {}) == ""
 
 
-async def test_server_that_ends_is_started_again_by_the_next_call(tmp_path: Path) -> None:
+async def test_mcp_server_that_crashed_is_started_again_by_the_next_call(tmp_path: Path) -> None:
     async with connect(stdio_options(tmp_path / "diary")) as diary:
         await diary.call("add_entry", {"text": "Before"})
         with pytest.raises(ToolError):
@@ -103,7 +103,7 @@ async def test_server_that_ends_is_started_again_by_the_next_call(tmp_path: Path
         assert await diary.call("list_entries", {}) == "Before\n"
 
 
-async def test_call_that_takes_too_long_ends_with_a_sentence(tmp_path: Path) -> None:
+async def test_mcp_call_over_its_time_limit_fails_with_one_sentence(tmp_path: Path) -> None:
     async with connect(stdio_options(tmp_path / "diary")) as diary:
         await diary.list_tools()
         diary._options = stdio_options(tmp_path / "diary", timeout_s=0.2)
@@ -111,7 +111,9 @@ async def test_call_that_takes_too_long_ends_with_a_sentence(tmp_path: Path) -> 
             await diary.call("wait", {"seconds": 1})
 
 
-async def test_server_whose_variable_is_not_set_is_not_started_and_names_it(tmp_path: Path) -> None:
+async def test_mcp_server_with_an_unset_variable_is_not_started_and_the_error_names_it(
+    tmp_path: Path,
+) -> None:
     options = stdio_options(tmp_path / "diary", env={"DIARY_KEY": "${NOT_SET}"})
     async with connect(options) as diary:
         for _ in range(2):

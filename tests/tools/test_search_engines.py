@@ -58,7 +58,9 @@ async def test_results_are_plain_text_with_their_address_and_date(
     assert server.queries == ["ferry sunday", "nothing like that"]
 
 
-async def test_searxng_that_does_not_allow_json_says_what_to_change(server: SearchServer) -> None:
+async def test_error_for_a_searxng_server_without_json_names_the_setting_to_change(
+    server: SearchServer,
+) -> None:
     server.allows_json = False
     async with open_engine("searxng", server) as engine:
         with pytest.raises(ToolError, match="must list json under search: formats"):
