@@ -18,7 +18,7 @@ from core.markup.markdown import escape
 from core.store.facts.rows import Fact, FactChange
 from core.store.messages import find_original
 from core.text.normalize import shorten
-from core.types import Account, Answer, Button, Command, Form, Message
+from core.types import Account, Answer, Button, Command, Form, Message, Scope
 from gateway.commands.privacy import (
     CONFIRMED_PREFIX,
     describe_copies,
@@ -52,6 +52,12 @@ _FACT_ACTIONS = (
 # The kinds of changes that set the wording of a fact.
 _WORDING_CHANGES = ("learn", "correct", "undo")
 _CONFIRMED = CONFIRMED_PREFIX.strip()
+
+
+def is_own_account(context: CommandContext, account: Account) -> bool:
+    """Return whether an account is one of the person who asks."""
+    scope = Scope.account(account.platform, account.user_id)
+    return account == context.account or scope in context.scopes
 
 
 class FactCommands:
@@ -302,7 +308,7 @@ class FactCommands:
         lines = [
             self._render_line(texts, fact),
             "",
-            self.describe_source(texts, fact, changes, context.account),
+            self.describe_source(texts, fact, changes, context),
             _describe_trust(texts, fact),
         ]
         if fact.is_pinned:
@@ -327,7 +333,11 @@ class FactCommands:
         return Answer(text="\n".join(lines), buttons=tuple(buttons))
 
     def describe_source(
-        self, texts: Texts, fact: Fact, changes: Sequence[FactChange], asker: Account
+        self,
+        texts: Texts,
+        fact: Fact,
+        changes: Sequence[FactChange],
+        context: CommandContext,
     ) -> str:
         """Say who stated or last corrected a fact, when, and how often."""
         wordings = [change for change in changes if change.action in _WORDING_CHANGES]
@@ -337,7 +347,8 @@ class FactCommands:
         who = texts.SOMEONE_HERE
         if author == fact.account and fact.speaker:
             who = escape(fact.speaker)
-        reader = "you" if author in (None, asker) else "other"
+        is_own = author is None or is_own_account(context, author)
+        reader = "you" if is_own else "other"
         source = texts.table("FACT_SOURCES")[f"{reader}_{deed}"].format(who=who)
         day = texts.format_day(fact.last_at or fact.created_at, self.known_facts.zone)
         if fact.mention_count == 1:

@@ -240,21 +240,25 @@ async def load_at(request: PageRequest) -> Values | None:
 
 async def load_message(request: PageRequest) -> Values | None:
     """Return a whole message. None if there is no such message here."""
-    message_id = request.number("message")
+    session, message = await find_message(request, request.number("message"))
+    if message is None:
+        return None
+    return {"session": session, "message": message, "text": message.text[:MAX_WHOLE_CHARS]}
+
+
+async def find_message(
+    request: PageRequest, message_id: int
+) -> tuple[Session | None, Message | None]:
+    """Return a message with its conversation. None if it isn't there, or isn't visible."""
     conversations = request.services.conversations
     session = await conversations.find_by_message(message_id, request.scopes)
     if session is None:
-        return None
+        return None, None
     messages = await conversations.load_transcript_page(
         session.id, request.scopes, message_id, 1, is_later=True
     )
-    if not messages or messages[0].id != message_id:
-        return None
-    return {
-        "session": session,
-        "message": messages[0],
-        "text": messages[0].text[:MAX_WHOLE_CHARS],
-    }
+    is_there = bool(messages) and messages[0].id == message_id
+    return session, messages[0] if is_there else None
 
 
 async def export_conversation(request: PageRequest) -> File | None:

@@ -13,19 +13,24 @@ from core.notes.notebook import FILES
 from core.store.facts.history import (
     LAST_ID,
     LoggedFactChange,
+    find_changed_facts,
     list_latest_changes,
     list_latest_facts,
 )
 from core.store.facts.rows import Fact, FactChange
 from core.store.notes import INSTRUCTIONS, NoteChange, NoteVersion, Operation
-from core.types import Answer, Session
-from gateway.commands.facts import FactCommands, group_facts
+from core.types import Answer, Message, Session
+from gateway.commands.facts import FactCommands, group_facts, is_own_account
 from gateway.commands.memory import MemoryCommands, NoteEdit
+from gateway.web.conversations import find_message
 from gateway.web.views import Action, Page, PageRequest, Values, View, read_field, run_command
 
 FACTS_PER_PAGE = 50
 CHANGES_PER_PAGE = 30
 MAX_SKILLS = 200
+MAX_SOURCES = 4
+# The changes of a fact that give it other words.
+WORDED = frozenset({"correct", "merge"})
 MAX_PROMPTS = 10
 MAX_DIFF_CHARS = 20_000
 MAX_WORDS_CHARS = 1_000
@@ -52,6 +57,7 @@ async def load_memory(request: PageRequest) -> Values:
     pending = await notebook.review.list_pending(request.scopes)
     conflicts = await request.services.facts.list_conflicts(request.scopes)
     facts = await request.services.facts.list_page(request.scopes, 0, FACTS_PER_PAGE + 1)
+    shown = [*facts[:FACTS_PER_PAGE], *(fact for group in conflicts for fact in group)]
     return {
         "files": files,
         "instructions": "\n\n".join(instructions),
@@ -59,6 +65,7 @@ async def load_memory(request: PageRequest) -> Values:
         "problems": await notebook.list_problems(request.scopes),
         "conflicts": conflicts,
         "groups": group_facts(request.texts, facts[:FACTS_PER_PAGE]),
+        "changed": await find_changed_facts(request.services.database, request.scopes, shown),
         "has_more": len(facts) > FACTS_PER_PAGE,
     }
 
@@ -82,6 +89,7 @@ async def load_facts(request: PageRequest) -> Values:
     facts = facts[:FACTS_PER_PAGE]
     return {
         "facts": facts,
+        "changed": await find_changed_facts(database, request.scopes, facts),
         "before": facts[-1].id if has_more else None,
         "is_first": before == LAST_ID,
     }
@@ -101,11 +109,31 @@ async def load_fact(request: PageRequest) -> Values | None:
         "fact": fact,
         "changes": _pair_wordings(fact, changes),
         "source": FactCommands(request.services).describe_source(
-            request.texts, fact, changes, request.context.account
+            request.texts, fact, changes, request.context
         ),
+        "messages": await _load_sources(request, fact, changes),
+        "changed": {fact.id} if len(changes) > 1 else set(),
         "closing": closing,
         "can_change": request.context.can_change(fact.account),
     }
+
+
+async def _load_sources(
+    request: PageRequest, fact: Fact, changes: Sequence[FactChange]
+) -> list[tuple[str, Session, Message]]:
+    """Return the messages that gave a fact its words, latest first, each with what it did."""
+    actions = {change.message_id: change.action for change in changes if change.before is None}
+    actions |= {change.message_id: change.action for change in changes if change.action in WORDED}
+    actions.setdefault(fact.message_id, "learn")
+    sources = []
+    for message_id, action in sorted(
+        ((id_, action) for id_, action in actions.items() if id_ is not None), reverse=True
+    )[:MAX_SOURCES]:
+        session, message = await find_message(request, message_id)
+        if session is not None and message is not None:
+            done = request.texts.table("FACT_DONE").get(action, action)
+            sources.append((done, session, message))
+    return sources
 
 
 def _pair_wordings(
@@ -115,7 +143,11 @@ def _pair_wordings(
     pairs = []
     after = fact.content
     for change in reversed(changes):
-        before = after if change.before is None else change.before
+        if change.before is None:
+            # It was learned in these words.
+            pairs.append((change, diff_words("", after)))
+            continue
+        before = change.before
         words = diff_words(before, after) if before != after else []
         pairs.append((change, words))
         after = before
@@ -186,6 +218,9 @@ def _find_bounds(
 
 def _describe_change(request: PageRequest, change: NoteChange | LoggedFactChange) -> HistoryEntry:
     account = change.account.key if change.account else ""
+    is_own = change.account is not None and is_own_account(request.context, change.account)
+    if is_own:
+        account = request.words["YOU"]
     if isinstance(change, LoggedFactChange):
         return HistoryEntry(
             kind="fact",
@@ -206,7 +241,7 @@ def _describe_change(request: PageRequest, change: NoteChange | LoggedFactChange
         title="/".join(change.skill or ()),
         account=account,
         message_id=change.message_id,
-        sender=change.sender,
+        sender=request.words["YOU"] if is_own and change.sender else change.sender,
         source_text=change.source_text,
     )
 

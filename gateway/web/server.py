@@ -14,6 +14,7 @@ import re
 import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -24,6 +25,7 @@ from config.upkeep_options import PageOptions
 from core.errors import ConfigError, MnemeError, Refused, StoreError
 from core.store.ownership.people import TERMINAL, EpochGuard
 from core.types import LOCAL_SCOPE, Address, Answer, File, Inbound, Sender, Session
+from gateway.commands.facts import is_own_account
 from gateway.commands.registry import CommandContext, CommandRegistry
 from gateway.services import Services
 from gateway.texts.catalog import ENGLISH as texts
@@ -407,6 +409,7 @@ class PageServer:
         notice, login.notice = login.notice, None
         return {
             "active": page_request.page,
+            "is_own": partial(is_own_account, page_request.context),
             "is_owner": page_request.context.is_owner,
             "login": login,
             "notice": notice,

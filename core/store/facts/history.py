@@ -7,14 +7,15 @@ Each scope has an index in this order, so only the rows of the page are read.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol, TypeVar
 
 from core.store import rows
-from core.store.engine import Connection, Database, Row
+from core.store.engine import Connection, Database, Row, in_list
 from core.store.facts.rows import FACT_COLUMNS, Fact, read_fact
+from core.store.visibility import encode_list, scope_parameter, visible
 from core.types import Account, Scopes
 
 # After all ids.
@@ -30,6 +31,11 @@ SELECT fact_changes.*, id = (
     SELECT MAX(later.id) FROM fact_changes AS later WHERE later.fact_id = fact_changes.fact_id
 ) AS is_last
 FROM fact_changes WHERE {_IS_NEXT_IN_SCOPE}
+"""
+_SELECT_CHANGED = f"""
+SELECT fact_id FROM fact_changes
+WHERE {visible("scope_id")} AND {in_list("fact_id", "ids")}
+GROUP BY fact_id HAVING COUNT(*) > 1
 """
 
 
@@ -77,6 +83,16 @@ async def list_latest_changes(
     return await database.read(
         lambda connection: _walk(connection, _SELECT_CHANGES, _read_change, scopes, limit, before)
     )
+
+
+async def find_changed_facts(
+    database: Database, scopes: Scopes, facts: Sequence[Fact]
+) -> frozenset[int]:
+    """Return the ids of those facts that have changed since they were learned."""
+    ids = encode_list([fact.id for fact in facts])
+    values = {"ids": ids, "scopes": scope_parameter(scopes)}
+    found = await database.fetch_all(_SELECT_CHANGED, values)
+    return frozenset(row["fact_id"] for row in found)
 
 
 def _walk(

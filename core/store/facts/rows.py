@@ -99,6 +99,8 @@ class FactChange:
     at: datetime
     reason: str
     account: Account | None
+    # The message that made the change, if it was one.
+    message_id: int | None = None
 
 
 ENTITY_NAMES = """

@@ -35,6 +35,7 @@ PATHS = (
     "/logins",
 )
 SHARED = load_texts("en").table("page")
+MEMORY = load_texts("en").table("page_memory")
 
 
 async def test_search_shows_snippets_and_opens_the_conversation_at_the_message(home: Path) -> None:
@@ -88,6 +89,28 @@ async def test_fact_is_corrected_pinned_undone_and_forgotten_by_forms(home: Path
         # The same button does nothing again.
         again = await browser.send(question.form("/press/", "Yes"))
         assert again.status == 410
+
+
+async def test_fact_shows_the_messages_that_it_comes_from_and_who_said_them(home: Path) -> None:
+    async with open_page(home) as page:
+        await page.harness.say("I live in Lisbon")
+        once = await page.browser.open("/memory/facts/1")
+        assert MEMORY["UNDO_LAST"] not in once.text
+        assert "<ins>I live in Lisbon</ins>" in once.body
+        assert once.text.count(SHARED["OPEN_MESSAGE"]) == 1
+        await page.harness.say("/memory correct f1 I live in Porto")
+        fact = await page.browser.open("/memory/facts/1")
+        assert "You corrected it" in fact.text
+        source = fact.text.partition(MEMORY["SOURCE"])[2].partition(MEMORY["FACT_HISTORY"])[0]
+        assert "You I live in Lisbon" in source
+        assert SHARED["OPEN_MESSAGE"] in source
+        assert MEMORY["UNDO_LAST"] in fact.text
+        facts = await page.browser.open("/memory/facts")
+        assert MEMORY["UNDO_LAST"] in facts.text
+        for path in ("/memory", "/memory/facts", "/memory/facts/1", "/memory/history"):
+            shown = (await page.browser.open(path)).text
+            assert "Person 42" not in shown
+            assert "telegram:42" not in shown
 
 
 async def test_fact_is_judged_right_and_wrong(home: Path) -> None:
