@@ -4,8 +4,10 @@ two deployments."""
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
-from dataclasses import replace
+import hashlib
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from importlib.util import find_spec
 from pathlib import Path
@@ -16,7 +18,7 @@ import pytest
 from core.errors import ConfigError, DeliveryError
 from core.memory.plugins import Plugins
 from core.memory.provider import Forgotten
-from core.memory.service import RemoteMemory, RemoteService, SyncItem, format_memory
+from core.memory.service import Entry, RemoteMemory, RemoteService, SyncItem, format_memory
 from core.store.notes import NoteChange
 from tests.fixtures.provider_contract import SAID
 from tests.fixtures.provider_harness import ANA, ProviderHarness, harness
@@ -36,6 +38,56 @@ needs_library = pytest.mark.skipif(
 async def zep() -> AsyncIterator[ZepDouble]:
     async with running(double := ZepDouble()):
         yield double
+
+
+BRAGA, FARO = "My sister Ines moved and lives in Braga.", "My sister Ines moved to Faro."
+
+
+@dataclass(frozen=True, kw_only=True)
+class FilledGraphiti:
+    """Graphiti with a graph of turns, ten days apart."""
+
+    provider: RemoteService
+    own: Any
+
+    async def run(self, do: Callable[[RemoteService, str], Coroutine[Any, Any, Any]]) -> Any:
+        return await self.own._run(lambda: do(self.provider, self.provider.space(ANA)))
+
+    async def add(self, number: int, text: str) -> None:
+        at = NOW - timedelta(days=30 - 10 * number)
+        item = SyncItem(key=_key_of(text), kind="turn", lines=[("user", text)], at=at)
+        await self.run(lambda provider, space: provider.keep(space, item))
+
+    async def forget(self, text: str) -> None:
+        await self.run(
+            lambda provider, space: provider.erase(Entry(key=_key_of(text), space=space))
+        )
+
+    async def read_facts(self) -> dict[str, RemoteMemory]:
+        asked = "Where does my sister Ines live?"
+        memories = await self.run(lambda provider, space: provider.find(space, asked, 5))
+        return {memory.text: memory for memory in memories}
+
+    def day(self, number: int) -> str:
+        return (NOW - timedelta(days=30 - 10 * number)).date().isoformat()
+
+
+def _key_of(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+@asynccontextmanager
+async def graphiti_with(home: Path, *texts: str) -> AsyncIterator[FilledGraphiti]:
+    async with running(LIBRARY.double()) as double:
+        provider = LIBRARY.made(home, double)
+        assert isinstance(provider, RemoteService)
+        async with harness(home, [provider], timeout_s=60) as one:
+            own = one.memory.externals["zep"]
+            await own.call(60, "is_available")
+            graphiti = FilledGraphiti(provider=provider, own=own)
+            for number, text in enumerate(texts):
+                await graphiti.add(number, text)
+            yield graphiti
 
 
 async def forget(one: ProviderHarness, *texts: str) -> None:
@@ -221,26 +273,46 @@ async def test_long_turn_becomes_several_zep_episodes_that_are_erased_together(
 
 @needs_library
 async def test_graphiti_marks_a_fact_that_a_later_one_ended(home: Path) -> None:
-    async with running(LIBRARY.double()) as double:
-        provider = LIBRARY.made(home, double)
-        assert isinstance(provider, RemoteService)
-        async with harness(home, [provider], timeout_s=60) as one:
-            own = one.memory.externals["zep"]
-            await own.call(60, "is_available")
-            space = provider.space(ANA)
-            for number, text in enumerate((SAID, "My sister Ines moved to Braga.")):
-                at = NOW - timedelta(days=30 - 10 * number)
-                item = SyncItem(key=f"{number:032d}", kind="turn", lines=[("user", text)], at=at)
-                await own._run(lambda item=item: provider.keep(space, item))
-            found = {
-                memory.text: memory
-                for memory in await own._run(
-                    lambda: provider.find(space, "Where does my sister Ines live?", 5)
-                )
-            }
-            assert found[SAID].until[:10] == (NOW - timedelta(days=20)).date().isoformat()
-            assert "over since" in format_memory(found[SAID])
-            assert found["My sister Ines moved to Braga."].until == ""
+    async with graphiti_with(home, SAID, BRAGA) as graphiti:
+        facts = await graphiti.read_facts()
+        assert facts[SAID].until[:10] == graphiti.day(1)
+        assert "over since" in format_memory(facts[SAID])
+        assert facts[BRAGA].until == ""
+
+
+@needs_library
+@pytest.mark.parametrize("is_tool", [True, False])
+async def test_graphiti_fact_holds_again_when_the_one_that_ended_it_is_deleted(
+    home: Path, is_tool: bool
+) -> None:
+    async with graphiti_with(home, SAID, BRAGA) as graphiti:
+        if is_tool:
+            ids = {text: fact.id for text, fact in (await graphiti.read_facts()).items()}
+            assert await graphiti.run(lambda provider, space: provider.take_out(space, ids[BRAGA]))
+        else:
+            await graphiti.forget(BRAGA)
+        facts = await graphiti.read_facts()
+        assert list(facts) == [SAID]
+        assert facts[SAID].until == ""
+        assert "over since" not in format_memory(facts[SAID])
+
+
+@needs_library
+async def test_graphiti_fact_ends_with_the_next_one_when_the_one_between_is_forgotten(
+    home: Path,
+) -> None:
+    async with graphiti_with(home, SAID, BRAGA, FARO) as graphiti:
+        facts = await graphiti.read_facts()
+        assert [facts[text].until[:10] for text in (SAID, BRAGA)] == [
+            graphiti.day(1),
+            graphiti.day(2),
+        ]
+        await graphiti.forget(BRAGA)
+        facts = await graphiti.read_facts()
+        assert facts[SAID].until[:10] == graphiti.day(2)
+        await graphiti.forget(FARO)
+        facts = await graphiti.read_facts()
+        assert {text: fact.until for text, fact in facts.items()} == {SAID: ""}
 
 
 @needs_library

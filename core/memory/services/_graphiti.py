@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass
@@ -285,7 +285,10 @@ class GraphitiEngine:
             await self._delete_episode(space, episode)
 
     async def _delete_episode(self, space: str, episode: str) -> None:
-        """Delete an episode, and the facts and people that no other episode mentions."""
+        """Delete an episode, and the facts and people that no other episode mentions.
+
+        Facts that one of these facts ended hold again.
+        """
         from graphiti_core.errors import EdgesNotFoundError, NodeNotFoundError
         from graphiti_core.nodes import EpisodicNode
 
@@ -293,6 +296,9 @@ class GraphitiEngine:
         with _translate_errors():
             try:
                 await self._empty_summaries(graphiti.driver, episode)
+                await _take_back_ends(
+                    graphiti.driver, space, lambda fact: set(fact.episodes) == {episode}
+                )
                 await graphiti.remove_episode(episode)
             except NodeNotFoundError:
                 return
@@ -344,6 +350,7 @@ class GraphitiEngine:
                 return False
             if edge.group_id != space:
                 return False
+            await _take_back_ends(driver, space, lambda other: other.uuid == fact)
             await edge.delete(driver)
         return True
 
@@ -408,6 +415,39 @@ def _create_vector_search(driver: Any) -> Any:
             return []
 
     return VectorSearch()
+
+
+async def _take_back_ends(driver: Any, space: str, is_deleted: Callable[[Any], bool]) -> None:
+    """Change the end of each fact of a space that one of the facts to delete has ended.
+
+    The library ends a fact when the one that contradicts it begins. Without that one, the fact ends
+    when a fact that stays has ended the deleted one, or it still holds.
+    """
+    from graphiti_core.edges import EntityEdge
+    from graphiti_core.errors import GroupsEdgesNotFoundError
+
+    try:
+        facts = await EntityEdge.get_by_group_ids(driver, [space])
+    except GroupsEdgesNotFoundError:
+        return
+    others = [fact for fact in facts if not is_deleted(fact)]
+    starts = {fact.valid_at for fact in others} - {None}
+    for deleted in filter(is_deleted, facts):
+        for other in others:
+            if _has_ended(deleted, other):
+                other.invalid_at = deleted.invalid_at if deleted.invalid_at in starts else None
+                other.expired_at = deleted.expired_at if other.invalid_at else None
+                await other.load_fact_embedding(driver)
+                await other.save(driver)
+
+
+def _has_ended(fact: Any, other: Any) -> bool:
+    """Return whether a fact ended another one, which didn't end before the fact was added."""
+    return (
+        other.invalid_at is not None
+        and other.invalid_at == fact.valid_at
+        and (other.expired_at is None or other.expired_at >= fact.created_at)
+    )
 
 
 def _close_kuzu(driver: Any) -> None:
