@@ -317,11 +317,11 @@ def test_product_modules_keep_all_architecture_rules() -> None:
 
 
 @pytest.mark.parametrize(("rule", "path", "text"), BAD_SAMPLES)
-def test_a_rule_is_not_blind(rule: Rule, path: str, text: str) -> None:
+def test_each_architecture_rule_detects_its_violation(rule: Rule, path: str, text: str) -> None:
     assert len(list(rule([source(path, text)]))) == 1
 
 
-def test_modules_are_short_and_functions_simple() -> None:
+def test_modules_stay_within_the_line_limit_and_functions_within_the_complexity_limit() -> None:
     shape = measure()
     assert not {name: lines for name, lines in shape.modules.items() if lines > MAX_MODULE_LINES}
     assert set(shape.loose) <= {

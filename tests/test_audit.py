@@ -53,7 +53,7 @@ def test_a_vulnerable_version_is_listed_and_fails(
     assert "1 with vulnerabilities" in shown
 
 
-def test_an_unreachable_database_is_said_and_is_no_success(
+def test_audit_without_a_reachable_vulnerability_database_reports_it_and_fails(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     assert audit.main("http://127.0.0.1:9/") == 2

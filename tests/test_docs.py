@@ -118,7 +118,7 @@ FAULTS = (
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
-def test_links_and_paths_lead_somewhere(document: Path) -> None:
+def test_links_and_paths_in_the_docs_exist(document: Path) -> None:
     text = re.sub(
         r"^```.*?^```$", "", document.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL
     )
@@ -140,7 +140,7 @@ def _anchors(document: Path) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", heading.casefold()).replace(" ", "-") for heading in headings}
 
 
-def test_the_readme_takes_ten_minutes() -> None:
+def test_readme_stays_within_its_limit_of_lines() -> None:
     assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= README_LINES
 
 
@@ -222,7 +222,7 @@ def test_example_skill_of_the_docs_is_a_valid_skill(tmp_path: Path) -> None:
     )
 
 
-def test_the_documented_format_reads_a_log() -> None:
+def test_example_import_format_of_the_docs_reads_a_chat_log() -> None:
     stream = io.BytesIO(
         b"2026-05-03 09:00 <ana> hello\n* bob has joined\n2026-05-03 09:01 <mneme> hi Ana\n"
     )

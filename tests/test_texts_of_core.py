@@ -92,7 +92,7 @@ def test_an_error_in_an_error_is_worded_too() -> None:
     assert ENGLISH.word(error) == str(error)
 
 
-def test_an_error_with_a_sentence_stays_as_it_is() -> None:
+def test_error_with_a_plain_sentence_is_worded_unchanged() -> None:
     assert str(MnemeError("state.db has {braces}.")) == "state.db has {braces}."
     assert ENGLISH.word(StoreError("state.db is full.")) == "state.db is full."
 

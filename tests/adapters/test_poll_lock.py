@@ -95,12 +95,12 @@ def test_poll_locks_of_different_bots_and_servers_do_not_conflict(own_folder: Pa
 
 
 @pytest.mark.skipif(os.getuid() == 0, reason="root may write everywhere")
-def test_a_folder_that_cannot_be_written_is_no_reason_to_stay_away(own_folder: Path) -> None:
+def test_poll_lock_is_acquired_even_if_its_folder_is_not_writable(own_folder: Path) -> None:
     own_folder.chmod(0o500)
     asyncio.run(lock().acquire())
 
 
-def test_a_file_in_the_place_of_the_folder_is_no_reason_to_stay_away(own_folder: Path) -> None:
+def test_poll_lock_is_acquired_even_if_a_file_is_in_place_of_its_folder(own_folder: Path) -> None:
     (own_folder / f"mneme-{os.getuid()}").write_text("")
     asyncio.run(lock().acquire())
 

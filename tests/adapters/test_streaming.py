@@ -92,7 +92,7 @@ async def test_typing_signal_repeats_until_the_answer_is_posted() -> None:
     assert chat.shown == ["done"]
 
 
-async def test_only_the_latest_text_is_painted() -> None:
+async def test_streamed_answer_edits_only_to_the_latest_text_and_skips_equal_text() -> None:
     chat = FakeChat()
     painter = begun(chat)
     chat.gate.clear()
@@ -125,7 +125,7 @@ async def test_a_long_stream_grows_into_further_messages() -> None:
     assert first == [], "a full part is not painted twice"
 
 
-async def test_a_text_that_shrinks_leaves_nothing_over() -> None:
+async def test_streamed_answer_that_becomes_shorter_removes_its_extra_messages() -> None:
     chat = FakeChat(limit_chars=100)
     painter = begun(chat)
     painter.show(LONG)
@@ -170,7 +170,9 @@ async def test_a_message_that_cannot_be_edited_is_replaced_and_removed() -> None
     assert receipt.message_ids == ["7", "101"]
 
 
-async def test_when_nothing_gets_through_the_answer_can_be_finished_later() -> None:
+async def test_streamed_answer_that_failed_to_send_can_be_finished_later_in_the_same_message() -> (
+    None
+):
     chat = FakeChat()
     painter = begun(chat)
     painter.show("Hel")
@@ -183,7 +185,7 @@ async def test_when_nothing_gets_through_the_answer_can_be_finished_later() -> N
     assert chat.messages == {"101": "Hello"}, "the same message, edited when it gets through"
 
 
-async def test_a_refused_frame_is_dropped() -> None:
+async def test_refused_edit_of_a_streamed_answer_is_skipped() -> None:
     chat = FakeChat()
     painter = begun(chat)
     chat.refusals.extend([BROKEN, None])
@@ -195,7 +197,7 @@ async def test_a_refused_frame_is_dropped() -> None:
     assert chat.shown == ["one two three"]
 
 
-async def test_a_flooded_frame_comes_after_the_delay() -> None:
+async def test_rate_limited_edit_of_a_streamed_answer_is_repeated_after_the_delay() -> None:
     chat = FakeChat()
     painter = begun(chat)
     chat.refusals.append(FLOOD)
@@ -216,14 +218,14 @@ async def test_the_end_does_not_wait_for_a_frame_that_waits() -> None:
     assert chat.shown == ["one two"]
 
 
-async def test_the_last_word_waits_out_short_delays() -> None:
+async def test_final_text_of_an_answer_waits_for_short_rate_limit_delays() -> None:
     chat = FakeChat()
     chat.refusals.extend([FLOOD, FLOOD])
     await begun(chat).finish(Answer(text="Hello"))
     assert chat.shown == ["Hello"]
 
 
-async def test_long_delays_are_for_the_outbox() -> None:
+async def test_long_rate_limit_delay_is_raised_for_later_delivery() -> None:
     chat = FakeChat()
     chat.refusals.append(DeliveryError("flood", retry_after_s=31))
     with pytest.raises(DeliveryError) as caught:
@@ -260,7 +262,7 @@ async def test_finishing_a_streamed_answer_waits_for_the_platform_call_in_progre
     assert receipt.message_ids == ["101"]
 
 
-async def test_cancelling_the_end_leaves_no_task() -> None:
+async def test_cancelled_finish_of_a_streamed_answer_leaves_no_task_running() -> None:
     chat = FakeChat()
     painter = begun(chat)
     chat.gate.clear()
@@ -286,7 +288,7 @@ async def test_abandoned_streamed_answer_stops_typing_and_keeps_its_posted_text(
     await StreamedReply(chat).abandon()
 
 
-async def test_painting_ends_with_the_task_that_began_it() -> None:
+async def test_streaming_of_an_answer_stops_when_its_turn_is_cancelled() -> None:
     chat = FakeChat()
 
     async def turn() -> None:
@@ -300,7 +302,7 @@ async def test_painting_ends_with_the_task_that_began_it() -> None:
     await until_no_task()
 
 
-async def test_a_receipt_that_fails_is_told_at_the_end() -> None:
+async def test_failure_to_record_a_posted_message_is_raised_at_the_end_of_the_answer() -> None:
     class _Broken(ListRecord):
         async def record(self, message_id: str, *, is_last: bool = False) -> None:
             raise StoreError("the disk is full")
@@ -387,7 +389,7 @@ async def test_first_draft_has_a_single_word_if_others_take_long(
     await reply.finish(Answer(text="Well, yes."))
 
 
-async def test_an_answer_that_is_ready_is_one_call() -> None:
+async def test_answer_that_is_complete_at_once_is_posted_in_one_call_without_typing() -> None:
     chat = FakeChat()
     reply = StreamedReply(chat)
     reply.begin(ListRecord())
@@ -469,7 +471,7 @@ async def test_a_send_that_is_refused_leaves_no_intention() -> None:
     assert record.stored == []
 
 
-async def test_a_platform_with_drafts_gets_one_message() -> None:
+async def test_streamed_answer_on_a_platform_with_drafts_is_posted_as_one_message() -> None:
     chat, record = FakeChat(has_drafts=True), ListRecord()
     reply = begun(chat, record)
     reply.show("Hel")

@@ -50,7 +50,7 @@ def bare(request: Request) -> list[str]:
     return lines
 
 
-async def test_a_question_and_its_answer_are_rows(home: Path) -> None:
+async def test_question_and_answer_are_stored_as_two_message_rows(home: Path) -> None:
     async with open_gateway(home, ScriptedModel(says("Hello Ana."))) as harness:
         reply = await harness.say("I am Ana.")
         assert reply.text == "Hello Ana."
@@ -165,7 +165,7 @@ async def test_every_model_request_extends_the_previous_one_over_thirty_turns_an
             )
 
 
-async def test_a_memory_is_given_once_within_a_session_and_its_fence_is_nowhere_but_in_sent(
+async def test_recalled_memory_is_given_once_per_session_and_stored_only_in_the_sent_form(
     home: Path,
 ) -> None:
     model = ScriptedModel()
@@ -193,7 +193,7 @@ async def test_a_memory_is_given_once_within_a_session_and_its_fence_is_nowhere_
         assert any("memory-context" in row["sent"] for row in columns)
 
 
-async def test_a_fence_in_what_a_person_writes_is_neutralised_in_the_sent_copy_only(
+async def test_memory_tag_typed_by_a_person_is_neutralised_only_in_the_request_to_the_model(
     home: Path,
 ) -> None:
     model = ScriptedModel()
@@ -204,7 +204,7 @@ async def test_a_fence_in_what_a_person_writes_is_neutralised_in_the_sent_copy_o
         assert (await rows(harness))[0].text == evil
 
 
-async def test_an_echoed_fence_is_not_shown_and_not_stored(home: Path) -> None:
+async def test_memory_block_echoed_by_the_model_is_neither_shown_nor_stored(home: Path) -> None:
     from core.guard.origin_and_fence import fence
 
     model = ScriptedModel(says(fence("- m1 secret background") + "\nIt leaves at nine."))
@@ -256,7 +256,7 @@ async def test_a_paused_turn_is_sent_back_unchanged(home: Path) -> None:
         assert last["content"][0]["text"] == "Thinking about it."
 
 
-async def test_a_model_in_circles_comes_to_an_end(home: Path) -> None:
+async def test_turn_stops_after_the_maximum_of_tool_rounds_and_reports_it(home: Path) -> None:
     model = ScriptedModel(
         *[calls(("memory", {"target": "memory", "action": "list"})) for _ in range(9)]
     )
@@ -297,7 +297,7 @@ async def test_a_session_that_grows_too_long_is_continued_in_a_child_with_its_la
         assert found.text.count("second, the last before the") <= 2, "a lineage is one result"
 
 
-async def test_a_model_that_fails_falls_back_and_the_person_is_told_why(home: Path) -> None:
+async def test_failed_model_falls_back_to_an_answer_from_memory_with_the_reason(home: Path) -> None:
     from core.agent.offline import OfflineModel
     from core.models.wrappers import FallbackModel
 

@@ -180,7 +180,7 @@ def test_replaced_statement_says_until_when_it_held() -> None:
     ]
 
 
-def test_several_changes_show_the_last_first() -> None:
+def test_answer_about_a_fact_changed_several_times_begins_with_the_latest() -> None:
     lines = ask(
         "which shift am I on?", "I'm on the late shift", "now the early shift", "back to late shift"
     )
@@ -201,7 +201,7 @@ def test_correction_in_the_next_message_marks_the_first_statement_as_outdated() 
     assert "7:10” (until April 2026, no longer so" in lines[1]
 
 
-def test_a_future_start_holds_from_its_day_on() -> None:
+def test_fact_with_a_future_start_is_current_only_from_that_day() -> None:
     said = ("I work at Lidl", "from 1 June I work at Aldi")
     assert "Lidl" in ask("where do I work?", *said, days=5)[0]
     assert "Aldi" in ask("where do I work?", *said, days=90)[0]

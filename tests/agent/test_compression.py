@@ -130,7 +130,7 @@ def bare(turn: Any) -> Any:
     return {**turn, "content": blocks}
 
 
-async def test_a_second_one_updates_the_summary_of_the_first(home: Path) -> None:
+async def test_second_compression_updates_the_summary_of_the_first(home: Path) -> None:
     helper = helping(GOOD, GOOD.replace("nine", "eleven"), "no summary")
     async with open_gateway(home, quiet(), SMALL, titles=helper) as harness:
         await grown(harness, 16)
@@ -198,7 +198,9 @@ async def test_a_long_summary_is_cut_and_orders_in_it_stay_in_the_frame(home: Pa
         assert "[Monday 2 March" not in summary
 
 
-async def test_before_it_the_model_may_keep_something_and_nobody_sees_it(home: Path) -> None:
+async def test_model_may_store_notes_before_compression_without_a_visible_message(
+    home: Path,
+) -> None:
     def kept(request: Request) -> Any:
         if request.kind != "compression":
             return says("ok", usage=Usage())
@@ -319,7 +321,7 @@ async def test_recall_finds_messages_that_compression_removed_from_the_prompt(ho
         assert "blue drawer" in asked(model.requests[-1]).rpartition("<memory-context>")[2]
 
 
-async def test_a_summary_is_forgotten_with_what_it_repeats(home: Path) -> None:
+async def test_forget_deletes_a_summary_that_repeats_the_forgotten_message(home: Path) -> None:
     helper = helping(f"{GOOD}\n- The heron knows when it leaves.")
     async with open_gateway(home, quiet(), SMALL, titles=helper) as harness:
         await harness.say("Hello there, my friend.")
@@ -345,7 +347,7 @@ async def test_a_summary_is_forgotten_with_what_it_repeats(home: Path) -> None:
         assert "heron" not in str((await harness.say("And now?")).text)
 
 
-async def test_how_much_a_model_reads_is_asked_of_its_server_once(home: Path) -> None:
+async def test_context_window_of_a_model_is_requested_from_its_server_once(home: Path) -> None:
     async with MessagesApi(window_tokens=120_000) as api, open_gateway(home) as harness:
         claude = Claude(api_key="k", base_url=api.url, clock=SteadyClock())
         options = harness.services.settings.model
@@ -430,7 +432,7 @@ async def test_compression_comes_before_the_request_that_would_exceed_the_thresh
         assert (texts.CONDENSED in reply.text) == is_condensed
 
 
-async def test_a_window_of_the_settings_is_that_of_its_model_alone(home: Path) -> None:
+async def test_configured_context_window_applies_to_its_model_only(home: Path) -> None:
     for name, is_condensed in (("mine", True), ("another", False)):
         place, model = (
             home / name,
@@ -465,7 +467,7 @@ async def test_compression_that_saves_too_little_is_not_repeated_at_each_turn(ho
         )
 
 
-async def test_a_model_that_refuses_what_is_left_as_well_is_asked_no_third_time(home: Path) -> None:
+async def test_request_refused_as_too_long_twice_is_not_sent_a_third_time(home: Path) -> None:
     model = ScriptedModel(
         *[says("ok")] * 6, *[ModelError("This is too long.", status=413)] * 2, says("fine")
     )
@@ -619,7 +621,9 @@ async def test_several_overlong_messages_of_one_turn_are_each_shortened_and_answ
         assert stored == [one.text for one in said]
 
 
-async def test_in_incognito_nothing_is_kept_before_and_nothing_promised(home: Path) -> None:
+async def test_compression_of_an_incognito_chat_stores_nothing_and_offers_no_session_search(
+    home: Path,
+) -> None:
     model, helper = quiet(), helping(GOOD)
     async with open_gateway(home, model, SMALL, titles=helper) as harness:
         await harness.say("/incognito")
@@ -633,7 +637,7 @@ async def test_in_incognito_nothing_is_kept_before_and_nothing_promised(home: Pa
     assert on_disk(home, "nine, not ten") == []
 
 
-async def test_before_a_boundary_the_model_may_keep_something_too(home: Path) -> None:
+async def test_model_may_store_notes_before_an_idle_session_ends(home: Path) -> None:
     model = quiet()
     async with open_gateway(home, model, "[sessions]\nidle_hours = 2.0\n") as harness:
         await harness.say("We plan the trip to Lisbon.")
@@ -675,7 +679,9 @@ async def test_two_processes_that_condense_at_once_lose_nothing(home: Path) -> N
         assert len(found) > 1
 
 
-async def test_a_summary_is_forgotten_wherever_it_was_copied_to(home: Path) -> None:
+async def test_forget_deletes_copies_of_a_summary_in_branches_and_continued_sessions(
+    home: Path,
+) -> None:
     """Into a branch, and where the conversation goes on elsewhere."""
     helper = helping(f"{GOOD}\n- The heron knows when it leaves.")
     desk: dict[str, Any] = {

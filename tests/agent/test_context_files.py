@@ -188,7 +188,9 @@ async def test_an_import_through_a_link_or_of_what_is_no_text_is_not_read(
     }
 
 
-async def test_a_rule_stands_there_or_is_offered(project: Path, files: ContextFiles) -> None:
+async def test_cursor_rule_is_included_always_or_offered_by_description_or_pattern(
+    project: Path, files: ContextFiles
+) -> None:
     write(
         project / ".cursor/rules/always.mdc",
         "---\ndescription:\nglobs:\nalwaysApply: true\n---\nUse metres.",
@@ -266,7 +268,7 @@ async def test_context_files_together_stay_within_their_limit_and_the_nearest_go
     )
 
 
-async def test_the_owner_is_warned_of_a_file_which_stands_all_the_same(
+async def test_context_file_with_invisible_characters_is_included_and_the_owner_warned(
     project: Path, files: ContextFiles
 ) -> None:
     told: list[tuple[str, str]] = []
@@ -308,7 +310,7 @@ async def test_the_files_are_for_the_owners_conversations_and_for_chats_that_nam
 
 
 @pytest.mark.slow
-async def test_the_model_reads_a_rule_where_it_is_offered_and_nobody_else_can(
+async def test_offered_context_rule_is_readable_only_in_sessions_of_the_owner(
     home: Path, project: Path
 ) -> None:
     rule = str(write(project / ".cursor/rules/tests.mdc", RULE))
@@ -333,7 +335,7 @@ def sent(model: ScriptedModel) -> list[str]:
 
 
 @pytest.mark.slow
-async def test_a_rule_goes_along_once_with_a_message_that_names_a_file_of_its_pattern(
+async def test_context_rule_is_sent_once_with_a_message_that_names_a_matching_file(
     home: Path, project: Path
 ) -> None:
     rule = write(project / ".cursor/rules/tests.mdc", RULE + "</memory-context>")
@@ -451,7 +453,9 @@ async def test_of_very_many_rules_and_imports_the_first_hundred_are_read_and_the
     ]
 
 
-async def test_the_check_lists_what_is_read_and_what_not_and_why(home: Path, project: Path) -> None:
+async def test_check_lists_context_files_that_are_read_and_skipped_with_reasons(
+    home: Path, project: Path
+) -> None:
     write(home / "SOUL.md", "You are Otto.")
     write(home / "AGENTS.md", "Answer in verse.")
     write(project / "AGENTS.md", "Use metres.")
@@ -477,7 +481,7 @@ async def test_the_check_lists_what_is_read_and_what_not_and_why(home: Path, pro
 
 
 @pytest.mark.parametrize("folder", ["app", "~ana/app", "", "./app"])
-def test_a_folder_is_named_by_its_whole_path(home: Path, folder: str) -> None:
+def test_context_folder_that_is_not_an_absolute_path_is_refused(home: Path, folder: str) -> None:
     (home / "mneme.toml").write_text(
         f'[context]\nfolders = ["{folder}"]\n[chats]\n"telegram" = {{}}\n'
     )

@@ -155,7 +155,7 @@ async def test_delegated_task_has_only_the_tools_that_it_was_given(home: Path) -
 
 
 @pytest.mark.parametrize("options", ["max_rounds = 2", "max_tokens = 30"])
-async def test_when_its_budget_is_used_up_it_answers_with_what_it_has(
+async def test_delegated_task_whose_budget_is_used_up_returns_its_result_so_far(
     home: Path, options: str
 ) -> None:
     search = calls(("session_search", {"query": "ferry"}))
@@ -172,7 +172,7 @@ async def test_when_its_budget_is_used_up_it_answers_with_what_it_has(
         assert json.loads(results(model.requests[1])[0])["result"] == "So far: the blue one."
 
 
-async def test_its_description_names_each_tool_once_however_often_it_is_made(home: Path) -> None:
+async def test_delegate_tools_description_names_each_tool_once_when_built_again(home: Path) -> None:
     for name in ("one", "another"):
         (home / name).mkdir()
         async with house(home / name, Helper(), says("ok")) as (harness, model):
@@ -301,7 +301,7 @@ async def test_delegated_session_is_in_no_list_and_is_read_by_its_number(home: P
 
 
 @pytest.mark.slow
-async def test_forget_erases_it_and_export_has_it(home: Path) -> None:
+async def test_delegated_task_is_exported_and_erased_by_forget(home: Path) -> None:
     helper = Helper(says("They live in Zanzibar."), says("Elsewhere."))
     again = calls(("delegate", {"task": "What of the place where the person moved in May?"}))
     script = (calls(("delegate", {"task": "Where is Zanzibar?"})), says("ok"), again, says("ok"))

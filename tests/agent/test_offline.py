@@ -132,7 +132,9 @@ async def called(*messages: Json) -> tuple[str, dict[str, Any]]:
 @pytest.mark.parametrize(
     "text", ["My sister Ana lives in Porto.", "明天下雨。", "[sic]", "whatever it is", "(no text)"]
 )
-async def test_a_statement_is_kept_and_nothing_is_pretended(text: str) -> None:
+async def test_offline_model_confirms_a_statement_as_saved_and_states_that_no_model_is_set(
+    text: str,
+) -> None:
     completion = await complete(turn(text))
     assert completion.stop_reason == "end_turn"
     assert completion.text.startswith("I've saved that. Ask me a question or use `/recall`")
@@ -170,7 +172,7 @@ async def test_offline_model_answers_a_yes_with_nothing_to_confirm_when_nothing_
         ("buenos días", "Hello!"),
     ],
 )
-async def test_short_message_in_ten_languages_gets_its_answer(
+async def test_offline_model_answers_short_everyday_messages_in_ten_languages(
     text: str, answer_text: str | None
 ) -> None:
     explained = await complete(turn("ok"))
@@ -367,7 +369,7 @@ async def test_offline_answer_names_the_speaker_of_what_it_found(
     assert said.text.startswith(f"- {speaker} said on 3 May: ")
 
 
-async def test_other_peoples_words_are_not_put_into_the_persons_mouth(home: Path) -> None:
+async def test_offline_answer_attributes_forwarded_words_to_their_author(home: Path) -> None:
     async with open_gateway(home, OfflineModel(ZONE)) as harness:
         await harness.say("I am allergic to shellfish", origin="forwarded")
         await harness.say("The ferry is blue")
@@ -411,7 +413,7 @@ async def test_earlier_statement_of_the_conversation_is_quoted_with_its_day() ->
     assert "never" not in text, "the fence is nobody's words"
 
 
-async def test_an_earlier_question_is_no_answer() -> None:
+async def test_offline_answer_does_not_quote_an_earlier_question_as_an_answer() -> None:
     said = turn("Ana's birthday is on 3 May.")
     for earlier in (turn("What is the birthday of Ana?"), turn("Ana's birthday?")):
         question = turn("When is Ana's birthday?")
@@ -448,7 +450,7 @@ async def test_notice_about_the_missing_model_is_given_once_in_a_conversation() 
     assert second.text == "- Ben said on 3 May: “Ana lives in Porto.” (session 7)"
 
 
-async def test_excluded_words_are_in_no_quote(home: Path) -> None:
+async def test_offline_answer_quotes_no_message_with_an_excluded_word(home: Path) -> None:
     async with open_gateway(home, OfflineModel(ZONE)) as harness:
         for text in ("I love python", "python beats java for scripts", "java is verbose"):
             await harness.say(text)
@@ -469,7 +471,7 @@ async def test_at_most_five_messages_in_24_lines_are_quoted() -> None:
     assert sum(1 + len(line) // 100 for line in lines) <= 24
 
 
-async def test_messages_that_waited_are_read_together() -> None:
+async def test_offline_model_searches_with_all_messages_that_waited_for_one_turn() -> None:
     name, arguments = await called(turn("I mean Ana.", "Where does she live?", memories="- m1 x"))
     assert name == "session_search"
     assert arguments["query"] == "I mean Ana.\nWhere does she live?"

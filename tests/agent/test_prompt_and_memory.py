@@ -308,7 +308,7 @@ def test_a_result_without_a_call_is_dropped() -> None:
     assert [block["type"] for block in turns[0]["content"]] == ["text"]
 
 
-def test_a_window_that_opens_mid_turn_begins_with_the_first_words_of_a_person() -> None:
+def test_conversation_cut_inside_a_turn_begins_with_the_next_user_message() -> None:
     turns = build_conversation(
         [
             row("assistant", "", use("x")),
@@ -330,7 +330,7 @@ def test_empty_text_is_never_sent() -> None:
     assert roles(turns) == "u"
 
 
-def test_the_sent_form_wins_over_blocks_and_text() -> None:
+def test_conversation_is_built_from_the_sent_blocks_of_a_message_if_stored() -> None:
     sent = ({"type": "text", "text": "[time]"}, {"type": "text", "text": "a"})
     message = Message(role="user", text="a", session_id=1, created_at=AT, sent_blocks=sent)
     assert tuple(build_conversation([message])[0]["content"]) == sent
@@ -351,7 +351,7 @@ def test_cache_marks_are_set_at_the_previous_and_current_tail_and_change_no_stor
     assert all("cache_control" not in block for turn in turns for block in turn["content"])
 
 
-def test_a_thinking_block_is_never_marked() -> None:
+def test_cache_mark_is_never_set_on_a_thinking_block() -> None:
     thinking = {"type": "thinking", "thinking": "hm", "signature": "s"}
     turns = build_conversation(
         [row("user", "1"), row("assistant", "2", {"type": "text", "text": "2"}, thinking)]
@@ -361,7 +361,7 @@ def test_a_thinking_block_is_never_marked() -> None:
     assert "cache_control" not in last[1]
 
 
-def test_each_prefix_of_a_conversation_is_kept_when_it_grows() -> None:
+def test_request_for_a_longer_conversation_begins_with_the_shorter_request() -> None:
     rows = [
         row("user", "go"),
         row("assistant", "", use("x")),

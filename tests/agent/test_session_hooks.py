@@ -95,7 +95,7 @@ async def test_delegated_task_is_reported_to_memory_with_its_result(home: Path) 
         assert told in await carried(harness, 2)
 
 
-async def test_new_instructions_begin_no_conversation(home: Path) -> None:
+async def test_changed_instructions_send_no_session_hooks(home: Path) -> None:
     plugged(home)
     async with open_gateway(home, ScriptedModel(), ON) as harness:
         await harness.say("one")

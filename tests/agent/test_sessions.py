@@ -26,7 +26,7 @@ DESK: dict[str, Any] = {
 }
 
 
-def test_a_window_is_what_was_carried_along_and_all_of_the_present_session() -> None:
+def test_prompt_window_covers_carried_messages_and_the_whole_current_session() -> None:
     rows = [
         message(3, id=7),
         message(3, id=9),
@@ -85,7 +85,7 @@ async def test_later_message_at_the_old_address_is_recalled_from_the_new_one(hom
         }
 
 
-async def test_a_resumed_session_and_its_parent_are_one_result(home: Path) -> None:
+async def test_resumed_session_and_its_parent_are_one_recall_result(home: Path) -> None:
     model = ScriptedModel()
     async with open_gateway(home, model) as harness:
         await harness.say("The ferry leaves at nine")

@@ -50,7 +50,7 @@ def test_the_latest_decision_and_a_standing_wish_survive_five_compressions(line:
     assert decision not in statements
 
 
-def test_a_standing_wish_stays_when_many_statements_follow() -> None:
+def test_standing_request_stays_in_the_summary_after_many_later_statements() -> None:
     many = [[f"We decided to paint room {number} green" for number in range(20)]] * 4
     statements = compress(["Always answer me briefly"], *many)
     assert "- Always answer me briefly (" in statements

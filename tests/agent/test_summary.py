@@ -118,7 +118,7 @@ def replace_sent(row: Message, sent: Any) -> Message:
     )
 
 
-def test_the_first_exchange_stays_where_it_is_short() -> None:
+def test_short_first_exchange_is_kept_uncompressed() -> None:
     rows = [message(1, "We plan the trip.", id=1), message(1, "Gladly.", id=2, role="assistant")]
     rows += [
         message(1, f"{role} " * 200, id=at, role=role)
@@ -326,7 +326,7 @@ def test_long_transcript_for_the_helper_model_is_split_between_lines() -> None:
     )
 
 
-def test_the_order_to_the_helper_asks_for_all_that_a_summary_has() -> None:
+def test_summary_prompt_for_the_helper_model_asks_for_every_section_of_a_summary() -> None:
     order = language_data("compression", "core.agent")["summary"]
     asked = [line[3:] for line in order.splitlines() if line.startswith("## ")]
     assert all(line.startswith(heading) for line, heading in zip(asked, HEADINGS, strict=True))
@@ -369,6 +369,6 @@ def test_summary_of_one_200_page_line_is_cut_and_keeps_its_beginning() -> None:
     assert text.endswith("[cut: it was longer]")
 
 
-def test_a_refusal_is_no_summary() -> None:
+def test_model_refusal_is_not_accepted_as_a_summary() -> None:
     with pytest.raises(ModelError, match="isn't a summary"):
         extract_summary(says("## Goal\n- Sail.\n## Open\n- Porto.", stop_reason="refusal"), 3_000)

@@ -87,7 +87,7 @@ def test_file_without_a_usable_table_is_left_alone_with_advice(tmp_path: Path, t
     assert file.read_text() == text
 
 
-def test_a_link_stays_a_link(tmp_path: Path) -> None:
+def test_settings_file_that_is_a_symbolic_link_stays_a_link_when_changed(tmp_path: Path) -> None:
     real = tmp_path / "dotfiles.toml"
     real.write_text("[general]\n")
     link = tmp_path / "mneme.toml"

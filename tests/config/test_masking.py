@@ -68,7 +68,7 @@ def _no_secrets_of_other_tests(monkeypatch: pytest.MonkeyPatch) -> None:
         ),
     ],
 )
-def test_a_secret_is_masked_by_its_shape_or_its_place(text: str, shown: str) -> None:
+def test_secret_is_masked_by_its_pattern_or_its_position(text: str, shown: str) -> None:
     assert mask_secrets(text) == shown
     assert mask_secrets(shown) == shown
 
@@ -92,7 +92,7 @@ def test_a_sentence_without_a_secret_stays_as_it_is(text: str) -> None:
     assert mask_secrets(text) == text
 
 
-def test_secrets_of_this_process_are_masked_as_they_stand() -> None:
+def test_registered_secrets_are_masked_also_when_url_encoded() -> None:
     register_secrets(["correct horse", "correct horse battery", "k"])
     assert (
         mask_secrets("correct horse battery, correct horse, correct%20horse, k")

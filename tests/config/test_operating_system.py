@@ -33,7 +33,7 @@ needs_proc = pytest.mark.skipif(not Path("/proc/self").exists(), reason="needs /
     ("platform", "system"),
     [("linux", "linux"), ("linux2", "linux"), ("darwin", "macos"), ("freebsd14", "other")],
 )
-def test_name_of_a_platform_gives_its_system(platform: str, system: System) -> None:
+def test_operating_system_is_derived_from_the_platform_name(platform: str, system: System) -> None:
     assert find_system(platform) == system
 
 
@@ -86,7 +86,7 @@ def test_command_line_of_this_process_is_read_and_of_no_process_is_empty(system:
 
 @needs_proc
 @pytest.mark.parametrize("system", BOTH)
-def test_memory_of_a_child_counts_too(system: System) -> None:
+def test_measured_memory_includes_child_processes(system: System) -> None:
     script = (
         "import sys; data = bytearray(80_000_000); print('ready', flush=True); sys.stdin.read()"
     )

@@ -63,7 +63,7 @@ def test_an_unknown_option_is_named_with_those_there_are() -> None:
         OptionForm(Options).parse_value("urll", "x")
 
 
-def test_a_table_fills_it_and_the_secret_is_in_no_repr() -> None:
+def test_option_form_builds_options_from_a_table_and_hides_the_secret_in_repr() -> None:
     options = OptionForm(Options).build_options(
         {"url": "u", "key": "K_1", "depth": "7", "share": 1}, {"K_1": "hush"}
     )

@@ -77,11 +77,11 @@ def test_every_option_in_the_default_settings_has_a_comment_above_it() -> None:
     assert bare == []
 
 
-def test_the_soul_is_there_to_read() -> None:
+def test_default_personality_file_exists_and_names_mneme() -> None:
     assert "Mneme" in SOUL.read_text(encoding="utf-8")
 
 
-def test_the_file_lies_over_the_defaults_and_lists_replace(home: Path) -> None:
+def test_settings_file_overrides_defaults_and_replaces_whole_lists(home: Path) -> None:
     settings = load(
         home,
         """
@@ -158,7 +158,7 @@ def test_a_platform_can_be_switched_off_in_spite_of_its_token(home: Path) -> Non
     assert "telegram" not in settings.platform_tokens
 
 
-def test_everything_wrong_is_said_at_once_with_its_path(home: Path) -> None:
+def test_all_mistakes_in_the_settings_are_reported_together_with_their_paths(home: Path) -> None:
     found = problems(
         home,
         """
@@ -233,7 +233,7 @@ def test_unreadable_settings_file_is_reported_as_one_problem(
     assert part in found["mneme.toml"]
 
 
-def test_the_home_is_made_for_its_owner_only(tmp_path: Path) -> None:
+def test_new_home_folder_is_accessible_to_its_owner_only(tmp_path: Path) -> None:
     settings = load(tmp_path / "deep" / "home")
     assert settings.home.stat().st_mode & 0o777 == 0o700
 
@@ -267,7 +267,7 @@ def test_an_open_home_of_ours_is_closed(home: Path) -> None:
     assert home.stat().st_mode & 0o777 == 0o700
 
 
-def test_a_home_that_is_more_than_ours_stays_open(
+def test_home_folder_shared_with_others_keeps_its_permissions(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     home.chmod(0o755)
@@ -300,7 +300,7 @@ def test_problem_of_a_setting_is_named_in_the_spelling_of_toml(home: Path) -> No
     )
 
 
-def test_prices_are_laid_over_each_other_by_model(home: Path) -> None:
+def test_configured_model_prices_override_the_defaults_field_by_field(home: Path) -> None:
     settings = load(
         home,
         """

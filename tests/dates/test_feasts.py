@@ -64,7 +64,9 @@ def test_each_feast_that_a_lexicon_names_has_a_rule() -> None:
         ("kurban bayramında saat 10'da dedemi aramayı hatırlat", "2026-05-27 10:00", "dedemi aramayı"),
     ],
 )  # fmt: skip
-def test_request_names_a_movable_feast(text: str, moment: str, task: str) -> None:
+def test_reminder_request_that_names_a_movable_feast_is_read_with_its_date(
+    text: str, moment: str, task: str
+) -> None:
     reading = read_request(text, NOW, MADRID)
 
     assert reading.moment is not None

@@ -394,5 +394,5 @@ WORDS = "may 31 2024 last week of before after since until two and to 3 years ag
 
 @pytest.mark.slow
 @given(st.lists(st.sampled_from(WORDS.split())))
-def test_any_words_of_time_are_read(words: list[str]) -> None:
+def test_any_sequence_of_time_words_gives_only_valid_periods(words: list[str]) -> None:
     assert all(first <= last for first, last in find_periods(" ".join(words), TODAY))

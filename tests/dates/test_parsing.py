@@ -250,7 +250,7 @@ def test_line_without_a_usable_time_is_refused_with_advice(line: str, sentence: 
     assert "'" in str(refusal.value) or "Name" in str(refusal.value)
 
 
-def test_the_zone_of_the_person_counts() -> None:
+def test_time_in_a_reminder_is_read_in_the_persons_time_zone() -> None:
     reading = parse_schedule("tomorrow at 9 call", NOW, "Asia/Kolkata")
     assert reading.schedule == Schedule(
         zone="Asia/Kolkata", at=datetime(2026, 11, 21, 3, 30, tzinfo=UTC)
@@ -262,7 +262,7 @@ def test_the_zone_of_the_person_counts() -> None:
 
 
 @pytest.mark.parametrize("zone", ["Mars/Olympus", "", "Europe", "../etc/passwd", "a\0b"])
-def test_a_zone_that_does_not_exist(zone: str) -> None:
+def test_unknown_time_zone_of_a_schedule_is_refused(zone: str) -> None:
     with pytest.raises(ConfigError, match="is not a time zone"):
         parse_schedule("tomorrow at 9 call", NOW, zone)
     with pytest.raises(ConfigError, match="is not a time zone"):
@@ -289,7 +289,7 @@ WORDS = re.findall(
 
 
 @given(st.lists(st.sampled_from(WORDS), max_size=8))
-def test_words_of_time_in_any_order(words: list[str]) -> None:
+def test_time_words_in_any_order_are_parsed_to_a_future_time_or_refused(words: list[str]) -> None:
     try:
         reading = parse_schedule(" ".join(words), NOW, ZONE)
     except Refused:

@@ -171,7 +171,7 @@ def test_typed_text_is_read_as_a_period_or_as_none_and_never_raises(text: str, d
         assert found is None or found[0] < found[1]
 
 
-def test_a_day_that_clocks_change_begins_when_it_begins() -> None:
+def test_day_whose_midnight_is_skipped_by_a_clock_change_begins_at_one() -> None:
     place = ZoneInfo("America/Sao_Paulo")
     found = read_period("2018-11-04", NOW, place)
     assert found is not None

@@ -106,7 +106,9 @@ def test_request_for_one_moment_is_read_with_its_task(text: str, moment: str, ta
         ),
     ],
 )
-def test_recurring_request_is_read_as_rules(text: str, moments: list[str], task: str) -> None:
+def test_recurring_reminder_request_is_read_as_recurrence_rules_with_its_task(
+    text: str, moments: list[str], task: str
+) -> None:
     reading = read(text)
 
     assert reading.is_complete
@@ -417,7 +419,9 @@ def test_language_of_a_reminder_request_is_the_one_that_parses_most_of_the_line(
         ("please don't forget to remind me tomorrow at 9 to call", "2026-03-05 09:00", "call"),
     ],
 )
-def test_less_usual_request_is_read(text: str, moment: str, task: str) -> None:
+def test_unusually_worded_reminder_request_is_read_with_its_time_and_task(
+    text: str, moment: str, task: str
+) -> None:
     reading = read(text)
 
     assert moments_of(reading) == [moment]

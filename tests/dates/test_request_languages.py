@@ -146,7 +146,7 @@ REQUESTS = [
 
 
 @pytest.mark.parametrize(("language", "text", "moments", "task"), REQUESTS)
-def test_request_is_read_in_each_language(
+def test_reminder_request_is_read_in_each_supported_language(
     language: str, text: str, moments: str, task: str
 ) -> None:
     reading = read_request(text, NOW, MADRID)

@@ -63,7 +63,9 @@ PASTES: list[tuple[str, Call]] = [
 ]
 
 
-async def test_paste_that_shows_its_author_changes_nothing_without_a_tap(home: Path) -> None:
+async def test_pasted_text_with_a_visible_author_changes_nothing_without_approval(
+    home: Path,
+) -> None:
     model = ScriptedModel()
     failures = []
     async with open_gateway(home, model) as harness:

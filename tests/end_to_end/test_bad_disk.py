@@ -156,7 +156,7 @@ async def test_import_that_filled_the_disk_continues_without_duplicates_once_the
 
 
 @pytest.mark.slow
-def test_a_file_of_a_newer_version_is_left_alone(home: Path) -> None:
+def test_database_of_a_newer_version_is_refused_and_left_unchanged(home: Path) -> None:
     imported(home)
     with closing(sqlite3.connect(home / "state.db")) as connection:
         connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION + 1}")
@@ -195,7 +195,7 @@ def test_recall_answers_despite_a_damaged_search_index_and_repair_reports_its_re
 
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
-def test_a_log_that_cannot_be_written_disturbs_nobody(home: Path) -> None:
+def test_chat_works_when_the_log_file_cannot_be_written(home: Path) -> None:
     (home / "mneme.log").symlink_to("/dev/full")
     done = mneme(home, "chat", stdin="/memory\n")
     assert (done.returncode, done.stderr) == (0, "")

@@ -109,7 +109,7 @@ async def test_search_tool_answers_hostile_text_with_visible_rows_only(
 
 
 @pytest.mark.parametrize("number", HUGE)
-async def test_numbers_without_sense_are_bounded(
+async def test_search_tool_limits_absurd_numbers_in_its_arguments(
     stored: StoredHistory, tool: Tool, context: ToolContext, number: int
 ) -> None:
     for _ in range(12):

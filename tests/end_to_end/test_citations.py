@@ -75,7 +75,7 @@ async def test_stored_answer_has_no_mark_and_the_next_question_may_cite_again(ho
     assert "[message" not in found
 
 
-async def test_growing_answer_never_shows_a_mark(home: Path) -> None:
+async def test_streamed_answer_never_shows_a_citation_mark(home: Path) -> None:
     model = ScriptedModel()
     async with open_gateway(home, model) as harness:
         reply = await tell_and_ask(harness, model)

@@ -92,7 +92,7 @@ def unwritable(live: LiveSystem) -> Iterator[None]:
         pytest.param("answer", 4, 2, id="within the answer"),
     ],
 )
-async def test_a_kill_at_any_step_loses_and_doubles_nothing(
+async def test_process_killed_at_any_step_of_compression_loses_and_duplicates_no_message(
     home: Path, step: str, after_events: int, sessions: int
 ) -> None:
     brain = Brain("summary" if step == "transaction" else step, after_events)

@@ -351,7 +351,7 @@ async def test_answer_with_many_lines_is_sent_as_several_messages(home: Path) ->
         assert all(part.count("\n") < 5 for part in parts)
 
 
-async def test_role_lets_a_member_in_until_they_lose_it(home: Path) -> None:
+async def test_discord_role_gives_a_member_access_until_it_is_removed(home: Path) -> None:
     options = 'roles = ["discord:123456789"]\n'
     async with open_scene(home, ScriptedModel(says("Hello Cleo.")), options) as scene:
         api = scene.api

@@ -100,7 +100,7 @@ async def test_corrected_fact_replaces_others_as_a_statement_does(home: Path) ->
         ]
 
 
-async def test_the_name_of_a_fact_never_means_another(home: Path) -> None:
+async def test_number_of_a_deleted_fact_is_never_given_to_another_fact(home: Path) -> None:
     async with open_gateway(home) as harness:
         await harness.say("I like tea", message_id="tea")
         card = await harness.say("/memory why f1")

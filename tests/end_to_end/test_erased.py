@@ -108,7 +108,7 @@ LINES = [
 ]
 
 
-def test_the_names_of_an_import_go_along(home: Path) -> None:
+def test_forget_erases_names_in_imported_sessions_chats_and_senders(home: Path) -> None:
     """Of sessions, chats, senders, messages; titles."""
     imported(home, LINES)
     (home / "history.jsonl").unlink()
@@ -173,7 +173,9 @@ def test_forget_in_the_shell_lists_files_and_people_that_still_have_the_words(ho
     assert having(home, "Zanzibar") == []
 
 
-async def test_a_sender_leaves_the_index_too(database: Database, clock: SteadyClock) -> None:
+async def test_forget_removes_a_senders_name_from_the_search_index(
+    database: Database, clock: SteadyClock
+) -> None:
     """Names stand in the terms of chunks, which are compared with what they were made of."""
     archive, recall, at = Archive(database), Recall(database, clock), clock.now()
     talk = TransferConversation(
@@ -224,7 +226,7 @@ async def test_titles_jobs_and_errors_are_found_too(home: Path) -> None:
         assert "Zanzibar" not in exported(await harness.say("/export"))
 
 
-async def test_a_name_that_a_platform_gives_is_named(home: Path) -> None:
+async def test_forget_receipt_mentions_names_that_a_platform_supplies(home: Path) -> None:
     named: dict[str, Any] = {"sender": Sender(id="42", name="Zanzibar Ana")}
     async with open_gateway(home, ScriptedModel(says("Hm."))) as harness:
         await harness.say("I am from Zanzibar", **named)
@@ -365,7 +367,9 @@ async def test_of_filters_alone_it_is_looked_for_again(home: Path) -> None:
         assert having(home, "Zanzibar", "Madeira") == []
 
 
-async def test_the_index_is_as_if_it_had_never_been_said(home: Path) -> None:
+async def test_search_index_after_forget_equals_an_index_rebuilt_without_the_message(
+    home: Path,
+) -> None:
     """What it holds is what a rebuild makes of the rows that are left."""
 
     async def terms(harness: GatewayHarness) -> Sequence[object]:

@@ -42,7 +42,7 @@ async def begun(
     return task
 
 
-async def test_a_turn_that_is_stopped_is_not_begun_anew(home: Path) -> None:
+async def test_stopped_turn_is_not_restarted_by_an_erasure(home: Path) -> None:
     model = ScriptedModel(says("ok"), says("You live in Zanzibar."))
     async with open_gateway(home, model) as harness:
         await harness.say("I moved to Zanzibar in May.")
@@ -55,7 +55,7 @@ async def test_a_turn_that_is_stopped_is_not_begun_anew(home: Path) -> None:
         assert left_of("Zanzibar", harness.services.database.path) == []
 
 
-async def test_a_stop_does_not_wait_until_it_is_forgotten(home: Path) -> None:
+async def test_stop_command_takes_effect_while_an_erasure_is_in_progress(home: Path) -> None:
     async with open_gateway(home, model := ScriptedModel()) as harness:
         await harness.say("I moved to Zanzibar in May.")
         await harness.say("/forget Zanzibar")
@@ -119,7 +119,9 @@ async def test_a_tool_that_has_done_something_is_not_called_again(home: Path) ->
         assert left_of("Zanzibar", harness.services.database.path) == []
 
 
-async def test_an_incognito_answer_made_of_it_is_held_no_more(home: Path) -> None:
+async def test_incognito_answer_made_from_forgotten_words_is_dropped_from_the_prompt(
+    home: Path,
+) -> None:
     searching = calls(("session_search", {"query": "where I live"}))
     model = ScriptedModel(
         says("ok"), searching, says("You live in Zanzibar."), says("I do not know."), says("No.")

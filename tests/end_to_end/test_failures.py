@@ -46,7 +46,9 @@ async def test_message_is_kept_when_its_turn_fails_before_it_began(home: Path) -
         assert await harness.services.inbox.list_waiting() == []
 
 
-async def test_a_store_that_takes_no_message_any_more_is_told_of(home: Path) -> None:
+async def test_failed_database_write_of_a_message_is_reported_and_the_message_kept_waiting(
+    home: Path,
+) -> None:
     async with open_gateway(home) as harness:
         await harness.say("a first message")
         await harness.services.database.write(
@@ -125,7 +127,7 @@ async def test_calls_without_usage_do_not_open_a_child_for_every_message(home: P
         assert count == 2
 
 
-async def test_frames_begin_anew_when_the_fallback_takes_over(home: Path) -> None:
+async def test_streamed_text_starts_over_when_a_second_model_takes_over(home: Path) -> None:
     class Breaking(ScriptedModel):
         async def complete(self, request, on_text, on_wait):  # type: ignore[no-untyped-def]
             on_text("The ferry to Cacilhas leaves")
@@ -216,7 +218,7 @@ async def test_a_press_that_fails_is_no_chat_message(home: Path) -> None:
         assert shown.buttons[0].id not in str(await texts(harness, "command"))
 
 
-async def test_a_question_asked_again_in_a_child_stands_there_once(home: Path) -> None:
+async def test_question_repeated_in_a_child_session_is_stored_once(home: Path) -> None:
     first = ScriptedModel(ModelError("too large", status=413), says("the beginning"))
     model = FallbackModel(first, OfflineModel("Europe/Lisbon"), SteadyClock())
     async with (

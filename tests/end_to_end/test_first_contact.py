@@ -170,7 +170,7 @@ async def admitted(harness: GatewayHarness, code: str) -> list[str]:
     return told
 
 
-async def test_the_account_that_the_settings_name_needs_no_code(home: Path) -> None:
+async def test_account_named_in_the_settings_needs_no_pairing_code(home: Path) -> None:
     async with open_gateway(home) as harness:
         assert (await harness.say("hello")).text == "ok", "the owner's first message"
         assert (await harness.say("hello", "7")).text == "ok", "that of access.people"
@@ -225,7 +225,7 @@ async def test_deleted_message_of_a_stranger_is_not_answered_after_approval(home
 
 
 @pytest.mark.parametrize("is_removed", [False, True])
-async def test_with_its_code_what_a_stranger_wrote_is_gone_to_the_byte(
+async def test_stranger_messages_are_erased_completely_when_their_pairing_expires_or_is_removed(
     home: Path, is_removed: bool
 ) -> None:
     async with open_gateway(home) as harness:

@@ -72,7 +72,7 @@ async def test_yes_to_has_this_changed_keeps_the_newer_home(home: Path) -> None:
         assert await list_current(harness) == ["J'habite à Metz"]
 
 
-async def test_a_move_is_not_asked_about(home: Path) -> None:
+async def test_stated_move_replaces_the_former_home_without_asking(home: Path) -> None:
     async with open_gateway(home, OfflineModel("UTC")) as harness:
         await harness.say("I live in Leeds")
         await harness.say("I moved to York")
@@ -80,7 +80,7 @@ async def test_a_move_is_not_asked_about(home: Path) -> None:
         assert await list_current(harness) == ["I moved to York"]
 
 
-async def test_the_receipt_of_a_correction_takes_it_back(home: Path) -> None:
+async def test_button_of_a_corrected_fact_undoes_the_correction(home: Path) -> None:
     async with open_gateway(home, OfflineModel("UTC")) as harness:
         await harness.say("My doctor is Dr Amin")
         await harness.say("sorry, not Amin, it's Dr Amir")

@@ -197,7 +197,7 @@ def test_upgraded_database_keeps_every_row_and_its_integrity(
     assert rows(upgraded, "PRAGMA foreign_key_check") == []
 
 
-def test_a_home_whose_log_was_written_back_is_the_same(
+def test_upgraded_home_without_a_write_ahead_log_keeps_every_row(
     tmp_path: Path, expected: dict[str, Any]
 ) -> None:
     home = unpacked(tmp_path, "home")

@@ -179,7 +179,9 @@ def load_script(language: str) -> Script:
 
 
 @pytest.mark.parametrize("language", list_cases(("de", "ja", "tr"), "ja"))
-async def test_hour_on_telegram_shows_no_english(home: Path, language: str) -> None:
+async def test_hour_of_use_on_telegram_in_another_language_shows_no_english_text(
+    home: Path, language: str
+) -> None:
     script, texts = load_script(language), load_texts(language)
     async with LiveSystem.open(home, is_loop_watched=False) as live:
         telegram = live.telegram
@@ -214,7 +216,7 @@ async def test_hour_on_telegram_shows_no_english(home: Path, language: str) -> N
         check_shown(shown, language, script.list_words())
 
 
-async def test_hour_on_discord_shows_no_english(home: Path) -> None:
+async def test_hour_of_use_on_discord_in_french_shows_no_english_text(home: Path) -> None:
     script, texts = load_script("fr"), load_texts("fr")
     async with LiveSystem.open(home, is_loop_watched=False) as live:
         discord, person, channel = live.discord, live.discord_person, live.channel

@@ -131,7 +131,9 @@ async def rows_of(harness: GatewayHarness, where: str = "origin = 'job'") -> lis
     ]
 
 
-async def test_a_reminder_puts_off_no_boundary_and_goes_along(home: Path) -> None:
+async def test_delivered_reminder_does_not_delay_the_idle_end_and_is_carried_into_the_new_session(
+    home: Path,
+) -> None:
     model = ScriptedModel()
     async with open_gateway(home, model, "[sessions]\nidle_hours = 2.0\n") as harness:
         await harness.say("good morning")

@@ -37,7 +37,7 @@ def list_answers(live: LiveSystem, channel: str) -> list[str]:
     ]
 
 
-async def test_a_late_answer_follows_in_the_channel_a_private_one_in_the_direct_chat(
+async def test_late_discord_answer_is_posted_in_the_channel_and_a_private_one_in_the_direct_chat(
     live: LiveSystem,
 ) -> None:
     channel = await live.discord.channel("general")
@@ -51,7 +51,7 @@ async def test_a_late_answer_follows_in_the_channel_a_private_one_in_the_direct_
 
 
 @pytest.mark.parametrize("is_direct", [False, True])
-async def test_where_direct_messages_are_closed_it_is_shown_at_the_next_contact(
+async def test_late_discord_answer_without_direct_messages_is_shown_at_the_next_contact(
     live: LiveSystem, is_direct: bool
 ) -> None:
     discord, ana = live.discord, live.discord_person

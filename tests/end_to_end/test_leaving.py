@@ -87,7 +87,9 @@ async def test_shutdown_is_quick_and_sends_an_answer_that_comes_in_time(tmp_path
 
 
 @pytest.mark.parametrize("second", [signal.SIGINT, signal.SIGTERM])
-async def test_a_second_signal_leaves_at_once(home: Path, second: signal.Signals) -> None:
+async def test_second_signal_terminates_the_gateway_at_once(
+    home: Path, second: signal.Signals
+) -> None:
     async with LiveSystem.open(home, MessagesApi(HangingModel(), key=KEY)) as live:
         await live.start()
         live.tells_telegram("When does the ferry leave?")

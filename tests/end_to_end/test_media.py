@@ -45,7 +45,7 @@ def pictures_of(request: Request) -> list[Image.Image]:
     ]
 
 
-async def test_photo_is_kept_by_hash_and_shown_to_the_model(home: Path) -> None:
+async def test_photo_is_stored_under_its_hash_and_sent_to_the_model(home: Path) -> None:
     model = ScriptedModel(says("A blue picture."))
     async with open_gateway(home, model) as harness:
         photo = make_photo(3000, 2000, has_position=True)

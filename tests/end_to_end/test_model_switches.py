@@ -138,7 +138,9 @@ async def test_conversation_continues_across_switches_between_three_models(home:
 
 
 @pytest.mark.parametrize("after_events", [0, 2, 4, 6, 9])
-async def test_fallback_takes_over_in_the_middle_of_a_stream(home: Path, after_events: int) -> None:
+async def test_second_model_takes_over_when_the_first_breaks_off_while_streaming(
+    home: Path, after_events: int
+) -> None:
     down = Down()
     async with switching(home, down) as (harness, first, second, _):
         assert "Claude has looked." in (await harness.say("Please look up the ferry.")).text

@@ -83,7 +83,7 @@ PHOTO = [{"file_id": "f", "file_unique_id": "u", "width": 90, "height": 90}]
 
 
 @pytest.mark.parametrize("is_album", [True, False])
-async def test_a_burst_is_answered_once(home: Path, is_album: bool) -> None:
+async def test_messages_sent_in_a_burst_get_one_answer(home: Path, is_album: bool) -> None:
     gate, words = asyncio.Event(), ("first", "second", "third")
     part: dict[str, Any] = {"media_group_id": "g", "photo": PHOTO}
 

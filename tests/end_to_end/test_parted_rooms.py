@@ -122,7 +122,9 @@ async def test_reminders_of_before_come_to_the_owner_in_private(home: Path) -> N
         assert "quetzal" in (await harness.say("/cron")).text
 
 
-async def test_where_the_owner_never_spoke_in_private_they_wait_at_the_terminal(home: Path) -> None:
+async def test_jobs_of_a_group_leaving_the_owner_move_to_the_terminal_without_a_private_chat(
+    home: Path,
+) -> None:
     async with open_gateway(home, ScriptedModel(), LISTED) as harness:
         await own(harness, ROOM)
         await harness.say("/remind tomorrow at 9 feed the quetzal", **IN_ROOM)
@@ -241,7 +243,9 @@ def _scopes_of_titles(connection: sqlite3.Connection) -> dict[str, str]:
     return {row[0]: row[1] for row in found if row[0]}
 
 
-async def test_a_room_that_becomes_the_owners_again_shows_both_there(home: Path) -> None:
+async def test_group_that_becomes_the_owners_again_shows_messages_of_both_periods(
+    home: Path,
+) -> None:
     model = ScriptedModel()
     async with open_gateway(home, model, LISTED) as harness:
         await furnish(harness, model)
@@ -285,7 +289,7 @@ async def test_waiting_message_is_answered_without_the_past_of_a_given_up_group(
         assert "quetzal" not in str(model.requests[-1])
 
 
-async def test_a_start_with_other_settings_is_the_moment(home: Path) -> None:
+async def test_groups_join_or_leave_the_owner_at_a_start_with_changed_settings(home: Path) -> None:
     for rooms, seen in (
         ('["telegram:-100"]', ROOM),
         ("[]", NEXT),
@@ -300,7 +304,9 @@ async def test_a_start_with_other_settings_is_the_moment(home: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_kill_leaves_all_of_it_or_nothing(home: Path) -> None:
+def test_process_killed_while_a_group_leaves_the_owner_changes_everything_or_nothing(
+    home: Path,
+) -> None:
     asyncio.run(_furnished(home))
     outcomes = []
     for statement in range(1, 60, 6):

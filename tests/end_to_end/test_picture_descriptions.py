@@ -101,7 +101,7 @@ async def test_compression_replaces_an_old_picture_in_the_prompt_by_a_line_descr
         assert "'type': 'image'" not in sent
 
 
-def test_broken_blocks_are_no_descriptions() -> None:
+def test_malformed_picture_description_of_the_model_is_ignored_and_a_long_one_cut() -> None:
     name = "0123456789ab"
     assert find_descriptions(f'<memory-context picture="{name}">no end') == {}
     assert find_descriptions(f'<memory-context picture="{name}"><b>x</b></memory-context>') == {}

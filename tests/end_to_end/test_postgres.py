@@ -80,7 +80,9 @@ def test_last_exchange_on_postgres_is_undone_and_restored(home_on_server: Path) 
     assert "The bus leaves at ten." in recall(home_on_server, "bus")
 
 
-def test_check_and_backup_say_what_is_on_the_server(home_on_server: Path) -> None:
+def test_check_describes_the_postgres_server_and_backup_refers_to_pg_dump(
+    home_on_server: Path,
+) -> None:
     check = mneme(home_on_server, "check")
     assert "postgresql" in check.stdout
     assert "PostgreSQL 1" in check.stdout

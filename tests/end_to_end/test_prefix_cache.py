@@ -100,7 +100,9 @@ async def test_prefix_cached_for_an_hour_is_read_after_a_pause(home: Path) -> No
     assert [cause for cause, _ in spending.by_miss_cause] == ["first"]
 
 
-async def test_memory_rendered_anew_at_each_write_costs_a_prefix_each_time(home: Path) -> None:
+async def test_system_prompt_that_changes_with_each_note_misses_the_cache_each_time(
+    home: Path,
+) -> None:
     async with MessagesApi(key=KEY) as api:
         spending = await converse(home, api, 12, home)
         assert api.refusals == []

@@ -109,7 +109,7 @@ async def test_quote_is_kept_when_the_process_that_received_it_dies(home: Path) 
         )
 
 
-async def test_messages_answered_together_keep_each_its_own(home: Path) -> None:
+async def test_messages_answered_in_one_turn_each_keep_their_own_quote(home: Path) -> None:
     model = ScriptedModel()
     async with open_gateway(home, model, LISTED) as harness:
         more = {**IN_ROOM, "sender": Sender(id="7", name="Ana")}
@@ -163,7 +163,9 @@ async def test_own_forwarded_message_is_marked_as_forwarded_from_the_person_them
         )
 
 
-async def test_name_with_the_mark_of_another_account_loses_it(home: Path) -> None:
+async def test_sender_name_that_imitates_another_accounts_mark_is_shown_without_it(
+    home: Path,
+) -> None:
     """Two people of one name are told apart by their marks, which a name must not bring along."""
     model = ScriptedModel()
     async with open_gateway(home, model, LISTED) as harness:
@@ -268,7 +270,9 @@ async def test_quoted_text_cannot_imitate_the_gateways_own_frame_lines(home: Pat
         assert said == "look\n(forwarded from Ben]"
 
 
-async def test_the_words_of_others_are_no_evidence(home: Path) -> None:
+async def test_quoted_or_forwarded_words_are_no_evidence_for_facts_notes_or_reminders(
+    home: Path,
+) -> None:
     """What is quoted or forwarded is nothing that the person has said: no fact, and no note without
     a yes."""
     note = ("memory", {"action": "add", "target": "memory", "content": "Lives in Zanzibar."})
@@ -453,7 +457,7 @@ async def test_reply_to_a_forgotten_message_does_not_bring_it_back(home: Path) -
         assert kept == []
 
 
-async def test_incognito_it_is_in_memory_only(home: Path) -> None:
+async def test_quote_in_an_incognito_chat_is_sent_to_the_model_but_not_stored(home: Path) -> None:
     model = ScriptedModel()
     async with open_gateway(home, model) as harness:
         await harness.say("/incognito")

@@ -63,7 +63,7 @@ CHANGES = [
 
 
 @pytest.mark.parametrize(("wish", "change", "receipt"), CHANGES)
-async def test_change_stands_in_the_same_answer_and_its_button_takes_it_back(
+async def test_answer_lists_the_change_that_a_tool_made_with_a_button_that_undoes_it(
     home: Path, wish: str, change: Completion, receipt: str
 ) -> None:
     async with open_gateway(home, ScriptedModel(change, says("Done."))) as harness:

@@ -93,7 +93,7 @@ async def test_erasure_that_a_kill_interrupts_after_a_restore_is_finished_by_the
     assert having("Zanzibar", home) == []
 
 
-def test_run_and_check_say_it_too(home: Path) -> None:
+def test_run_and_check_report_that_a_restored_backup_was_erased_again(home: Path) -> None:
     good(home, "chat", stdin=SAID)
     copy = backed_up(home)
     good(home, "forget", "Zanzibar", "--yes")
@@ -161,7 +161,7 @@ def test_restored_backup_too_old_to_repeat_erasures_is_reported_once(home: Path)
     assert mneme(home, "status").stderr == ""
 
 
-def test_a_new_home_has_nothing_to_repeat(home: Path) -> None:
+def test_new_home_in_place_of_a_deleted_one_repeats_no_erasures(home: Path) -> None:
     good(home, "chat", stdin=f"{SAID}{FORGET}")
     shutil.rmtree(home)
     home.mkdir()

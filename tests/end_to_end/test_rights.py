@@ -45,7 +45,9 @@ async def test_group_no_longer_the_owners_has_none_of_the_owners_notes_in_its_pr
         assert "quetzal" not in str(model.requests[-1])
 
 
-async def test_a_prompt_that_was_erased_before_changes_nothing_of_that(home: Path) -> None:
+async def test_group_leaving_the_owner_drops_owner_messages_even_after_its_prompt_was_erased(
+    home: Path,
+) -> None:
     model = ScriptedModel()
     async with open_gateway(home, model, LISTED) as harness:
         await harness.services.people.set_owner([OWNER], [ROOM])
@@ -60,7 +62,7 @@ async def test_a_prompt_that_was_erased_before_changes_nothing_of_that(home: Pat
         assert "quetzal" not in str(model.requests[-1])
 
 
-async def test_more_rights_end_no_session(home: Path) -> None:
+async def test_session_of_a_group_continues_when_its_rights_are_extended(home: Path) -> None:
     async with open_gateway(home, ScriptedModel(), LISTED) as harness:
         await harness.say("hello", **IN_ROOM)
         before = await harness.services.conversations.find_open(IN_ROOM["address"])
@@ -86,7 +88,7 @@ async def test_account_removed_while_mneme_is_down_is_not_answered(home: Path) -
         assert await harness.services.inbox.list_waiting() == []
 
 
-async def test_the_first_message_and_a_command_beside_it_share_one_session(home: Path) -> None:
+async def test_first_message_and_a_simultaneous_command_share_one_session(home: Path) -> None:
     async with open_gateway(home, ScriptedModel(says("hello"), says("again"))) as harness:
         await asyncio.gather(harness.say("/help"), harness.say("first"), harness.say("/whoami"))
         await harness.say("second")
@@ -106,7 +108,7 @@ async def test_reminder_button_pressed_twice_sets_one_reminder(home: Path) -> No
         assert len(await harness.services.jobs.list_active()) == 1
 
 
-async def test_an_edit_and_a_deletion_reach_what_still_waits(home: Path) -> None:
+async def test_edit_and_deletion_apply_to_a_message_still_waiting_for_its_turn(home: Path) -> None:
     model = ScriptedModel(says("one"), says("rest"))
     model.gate = asyncio.Event()
     async with open_gateway(home, model) as harness, asyncio.TaskGroup() as tasks:
@@ -209,7 +211,7 @@ async def test_pairing_requests_are_not_listed_in_a_group(home: Path) -> None:
             assert "Ask me in a direct chat" in (await harness.say(command, **IN_ROOM)).text
 
 
-async def test_an_edit_of_what_waits_outlives_a_restart(home: Path) -> None:
+async def test_edit_of_a_waiting_message_survives_a_restart(home: Path) -> None:
     async with open_gateway(home) as harness:
         waiting = harness.inbound("the old words")
         await harness.admission.admit(waiting, KeptReply())

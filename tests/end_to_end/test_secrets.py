@@ -69,7 +69,7 @@ MARK = "zanzibarine"
 """A word that people say and the log must not have."""
 
 
-async def test_no_secret_and_no_word_of_a_person_gets_out(home: Path) -> None:
+async def test_logs_and_outputs_contain_no_secret_and_logs_no_message_text(home: Path) -> None:
     (home / "plugins").mkdir()
     (home / "plugins" / "leaky.py").write_text(PLUGIN.replace("{LEAK}", LEAK))
     options = 'log_level = "debug"\n[memory.providers.leaky]\nkey = "LEAKY_KEY"\n'

@@ -84,7 +84,9 @@ async def test_stopped_answer_is_stored_marked_and_its_earlier_tool_rounds_once(
         assert await answers(harness) == ["Let me look.", "I found a lot\n\n[stopped]"]
 
 
-async def test_a_notice_of_waiting_is_not_kept_as_an_answer(home: Path) -> None:
+async def test_retry_notice_shown_while_the_model_is_waited_for_is_not_stored_as_an_answer(
+    home: Path,
+) -> None:
     model = WaitingModel()
     async with open_gateway(home, model) as harness, asyncio.TaskGroup() as tasks:
         turn = tasks.create_task(harness.say("hello"))

@@ -47,7 +47,7 @@ async def test_tools_are_listed_with_a_button_for_each(home: Path) -> None:
         assert wrong.endswith("The groups are calendar and web.")
 
 
-async def test_linked_accounts_share_the_switches(home: Path) -> None:
+async def test_linked_accounts_share_the_tools_turned_off(home: Path) -> None:
     async with open_web(home) as web:
         services = web.harness.services
         await web.harness.say("/tools off web")

@@ -79,7 +79,7 @@ async def test_forward_that_asks_for_48_delegated_calls_stays_within_the_budget(
         assert reply.text == f"It is a mail.\n\n{texts.TURN_BUDGET_SPENT}"
 
 
-async def test_next_turn_has_a_budget_of_its_own(home: Path) -> None:
+async def test_next_turn_has_a_new_budget_of_helper_model_calls(home: Path) -> None:
     helper = ObeyingHelper()
     script = [*obey(8, 6), says("It is a mail."), *obey(1, 1), says("Nothing there.")]
     async with open_gateway(home, ScriptedModel(*script), titles=helper) as harness:

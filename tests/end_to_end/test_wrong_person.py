@@ -528,7 +528,7 @@ HEARS: Mapping[str, set[str]] = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["as it is", "imported", "parted", "removed"])
-async def test_a_notice_is_read_by_its_person_in_private_and_by_nobody_else(
+async def test_each_notice_is_delivered_to_its_person_in_private_only(
     home: Path, tmp_path: Path, zoo: tuple[Path, dict[str, dict[str, str]]], kind: str
 ) -> None:
     template, named = zoo

@@ -193,7 +193,7 @@ async def test_one_nickname_used_by_two_people_of_a_group_means_each_persons_own
             assert (own in found, other in found) == (True, False), who
 
 
-async def test_names_that_mean_each_other_end(home: Path) -> None:
+async def test_circular_aliases_do_not_loop_in_recall(home: Path) -> None:
     async with open_gateway(home, ScriptedModel()) as harness:
         await harness.say("We call the quay the pier")
         await harness.say("We call the pier the quay")
@@ -215,6 +215,8 @@ async def test_alias_belongs_to_the_person_who_asks(database: Any) -> None:
     assert (nobody, other) == ([], [])
 
 
-async def test_other_names_leave_the_other_questions_their_answers(tmp_path: Path) -> None:
+async def test_alias_ranking_keeps_the_right_first_fact_for_88_percent_of_questions(
+    tmp_path: Path,
+) -> None:
     _, scores = await scored(tmp_path, {"default": FactRanking()})
     assert sum(is_first for _, is_first, _ in scores["default"]) >= 0.88 * len(scores["default"])

@@ -92,7 +92,7 @@ pardon, salı demek istedim
 
 
 @pytest.mark.parametrize("text", REPLACES.strip().splitlines())
-def test_a_message_about_a_change_replaces_what_held(text: str) -> None:
+def test_message_about_a_change_is_read_as_replacing_the_earlier_fact(text: str) -> None:
     assert read_changes(text).replaces
 
 
@@ -120,7 +120,7 @@ def test_text_of_a_correction_is_recognized_as_one(text: str) -> None:
         "여동생은 요가로 바꿨대",
     ],
 )
-def test_a_message_that_begins_with_somebody_else_is_about_them(text: str) -> None:
+def test_change_statement_that_begins_with_another_person_is_about_that_person(text: str) -> None:
     assert "other" in read_changes(text).kinds
 
 
@@ -133,7 +133,7 @@ def test_plain_statement_is_not_read_as_replacing_an_earlier_fact() -> None:
         assert not read_changes(text).replaces
 
 
-def test_the_lists_of_other_languages_are_not_searched() -> None:
+def test_change_words_of_other_languages_are_not_matched() -> None:
     """In Spanish, "he" is no person, and in German, "fast" doesn't mean quick."""
     assert "other" not in read_changes("he cambiado de banco, ahora es el azul").kinds
     assert "unreal" not in read_changes("I run fast and I like it").kinds
@@ -162,7 +162,7 @@ def test_a_topic_is_searched_in_the_language_of_the_question() -> None:
     assert topic_query("the weather is fine") == ""
 
 
-def test_a_later_day_starts_later_until_it_comes() -> None:
+def test_fact_from_a_future_day_counts_as_future_only_until_that_day() -> None:
     text = "from 1 May I'm at the bakery"
     assert starts_later(text, date(2026, 2, 3), date(2026, 4, 30))
     assert not starts_later(text, date(2026, 2, 3), date(2026, 5, 1))
@@ -170,7 +170,7 @@ def test_a_later_day_starts_later_until_it_comes() -> None:
     assert not starts_later("living in Leith as of last night", date(2026, 2, 3), date(2026, 2, 6))
 
 
-def test_a_swap_is_a_change_though_what_follows_is_short() -> None:
+def test_swap_for_a_short_period_is_read_as_a_change_and_not_as_temporary() -> None:
     kinds = read_changes("swapped Alta for a week in Bodø").kinds
     assert {"swap", "change"} <= kinds
     assert "temporary" not in kinds

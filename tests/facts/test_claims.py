@@ -189,7 +189,9 @@ ok
 
 
 @pytest.mark.parametrize(("text", "attribute", "value"), STATED)
-def test_a_plain_statement_is_a_fact(text: str, attribute: str, value: str) -> None:
+def test_plain_statement_about_oneself_is_extracted_as_a_fact(
+    text: str, attribute: str, value: str
+) -> None:
     (claim,) = extract_claims(text, NOW, ZONE)
     assert (claim.attribute, claim.value, claim.kind) == (attribute, value, "identity")
 
@@ -272,7 +274,7 @@ def test_several_facts_are_extracted_from_one_message() -> None:
     "text",
     ["We decided to use PostgreSQL", "We've decided not to sell", "I decided against the red one"],
 )
-def test_a_decision_belongs_to_a_project(text: str) -> None:
+def test_stated_decision_is_extracted_as_a_fact_of_kind_project(text: str) -> None:
     (claim,) = extract_claims(text, NOW, ZONE)
     assert (claim.kind, claim.attribute) == ("project", None)
 

@@ -489,7 +489,7 @@ def test_a_note_that_repeats_what_was_typed_is_close(
 
 
 @pytest.mark.parametrize(("language", "typed", "note"), POSSIBLE)
-def test_a_note_in_other_words_is_not_refused(
+def test_paraphrased_note_is_not_refused_as_unsupported(
     language: str, typed: Sequence[str], note: str
 ) -> None:
     assert support_of(typed, note) is not Support.REFUSED

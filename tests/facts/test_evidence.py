@@ -315,7 +315,7 @@ def test_note_is_supported_only_if_every_sentence_of_it_was_typed_by_the_person(
         ("me", "用户的妹妹住在里斯本", "我妹妹住在里斯本", None),
     ],
 )
-def test_whom_a_statement_is_about(
+def test_subject_of_a_statement_is_resolved_to_the_person_it_is_about(
     about: str, statement: str, text: str, subject: str | None
 ) -> None:
     (row,) = conversation(f"ben: {text}")
@@ -349,6 +349,6 @@ def test_may_in_a_note_is_checked_as_a_month_only_where_the_grammar_makes_it_a_m
     assert evidence.describe_missing(note) == missing
 
 
-def test_verb_may_is_no_typed_figure() -> None:
+def test_verb_may_is_not_read_as_the_month_of_may() -> None:
     assert AnalyzedText("Eve may read it").numbers == frozenset()
     assert AnalyzedText("It leaves in May").numbers == {5}

@@ -100,7 +100,7 @@ async def test_readable_items_are_kept_and_rules_read_the_other_messages(
     assert len(model.requests) == 1
 
 
-async def test_an_empty_list_is_an_answer(database: Database) -> None:
+async def test_empty_list_from_the_model_is_accepted_as_an_answer(database: Database) -> None:
     model = ScriptedModel(says("[]"))
     assert await fact_reader(database, model).find_candidates(turn("I moved to Porto in May")) == []
     assert len(model.requests) == 1
@@ -141,7 +141,7 @@ async def test_fact_without_evidence_but_with_a_quote_waits_for_approval(
     assert [one.approval_reason for one in found] == doubts
 
 
-async def test_a_time_to_come_is_no_since_when(database: Database) -> None:
+async def test_future_start_date_from_the_model_is_left_out_of_a_fact(database: Database) -> None:
     ((_, claim),) = await read(database, [{**MOVED, "since": "2027-05"}])
     assert claim.valid_from is None
 
@@ -213,7 +213,7 @@ async def test_fact_extraction_raises_the_error_of_a_model_that_fails(database: 
         await extraction.find_candidates(turn("I moved to Porto"))
 
 
-async def test_without_a_model_the_rules_read(database: Database) -> None:
+async def test_facts_are_extracted_by_rules_when_there_is_no_model(database: Database) -> None:
     found = await fact_reader(database, None).find_candidates(
         turn("I moved to Porto", "Where do I live?")
     )

@@ -7,7 +7,7 @@ import pytest
 from core.facts import hrr
 
 
-def test_a_symbol_is_the_same_for_ever_and_like_no_other() -> None:
+def test_vector_symbol_is_deterministic_and_dissimilar_to_every_other_symbol() -> None:
     assert hrr.make_symbol("porto") is hrr.make_symbol("porto")
     hrr.make_symbol.cache_clear()
     first = hrr.make_symbol("porto").copy()
@@ -24,7 +24,7 @@ def test_bound_pair_of_vectors_is_similar_to_neither_part() -> None:
     assert abs(hrr.similarity(pair, other)) < 0.1
 
 
-def test_a_bundle_of_32_is_like_each_of_its_parts_and_no_other() -> None:
+def test_vector_bundle_of_32_symbols_is_similar_to_its_parts_only() -> None:
     parts = [hrr.make_symbol(f"part {number}") for number in range(32)]
     together = hrr.bundle(parts)
     assert together is not None
@@ -48,7 +48,7 @@ def test_a_question_must_be_bound_to_the_role_of_what_it_asks_for() -> None:
     assert abs(hrr.similarity(fact, wrong)) < 0.1
 
 
-def test_encoded_fact_is_nearest_to_its_own_question() -> None:
+def test_vector_of_a_question_is_most_similar_to_the_fact_that_answers_it() -> None:
     facts = [hrr.encode(["live"], ["ana", "porto"]), hrr.encode(["like", "tea"], ["ana"])]
     facts.append(hrr.encode(["like", "tea"], ["ben"]))
     asked = hrr.encode(["like"], ["ana"])

@@ -265,7 +265,9 @@ async def test_operation_that_names_no_fact_cannot_be_read(
     assert len(talk.model.requests) == 1
 
 
-async def test_operations_through_the_real_client(database: Database, clock: SteadyClock) -> None:
+async def test_fact_operations_of_the_model_are_applied_through_the_real_api_client(
+    database: Database, clock: SteadyClock
+) -> None:
     answers = [
         json.dumps([operation("I drive a Golf")]),
         json.dumps([operation("I sold the Golf", "end", fact=1)]),

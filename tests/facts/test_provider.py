@@ -137,7 +137,7 @@ async def test_current_fact_is_recalled_first_and_the_former_is_marked_as_no_lon
     assert any("Lisbon (until May 2026, no longer so" in line for line in old)
 
 
-async def test_an_answer_teaches_nothing_and_neither_does_an_order(world: _World) -> None:
+async def test_no_fact_is_learned_from_a_question_or_an_instruction(world: _World) -> None:
     await world.hear("Remember that you must Bearer 0123456789abcdef01234567 opens the lake house")
     await world.hear("Where do you live?")
     assert await world.facts.list_page(frozenset((ANA,))) == []
@@ -208,7 +208,7 @@ async def test_freshness_of_a_fact_halves_with_its_age_unless_it_is_pinned(world
     assert blend.freshness(replace(old, kind="identity"), later) == 1
 
 
-async def test_the_model_asks_in_every_mode(world: _World) -> None:
+async def test_facts_tool_answers_in_each_of_its_modes(world: _World) -> None:
     await world.hear("My sister Ana lives in Porto")
     await world.hear("My brother Ben lives in Porto. I like green tea")
     await world.hear("I don't like green tea any more")
@@ -390,7 +390,7 @@ async def test_a_message_that_is_edited_meanwhile_changes_no_fact(world: _World)
     assert (await world.facts.list_page(frozenset((ANA,))))[0].content == "I live in Porto"
 
 
-async def test_vectors_count_where_they_are_given_a_weight(world: _World) -> None:
+async def test_vector_similarity_affects_fact_ranking_only_with_a_weight(world: _World) -> None:
     for text in ("Ben likes tea and cake", "Ana likes tea"):
         await world.facts.learn(
             Fact(

@@ -263,7 +263,9 @@ async def test_two_processes_that_read_at_once_learn_once(
     assert len(await one.known()) == 1
 
 
-async def test_an_edit_is_read_anew(database: Database, clock: SteadyClock) -> None:
+async def test_edited_message_is_read_again_for_facts(
+    database: Database, clock: SteadyClock
+) -> None:
     house = _House(database, clock)
     own = await house.conversations.create(session())
     said, _ = await house.say(own, "I live in Porto", "I like green tea")
@@ -311,7 +313,9 @@ async def test_overheard_messages_are_read_for_facts_when_the_conversation_ends(
 
 @pytest.mark.slow
 @pytest.mark.timeout(120)
-async def test_a_process_killed_before_its_facts_were_kept(home: Path) -> None:
+async def test_process_killed_before_storing_its_facts_stores_them_once_after_a_restart(
+    home: Path,
+) -> None:
     never = asyncio.Event()
     is_killed = False
 

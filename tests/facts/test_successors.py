@@ -73,7 +73,7 @@ def learn(text: str) -> list[Fact]:
 
 
 @pytest.mark.parametrize("line", ENDS.strip().splitlines())
-def test_a_message_that_ends_a_fact_follows_it(line: str) -> None:
+def test_message_that_ends_a_fact_becomes_its_successor(line: str) -> None:
     told, ended = line.split(" | ")
     (fact,) = learn(told)
     successor = find_successor(message(ended, 2), [fact], [1], ZONE)

@@ -50,7 +50,7 @@ async def served(*routes: web.RouteDef) -> AsyncIterator[str]:
         await runner.cleanup()
 
 
-async def test_everything_right_in_a_new_home(home: Path) -> None:
+async def test_check_of_a_new_home_reports_only_right_or_off(home: Path) -> None:
     settings = Settings.load({"MNEME_HOME": str(home)})
     findings = await run_checks(settings)
     assert {finding.state for finding in findings} == {"right", "off"}
@@ -97,7 +97,7 @@ async def test_check_reports_the_platform_error_that_the_running_gateway_has(hom
     )
 
 
-async def test_a_memory_that_is_out_of_order_for_the_gateway_is_so_beside_it(home: Path) -> None:
+async def test_check_reports_a_memory_service_that_fails_in_the_running_gateway(home: Path) -> None:
     plugged(home, "diary")
     (home / "mneme.toml").write_text("[memory.providers.diary]\n")
     (home / "mneme.toml").chmod(0o600)
@@ -119,7 +119,7 @@ async def test_a_memory_that_is_out_of_order_for_the_gateway_is_so_beside_it(hom
     )
 
 
-async def test_an_option_that_changed_its_name_is_said(home: Path) -> None:
+async def test_check_reports_a_renamed_settings_option(home: Path) -> None:
     (home / "mneme.toml").write_text("[model]\ncheap = 'small'\n")
     first = (await run_checks(Settings.load({"MNEME_HOME": str(home)})))[0]
     assert (first.subject, first.state) == ("settings", "right")
@@ -226,7 +226,7 @@ async def test_a_problem_of_the_environment_is_not_put_right_in_a_file() -> None
     ]
 
 
-async def test_damage_in_the_file_is_found(tmp_path: Path) -> None:
+async def test_check_finds_a_damaged_page_of_the_database_file(tmp_path: Path) -> None:
     assert SQLITE_VERSION >= MIN_SQLITE_VERSION
     path = tmp_path / "state.db"
     async with Database.open(path) as database:

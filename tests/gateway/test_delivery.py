@@ -27,14 +27,18 @@ async def room(tmp_path: Path) -> AsyncIterator[DeliveryHarness]:
         yield opened
 
 
-async def test_an_answer_leaves_at_once_where_nothing_is_before_it(room: DeliveryHarness) -> None:
+async def test_answer_is_delivered_at_once_when_no_older_delivery_waits_in_its_chat(
+    room: DeliveryHarness,
+) -> None:
     await room.drafted("working")
     reply = await room.answer(await room.drafted("a"))
     assert reply.text == "a"
     assert room.outbox.ends == [("a", "done")]
 
 
-async def test_an_answer_does_not_overtake_an_older_one(room: DeliveryHarness) -> None:
+async def test_answer_is_not_delivered_before_an_older_one_of_the_same_chat(
+    room: DeliveryHarness,
+) -> None:
     room.telegram.stage("1", DeliveryError("flood", retry_after_s=30.0))
     first, second = await room.drafted("a"), await room.drafted("b")
     await room.answer(first)
@@ -104,7 +108,7 @@ async def test_message_that_a_live_answer_posted_is_edited_by_the_later_delivery
     assert (receipt.key, list(receipt.message_ids)) == ("b", ["501"])
 
 
-async def test_an_answer_waits_for_the_one_that_is_just_being_painted(
+async def test_answer_waits_for_the_answer_that_is_being_sent_to_the_same_chat(
     room: DeliveryHarness,
 ) -> None:
     gate = asyncio.Event()
@@ -152,7 +156,7 @@ async def test_a_mistake_of_a_platform_is_no_failed_turn(room: DeliveryHarness) 
         await room.watch.until(lambda: room.outbox.ends[1:] == [("a", "done")])
 
 
-async def test_a_locked_store_costs_neither_the_answer_nor_its_booking(
+async def test_answer_sent_while_the_database_is_locked_is_recorded_afterwards(
     room: DeliveryHarness,
 ) -> None:
     outbox_item = await room.drafted("a")

@@ -90,7 +90,9 @@ async def test_incognito_text_is_not_sent_to_the_embedding_service(
         assert double.embedded == []
 
 
-async def test_status_and_check_say_how_it_fares(home: Path, double: EmbeddingDouble) -> None:
+async def test_status_and_check_report_the_state_of_the_service_without_its_key(
+    home: Path, double: EmbeddingDouble
+) -> None:
     async with open_gateway(
         home, ScriptedModel(), table(double), variables={"EMBEDDINGS_KEY": KEY}
     ) as made:
@@ -111,7 +113,7 @@ async def test_status_and_check_say_how_it_fares(home: Path, double: EmbeddingDo
         assert KEY not in said + found.text
 
 
-async def test_without_its_key_nothing_is_sent_and_the_variable_is_named(
+async def test_embeddings_without_a_key_send_nothing_and_check_names_the_variable(
     home: Path, double: EmbeddingDouble
 ) -> None:
     async with open_gateway(home, ScriptedModel(), table(double)) as made:

@@ -115,7 +115,9 @@ async def test_daily_limit_stops_model_answers_with_one_sentence_but_not_command
         assert "**Your limits today**: 2 of 2 answers, " in await said(harness, "/usage")
 
 
-async def test_the_next_day_it_answers_again(home: Path, clock: SteadyClock) -> None:
+async def test_daily_limit_of_answers_is_reset_at_the_next_day(
+    home: Path, clock: SteadyClock
+) -> None:
     clock.moment = datetime(2026, 11, 20, 23, 30, tzinfo=UTC)
     async with gateway(home, person(answers=1)) as (harness, _):
         assert await said(harness, "One") == ANSWER
@@ -125,7 +127,7 @@ async def test_the_next_day_it_answers_again(home: Path, clock: SteadyClock) -> 
         assert await said(harness, "Three") == ANSWER
 
 
-async def test_a_day_of_25_hours_is_one_day(home: Path, clock: SteadyClock) -> None:
+async def test_daily_limit_lasts_a_whole_day_of_25_hours(home: Path, clock: SteadyClock) -> None:
     clock.moment = datetime(2026, 10, 24, 23, 30, tzinfo=UTC)  # half past midnight in summer time
     async with gateway(home, person(answers=1)) as (harness, _):
         assert await said(harness, "One") == ANSWER
@@ -384,7 +386,7 @@ async def test_sent_and_exported_files_of_a_day_are_limited(home: Path, clock: S
         assert await files(harness)
 
 
-async def test_turns_at_once_go_over_by_no_more_than_themselves(
+async def test_simultaneous_turns_exceed_the_daily_limit_by_at_most_their_own_number(
     home: Path, clock: SteadyClock
 ) -> None:
     gate = asyncio.Event()

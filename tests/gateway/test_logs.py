@@ -41,7 +41,7 @@ def settings(home: Path, toml: str = "", **environ: str) -> Settings:
     return Settings.load({"MNEME_HOME": str(home), **environ})
 
 
-def test_secrets_are_masked_in_every_wrapping(home: Path) -> None:
+def test_log_masks_secrets_in_messages_fields_and_tracebacks(home: Path) -> None:
     out = io.StringIO()
     logs.configure(settings(home, ANTHROPIC_API_KEY="sk-hush-hush", TELEGRAM_BOT_TOKEN=TOKEN), out)
     log = structlog.get_logger("test")
@@ -87,7 +87,9 @@ def test_json_log_has_one_object_per_line_for_own_and_library_messages(home: Pat
     assert "ValueError" in third["exception"]
 
 
-def test_at_debug_only_this_program_says_more_than_its_warnings(home: Path) -> None:
+def test_debug_level_logs_details_of_this_program_and_only_warnings_of_libraries(
+    home: Path,
+) -> None:
     out = io.StringIO()
     logs.configure(settings(home, 'general.log_level = "debug"'), out)
     structlog.get_logger("ours").debug("details", of="ours")
@@ -110,7 +112,7 @@ def test_at_debug_only_this_program_says_more_than_its_warnings(home: Path) -> N
     assert "the body" not in out.getvalue()
 
 
-def test_the_level_counts_and_libraries_do_not_chatter(home: Path) -> None:
+def test_log_level_applies_and_libraries_log_only_warnings(home: Path) -> None:
     out = io.StringIO()
     logs.configure(settings(home), out)
     structlog.get_logger("ours").debug("details")
@@ -121,7 +123,7 @@ def test_the_level_counts_and_libraries_do_not_chatter(home: Path) -> None:
     assert "trouble" in out.getvalue()
 
 
-def test_log_follows_the_last_setup_only(home: Path) -> None:
+def test_log_is_written_only_to_the_last_configured_stream(home: Path) -> None:
     first, second = io.StringIO(), io.StringIO()
     logs.configure(settings(home), first)
     logs.configure(settings(home, 'general.log_level = "warning"'), second)

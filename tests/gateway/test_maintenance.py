@@ -71,7 +71,7 @@ def write_beside(database: Database) -> None:
     other.close()
 
 
-async def test_write_of_another_process_is_noticed(database: Database) -> None:
+async def test_database_watcher_notices_a_write_of_another_process(database: Database) -> None:
     witness, changed = Witness(), asyncio.Event()
     async with at_work(watch_store(database.data_version, changed, witness)):
         changed.set()
@@ -83,7 +83,7 @@ async def test_write_of_another_process_is_noticed(database: Database) -> None:
         await witness.was_called(3)
 
 
-async def test_a_change_that_was_not_heard_is_told_again(database: Database) -> None:
+async def test_database_watcher_repeats_a_notification_that_failed(database: Database) -> None:
     witness, changed = Witness(StoreError("locked"), StoreError("locked")), asyncio.Event()
     async with at_work(watch_store(database.data_version, changed, witness)):
         changed.set()

@@ -182,7 +182,7 @@ async def test_a_mistake_of_a_platform_is_a_failed_delivery(
         await room.watch.until(lambda: room.outbox.ends[2:] == [("a", "done")])
 
 
-async def test_a_mistake_that_repeats_does_not_hold_up_its_address_for_long(
+async def test_delivery_that_fails_repeatedly_by_a_defect_is_given_up_and_unblocks_its_chat(
     room: DeliveryHarness,
 ) -> None:
     room.telegram.stage("1", *[ValueError("cannot be painted")] * MAX_ADAPTER_ERRORS)

@@ -152,7 +152,7 @@ async def test_stop_cancels_only_the_turn_that_is_running() -> None:
     assert queues.stop(one.inbound.address) is False
 
 
-async def test_a_cancelled_waiter_leaves_no_place_behind() -> None:
+async def test_cancelled_event_leaves_the_conversation_queue() -> None:
     queues, log, gate = ConversationQueues(), list[list[int]](), asyncio.Event()
     one, two = event(1), event(2, is_plain=False)
     for each in (one, two):

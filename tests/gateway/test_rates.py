@@ -71,7 +71,9 @@ async def asked(harness: GatewayHarness) -> list[str]:
     return [row["text"] for row in found]
 
 
-def test_a_bucket_is_full_after_a_minute_and_forgets_who_rests(moments: Moments) -> None:
+def test_rate_limit_is_refilled_after_a_minute_and_the_number_of_buckets_bounded(
+    moments: Moments,
+) -> None:
     buckets, ana = TokenBuckets(3), Account(platform="telegram", user_id="7")
     for _ in range(3):
         assert buckets.wait_s(ana) == 0
@@ -159,7 +161,7 @@ async def test_shutdown_does_not_wait_for_held_messages(home: Path, moments: Mom
         )
 
 
-async def test_the_owner_is_never_slowed(home: Path, moments: Moments) -> None:
+async def test_owner_is_never_rate_limited(home: Path, moments: Moments) -> None:
     model, burst = ScriptedModel(), 5
     async with (
         open_gateway(home, model, f"{LISTED}[limits]\nturns_per_minute = {burst}\n") as harness,
@@ -323,7 +325,9 @@ async def test_held_message_of_a_removed_person_is_not_answered(
         assert len(model.requests) == 1
 
 
-async def test_a_flood_of_commands_is_bounded(home: Path, moments: Moments) -> None:
+async def test_commands_beyond_the_rate_limit_are_not_answered(
+    home: Path, moments: Moments
+) -> None:
     async with (
         open_gateway(home, options="[limits]\ncommands_per_minute = 5\n") as harness,
         asyncio.timeout(20),

@@ -44,7 +44,7 @@ async def life(tmp_path: Path) -> AsyncIterator[SchedulerHarness]:
         yield opened
 
 
-async def test_a_reminder_a_few_milliseconds_ahead(life: SchedulerHarness) -> None:
+async def test_reminder_due_in_a_few_milliseconds_is_delivered_once(life: SchedulerHarness) -> None:
     job = await life.add(due_at=life.clock.now() + timedelta(milliseconds=150))
     async with life.listening():
         assert life.wakes == 0
@@ -115,7 +115,9 @@ async def test_several_missed_runs_of_a_job_become_one_late_reminder(
     assert row.next_at == datetime(2026, 11, 21, 9, tzinfo=UTC)
 
 
-async def test_an_interval_goes_on_from_its_anchor(life: SchedulerHarness) -> None:
+async def test_interval_job_that_missed_runs_continues_at_times_counted_from_its_start(
+    life: SchedulerHarness,
+) -> None:
     hourly = Schedule(zone=ZONE, every_s=3600, start_at=NOON - timedelta(hours=5, minutes=30))
     job = await life.add(schedule=hourly, due_at=NOON - timedelta(hours=4, minutes=30))
     async with life.listening():
@@ -212,7 +214,9 @@ async def test_moved_job_is_delivered_at_its_new_time(life: SchedulerHarness) ->
     assert row.next_at == NOON + timedelta(hours=1)
 
 
-async def test_listening_again_after_a_fall(life: SchedulerHarness) -> None:
+async def test_scheduler_that_listens_again_after_a_failure_delivers_later_reminders(
+    life: SchedulerHarness,
+) -> None:
     async with life.listening() as cron:
         await life.add(text="first")
         await cron.reload()
@@ -275,7 +279,9 @@ class _Dying(Jobs):
 
 
 @pytest.mark.parametrize("is_prompt", [False, True])
-async def test_killed_before_a_run_is_finished(tmp_path: Path, is_prompt: bool) -> None:
+async def test_job_run_interrupted_by_a_kill_is_delivered_exactly_once(
+    tmp_path: Path, is_prompt: bool
+) -> None:
     """The next process finds what is there already: one parcel, one message, whatever was begun
     twice."""
     clock, known = RunningClock(), set[str]()
@@ -307,7 +313,9 @@ async def test_killed_before_a_run_is_finished(tmp_path: Path, is_prompt: bool) 
     assert again == []
 
 
-async def test_a_parcel_that_is_on_its_way_is_not_made_due_again(life: SchedulerHarness) -> None:
+async def test_repeated_job_run_does_not_make_a_claimed_delivery_due_again(
+    life: SchedulerHarness,
+) -> None:
     """The worker has claimed it when the run that was cut short is done again."""
     job = await life.add()
     key = f"job:{job.id}:2026-11-20T11:59:50+00:00"
@@ -372,7 +380,9 @@ async def test_scheduled_question_is_answered_once_even_if_recording_its_end_fai
     assert life.said == [(CHAT, "CALL BOB")]
 
 
-async def test_before_and_after_its_life_it_does_nothing(life: SchedulerHarness) -> None:
+async def test_scheduler_delivers_nothing_before_listening_and_after_closing(
+    life: SchedulerHarness,
+) -> None:
     await life.add()
     await life.cron.reload()
     await life.cron.close()

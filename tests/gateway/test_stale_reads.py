@@ -67,7 +67,7 @@ async def test_an_answer_under_way_elsewhere_is_not_kept_and_made_anew(home: Pat
         assert "nothing to forget" in (await harness.say("/forget Zanzibar")).text
 
 
-async def test_a_tool_that_is_called_after_it_notes_nothing(home: Path) -> None:
+async def test_memory_tool_called_after_an_erasure_stores_no_forgotten_words(home: Path) -> None:
     noting = calls(("memory", {"action": "add", "target": "user", "content": "Lives in Zanzibar"}))
     model = ScriptedModel(says("ok"), noting, says("Fine."))
     async with open_gateway(home, model) as harness:
@@ -163,7 +163,7 @@ async def test_an_erasure_by_another_process_counts_as_well(home: Path) -> None:
         assert left(harness, "Zanzibar") == []
 
 
-async def test_an_incognito_conversation_forgets_it_too(home: Path) -> None:
+async def test_forget_removes_the_words_from_a_running_incognito_conversation(home: Path) -> None:
     model = ScriptedModel()
     async with open_gateway(home, model) as harness:
         await harness.say("/memory add Lives in Zanzibar")
@@ -190,7 +190,9 @@ async def test_erasure_begun_by_a_killed_process_is_finished_by_the_next(home: P
         assert (await harness.say("hello")).text == "ok"
 
 
-async def test_a_part_of_a_batch_that_is_left_is_answered(home: Path) -> None:
+async def test_remaining_messages_of_a_turn_are_answered_after_one_was_forgotten(
+    home: Path,
+) -> None:
     model = ScriptedModel()
     async with open_gateway(home, model) as harness:
         await harness.say("I moved to Zanzibar in May.")

@@ -74,13 +74,13 @@ async def life(platform: Fragile, *failures: Exception) -> tuple[list[str], Supe
     return platform.steps, supervisor
 
 
-async def test_a_platform_is_opened_taken_up_and_listened_to() -> None:
+async def test_supervisor_opens_a_platform_resumes_its_messages_and_listens() -> None:
     steps, supervisor = await life(Fragile())
     assert steps == ["open", "take up", "listen"]
     assert supervisor.states == {"telegram": "ended"}
 
 
-async def test_taking_up_is_tried_until_it_succeeds_and_nothing_is_heard_before() -> None:
+async def test_supervisor_retries_resuming_messages_and_listens_only_afterwards() -> None:
     steps, supervisor = await life(Fragile(), StoreError("locked"), RuntimeError("a mistake"))
     assert steps == ["open", "take up", "take up", "take up", "listen"]
     assert supervisor.states == {"telegram": "ended"}
@@ -117,7 +117,9 @@ async def test_platform_that_cannot_work_with_the_settings_is_given_up() -> None
     assert supervisor.states == {"telegram": "given up: telegram: the token is in use"}
 
 
-async def test_a_mistake_becomes_a_failed_delivery_and_in_the_end_a_hopeless_one() -> None:
+async def test_adapter_defect_becomes_a_delivery_error_that_is_permanent_after_several_attempts() -> (
+    None
+):
     for attempts, is_hopeless in (
         (0, False),
         (MAX_ADAPTER_ERRORS - 2, False),

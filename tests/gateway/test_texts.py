@@ -27,7 +27,7 @@ def test_the_texts_that_the_code_names_are_those_there_are() -> None:
     assert {key for key in named if key.isupper()} == {key for key in english if key.isupper()}
 
 
-def test_an_unknown_text_is_an_error() -> None:
+def test_unknown_text_key_raises_an_error() -> None:
     with pytest.raises(AttributeError):
         texts.NO_SUCH_TEXT  # noqa: B018
     assert texts.table("FACT_SOURCES")["you_rule"] == "You said it"

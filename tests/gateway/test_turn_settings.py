@@ -50,7 +50,7 @@ async def test_messages_sent_within_the_gather_time_become_one_turn_even_with_a_
         ("interrupt", "", 2),
     ],
 )
-async def test_message_during_an_answer_of_which_nothing_was_shown(
+async def test_message_during_an_answer_with_nothing_shown_yet_follows_the_configured_policy(
     home: Path, policy: str, first: str, requests: int
 ) -> None:
     model = SilentModel()

@@ -230,7 +230,7 @@ async def test_an_answer_that_does_not_arrive_stays_in_the_outbox_and_is_deliver
         ]
 
 
-async def test_a_permanent_refusal_is_buried(home: Path) -> None:
+async def test_permanently_refused_answer_is_counted_as_dead(home: Path) -> None:
     async with open_gateway(home) as harness:
         reply = KeptReply(DeliveryError("blocked", is_permanent=True))
         number = await harness.admission.admit(harness.inbound("hello"), reply)
@@ -353,7 +353,7 @@ async def test_an_edit_and_a_deletion_follow_the_platform(home: Path) -> None:
         assert "at ten" not in (await harness.say("/recall ferry")).text.replace("**", "")
 
 
-async def test_commands_are_kept_but_neither_model_nor_recall_sees_them(home: Path) -> None:
+async def test_commands_are_stored_but_shown_neither_to_the_model_nor_by_recall(home: Path) -> None:
     model = ScriptedModel()
     async with open_gateway(home, model) as harness:
         await harness.say("/memory add zanzibar is an island")

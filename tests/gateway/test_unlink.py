@@ -68,7 +68,7 @@ async def test_unlinked_conversation_continues_without_the_other_accounts_messag
         assert "fern" not in str(model.requests[before:])
 
 
-async def test_buttons_made_before_show_nothing_of_the_other(home: Path) -> None:
+async def test_buttons_from_before_unlinking_show_nothing_of_the_other_account(home: Path) -> None:
     async with joined(home, ScriptedModel()) as harness:
         found = await harness.say("/recall boathouse", **on_discord())
         listed = await harness.say("/sessions", **on_discord())
@@ -114,7 +114,9 @@ async def test_neither_may_touch_the_others_reminders_and_notes_any_more(home: P
             assert "fern" in (await harness.say(text, "7")).text
 
 
-async def test_the_turn_that_runs_meanwhile_sees_nothing_new_of_the_other(home: Path) -> None:
+async def test_turn_running_during_unlinking_restarts_without_the_other_accounts_words(
+    home: Path,
+) -> None:
     model = ScriptedModel()
     async with joined(home, model) as harness:
         await harness.say("/new", **on_discord())
@@ -133,7 +135,9 @@ async def test_the_turn_that_runs_meanwhile_sees_nothing_new_of_the_other(home: 
         assert turn.result().text == "done"
 
 
-async def test_the_answer_that_is_written_meanwhile_is_not_given(home: Path) -> None:
+async def test_answer_in_progress_during_unlinking_is_replaced_by_one_without_the_others_words(
+    home: Path,
+) -> None:
     model = ScriptedModel()
     async with joined(home, model) as harness:
         model.gate = asyncio.Event()

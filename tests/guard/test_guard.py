@@ -288,7 +288,7 @@ def test_displayed_name_is_shortened_to_one_line_with_invisible_characters_shown
 
 @pytest.mark.slow
 @given(st.text() | st.text("A\u0410\u0301\u200b\u200d\u200f\u202e\u3164\ufe0f\u0627 \n\x1b\x85"))
-def test_of_no_name_anything_is_hidden(name: str) -> None:
+def test_displayed_name_has_no_control_or_invisible_characters_and_is_bounded(name: str) -> None:
     shown, found = inspect_name(name)
     assert not [
         sign

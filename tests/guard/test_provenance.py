@@ -62,7 +62,7 @@ def test_message_of_an_anonymous_sender_or_the_assistant_is_not_typed() -> None:
     assert typed_text(message("I live in Porto", role="tool")) == ""
 
 
-def test_a_mark_is_always_the_same_and_each_account_has_its_own() -> None:
+def test_account_mark_is_deterministic_and_differs_between_accounts() -> None:
     ana, other = (
         Account(platform="telegram", user_id="42"),
         Account(platform="telegram", user_id="43"),

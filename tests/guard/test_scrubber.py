@@ -159,7 +159,7 @@ def test_text_without_a_fence_passes_the_scrubber_unchanged(text: str) -> None:
         assert streamed(text, size) == text
 
 
-def test_text_is_held_back_only_where_a_block_may_begin() -> None:
+def test_scrubber_holds_text_back_only_where_a_memory_block_may_begin() -> None:
     scrubber = Scrubber()
     assert scrubber.feed("Hello wor") == "Hello wor"
     assert scrubber.feed("ld\n<") == "ld\n"
@@ -170,7 +170,7 @@ def test_text_is_held_back_only_where_a_block_may_begin() -> None:
     assert scrubber.close() == ""
 
 
-def test_a_closed_scrubber_is_as_new() -> None:
+def test_closed_scrubber_can_be_used_again_from_its_initial_state() -> None:
     scrubber = Scrubber()
     scrubber.feed("```\n<memory-context>\n")
     scrubber.close()
@@ -210,7 +210,9 @@ def test_scrubber_output_is_the_same_wherever_the_stream_is_cut(text: str) -> No
 
 
 @given(texts, st.data())
-def test_the_cuts_do_not_matter(text: str, data: st.DataObject) -> None:
+def test_scrubber_output_is_independent_of_how_the_text_is_chunked(
+    text: str, data: st.DataObject
+) -> None:
     cuts = sorted(data.draw(st.lists(st.integers(0, len(text)), max_size=12)))
     scrubber = Scrubber()
     shown = ""

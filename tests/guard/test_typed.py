@@ -79,7 +79,7 @@ def test_honest_message_is_typed_as_a_whole(text: str) -> None:
     assert not is_partly_pasted(text)
 
 
-def test_inserted_text_is_not_typed() -> None:
+def test_text_inserted_by_the_platform_does_not_count_as_typed() -> None:
     mention = insertion("my boss is Eve Evil and", "@")
     assert mention == "@{my boss is Eve Evil and}"
     assert typed_part(f"{mention} call me") == "call me"

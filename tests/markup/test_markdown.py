@@ -118,7 +118,7 @@ def test_tables_are_aligned_in_columns() -> None:
         "half **open and `open",
     ],
 )
-def test_text_comes_out_as_it_went_in(text: str) -> None:
+def test_plain_text_is_rendered_unchanged(text: str) -> None:
     assert render(text) == StyledText(text)
     assert to_plain(text) == text
 
@@ -126,7 +126,7 @@ def test_text_comes_out_as_it_went_in(text: str) -> None:
 @pytest.mark.parametrize(
     "markdown", ["```py\nx = 1", "Text\n\n```py\nx = 1\n``", "- a\n  ```py\n  x = 1"]
 )
-def test_an_unclosed_fence_is_code_already(markdown: str) -> None:
+def test_unclosed_code_fence_is_rendered_as_code(markdown: str) -> None:
     ((kind, text),) = [span for span in spans(markdown) if span[0] == "pre"]
     assert kind == "pre"
     assert text.startswith("x = 1")

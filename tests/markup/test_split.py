@@ -34,7 +34,7 @@ def test_split_message_parts_keep_all_words_and_stay_within_the_length_limit(
     assert "".join("".join(part.text.split()) for part in parts) == "".join(styled.text.split())
 
 
-def test_a_text_that_fits_comes_back_as_it_is() -> None:
+def test_text_within_the_length_limit_is_not_split() -> None:
     styled = render("# A\n\n- *b*")
     assert split(styled, 4096, telegram_length) == [styled]
     assert split(render("  \n\n "), 4096, telegram_length) == []
@@ -71,7 +71,7 @@ def test_indentation_survives_a_cut_in_code() -> None:
     assert "\n".join(parts_of(f"```\n{code}\n```", 60)) == code
 
 
-def test_lists_are_cut_between_items() -> None:
+def test_long_list_is_split_between_its_items() -> None:
     parts = parts_of("\n".join(f"{number}. item {number}" for number in range(1, 31)), 60)
     assert len(parts) > 3
     assert "\n".join(parts).split("\n") == [f"{number}. item {number}" for number in range(1, 31)]
@@ -93,7 +93,7 @@ def test_styles_go_on_in_the_next_part() -> None:
         ]
 
 
-def test_an_address_longer_than_a_message_leaves_its_words() -> None:
+def test_link_longer_than_a_message_is_split_into_its_words_without_the_address() -> None:
     parts = split(render(f"See [the docs](https://a.b/{'c' * 300}) today."), 60, discord_length)
     assert " ".join(part.text for part in parts) == "See the docs today."
 
@@ -113,7 +113,7 @@ def test_a_grapheme_longer_than_a_message_is_cut_all_the_same() -> None:
     assert all(len(part) <= 50 for part in parts)
 
 
-def test_full_parts_stay_as_they_are_while_a_text_grows() -> None:
+def test_completed_message_parts_do_not_change_while_the_streamed_text_grows() -> None:
     text = "\n\n".join(f"## Part {n}\n\n{'Some words here. ' * 6}\n\n- a\n- b" for n in range(12))
     changes = 0
     for before, after in pairwise(parts_of(text[:end], 400) for end in range(40, len(text), 40)):

@@ -183,7 +183,7 @@ async def test_plugin_tool_with_an_invalid_name_or_schema_is_left_out_with_a_war
         assert len(one.memory.warnings) == 2
 
 
-async def test_its_tools_are_none_of_a_session_that_is_scheduled(home: Path) -> None:
+async def test_tool_of_a_memory_service_is_refused_in_a_scheduled_session(home: Path) -> None:
     oddity = Oddity("well")
     async with harness(home, [oddity]) as one:
         (tool,) = await one.memory.tools()

@@ -62,7 +62,7 @@ async def served(answer: Answer) -> AsyncIterator[tuple[JsonService, list[web.Re
         "http://a:b",
     ],
 )
-def test_an_address_is_one_of_the_web_without_a_key(url: str) -> None:
+def test_memory_service_url_that_is_not_http_or_contains_a_key_is_refused(url: str) -> None:
     with pytest.raises(ConfigError, match="should be an address"):
         JsonService("mem", url)
 
@@ -191,7 +191,9 @@ async def test_empty_http_response_of_a_memory_service_is_returned_as_none() -> 
         assert await service.call("DELETE", "/") is None
 
 
-async def test_bodies_are_bounded_in_both_directions(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_request_and_response_bodies_of_a_memory_service_are_limited_in_size(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(http, "REQUEST_BYTES", 100)
     monkeypatch.setattr(http, "ANSWER_BYTES", 100)
     async with served(lambda _: {"text": "x" * 100}) as (service, asked):
@@ -252,7 +254,7 @@ def test_an_id_is_a_part_of_a_path() -> None:
     "answer",
     [None, [], {"results": None}, {"results": {}}, {"results": [1]}, {"results": ["a"]}, 7],
 )
-def test_a_list_of_something_else_is_an_error(answer: Any) -> None:
+def test_memory_service_response_without_the_expected_list_is_an_error(answer: Any) -> None:
     with pytest.raises(DeliveryError, match="has no list"):
         objects(answer, "results")
 

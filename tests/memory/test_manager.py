@@ -149,7 +149,7 @@ async def test_recall_begun_before_an_erasure_serves_no_later_turn(
         assert await one.recalled("something else entirely") == []
 
 
-async def test_the_breaker_opens_the_owner_is_told_once_and_it_closes_again(
+async def test_circuit_breaker_of_a_memory_service_opens_with_one_notice_and_closes_again(
     home: Path, service: MemoryService
 ) -> None:
     async with life(home, service) as one:
@@ -384,7 +384,9 @@ async def test_delegated_task_is_reported_once_and_is_no_turn(home: Path) -> Non
         assert listener.heard[2:] == [("forget", rows[1].id)]
 
 
-async def test_the_next_prefetch_is_made_beside_and_joined(home: Path) -> None:
+async def test_queued_prefetch_of_a_memory_service_is_merged_into_the_next_recall(
+    home: Path,
+) -> None:
     listener = Listener()
     listener.words = ["l1 Ana likes tea", "l1 Ana likes tea"]
     async with harness(home, [listener]) as one:
@@ -409,7 +411,7 @@ async def test_line_of_a_memory_service_that_contains_a_secret_is_left_out_of_th
         )
 
 
-async def test_the_best_of_each_comes_before_the_second_best_of_any(home: Path) -> None:
+async def test_best_line_of_each_memory_service_precedes_the_second_line_of_any(home: Path) -> None:
     one, other = Listener(), Other()
     one.words, other.words = ["a1 tea", "a2 rum"], ["b1 soup", "b2 bread"]
     async with harness(home, [one, other]) as life_of_both:
@@ -441,7 +443,7 @@ async def test_a_tool_of_a_service_is_not_called_incognito(home: Path) -> None:
             await tool.run({}, context)
 
 
-async def test_the_mode_decides_whether_it_is_asked(home: Path) -> None:
+async def test_mode_of_a_memory_service_decides_between_tools_and_context(home: Path) -> None:
     listener = Listener()
     listener.words = ["l1 Ana likes tea"]
     listener.mode = "tools"

@@ -221,7 +221,7 @@ async def test_the_owner_is_told_once_that_a_memory_is_out_of_order(home: Path) 
         assert harness.memory.states["diary"].startswith("out of order")
 
 
-async def test_its_tools_are_the_models_and_none_takes_a_name_of_ours(home: Path) -> None:
+async def test_plugin_tools_are_offered_to_the_model_unless_their_name_is_taken(home: Path) -> None:
     plugged(home, "diary")
     file = home / "plugins" / "diary.py"
     text = file.read_text().replace("Session, ToolContext", "Effect, Session, Tool, ToolContext")

@@ -85,7 +85,7 @@ def test_tool_that_no_model_accepts_is_reported_with_the_reason(odd: Tool, why: 
     assert why in (find_tool_fault(odd) or "")
 
 
-def test_a_good_tool_has_no_fault() -> None:
+def test_valid_plugin_tool_has_no_reported_fault() -> None:
     assert find_tool_fault(tool()) is None
 
 

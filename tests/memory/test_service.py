@@ -119,7 +119,7 @@ def test_group_turn_sent_to_a_memory_service_names_speakers_and_omits_anonymous_
     ]
 
 
-def test_keys_and_long_answers_are_cut() -> None:
+def test_turn_sent_to_a_memory_service_has_secrets_removed_and_long_answers_cut() -> None:
     key = "sk-ant-abcdefgh12345678"
     turn = [row("user", f"my key is {key}"), row("assistant", "x" * 10_000, sender=None)]
     (_, typed), (_, answer) = collect_turn_lines(session(DIRECT), turn)
@@ -165,7 +165,7 @@ def test_namespace_of_a_memory_service_that_is_not_one_word_is_refused(namespace
         Shelf(ServiceOptions(namespace=namespace))
 
 
-def test_a_line_has_a_token_that_changes_with_its_text() -> None:
+def test_line_of_a_memory_service_has_a_token_derived_from_its_text() -> None:
     one, other = (
         RemoteMemory(id="a", text="tea\nat five", at="2026-05-03T09:00:00Z"),
         RemoteMemory(id="a", text="rum at five"),
@@ -180,7 +180,7 @@ def entry(record: Record, name: str, **more: Any) -> Entry:
     return Entry(key=record.derive_name(name), space="s", **more)
 
 
-def test_a_record_outlives_a_restart_and_a_torn_line(tmp_path: Path) -> None:
+def test_record_of_a_memory_service_survives_a_restart_and_a_truncated_line(tmp_path: Path) -> None:
     file = tmp_path / "told.jsonl"
     record = Record(file)
     one, two = (
@@ -228,7 +228,7 @@ def test_a_record_finds_by_message_note_and_mark_in_its_space(tmp_path: Path) ->
     assert record.find_entries("s") == record.find_entries("s", [3], [3]) == []
 
 
-def test_names_of_two_homes_differ(tmp_path: Path) -> None:
+def test_names_derived_for_a_service_differ_between_homes(tmp_path: Path) -> None:
     here, there = Record(tmp_path / "a"), Record(tmp_path / "b")
     assert here.derive_name("turn") != there.derive_name("turn")
     assert here.derive_name("turn", "1") != here.derive_name("turn1")

@@ -61,7 +61,9 @@ async def test_turn_without_its_first_message_is_not_sent_again(
     assert asked(service) == ["the secret", "and the rest", "something new"]
 
 
-async def test_the_past_is_told_on_demand_and_once(home: Path, service: MemoryService) -> None:
+async def test_past_turns_are_sent_to_a_memory_service_on_demand_and_only_once(
+    home: Path, service: MemoryService
+) -> None:
     many = 8
     async with life(home, service) as one:
         for number in range(many):

@@ -38,7 +38,7 @@ async def arguments(queue: SyncQueue, task: SyncTask) -> tuple[Any, ...]:
     return found
 
 
-def test_a_key_says_everything_and_is_read_back() -> None:
+def test_sync_task_key_contains_all_fields_and_is_parsed_back() -> None:
     task = SyncTask(
         provider="jotter", session="12", turn="3", hook="sync_turn", conversation_key="5"
     )
@@ -176,7 +176,9 @@ async def test_the_end_of_a_session_is_told_once_and_again_when_it_went_on(
     assert await queued(stored, "on_session_end") == [f"{session}:{last}"]
 
 
-async def test_a_change_of_notes_is_told_once(database: Database, queue: SyncQueue) -> None:
+async def test_note_change_is_sent_to_a_memory_service_once(
+    database: Database, queue: SyncQueue
+) -> None:
     stored, notes = StoredHistory(database), Notes(database)
     _, message_id, _ = await stored.session(["note that", "done"])
     change = NoteChange(

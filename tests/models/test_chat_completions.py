@@ -463,7 +463,9 @@ async def test_pause_that_the_server_requests_is_obeyed() -> None:
         ("eos", "end_turn"),
     ],
 )
-async def test_finish_reasons_become_stop_reasons(reason: str, expected: str) -> None:
+async def test_chat_api_finish_reasons_are_mapped_to_stop_reasons(
+    reason: str, expected: str
+) -> None:
     async with calling([ModelReply.say("Hm.", stop_reason=reason)]) as (_, caller):
         assert (await caller.ask()).stop_reason == expected
 

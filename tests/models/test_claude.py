@@ -140,7 +140,7 @@ async def test_partial_text_of_a_claude_stream_only_grows_even_across_broken_chu
     assert len(caller.texts) > 5
 
 
-async def test_half_a_character_that_never_gets_its_other_half_is_replaced() -> None:
+async def test_lone_surrogate_in_a_claude_stream_is_replaced() -> None:
     async with calling([ModelReply.say("well \ud83d then", is_utf16=True)]) as (_, caller):
         completion = await caller.ask("what?")
         sent = caller.texts[-1]
@@ -267,7 +267,7 @@ async def test_redacted_thinking_that_the_server_refuses_is_left_out() -> None:
     assert "c2VjcmV0" not in json.dumps(api.requests[-1])
 
 
-async def test_text_around_a_call_is_parted() -> None:
+async def test_text_before_and_after_a_tool_call_is_joined_with_a_blank_line() -> None:
     call = {"type": "tool_use", "name": "memory", "input": {}}
     async with calling([[text("Before."), call, text("After.")]]) as (_, caller):
         completion = await caller.ask()
@@ -340,7 +340,7 @@ async def test_tokens_cached_for_an_hour_are_counted_separately() -> None:
     assert 900 < usage.cache_write_hour < usage.cache_write
 
 
-async def test_a_server_that_counts_nothing_of_the_cache() -> None:
+async def test_usage_of_a_local_model_server_without_cache_counts_has_none() -> None:
     async with calling(["Hi"], {"is_local": True}, api_key=None) as (api, caller):
         usage = (await caller.ask(model="llama", tools=())).usage
     assert usage.input > 0
@@ -402,7 +402,7 @@ async def test_key_of_the_model_is_in_no_error_and_no_log(caplog: pytest.LogCapt
     assert not [line for line in [*shown, caplog.text] if KEY in line]
 
 
-async def test_addresses_may_end_with_the_version() -> None:
+async def test_model_server_url_may_end_with_the_api_version() -> None:
     async with MessagesApi(["Hi"]) as api:
         caller = Caller(f"{api.url}/v1/")
         assert (await caller.ask()).text == "Hi"
@@ -419,7 +419,7 @@ VALUES: st.SearchStrategy[Any] = st.recursive(
 
 
 @given(VALUES)
-def test_everything_sound_can_be_written_and_stays_as_it_is(value: Any) -> None:
+def test_json_safe_value_can_be_encoded_and_is_not_changed_again(value: Any) -> None:
     sound = make_json_safe(value)
     assert json.loads(json.dumps(sound, ensure_ascii=False, allow_nan=False).encode()) == sound
     assert make_json_safe(sound) == sound
@@ -466,7 +466,7 @@ def test_block_that_cannot_be_stored_is_a_model_error(block: dict[str, Any]) -> 
         claude.build_input_blocks([block], {})
 
 
-def test_marks_are_taken_off_and_nothing_else() -> None:
+def test_stripping_cache_marks_changes_nothing_else_of_the_request() -> None:
     mark = {"cache_control": {"type": "ephemeral"}}
     call = {"type": "tool_use", "id": "a", "name": "n", "input": {"cache_control": "an argument"}}
 

@@ -70,7 +70,7 @@ async def test_failed_call_says_why_and_when_it_is_tried_again() -> None:
     assert caller.slept == [4.0, 1.5]
 
 
-async def test_a_time_to_come_back_at_is_obeyed() -> None:
+async def test_retry_waits_as_long_as_the_model_server_asks() -> None:
     replies = [ModelReply.fail(503, retry_after="9"), ModelReply.fail(503, retry_after="?")]
     async with calling([*replies, "Here."]) as (_, caller):
         assert (await caller.ask()).text == "Here."
@@ -85,7 +85,7 @@ async def test_retry_pauses_double_when_the_model_server_states_no_retry_time() 
         assert least_s <= pause_s <= least_s + 1
 
 
-async def test_a_server_that_asks_for_no_pause_is_not_stormed() -> None:
+async def test_retries_pause_increasingly_even_if_the_model_server_asks_for_no_pause() -> None:
     now = [ModelReply.fail(429, retry_after="0"), ModelReply.fail(429, retry_after_ms="30")] * 2
     async with calling([*now, "Here."]) as (_, caller):
         assert (await caller.ask()).text == "Here."
@@ -113,7 +113,7 @@ async def test_retries_end_when_the_time_limit_is_reached() -> None:
     assert not caller.waits
 
 
-async def test_the_server_may_say_whether_to_retry() -> None:
+async def test_should_retry_header_of_the_model_server_decides_about_a_retry() -> None:
     async with calling([ModelReply.fail(429, x_should_retry="false")]) as (_, caller):
         assert not (await caller.fail()).is_retryable
     async with calling([ModelReply.fail(400, x_should_retry="true"), "Here."]) as (_, caller):
@@ -121,7 +121,9 @@ async def test_the_server_may_say_whether_to_retry() -> None:
 
 
 @pytest.mark.parametrize("fault", ["cut", "error", "end", "garble"])
-async def test_a_broken_stream_starts_over_once(fault: Any) -> None:
+async def test_broken_claude_stream_is_requested_again_once_and_fails_at_the_second_break(
+    fault: Any,
+) -> None:
     broken = ModelReply.say(SENTENCE * 3, fault=fault, after_events=7)
     async with calling([broken, "Whole."]) as (_, caller):
         assert (await caller.ask()).text == "Whole."
@@ -154,7 +156,7 @@ async def test_an_overload_before_the_first_word_is_tried_as_any_overload() -> N
     assert caller.texts == ["Here."]
 
 
-async def test_an_error_in_the_stream_that_cannot_be_helped() -> None:
+async def test_permanent_error_in_a_claude_stream_is_raised_without_a_retry() -> None:
     broken = ModelReply.say(
         SENTENCE, fault="error", error="invalid_request_error", words="no", after_events=5
     )
@@ -183,7 +185,7 @@ async def test_arguments_that_are_no_object_are_unreadable() -> None:
         assert (await caller.ask()).text == "Better."
 
 
-async def test_a_web_page_is_no_model() -> None:
+async def test_web_page_in_place_of_a_model_server_is_reported_as_another_api() -> None:
     async with calling([ModelReply(body="<html>Welcome to nginx</html>")] * 5) as (_, caller):
         error = await caller.fail()
     assert "does not speak the Messages API" in str(error)
@@ -245,7 +247,7 @@ async def test_claude_probe_reports_the_reachable_model_and_an_unknown_model_or_
         await stranger.close()
 
 
-async def test_reach_asks_local_servers_for_a_word() -> None:
+async def test_probe_of_a_local_model_server_requests_a_short_answer() -> None:
     async with MessagesApi(["Hi"], is_local=True) as api:
         claude = Claude(api_key=None, base_url=api.url, clock=SteadyClock())
         assert await claude.probe("llama") == f"llama answers at {api.url}."

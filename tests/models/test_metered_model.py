@@ -69,7 +69,7 @@ async def router(database: Database, clock: SteadyClock) -> _Desk:
     return _Desk(database, clock, made.id)
 
 
-async def test_a_prefix_that_is_read_is_no_miss(router: _Desk) -> None:
+async def test_prompt_prefix_read_from_the_cache_counts_as_no_miss(router: _Desk) -> None:
     await router.ask(router.first, FULL)
     assert await router.causes() == {"first": 1000}
     await router.ask(router.second, READ)
@@ -89,14 +89,18 @@ async def test_another_model_is_the_cause_and_else_the_server(router: _Desk) -> 
     assert await router.causes() == {"first": 1000, "evicted": 1000, "model": 1050}
 
 
-async def test_after_five_minutes_without_a_word_the_server_has_dropped_it(router: _Desk) -> None:
+async def test_cache_miss_after_five_minutes_without_a_call_has_the_cause_idle(
+    router: _Desk,
+) -> None:
     await router.ask(router.first, FULL)
     router.clock.advance(minutes=5, seconds=1)
     await router.ask(router.second, replace(NOTHING_READ, cache_read=100))
     assert await router.causes() == {"first": 1000, "idle": 900}
 
 
-async def test_a_prefix_that_is_kept_for_an_hour_outlasts_a_pause(router: _Desk) -> None:
+async def test_cache_miss_with_a_one_hour_cache_has_the_cause_idle_only_after_an_hour(
+    router: _Desk,
+) -> None:
     router.meter = MeteredModel(router.model, router.calls, router.clock, "1h")
     await router.ask(router.first, FULL)
     router.clock.advance(minutes=59)
@@ -120,7 +124,7 @@ async def test_prompt_prefix_break_is_recorded_as_the_cause_of_one_cache_miss_on
     assert await router.causes() == {"first": 1000, "forget": 1000, "evicted": 1050}
 
 
-async def test_a_server_without_a_cache_misses_nothing(router: _Desk) -> None:
+async def test_calls_to_a_model_server_without_a_cache_count_no_misses(router: _Desk) -> None:
     for request in (router.first, router.second):
         await router.ask(request, Usage(input=500, output=1))
     assert await router.causes() == {}
@@ -131,7 +135,7 @@ async def test_call_without_tokens_is_not_logged(router: _Desk) -> None:
     assert (await router.calls.load_spending(MINE)).sums == []
 
 
-async def test_other_kinds_are_entered_and_miss_nothing(router: _Desk) -> None:
+async def test_title_and_expansion_calls_are_logged_without_cache_misses(router: _Desk) -> None:
     await router.ask(router.first, FULL)
     await router.ask(replace(router.second, kind="title"), NOTHING_READ)
     await router.ask(
@@ -147,7 +151,7 @@ async def test_other_kinds_are_entered_and_miss_nothing(router: _Desk) -> None:
     assert await router.causes() == {"first": 1000}
 
 
-async def test_a_model_that_fails_costs_nothing(router: _Desk) -> None:
+async def test_failed_model_call_is_not_charged(router: _Desk) -> None:
     router.model.script.append(ModelError("overloaded"))
     with pytest.raises(ModelError):
         await router.meter.complete(router.first, lambda _: None, lambda _: None)

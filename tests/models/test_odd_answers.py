@@ -124,7 +124,7 @@ CALLS: dict[str, tuple[list[Any], dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize("case", CALLS)
-async def test_odd_tool_call_is_read(case: str) -> None:
+async def test_oddly_streamed_tool_call_of_the_chat_api_is_assembled(case: str) -> None:
     chunks, arguments = CALLS[case]
     completion = await ask("chat", EVENTS, stream(*chunks, chunk({}, "tool_calls")))
     (block,) = completion.blocks

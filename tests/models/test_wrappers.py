@@ -450,7 +450,7 @@ async def test_helper_model_that_fails_is_replaced_by_the_second_and_used_again_
     assert await ask_helper(helper, small) == f"{small} answers."
 
 
-async def test_helper_without_fallbacks_is_asked_each_time(
+async def test_failing_helper_model_without_a_fallback_is_called_again_each_time(
     home: Path, database: Database, clock: Any
 ) -> None:
     router = SomeDown("claude-haiku-5-5")

@@ -196,7 +196,7 @@ async def test_older_of_two_contradicting_notes_is_shown_and_removed_after_appro
 
 
 @pytest.mark.slow
-async def test_a_fact_overtakes_a_note(home: Path) -> None:
+async def test_curator_proposes_to_remove_a_note_that_a_newer_fact_contradicts(home: Path) -> None:
     async with open_gateway(home) as harness:
         await fill(harness, "lives in Porto")
         await harness.say("I moved to Lisbon")
@@ -394,7 +394,7 @@ async def test_curator_draft_for_a_group_is_approved_by_the_owner_only(home: Pat
 
 
 @pytest.mark.slow
-async def test_a_draft_is_forgotten_and_exported(home: Path) -> None:
+async def test_curator_draft_is_exported_and_erased_by_forget(home: Path) -> None:
     async with open_gateway(home, options=SMALL) as harness:
         await fill(harness, *TEA)
         exported = (await harness.say("/export")).answer

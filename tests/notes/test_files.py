@@ -89,7 +89,7 @@ async def test_an_order_of_entries_is_no_change(notebook: Notebook, home: Path) 
     ],
     ids=["latin", "long"],
 )
-async def test_a_file_that_is_no_notes_is_reported_and_left(
+async def test_unreadable_note_file_is_reported_and_left_unchanged(
     notebook: Notebook, home: Path, content: bytes, reason: str
 ) -> None:
     await add_note(notebook, ANA, HERS, "memory", "one")
@@ -106,7 +106,7 @@ async def test_a_file_that_is_no_notes_is_reported_and_left(
     assert (await logged(notebook))[1:] == [("edited", None, "two")]
 
 
-async def test_the_notes_of_another_account_go_on_and_the_reply_reports(
+async def test_unreadable_notes_of_a_linked_account_are_reported_and_the_others_still_work(
     notebook: Notebook, home: Path
 ) -> None:
     both = frozenset((ANA, ANA_TOO))
@@ -164,7 +164,9 @@ async def test_notes_path_that_is_no_file_is_refused_with_a_sentence(
     assert "MEMORY.md cannot be read" in (await notebook.list_problems(HERS))[0]
 
 
-async def test_a_folder_that_cannot_be_used_is_a_sentence(notebook: Notebook, home: Path) -> None:
+async def test_unusable_notes_folder_is_reported_with_one_sentence(
+    notebook: Notebook, home: Path
+) -> None:
     (home / "memories").write_text("a file where a folder should be")
     with pytest.raises(Refused, match="The folder memories/ cannot be used"):
         await add_note(notebook, ANA, HERS, "memory", "likes tea")

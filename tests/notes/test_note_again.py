@@ -47,7 +47,7 @@ async def test_repeated_note_command_after_a_crash_says_that_it_is_noted(home: P
         assert len(await notebook.history(OWNERS)) == 2
 
 
-async def test_an_undoing_is_not_done_twice(home: Path) -> None:
+async def test_redelivered_undo_of_a_note_change_is_not_applied_twice(home: Path) -> None:
     async with open_gateway(home) as harness:
         await harness.say("/memory add likes tea")
         await harness.say("/memory add likes mate")

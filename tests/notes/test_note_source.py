@@ -72,7 +72,7 @@ async def test_approved_note_of_a_member_keeps_the_link_to_its_message(
         assert "(https://t.me/c/5/31)" in why
 
 
-async def test_forgetting_takes_the_source_along(home: Path) -> None:
+async def test_forget_erases_the_stored_source_message_of_a_note(home: Path) -> None:
     async with open_gateway(home) as harness:
         await harness.say("/memory add Ana lives in Zanzibar", link_base=BASE, message_id="7700077")
         await harness.say("/forget Zanzibar")
@@ -82,7 +82,7 @@ async def test_forgetting_takes_the_source_along(home: Path) -> None:
         assert b"Zanzibar" not in harness.services.database.path.read_bytes()
 
 
-async def test_a_number_is_never_given_twice(home: Path) -> None:
+async def test_number_of_a_forgotten_note_change_is_not_reused(home: Path) -> None:
     async with open_gateway(home) as harness:
         await harness.say("/memory add Ana lives in Zanzibar")
         await harness.say("/forget Zanzibar")

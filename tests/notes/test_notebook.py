@@ -274,7 +274,7 @@ async def test_note_history_logs_each_change_with_its_author_and_the_text_before
     assert await notes.list_changes(only(BOB)) == []
 
 
-async def test_writers_side_by_side_lose_nothing(notebook: Notebook) -> None:
+async def test_concurrently_added_notes_are_all_stored(notebook: Notebook) -> None:
     await asyncio.gather(
         *(add_note(notebook, ANA, only(ANA), "memory", f"note {n}") for n in range(10))
     )
@@ -308,7 +308,7 @@ async def test_invisible_characters_are_left_out_of_a_typed_note(notebook: Noteb
     assert await notebook.entries(only(ANA), "memory") == ["hidden (/memory-context) text"]
 
 
-async def test_the_prompt_shows_what_was_written_by_hand(
+async def test_notes_written_into_the_file_by_hand_are_in_the_prompt(
     notebook: Notebook, home: Path, database: Database
 ) -> None:
     await add_note(notebook, ANA, only(ANA), "memory", "Ana lives in Porto.")
@@ -359,7 +359,9 @@ async def test_prompt_includes_notes_while_another_program_holds_the_lock_of_the
             await add_note(notebook, ANA, only(ANA), "memory", "likes tea")
 
 
-async def test_turns_keep_no_prompt_in_memory(notebook: Notebook, database: Database) -> None:
+async def test_finished_and_abandoned_turns_leave_no_system_prompt_in_memory(
+    notebook: Notebook, database: Database
+) -> None:
     prompt = SessionPrompt(text="The prompt of a session.")
     provider = NotesProvider(notebook, evidence_of(database))
 

@@ -13,7 +13,7 @@ from tests.fixtures.stored_history import StoredHistory
 pytestmark = pytest.mark.slow
 
 
-async def test_the_name_of_an_imported_conversation_goes_along(
+async def test_forget_erases_the_external_name_of_an_imported_session_that_contains_the_word(
     database: Database, clock: SteadyClock
 ) -> None:
     stored = StoredHistory(database)
@@ -26,7 +26,9 @@ async def test_the_name_of_an_imported_conversation_goes_along(
     assert await Recall(database, clock).verify() == []
 
 
-async def test_a_name_with_an_underline_is_one_too(database: Database, clock: SteadyClock) -> None:
+async def test_forget_finds_a_word_inside_a_file_name_with_underscores(
+    database: Database, clock: SteadyClock
+) -> None:
     stored = StoredHistory(database)
     ids = await stored.session(["see zanzibar_map.pdf", "Fine"])
     await stored.say(ids[0], '{"file": "old_zanzibar_map.pdf"}', role="tool", kind="quote")

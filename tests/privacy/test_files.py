@@ -17,7 +17,7 @@ HISTORY = (
 )
 
 
-def test_the_history_of_the_terminal_and_the_log_lose_it(home: Path) -> None:
+def test_forgotten_words_are_erased_from_the_terminal_history_and_the_log(home: Path) -> None:
     (home / "terminal_history").write_text(HISTORY)
     (home / "mneme.log").write_text(
         "started\nbad row: my flat is in Porto near the river\nstopped\n"
@@ -45,7 +45,7 @@ def test_terminal_history_loses_forgotten_words_and_commands_that_contain_them(h
     assert papers.list_typed_entries(frozenset()) == []
 
 
-def test_a_home_without_any_of_them_is_fine(home: Path) -> None:
+def test_erasure_in_a_home_without_history_and_log_files_creates_none(home: Path) -> None:
     HomeFiles(home).erase(frozenset({TERMINAL}), QuoteMatcher((), ["Lives in Porto"]))
     assert list(home.iterdir()) == []
 

@@ -44,7 +44,7 @@ async def test_erasure_waits_for_note_files_locked_by_another_program(
     assert left_of("Zanzibar", database.path) == []
 
 
-async def test_the_receipt_counts_what_the_question_did(
+async def test_forget_receipt_counts_the_same_items_as_its_question(
     database: Database, clock: SteadyClock
 ) -> None:
     await StoredHistory(database).session(["I moved to Zanzibar", "Fine"])

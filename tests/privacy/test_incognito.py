@@ -174,7 +174,7 @@ async def test_restart_turns_incognito_off_and_the_person_is_told_once(home: Pat
         assert await told(harness) == [], "once"
 
 
-async def test_the_same_event_again_is_known_by_its_id(home: Path) -> None:
+async def test_redelivered_message_of_an_incognito_chat_is_not_answered_again(home: Path) -> None:
     model = ScriptedModel()
     async with open_gateway(home, model) as harness:
         await harness.say("/incognito")
@@ -247,7 +247,7 @@ async def test_an_answer_that_does_not_arrive_is_never_written_down(
         assert on_disk(home, "zanzibar") == []
 
 
-async def test_a_reminder_still_arrives_meanwhile(home: Path) -> None:
+async def test_reminder_is_delivered_during_an_incognito_conversation(home: Path) -> None:
     async with open_gateway(home) as harness:
         await harness.say("/incognito")
         address = harness.inbound("x").address
@@ -272,7 +272,7 @@ async def test_failed_turn_in_an_incognito_chat_states_that_the_message_is_not_s
         assert on_disk(home, "quetzal") == []
 
 
-async def test_an_edit_and_a_deletion_reach_it(home: Path) -> None:
+async def test_edit_and_deletion_apply_to_messages_of_an_incognito_chat(home: Path) -> None:
     model = ScriptedModel()
     async with open_gateway(home, model) as harness:
         await harness.say("/incognito")
@@ -306,7 +306,7 @@ async def test_incognito_conversation_that_grows_too_long_goes_on_in_a_child(hom
     assert on_disk(home, "quetzal") == []
 
 
-async def test_in_a_room_it_is_the_owners_to_begin_and_end(home: Path) -> None:
+async def test_incognito_in_a_group_is_turned_on_and_off_by_the_owner_only(home: Path) -> None:
     async with open_gateway(home, options=LISTED) as harness:
         assert "only my owner" in (await harness.say("/incognito", "7", **ROOM)).text
         await harness.say("/incognito", "42", **ROOM)

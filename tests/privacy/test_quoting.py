@@ -26,7 +26,7 @@ from core.search.query import plan_typed
         ("🛶", "by 🛶!", True),
     ],
 )
-def test_words_are_found_as_recall_finds_them(query: str, text: str, is_there: bool) -> None:
+def test_quote_matcher_finds_words_like_recall(query: str, text: str, is_there: bool) -> None:
     assert QuoteMatcher(plan_typed(query).highlights).has_words(text) is is_there
 
 
@@ -46,12 +46,12 @@ def test_words_are_found_behind_the_escapes_of_json() -> None:
         "Ko\u0308nigsbru\u0308ck",
     ],
 )
-def test_words_are_found_in_whatever_they_are_written(text: str) -> None:
+def test_quote_matcher_finds_words_in_json_markup_and_escaped_text(text: str) -> None:
     assert QuoteMatcher(("königsbrück",)).has_words(text)
     assert not QuoteMatcher(("königsbrücken",)).has_words(text)
 
 
-def test_a_sign_of_two_units_is_read_behind_its_escapes() -> None:
+def test_quote_matcher_finds_an_emoji_escaped_in_json() -> None:
     assert QuoteMatcher(("🦜",)).has_words(json.dumps("a 🦜 b"))
     assert QuoteMatcher((), ["the 🦜 sits in the old Königsbrücker tree"]).has_passage(
         json.dumps("He said: the 🦜 sits in the old Königsbrücker tree.")

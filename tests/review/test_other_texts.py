@@ -98,7 +98,7 @@ def test_removal_wish_for_the_thing_itself_is_found_by_rules_or_sent_to_the_help
         ("Dr. Silva isn't my dentist", True),
     ],
 )
-def test_doubt_names_nothing_but_the_fact(typed: str, is_doubted: bool) -> None:
+def test_doubt_about_a_fact_is_matched_to_that_fact_only(typed: str, is_doubted: bool) -> None:
     wishes = find_wishes([typed], Effect.WEAKEN)
     assert any(names_subject(wish, DENTIST) for wish in wishes) is is_doubted
 
@@ -113,5 +113,7 @@ def test_doubt_names_nothing_but_the_fact(typed: str, is_doubted: bool) -> None:
         ("要不要我翻译邮件并删除insulin提醒？", False),
     ],
 )
-def test_a_yes_to_two_deeds_is_no_wish(question: str, is_wish: bool) -> None:
+def test_yes_to_a_question_about_two_actions_confirms_neither_removal(
+    question: str, is_wish: bool
+) -> None:
     assert bool(find_wishes([], Effect.REMOVE, [question])) is is_wish

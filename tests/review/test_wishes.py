@@ -294,7 +294,7 @@ def test_function_words_alone_do_not_name_the_subject_of_a_removal_wish(
 @pytest.mark.parametrize(
     "words", ["please ", "can you ", "bitte mal ", "请帮我", "ください", "오늘 "]
 )
-def test_many_polite_words_end_soon_and_ask_for_nothing(words: str) -> None:
+def test_long_chain_of_polite_words_is_read_as_no_wish(words: str) -> None:
     assert not wants(f"{words * 40}x", Effect.REMOVE)
     assert not wants(f"{words * 40}x", Effect.PLAN)
 

@@ -111,7 +111,7 @@ async def test_reminder_line_is_stored_as_a_job_with_its_account_scope_and_time(
         ("every 2 hours drink", "every 2 hours, next at 14:00 (Europe/Lisbon)"),
     ],
 )
-async def test_read_back_with_date_and_zone(
+async def test_reminder_time_is_confirmed_with_its_date_and_time_zone(
     appointments: Appointments, line: str, when: str
 ) -> None:
     job = await _added(appointments, line)
@@ -135,7 +135,9 @@ async def test_job_is_added_from_its_time_and_its_text_apart(appointments: Appoi
         await appointments.interpret("every monday at 8:30", is_prompt=True)
 
 
-async def test_a_doubt_can_be_asked_back(appointments: Appointments, changes: _Calls) -> None:
+async def test_ambiguous_reminder_time_is_not_stored_until_it_is_confirmed(
+    appointments: Appointments, changes: _Calls
+) -> None:
     reading = await appointments.interpret("at 5 call Ana")
     assert not reading.is_certain
     assert appointments.format_exact_line(reading, "Europe/Lisbon") == "2026-11-20 17:00 | call Ana"
@@ -264,7 +266,7 @@ async def test_job_can_be_paused_resumed_and_removed(
     assert changes.count >= 4
 
 
-async def test_a_moment_that_passed_while_paused(
+async def test_paused_reminder_whose_time_has_passed_cannot_be_resumed(
     appointments: Appointments, clock: SteadyClock
 ) -> None:
     job = await _added(appointments, "in 20 minutes tea")

@@ -67,7 +67,7 @@ def test_reminder_with_an_untyped_time_name_or_figure_is_not_sent_to_the_helper_
     assert not may_ask(typed, task)
 
 
-def test_question_to_the_model_never_reaches_the_helper() -> None:
+def test_scheduled_question_is_never_sent_to_the_helper_model_for_judgement() -> None:
     assert not may_ask("shout at me tomorrow at 8 about the news", "the news", is_prompt=True)
 
 

@@ -37,7 +37,7 @@ from core.scheduling.shifts import read_shift
         ("20 dakika öne al", -20),
     ],
 )
-def test_length_moves_the_last_reminder(text: str, minutes: int) -> None:
+def test_duration_alone_postpones_the_last_reminder_by_it(text: str, minutes: int) -> None:
     shift = read_shift(text)
 
     assert shift is not None
@@ -63,5 +63,5 @@ def test_days_of_a_shift_keep_the_wall_time_across_a_clock_change() -> None:
 
 
 @pytest.mark.parametrize("text", ["move it to 11", "décale à 11h", "in an hour", "see you later"])
-def test_time_of_day_is_no_length(text: str) -> None:
+def test_time_of_day_is_not_read_as_a_duration_to_postpone_by(text: str) -> None:
     assert read_shift(text) is None

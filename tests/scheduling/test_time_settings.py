@@ -78,7 +78,9 @@ async def test_new_zone_counts_for_new_times_and_asks_about_existing_reminders(h
         assert "Europe/Berlin" in (await harness.say("/timezone")).text
 
 
-async def test_guest_is_told_once_in_which_zone_times_are_meant(home: Path) -> None:
+async def test_first_reminder_of_a_guest_is_confirmed_with_the_assumed_time_zone(
+    home: Path,
+) -> None:
     async with open_gateway(home, OfflineModel("UTC")) as harness:
         first = await harness.say("remind me tomorrow at 9am to call Ana", "7")
         assert "I take your times in Europe/Lisbon." in first.text

@@ -108,7 +108,7 @@ def test_the_schema_is_the_one_arguments_are_read_with(tool: Tool) -> None:
     assert not tool.is_quote
 
 
-async def test_set_list_pause_resume_remove(
+async def test_reminder_tool_adds_lists_pauses_resumes_and_removes_a_reminder(
     tool: Tool, appointments: Appointments, context: ToolContext
 ) -> None:
     said = await tool.run(

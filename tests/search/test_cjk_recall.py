@@ -66,7 +66,9 @@ async def test_recall_finds_messages_in_scripts_without_spaces(
 
 
 @pytest.mark.slow
-async def test_script_and_width_make_no_difference(database: Database, recall: Recall) -> None:
+async def test_recall_finds_the_same_in_either_han_script_and_character_width(
+    database: Database, recall: Recall
+) -> None:
     await _told(database, recall, talks())
     for _, typed in list(questions())[::4]:
         expected = await _found(recall, typed)

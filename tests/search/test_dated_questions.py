@@ -61,7 +61,7 @@ async def test_message_of_the_named_time_is_found_first(
     assert await _months(recall, text, len(expected)) == expected
 
 
-async def test_a_misremembered_day_leaves_nothing_out(recall: Recall) -> None:
+async def test_wrong_date_in_a_question_excludes_no_matching_message(recall: Recall) -> None:
     assert "2025-04" in await _months(recall, "What did the dentist look at on April 13, 2025?", 1)
     assert await _months(recall, "Which was tooth 304, in 2019?", 1) == {"2025-04"}
 

@@ -89,7 +89,9 @@ async def test_deep_search_sorts_messages_and_finds_a_member_of_the_category(
     assert results.note == "I also searched for “photographs cellar”."
 
 
-async def test_order_of_the_model_stands_above_its_searches(database: Database) -> None:
+async def test_deep_search_results_chosen_by_the_model_rank_above_its_other_searches(
+    database: Database,
+) -> None:
 
     def cold_first(request: Request) -> Completion:
         lines = str(request.messages[-1]["content"][0]["text"]).splitlines()

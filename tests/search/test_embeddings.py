@@ -212,7 +212,9 @@ async def test_keys_and_tokens_are_masked(
     assert double.embedded == ["passage: Ana: The key is [secret]", "query: Is [secret] the key?"]
 
 
-async def test_a_list_that_leaks_shows_nothing(database: Database) -> None:
+async def test_recall_drops_results_of_a_retriever_that_are_foreign_or_deleted(
+    database: Database,
+) -> None:
     _, *others = await StoredHistory(database).session([CAR, "Oh"], scope=BEN)
     _, deleted = await StoredHistory(database).session([CAR], platform="discord")
     await database.write(lambda connection: erase_messages(connection, [deleted]))
@@ -224,7 +226,7 @@ async def test_a_list_that_leaks_shows_nothing(database: Database) -> None:
     assert await found(Recall(database, SteadyClock(), retriever=Leaking())) == []
 
 
-async def test_a_slow_service_is_asked_for_fewer_at_once(
+async def test_slow_embeddings_server_gets_smaller_batches(
     database: Database,
     retriever: EmbeddingRetriever,
     double: EmbeddingDouble,
@@ -313,7 +315,7 @@ async def test_answer_without_valid_vectors_counts_as_an_outage(
     assert await vectors(database) == {}
 
 
-async def test_a_question_is_asked_for_once_whatever_becomes_of_it(
+async def test_question_is_embedded_once_for_several_searches(
     database: Database, retriever: EmbeddingRetriever, double: EmbeddingDouble
 ) -> None:
     await StoredHistory(database).session([CAR, "I see", "The bread is good"])
@@ -344,7 +346,7 @@ async def test_hint_about_filtered_messages_uses_words_only(
     assert len(double.asked) - asked == 2
 
 
-async def test_a_question_that_is_answered_ends_the_outage(
+async def test_successful_embedding_of_a_question_ends_the_outage_of_the_embeddings_server(
     database: Database,
     retriever: EmbeddingRetriever,
     double: EmbeddingDouble,

@@ -70,7 +70,9 @@ async def test_text_around_the_list_of_a_model_is_ignored(database: Database, an
     assert await _note(database, ScriptedModel(says(answer))) == "I also searched for “boat”."
 
 
-async def test_at_most_five_are_taken(database: Database) -> None:
+async def test_query_expansion_uses_at_most_five_searches_of_the_helper_model(
+    database: Database,
+) -> None:
     many = [f"search {number}" for number in range(12)]
     note = await _note(database, ScriptedModel(says(json.dumps(many))))
     assert (
@@ -92,11 +94,13 @@ async def test_model_answer_without_a_list_adds_no_searches(
     assert note == f"{NOT_EXPANDED} The model suggested no searches."
 
 
-async def test_an_empty_list_is_an_answer(database: Database) -> None:
+async def test_empty_list_from_the_model_is_accepted_as_an_answer(database: Database) -> None:
     assert await _note(database, ScriptedModel(says("[]"))) is None
 
 
-async def test_a_model_that_fails_is_named(database: Database) -> None:
+async def test_query_expansion_with_a_failing_helper_model_returns_a_note_of_the_error(
+    database: Database,
+) -> None:
     note = await _note(database, ScriptedModel(ModelError("The model is overloaded.")))
     assert note == f"{NOT_EXPANDED} The model is overloaded."
 

@@ -176,7 +176,7 @@ def test_a_word_asked_for_again_and_again_is_looked_up_once() -> None:
     assert plan_typed("a1 OR " * 800 + "b2") == plan_typed("a1 OR b2")
 
 
-def test_clean_takes_out_what_sqlite_cannot_take() -> None:
+def test_cleaned_query_has_no_null_characters_or_lone_surrogates() -> None:
     assert clean_query("a\0b\ud800c") == "a b?c"
 
 
@@ -318,7 +318,7 @@ def test_plain_prose_of_a_query_has_no_filters() -> None:
         ('"night ferry before:last', 'page:2 "night ferry before:last'),
     ],
 )
-def test_the_next_page_asks_for_the_same(text: str, turned: str) -> None:
+def test_next_page_query_differs_only_in_its_page_number(text: str, turned: str) -> None:
     assert text_for_next_page(text) == turned
     before, after = _read(text).query, _read(turned).query
     assert after.limits.page == before.limits.page + 1
@@ -326,7 +326,7 @@ def test_the_next_page_asks_for_the_same(text: str, turned: str) -> None:
     assert after.text.split() == before.text.split()
 
 
-def test_without_limits_only_the_words_are_left() -> None:
+def test_query_without_its_filters_keeps_only_the_search_words() -> None:
     query = _read(
         'x on:telegram title:ferry in:7 from:Ana role:tool after:may before:"3 july" page:3'
     ).query

@@ -57,14 +57,14 @@ def test_the_session_and_the_message_with_the_rarer_words_win() -> None:
     assert _order("When does the ferry to Porto leave?", first, second) == ([2], [201, 202, 200])
 
 
-def test_an_answer_is_found_by_the_question_before_it() -> None:
+def test_answer_is_ranked_by_the_words_of_the_question_before_it() -> None:
     lines = _lines(1, "x", "Which ferry did you take?", "The one at noon from the old harbour", "y")
     lines[2] = lines[2]._replace(name_terms=("cleo",))
     messages = _order("Which ferry did Ben take?", lines)[1]
     assert messages[:2] == [102, 101]
 
 
-def test_a_day_is_found_by_its_words() -> None:
+def test_question_that_names_a_month_ranks_sessions_of_that_month_first() -> None:
     early = _lines(1, "lunch with Ben", day=date(2023, 5, 8))
     late = _lines(2, "lunch with Ben", day=date(2023, 7, 9))
     assert _order("What about lunch in July?", early, late)[0][0] == 2
@@ -114,7 +114,7 @@ def test_of_two_messages_alike_that_of_the_better_session_comes_first() -> None:
     ]
 
 
-def test_a_question_is_rarely_the_answer() -> None:
+def test_question_ranks_below_a_statement_of_the_same_words() -> None:
     asked, said = (
         _lines(1, "A ferry with dogs, cats and birds?"),
         _lines(2, "A ferry with dogs, cats and birds."),
@@ -160,7 +160,7 @@ def test_message_with_the_questions_words_next_to_each_other_ranks_higher() -> N
     assert _order("night ferry", lines)[1][0] == 104
 
 
-def test_kin_of_a_word_counts_a_little() -> None:
+def test_message_with_a_related_word_ranks_below_one_with_the_same_word() -> None:
     lines = _lines(1, "hello there", "x", "y", "z", "a photographer", "x", "y", "z", "photography")
     assert _order("photography", lines)[1][0] == 108
     assert 104 in _order("photography", lines)[1]

@@ -81,7 +81,7 @@ async def test_discovery_shows_match_window_and_bookends(
 @pytest.mark.parametrize(
     ("signed", "word"), [("#holiday", "holiday"), ("C++", "C"), ("C#", "C"), (".NET", "net")]
 )
-async def test_a_sign_that_belongs_to_a_word_counts(
+async def test_recall_distinguishes_words_by_an_attached_sign_such_as_c_sharp(
     stored: StoredHistory, recall: Recall, database: Database, asked: str, signed: str, word: str
 ) -> None:
     wanted, _ = await stored.session(
@@ -176,7 +176,9 @@ async def test_recall_around_a_message_includes_continued_sessions_of_its_lineag
     assert [found.session.id for found in findings.sessions] == [parent]
 
 
-async def test_read_shows_beginning_and_end(stored: StoredHistory, recall: Recall) -> None:
+async def test_reading_a_long_session_shows_its_beginning_and_end(
+    stored: StoredHistory, recall: Recall
+) -> None:
     session, *ids = await stored.session([f"line {n}" for n in range(50)])
     findings = await recall.recall(with_fields(MINE, session_id=session))
     (found,) = findings.sessions
@@ -190,7 +192,9 @@ async def test_read_shows_beginning_and_end(stored: StoredHistory, recall: Recal
     ] == few
 
 
-async def test_browse_is_newest_first_with_previews(stored: StoredHistory, recall: Recall) -> None:
+async def test_recall_without_words_lists_sessions_newest_first_with_previews(
+    stored: StoredHistory, recall: Recall
+) -> None:
     first = (await stored.session(["How do I get\nto Porto?", "By ferry."], title="Travel"))[0]
     second = (await stored.session(["What about the train?"]))[0]
     await stored.session([])
@@ -384,7 +388,9 @@ async def test_search_operators_combine_words_of_latin_and_chinese_scripts(
     assert sorted(_messages(loose)) == [both, one, two]
 
 
-async def test_the_window_of_the_model_is_left_out(stored: StoredHistory, recall: Recall) -> None:
+async def test_recall_leaves_out_messages_already_in_the_prompt(
+    stored: StoredHistory, recall: Recall
+) -> None:
     session, *ids = await stored.session(["ferry one", "ferry two", "ferry three"])
     hidden = ((session, ids[1], 2**63 - 1),)
     findings = await _ask(recall, "ferry", hidden=hidden, messages=9)

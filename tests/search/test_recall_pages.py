@@ -46,7 +46,7 @@ async def _pages(recall: Recall, query: SearchQuery) -> list[SearchResults]:
 
 
 @pytest.mark.parametrize("is_tended", [False, True])
-async def test_pages_together_are_everything_once(
+async def test_pages_of_recall_together_list_every_result_exactly_once(
     database: Database, clock: SteadyClock, roots: dict[int, int], is_tended: bool
 ) -> None:
     recall = Recall(database, clock)

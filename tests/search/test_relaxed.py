@@ -113,7 +113,7 @@ async def test_query_of_excluded_words_only_finds_nothing(
 
 
 @pytest.mark.parametrize("is_chunked", [False, True])
-async def test_other_ways_to_write_it_are_found(
+async def test_recall_finds_other_spellings_of_numbers_and_names(
     stored: StoredHistory, recall: Recall, is_chunked: bool
 ) -> None:
     number, *_ = await stored.session(["call me at +351 912 345 678"])
@@ -280,7 +280,7 @@ async def test_excluded_word_is_not_offered_by_a_relaxed_search(
 
 
 @pytest.mark.parametrize("typed", ["елка", "θαλασσα", "احمد", "da nang", "lodz", "दिल्ली कब जाएंगे?"])
-async def test_words_typed_without_their_signs_find_it(
+async def test_recall_finds_words_typed_without_their_accents(
     stored: StoredHistory, recall: Recall, typed: str
 ) -> None:
     _, said = await stored.session(["Ёлка, θάλασσα, أحمد, Đà Nẵng, Łódź, हम दिल्ली कब जाएंगे"])

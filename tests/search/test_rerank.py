@@ -118,7 +118,7 @@ async def test_model_answer_without_numbers_leaves_the_order(
 
 
 @pytest.mark.parametrize("answer", ["[]", "[99, -1, 0]", f"[{'9' * 30}]"])
-async def test_numbers_of_nothing_leave_it_too(
+async def test_rerank_answer_with_unknown_numbers_keeps_the_plain_order(
     database: Database, plain: list[int], answer: str
 ) -> None:
     found = await _reranked(database, answer)

@@ -127,7 +127,7 @@ async def test_session_and_message_found_by_several_searches_are_listed_once(
     assert {hit.session_id for hit in findings.messages} == {root, child}
 
 
-async def test_the_question_weighs_more_than_one_search_and_less_than_many(
+async def test_original_question_weighs_more_than_one_expanded_search_and_less_than_several(
     stored: StoredHistory, database: Database
 ) -> None:
     ferry, *_ = await stored.session(["the ferry"])
@@ -187,7 +187,9 @@ async def test_where_expanding_fails_the_question_is_searched_alone(
     assert not untouched.requests, "there is nothing to expand"
 
 
-async def test_expanded_and_summarised_at_once(stored: StoredHistory, database: Database) -> None:
+async def test_recall_can_expand_the_query_and_summarise_the_results_together(
+    stored: StoredHistory, database: Database
+) -> None:
     await stored.session(["the boat to Porto"])
     model = ScriptedModel(says('["boat"]'), says("They took the boat."))
     findings = await _research(database, model).recall(

@@ -54,7 +54,7 @@ FINDINGS = SearchResults(
 )
 
 
-def test_json_has_the_documented_shape() -> None:
+def test_recall_json_has_the_documented_shape() -> None:
     match = {
         "message_id": 3,
         "role": "user",

@@ -112,7 +112,7 @@ async def test_long_messages_are_cut_to_the_budget(
     assert len(result) < 2 * BUDGET_CHARS
 
 
-async def test_the_model_states_its_budget(
+async def test_session_search_tool_limits_its_result_to_the_requested_characters(
     stored: StoredHistory, tool: Tool, context: ToolContext
 ) -> None:
     await stored.session([f"ferry {n} " + "word " * 2000 for n in range(12)])
@@ -192,7 +192,7 @@ async def test_search_tool_expands_and_summarizes_with_a_model(
     assert tool.timeout_s > 2 * ExpandedRecall.model_timeout_s + ExpandedRecall.summaries_timeout_s
 
 
-async def test_the_wrong_person_and_the_models_own_window(
+async def test_session_search_tool_shows_neither_foreign_messages_nor_those_in_the_prompt(
     stored: StoredHistory, tool: Tool, context: ToolContext
 ) -> None:
     session, first = await stored.session(["ferry"])

@@ -36,7 +36,9 @@ def test_without_a_match_the_beginning_is_shown() -> None:
 
 
 @given(st.text(max_size=300), st.text(max_size=30), st.integers(min_value=1, max_value=120))
-def test_any_text_and_any_query(text: str, typed: str, width_chars: int) -> None:
+def test_snippet_of_any_text_and_query_stays_within_its_width(
+    text: str, typed: str, width_chars: int
+) -> None:
     for plan in (plan_typed(typed), plan_any_word(typed)):
         marker = Highlighter(plan.highlights)
         spans = marker.find_spans(text)

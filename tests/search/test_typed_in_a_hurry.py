@@ -149,7 +149,7 @@ def test_the_benchmark_types_the_same_each_time() -> None:
     assert len(typed["heavy"].split()) < len(typed["medium"].split())
 
 
-def test_a_slip_changes_a_word_a_little() -> None:
+def test_simulated_typing_slip_changes_a_word_by_at_most_one_letter() -> None:
     chance = random.Random(1)
     slipped = {slip("harbour", chance) for _ in range(200)}
     assert {len(word) for word in slipped} == {6, 7, 8}

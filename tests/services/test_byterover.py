@@ -159,7 +159,7 @@ async def test_forgotten_words_are_in_no_file_of_byterover(home: Path) -> None:
         assert "Braga" in "\n".join(await one.recalled("where does my brother live?"))
 
 
-async def test_a_server_is_ended_and_no_other_process(home: Path) -> None:
+async def test_byterover_cleanup_ends_its_own_server_and_no_other_process(home: Path) -> None:
     code = "import sys; print(flush=True); sys.stdin.read()"
     processes = [
         await asyncio.create_subprocess_exec(

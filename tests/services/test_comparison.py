@@ -62,7 +62,7 @@ def test_there_are_no_more_sessions_than_there_are_names() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [BUILT_IN, WITH_MODEL, WITH_HRR])
-async def test_the_built_in_memory_is_measured(tmp_path: Path, name: str) -> None:
+async def test_comparison_measures_the_built_in_memory(tmp_path: Path, name: str) -> None:
     one = await measure(name, tmp_path, Running(options={}), 20)
     assert set(one.found.values()) == {1.0}
     assert (one.foreign, one.untold) == (0, 0)

@@ -98,7 +98,9 @@ async def test_service_gets_what_was_typed_under_no_name_of_an_account(
             assert word not in everything
 
 
-async def test_notes_are_kept_replaced_and_taken_out(subject: ServiceSubject, home: Path) -> None:
+async def test_memory_service_adds_replaces_and_removes_notes_of_one_person(
+    subject: ServiceSubject, home: Path
+) -> None:
     tea, mate = "Ana likes green tea in the morning.", "Ana likes bitter mate in the morning."
     steps = (("add", None, tea), ("replace", tea, mate), ("remove", mate, None))
     kept = []
@@ -188,7 +190,7 @@ async def test_turn_continues_when_the_memory_services_search_hangs_fails_or_is_
         assert "Porto" in "\n".join(await one.recalled(ASKED))
 
 
-async def test_after_three_failures_it_is_asked_no_more_until_it_has_rested(
+async def test_memory_service_is_not_called_for_a_minute_after_three_failures(
     subject: ServiceSubject, home: Path
 ) -> None:
     async with harness(home, [subject.made(home)]) as one, one.working():
@@ -294,7 +296,7 @@ async def test_several_turns_are_sent_to_a_memory_service_in_one_batch_and_forgo
         assert "Braga" in "\n".join(await one.recalled("where does my brother Rui live?"))
 
 
-async def test_its_tools_find_and_keep_for_whoever_asks(
+async def test_tools_of_a_memory_service_find_and_store_only_for_the_person_who_asks(
     subject: ServiceSubject, home: Path
 ) -> None:
     service = subject.service

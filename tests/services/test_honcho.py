@@ -154,7 +154,7 @@ async def test_interrupted_repetition_leaves_each_message_in_honcho_once(
         assert said(honcho) == [TURNS[1]]
 
 
-async def test_long_words_are_sent_in_parts(
+async def test_message_over_honchos_length_limit_is_sent_in_parts(
     honcho: HonchoDouble, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("core.memory.services.honcho.MESSAGE_CHARS", 30)

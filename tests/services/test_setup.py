@@ -46,7 +46,7 @@ async def set_up(home: Path, service: Service, double: Double, **changed: str) -
     return done.stdout + done.stderr
 
 
-async def test_service_is_set_up_tried_and_shown_without_its_key(
+async def test_memory_service_is_set_up_and_checked_without_showing_its_key(
     served: tuple[Service, Double], home: Path
 ) -> None:
     service, double = served
@@ -113,7 +113,7 @@ async def test_a_talk_of_three_turns_with_a_restart_is_known_to_it_once(
     assert [sum(line in text for text in double.texts()) for line in said] == [1, 1, 1]
 
 
-async def test_at_a_terminal_it_is_asked_what_it_needs(home: Path) -> None:
+async def test_memory_setup_at_a_terminal_asks_for_the_required_options(home: Path) -> None:
     async with running(SERVICES["mem0, self-hosted"].double()) as double:
         typed, typing = os.openpty()
         environ = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}

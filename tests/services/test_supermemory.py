@@ -81,7 +81,7 @@ async def test_memory_being_made_by_supermemory_is_erased_when_it_exists(
         assert (supermemory.texts(), supermemory.memories) == ([], {})
 
 
-async def test_an_address_is_kept_and_not_opened(
+async def test_note_that_is_a_url_is_stored_in_supermemory_without_being_opened(
     supermemory: SupermemoryDouble, home: Path
 ) -> None:
     address = "https://example.org/what-i-read"
@@ -130,7 +130,7 @@ async def test_forget_tool_of_a_memory_service_deletes_only_memories_of_its_own_
         )
 
 
-async def test_a_profile_is_that_of_whoever_asks(
+async def test_supermemory_profile_tool_shows_only_the_profile_of_the_person_who_asks(
     supermemory: SupermemoryDouble, home: Path
 ) -> None:
     async with (

@@ -56,7 +56,7 @@ class Proof:
 
 
 _CONTRACT = test_conformance.TestContract
-_NOTES = test_conformance.test_notes_are_kept_replaced_and_taken_out
+_NOTES = test_conformance.test_memory_service_adds_replaces_and_removes_notes_of_one_person
 _WRONG_KEY = (
     test_wrong_settings.test_wrong_setting_of_an_engine_is_a_sentence_in_setup_and_beside_turns
 )
@@ -133,7 +133,9 @@ PROOFS: Mapping[str, Proof] = {
     ),
     "a connection that breaks": Proof(doubles=_FAILING, faults=["broken", "lost"]),
     "circuit breaker": Proof(
-        doubles=[test_conformance.test_after_three_failures_it_is_asked_no_more_until_it_has_rested]
+        doubles=[
+            test_conformance.test_memory_service_is_not_called_for_a_minute_after_three_failures
+        ]
     ),
     "modes hybrid, context, tools": Proof(
         doubles=[

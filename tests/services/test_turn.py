@@ -126,7 +126,9 @@ async def test_each_memory_mode_gives_the_model_only_the_context_or_tools_that_i
 
 
 @pytest.mark.parametrize("name", each())
-async def test_status_and_check_say_how_it_fares(home: Path, name: str) -> None:
+async def test_status_and_check_report_the_state_of_the_service_without_its_key(
+    home: Path, name: str
+) -> None:
     service = SERVICES[name]
 
     async def checked() -> CheckResult:

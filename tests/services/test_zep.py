@@ -407,7 +407,7 @@ async def test_graphiti_that_lacks_a_part_says_which(
 
 
 @needs_library
-async def test_graphiti_reports_nothing_to_its_makers(home: Path) -> None:
+async def test_graphiti_library_runs_with_its_telemetry_turned_off(home: Path) -> None:
     async with (
         running(LIBRARY.double()) as double,
         harness(home, [LIBRARY.made(home, double)], timeout_s=60) as one,

@@ -246,7 +246,7 @@ ARCHIVES: Mapping[str, tuple[Callable[[Path], object], str]] = {
 
 
 @pytest.mark.parametrize("kind", ARCHIVES)
-async def test_of_an_odd_archive_nothing_is_taken(
+async def test_odd_skill_archive_is_refused_completely(
     tmp_path: Path, skills: Skills, kind: str
 ) -> None:
     make, said = ARCHIVES[kind]
@@ -275,7 +275,9 @@ async def test_archive_unpacks_only_files_of_its_skills(
     assert not [name for _, _, files in os.walk(tmp_path) for name in files if "evil" in name]
 
 
-async def test_a_checkout_with_many_hidden_files_is_taken(tmp_path: Path, skills: Skills) -> None:
+async def test_skill_is_added_from_a_checkout_with_thousands_of_hidden_files(
+    tmp_path: Path, skills: Skills
+) -> None:
     source = tmp_path / "checkout"
     (source / ".git").mkdir(parents=True)
     for number in range(2_100):

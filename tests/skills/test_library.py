@@ -123,7 +123,9 @@ async def test_folder_that_is_no_skill_is_reported_and_no_link_is_followed(
         "x\0y",
     ],
 )
-async def test_a_path_stays_in_its_skill(home: Path, skills: Skills, path: str) -> None:
+async def test_skill_file_path_outside_its_folder_is_refused(
+    home: Path, skills: Skills, path: str
+) -> None:
     lay(home / "skills", "good")
     skill = await skills.find("good", only(LOCAL_SCOPE))
     if path:
@@ -152,7 +154,7 @@ async def test_a_link_in_a_skill_is_not_followed(
     assert (tmp_path / "secret.md").read_text() == "a secret"
 
 
-async def test_a_change_is_whole_versioned_and_can_be_undone(
+async def test_skill_change_is_versioned_and_undone_unless_changed_since(
     home: Path, database: Database, skills: Skills, clock: SteadyClock
 ) -> None:
     folder, notes = home / "skills" / "sort", Notes(database)
@@ -372,7 +374,7 @@ HOSTILE: Mapping[str, tuple[Mapping[str, str | bytes], str]] = {
 
 @pytest.mark.parametrize("kind", HOSTILE)
 @pytest.mark.slow
-async def test_of_a_hostile_archive_nothing_is_taken(
+async def test_hostile_skill_archive_is_refused_and_writes_no_file(
     home: Path, tmp_path: Path, skills: Skills, kind: str
 ) -> None:
     files, said = HOSTILE[kind]

@@ -29,7 +29,7 @@ def gateway_mb() -> float:
 
 
 @pytest.mark.timeout(3_600)
-async def test_hostile_files_are_answered_kept_and_harm_nothing(
+async def test_hostile_files_are_answered_and_stored_within_the_memory_limits(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     files = list(list_hostile_files())

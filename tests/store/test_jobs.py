@@ -131,7 +131,7 @@ async def test_lists_are_by_next_time_and_without_the_ended(jobs: Jobs) -> None:
     assert await jobs.find(gone.id, MINE) == replace(gone, ended_at=NOON, next_at=None)
 
 
-async def test_a_paused_job_rests_until_it_is_resumed(jobs: Jobs) -> None:
+async def test_paused_job_is_not_due_until_it_is_resumed(jobs: Jobs) -> None:
     stored = await jobs.add(job())
     await jobs.update(stored.id, paused_at=NOON)
     assert await jobs.list_active() == []
@@ -163,7 +163,7 @@ async def test_a_job_of_one_moment_has_ended_after_it(jobs: Jobs) -> None:
     )
 
 
-async def test_a_number_no_job_can_have(jobs: Jobs) -> None:
+async def test_job_number_beyond_the_integer_range_is_not_found(jobs: Jobs) -> None:
     assert await jobs.find(10**30, MINE) is None
 
 

@@ -58,7 +58,7 @@ async def _tip(conversations: Conversations, session_id: int) -> int | None:
     return None if found is None else found.id
 
 
-async def test_a_conversation_is_listed_once_with_all_its_messages(
+async def test_conversation_of_several_sessions_is_listed_once_with_all_its_messages(
     conversations: Conversations,
 ) -> None:
     parts = await _parts(conversations, "compression", "length", "idle", "daily")
@@ -114,7 +114,7 @@ async def test_a_branch_made_before_a_compression_does_not_lead_astray(
     )
 
 
-async def test_a_ring_and_a_very_long_line_end(
+async def test_search_for_a_sessions_last_part_terminates_on_a_cycle_and_a_very_long_chain(
     conversations: Conversations, database: Database
 ) -> None:
     parts = await _parts(conversations, "compression", "compression")

@@ -28,7 +28,7 @@ def inbox(database: Database, clock: SteadyClock) -> Inbox:
     return Inbox(database, clock)
 
 
-async def test_an_event_waits_as_it_came(inbox: Inbox) -> None:
+async def test_accepted_event_is_loaded_from_the_inbox_unchanged(inbox: Inbox) -> None:
     event = inbound(
         text="/recall ferry \U0001f600",
         command=Command(name="recall", arguments="ferry"),
@@ -183,7 +183,7 @@ async def due(outbox: Outbox, *platforms: str) -> list[str]:
     return [found.key for found in await outbox.list_due(NOON, platforms or None)]
 
 
-async def test_a_parcel_is_held_until_it_is_filled(outbox: Outbox) -> None:
+async def test_held_delivery_is_not_due_until_it_has_an_answer(outbox: Outbox) -> None:
     wanted = replace(outbox_item("a", OTHER), reply_to="", kind="reminder")
     held = await hold(outbox, replace(wanted, next_at=NOON))
     assert held == replace(wanted, id=held.id)
@@ -270,7 +270,9 @@ async def test_an_answer_is_behind_older_ones_of_its_address_that_have_yet_to_le
     assert not await outbox.has_older_item("a2")
 
 
-async def test_a_failed_delivery_waits_and_counts(outbox: Outbox) -> None:
+async def test_failed_delivery_is_due_again_at_its_retry_time_with_a_counted_attempt(
+    outbox: Outbox,
+) -> None:
     await filled(outbox, "a1", "a2")
     await outbox.record_failure("a1", "429", LATER)
     assert await outbox.list_due(NOON) == []
@@ -306,7 +308,7 @@ async def test_undeliverable_item_is_kept_for_the_owner(outbox: Outbox) -> None:
     assert dead.answer == ANSWER
 
 
-async def test_a_dead_process_gives_its_parcels_back(outbox: Outbox) -> None:
+async def test_deliveries_claimed_by_a_dead_process_are_due_again(outbox: Outbox) -> None:
     await filled(outbox, "claimed", "postponed")
     await outbox.claim("claimed")
     await outbox.record_failure("postponed", "429", LATER)
@@ -350,7 +352,9 @@ async def test_an_answer_that_nothing_works_on_any_more_is_buried(
     assert await outbox.count_items() == OutboxCounts(held=1, due=1, dead=3)
 
 
-async def test_delivered_keys_are_let_go_after_a_month(outbox: Outbox, clock: SteadyClock) -> None:
+async def test_keys_of_delivered_items_are_deleted_after_a_month(
+    outbox: Outbox, clock: SteadyClock
+) -> None:
     await filled(outbox, "a", "b")
     await outbox.mark_done("a")
     await outbox.record_failure("b", "gone")

@@ -13,7 +13,7 @@ from tests.fixtures.clock import SteadyClock
 from tests.fixtures.samples import ANA, BOB, NOON, message, opened
 
 
-async def test_versions_come_back_as_they_were_logged(database: Database) -> None:
+async def test_logged_note_changes_are_loaded_unchanged(database: Database) -> None:
     notes = Notes(database)
     first = NoteChange(
         scope=ANA, target="memory", action="add", before=None, after="§ a\ud800", at=NOON

@@ -229,7 +229,7 @@ async def _sources(notes: Notes, scopes: Scopes) -> list[str]:
     return [change.source_text for change in await notes.list_changes(scopes) if change.source_text]
 
 
-async def test_the_right_person_reads_everything(kept: _Kept) -> None:
+async def test_every_store_reader_returns_rows_to_their_own_person(kept: _Kept) -> None:
     for name, read in kept.readers.items():
         assert await read(kept.session.id, kept.job_id, frozenset((ANA, BOB))) not in (
             None,
@@ -292,7 +292,7 @@ async def test_every_reading_method_that_takes_scopes_is_in_the_matrix(kept: _Ke
     }
 
 
-def test_the_predicate_is_made_of_constants_only() -> None:
+def test_scope_filter_sql_contains_only_constants_and_bound_parameters() -> None:
     assert visible() == (
         "sessions.scope_id IN (SELECT id FROM scopes WHERE key IN (SELECT value FROM json_each(:scopes)))"
     )

@@ -112,7 +112,9 @@ async def test_a_delegated_session_is_in_no_list_and_a_lineage_of_its_own(
     assert texts(await conversations.load_history(made, MINE)) == ["Compare the ferries"]
 
 
-async def test_an_import_stands_beside_the_open_session(conversations: Conversations) -> None:
+async def test_imported_session_does_not_replace_the_open_session_of_its_chat(
+    conversations: Conversations,
+) -> None:
     current = await opened(conversations)
     past = session(
         end=SessionEnd(at=NOON, reason="import"),
@@ -279,7 +281,9 @@ async def test_an_answer_its_entries_and_its_parcel_are_one_transaction(
     assert await outbox.list_due(NOON) == []
 
 
-async def test_a_parcel_nobody_held_is_made(conversations: Conversations, outbox: Outbox) -> None:
+async def test_delivery_that_was_not_held_before_is_created_with_its_message(
+    conversations: Conversations, outbox: Outbox
+) -> None:
     outbox_item = OutboxItem(
         key="late", kind="notice", address=CHAT, answer=Answer(text="x"), next_at=NOON
     )
@@ -293,7 +297,9 @@ def outbox(database: Database, clock: SteadyClock) -> Outbox:
     return Outbox(database, clock)
 
 
-async def test_history_shows_what_the_model_may_see(conversations: Conversations) -> None:
+async def test_session_history_contains_chat_and_quotes_but_no_commands_or_notices(
+    conversations: Conversations,
+) -> None:
     made = await opened(conversations)
     kinds = ("chat", "command", "quote", "notice")
     await conversations.append([message(made.id, kind, kind=kind) for kind in kinds])
@@ -375,7 +381,7 @@ async def test_every_ancestor_must_be_of_the_scopes(conversations: Conversations
     assert await conversations.load_history(child, frozenset((BOB,))) == []
 
 
-async def test_an_edit_takes_the_old_words_back(
+async def test_edited_message_leaves_none_of_its_old_words_in_the_database(
     conversations: Conversations, database: Database
 ) -> None:
     made = await opened(conversations)
@@ -521,7 +527,7 @@ async def test_a_second_process_reads_what_the_first_has_written(
 OTHER = Address(platform="telegram", chat_id="7", thread_id="3")
 
 
-async def test_a_mark_outlives_the_process_until_it_is_lifted(
+async def test_incognito_mark_of_a_chat_survives_a_restart_until_it_is_removed(
     database: Database, clock: SteadyClock
 ) -> None:
     conversations = Conversations(database, clock, IncognitoRegistry())
@@ -536,7 +542,7 @@ async def test_a_mark_outlives_the_process_until_it_is_lifted(
     assert await conversations.recover_incognito() == [OTHER]
 
 
-async def test_only_the_id_of_what_waits_there_stays(
+async def test_only_the_id_of_a_waiting_incognito_message_is_stored(
     database: Database, clock: SteadyClock
 ) -> None:
     registry = IncognitoRegistry()

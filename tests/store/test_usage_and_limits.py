@@ -100,7 +100,7 @@ async def test_sums_are_by_kind_model_and_cause(
     assert (await calls.load_spending(MINE, session_id=10**30)).sums == []
 
 
-async def test_a_call_goes_on_the_account_of_its_sessions_scope(
+async def test_model_call_is_charged_to_the_scope_of_its_session(
     conversations: Conversations, calls: UsageLog
 ) -> None:
     hers = await opened(conversations, "hello")
@@ -118,7 +118,7 @@ async def test_a_call_goes_on_the_account_of_its_sessions_scope(
     )
 
 
-async def test_misses_are_counted_by_cause(
+async def test_prompt_cache_misses_are_counted_by_cause(
     conversations: Conversations, calls: UsageLog, database: Database
 ) -> None:
     made = await opened(conversations, "hello")
@@ -183,7 +183,9 @@ async def test_a_message_that_is_edited_or_deleted_disturbs_its_session(
     assert await next_miss(calls, made.id) == "edit"
 
 
-async def test_how_a_session_came_to_be(conversations: Conversations, calls: UsageLog) -> None:
+async def test_cause_of_the_first_cache_miss_tells_how_the_session_began(
+    conversations: Conversations, calls: UsageLog
+) -> None:
     first = await opened(conversations, "hello")
     child = await conversations.create(session(parent_id=first.id), "compression")
     assert await next_miss(calls, child.id) == "compression"
@@ -215,7 +217,7 @@ def test_each_kind_of_token_has_its_price() -> None:
     "name",
     ["claude-sonnet-5-5-20260915", "claude-sonnet-5-5-2026-09-15", "claude-sonnet-5-5-latest"],
 )
-def test_a_dated_name_has_the_price_of_its_model(name: str) -> None:
+def test_dated_model_name_has_the_price_of_its_model(name: str) -> None:
     assert cost_of(name, USED) == cost_of("claude-sonnet-5-5", USED)
 
 
@@ -247,7 +249,7 @@ def test_cache_writes_of_one_hour_are_charged_at_their_own_price() -> None:
     )
 
 
-def test_bills_are_added_up_beside_what_they_were_without_a_cache() -> None:
+def test_costs_are_summed_with_and_without_the_cache() -> None:
     sums = [
         UsageSum(kind="title", model="llama3", calls=1, usage=Usage(input=5, output=1)),
         UsageSum(kind="chat", model="claude-sonnet-5-5", calls=2, usage=replace(USED, input=0)),

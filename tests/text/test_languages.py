@@ -42,7 +42,7 @@ def test_inflected_forms_of_a_non_latin_word_share_one_search_term(said: str, as
     assert set(query_terms(asked)) <= set(terms_of(said))
 
 
-def test_words_that_only_ask_or_join_are_left_out() -> None:
+def test_search_terms_leave_out_question_words_and_conjunctions() -> None:
     assert query_terms("كم عدد الكتب التي في المكتبة؟") == query_terms("عدد كتب مكتبة")
     assert query_terms("Когда мы были в Лиссабоне?") == query_terms("Лиссабон")
     assert query_terms("Hvornår kom jeg hjem?") == ["kom", "hjem"]
@@ -92,7 +92,7 @@ def test_word_in_a_script_without_stemming_rules_stays_unchanged() -> None:
         ("vietnamese", "Ai đã viết bài hát nổi tiếng nhất của Việt Nam?"),
     ],
 )
-def test_a_language_is_known_by_its_words(language: str, text: str) -> None:
+def test_language_of_a_text_is_detected_by_its_words(language: str, text: str) -> None:
     assert detect_languages(*_read(text))[:1] == (language,)
 
 
@@ -137,7 +137,7 @@ def _read(text: str) -> tuple[list[str], set[str]]:
         ("Am vizitat orașele și muzeele din țară", "Ce oraș am vizitat?"),
     ],
 )
-def test_a_question_asks_for_the_forms_of_its_language(said: str, asked: str) -> None:
+def test_query_terms_of_a_question_are_stemmed_in_its_language(said: str, asked: str) -> None:
     forms = alternate_terms(asked)
     wanted = [term for term in query_terms(asked) if term not in forms]
     assert wanted

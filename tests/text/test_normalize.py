@@ -163,7 +163,7 @@ def test_every_character_without_spaces_is_cut_out_of_the_words() -> None:
     ] == []
 
 
-def test_vowel_signs_leave_each_character_its_place() -> None:
+def test_plain_text_of_arabic_with_vowel_signs_keeps_character_positions() -> None:
     text = "مُحَمَّد"
     compared, places = plain_with_offsets(text)
     assert compared == fold(text)

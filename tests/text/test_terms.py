@@ -39,7 +39,7 @@ def test_search_terms_drop_stop_words_and_reduce_word_forms_to_one_stem() -> Non
     assert query_terms("who are you") == []
 
 
-def test_accents_and_width_do_not_count() -> None:
+def test_search_terms_ignore_accents_and_character_width() -> None:
     assert terms_of("Café Résumé") == terms_of("cafe resume")
     assert terms_of("\uff32edis") == terms_of("redis")
 
@@ -134,7 +134,7 @@ def test_every_form_of_a_searched_word_is_marked() -> None:
     ]
 
 
-def test_a_character_is_marked_where_it_is_no_part_of_a_word() -> None:
+def test_single_han_character_is_highlighted_only_outside_of_longer_terms() -> None:
     marks = highlight_patterns(query_terms("家长会是几点，给猫的药"))
     assert {"家长", "长会", "猫", "药"} <= set(marks)
     assert not {"家", "长"} & set(marks)
@@ -175,7 +175,7 @@ def test_stemmer_gives_the_stems_of_porters_algorithm() -> None:
     assert {word: stem(word) for word in expected} == expected
 
 
-def test_irregular_forms_meet_their_base() -> None:
+def test_irregular_english_forms_have_the_stem_of_their_base_form() -> None:
     assert stem("went") == stem("going") == stem("go")
     assert stem("bought") == stem("buying") == stem("buy")
     assert stem("children") == stem("child")
@@ -183,11 +183,11 @@ def test_irregular_forms_meet_their_base() -> None:
 
 @pytest.mark.slow
 @given(st.text())
-def test_any_text_has_a_stem(word: str) -> None:
+def test_stemming_accepts_any_text(word: str) -> None:
     assert isinstance(stem(word), str)
 
 
-def test_a_text_gives_pairs_and_single_han_characters() -> None:
+def test_unspaced_text_is_indexed_as_character_pairs_and_single_han_characters() -> None:
     assert run_terms("猫不吃") == ["猫不", "不吃", "猫", "不", "吃"]
     assert run_terms("犬が") == ["犬が", "犬"]
     assert run_terms("フェリー") == ["フェ", "ェリ", "リー"]
@@ -199,7 +199,7 @@ def test_one_letter_korean_word_is_indexed_without_its_particle() -> None:
     assert run_terms("비밀번호가") == ["비밀", "밀번", "번호", "호가"]
 
 
-def test_thai_counts_by_pairs_of_syllables() -> None:
+def test_thai_text_is_indexed_by_pairs_of_syllables() -> None:
     assert run_terms(fold("กะทิ")) == ["กะทิ"]
     assert run_terms(fold("แม่ทำ")) == [fold("แม่ทำ")]
     assert all(term not in ("ไห", "หม") for term in run_terms(fold("เชียงใหม่")))
@@ -222,7 +222,9 @@ def test_thai_counts_by_pairs_of_syllables() -> None:
         ("อะไร", []),
     ],
 )
-def test_of_a_question_what_is_asked_for_is_left(asked: str, terms: list[str]) -> None:
+def test_terms_of_an_unspaced_question_leave_out_the_question_words(
+    asked: str, terms: list[str]
+) -> None:
     assert list(question_run_terms(asked)) == terms
 
 
@@ -239,7 +241,7 @@ def test_single_han_character_is_dropped_from_the_terms_only_if_a_longer_han_ter
 
 
 @pytest.mark.parametrize("name", list(language_data("cjk")))
-def test_the_lists_are_in_folded_form(name: str) -> None:
+def test_word_lists_for_unspaced_scripts_are_stored_in_folded_form(name: str) -> None:
     text = language_data("cjk")[name]
     assert fold(text) == text
 
@@ -270,7 +272,9 @@ def test_run_of_eastern_text_has_search_terms(run: str) -> None:
         ("", ()),
     ],
 )
-def test_names_are_known_by_their_capitals(text: str, names: tuple[str, ...]) -> None:
+def test_names_in_a_text_are_recognised_by_their_capitals(
+    text: str, names: tuple[str, ...]
+) -> None:
     assert names_in(text) == names
 
 

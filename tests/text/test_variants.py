@@ -80,7 +80,7 @@ def test_query_without_another_spelling_has_no_variants(text: str) -> None:
 
 @pytest.mark.slow
 @given(st.text(alphabet="ab AB12._-'たまゴラー三十百千万点号度", max_size=400))
-def test_the_ways_are_few_and_have_terms(text: str) -> None:
+def test_spelling_variants_of_a_query_are_limited_in_number_and_never_empty(text: str) -> None:
     ways = spelling_variants(clean_query(text))
     assert len(ways) <= MAX_VARIANTS
     assert all(way and all(way) for way in ways)
@@ -100,11 +100,13 @@ def test_the_ways_are_few_and_have_terms(text: str) -> None:
         ("harxbour", "harbour", 0.5),
     ],
 )
-def test_the_likelihood_of_a_slip(typed: str, word: str, likelihood: float) -> None:
+def test_spelling_correction_has_the_expected_likelihood(
+    typed: str, word: str, likelihood: float
+) -> None:
     assert spelling_corrections(typed)[word] == likelihood
 
 
-def test_the_first_letter_is_seldom_wrong() -> None:
+def test_spelling_correction_of_the_first_letter_is_less_likely() -> None:
     assert spelling_corrections("kisbon")["lisbon"] < spelling_corrections("lisvon")["lisbon"]
     assert spelling_corrections("isbon")["lisbon"] < spelling_corrections("lisbn")["lisbon"]
 
@@ -155,7 +157,7 @@ def test_two_words_are_related_only_if_they_are_inflected_forms_of_one_word(
         ("ивана", "иван"),
     ],
 )
-def test_number_and_case_are_forms(word: str, form: str) -> None:
+def test_inflected_forms_include_plural_and_case_forms(word: str, form: str) -> None:
     assert form in inflected_forms(word)
 
 

@@ -152,7 +152,7 @@ def list_requests() -> list[tuple[str, str]]:
     return [(request, name) for name, requests in pairs for request in requests.split(" | ")]
 
 
-def test_there_are_a_hundred_everyday_requests() -> None:
+def test_table_of_everyday_tool_requests_has_a_hundred_rows_and_covers_every_tool() -> None:
     assert len(list_requests()) >= 100
     assert {name for _, name in list_requests()} == {n for each in TOOLS.values() for n in each}
 

@@ -84,7 +84,9 @@ async def test_download_of_a_type_without_text_is_refused(
         await loopback_client().download(server.url("/file"))
 
 
-async def test_errors_and_silence_are_sentences(server: PageServer) -> None:
+async def test_web_download_errors_and_timeouts_are_reported_with_sentences(
+    server: PageServer,
+) -> None:
     client = loopback_client()
     with pytest.raises(ToolError, match="error 404"):
         await client.download(server.url("/missing"))

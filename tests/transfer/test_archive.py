@@ -50,7 +50,7 @@ async def sessions(database: Database) -> list[dict[str, Any]]:
     return await database.read(work)
 
 
-async def test_a_session_comes_in_ended_and_titled(database: Database) -> None:
+async def test_imported_session_is_ended_and_has_a_title(database: Database) -> None:
     report = await take(
         database,
         [

@@ -29,7 +29,7 @@ def chatgpt(export: Any) -> tuple[list[TransferRecord], dict[str, int]]:
     )
 
 
-def test_the_path_to_the_current_node_is_taken() -> None:
+def test_chatgpt_import_follows_the_branch_to_the_current_node() -> None:
     nodes = [
         chatgpt_node("q", "root", text="When does the ferry leave?"),
         chatgpt_node("a1", "q", "assistant", "At nine."),
@@ -157,7 +157,7 @@ def claude(export: Any) -> tuple[list[TransferRecord], dict[str, int]]:
     )
 
 
-def test_a_conversation_is_a_session() -> None:
+def test_claude_conversation_is_imported_as_one_session_with_its_title() -> None:
     taken, skipped = claude(
         [claude_conversation([claude_message(1), claude_message(2, "assistant", "Ahoy")])]
     )

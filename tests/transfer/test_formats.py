@@ -74,7 +74,7 @@ def test_control_characters_of_telegram_are_mended_wherever_a_buffer_ends(size: 
     assert parsed(raw, size) == [{"a": "x\x0by", "b": "\\x0B", "c": '\\\\\x1f\n"', "d": "\\"}]
 
 
-def test_a_mark_in_front_is_no_part_of_it() -> None:
+def test_byte_order_mark_before_json_is_ignored_by_the_import() -> None:
     assert parsed(b'\xef\xbb\xbf{"a": 1}', place="a") == [1]
 
 

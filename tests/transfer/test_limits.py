@@ -137,7 +137,7 @@ def zipped(path: Path, entries: dict[str, bytes | str], kind: int = zipfile.ZIP_
     return path
 
 
-def test_a_zip_bomb_is_told_of_before_anything_is_unpacked(
+def test_zip_bomb_is_refused_before_it_is_unpacked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(source, "ALWAYS_ALLOWED_BYTES", 1_000_000)
@@ -171,7 +171,7 @@ async def test_endless_standard_input_is_read_up_to_the_limit(
     assert not report.read_error
 
 
-async def test_an_archive_that_lies_about_its_size_gives_no_more(
+async def test_archive_entry_larger_than_its_stated_size_is_reported_and_not_read(
     tmp_path: Path, database: Database
 ) -> None:
     path = zipped(tmp_path / "export.zip", {"a/result.json": FINE, "lie.json": b"[" * 5_000_000})

@@ -39,7 +39,7 @@ def read(
     )
 
 
-def test_a_chat_is_a_session_of_its_people() -> None:
+def test_telegram_chat_is_imported_as_one_session_with_its_senders() -> None:
     taken, skipped = read(
         telegram_chat(
             [
@@ -68,13 +68,15 @@ def test_a_chat_is_a_session_of_its_people() -> None:
         ("saved_messages", 777, "telegram:777"),
     ],
 )
-def test_a_chat_has_the_address_that_bots_know(kind: str, number: int, address: str) -> None:
+def test_imported_telegram_chat_has_the_address_that_the_bot_api_uses(
+    kind: str, number: int, address: str
+) -> None:
     (line,), _ = read(telegram_chat([telegram_message(1)], number, kind))
     assert line.conversation.address.key == address
     assert line.conversation.title == ("Saved Messages" if kind == "saved_messages" else "Ana")
 
 
-def test_the_whole_account_is_all_its_chats() -> None:
+def test_export_of_a_whole_telegram_account_is_imported_with_all_its_chats() -> None:
     chats = [
         telegram_chat([telegram_message(1)], 42),
         telegram_chat([telegram_message(1)], 43, name=None),
@@ -299,7 +301,9 @@ def test_the_messages_alone_other_names_and_an_archive_are_known_too(
     assert [line.text for line in taken_from(folder)[0]] == wanted
 
 
-def test_a_broken_channel_does_not_keep_back_the_others(folder: Path) -> None:
+def test_broken_channel_of_a_discord_package_does_not_prevent_importing_the_others(
+    folder: Path,
+) -> None:
     messages = folder / "messages" / "c111111111111111111" / "messages.json"
     whole = messages.read_text()
     messages.write_text(whole[: whole.index("ferry")])

@@ -94,7 +94,7 @@ def test_import_recognises_a_lines_file_whose_first_line_exceeds_a_megabyte(tmp_
         assert source.kinds == ("lines",)
 
 
-def test_a_minified_export_is_not_taken_for_lines(tmp_path: Path) -> None:
+def test_export_in_one_line_of_json_is_not_recognised_as_a_lines_file(tmp_path: Path) -> None:
     path = tmp_path / "result.json"
     path.write_text(json.dumps(telegram_chat([telegram_message(1)])))
     assert taken_from(path)[0][0].conversation.name == "telegram:42"
@@ -221,7 +221,9 @@ async def test_import_keeps_messages_before_the_break_of_a_truncated_file(
     assert (report["taken"], report["known"], report["broken"]) == (10, 20, None)
 
 
-async def test_a_scope_is_a_wall(tmp_path: Path, database: Database) -> None:
+async def test_history_imported_into_one_scope_is_not_exported_from_another(
+    tmp_path: Path, database: Database
+) -> None:
     bob = Scope.account("telegram", "7")
     await take(database, object_lines(tmp_path / "a"), bob)
     await take(database, telegram(tmp_path / "b"), bob)

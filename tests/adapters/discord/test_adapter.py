@@ -26,7 +26,7 @@ async def api() -> AsyncIterator[DiscordApi]:
         yield double
 
 
-async def test_a_direct_message_is_the_persons_own_scope_and_is_answered(
+async def test_direct_discord_message_is_in_the_persons_scope_and_answered_once(
     api: DiscordApi, router: FakeRouter, inbox: Inbox
 ) -> None:
     ana = api.user("Ana")
@@ -153,7 +153,7 @@ async def test_public_discord_threads_share_the_channels_scope_and_private_ones_
         }
 
 
-async def test_a_group_of_people_is_a_room(
+async def test_discord_group_chat_has_a_group_scope_and_is_not_direct(
     api: DiscordApi, router: FakeRouter, inbox: Inbox
 ) -> None:
     ana, bo = api.user("Ana"), api.user("Bo")
@@ -166,7 +166,7 @@ async def test_a_group_of_people_is_a_room(
         assert router.seen[0].link_base == f"https://discord.com/channels/@me/{group}/"
 
 
-async def test_a_place_that_cannot_be_looked_up_is_not_served(
+async def test_message_in_a_discord_channel_that_cannot_be_looked_up_is_not_served(
     api: DiscordApi, router: FakeRouter, inbox: Inbox
 ) -> None:
     ana, bo = api.user("Ana"), api.user("Bo")
@@ -304,7 +304,7 @@ async def test_messages_of_each_discord_channel_are_received_in_order(
             assert texts == [f"{letter}{n}" for n in range(20)]
 
 
-async def test_a_thumb_and_its_removal_name_the_message_and_other_reactions_are_ignored(
+async def test_discord_thumb_and_its_removal_are_reported_and_other_reactions_ignored(
     api: DiscordApi, router: FakeRouter, inbox: Inbox
 ) -> None:
     ana = api.user("Ana")

@@ -50,7 +50,7 @@ async def see(inbox: Inbox, chat_id: str, message_id: str) -> None:
     await inbox.close([entry_id])
 
 
-async def test_an_unreadable_event_costs_only_itself(
+async def test_unreadable_discord_event_is_skipped_without_a_reconnect(
     api: DiscordApi, router: FakeRouter, caplog: pytest.LogCaptureFixture, inbox: Inbox
 ) -> None:
     ana = api.user("Ana")
@@ -66,7 +66,7 @@ async def test_an_unreadable_event_costs_only_itself(
         assert sum("cannot be read" in record.message for record in caplog.records) == 4
 
 
-async def test_a_broken_connection_is_made_anew(
+async def test_broken_discord_connection_is_reestablished_and_receives_messages(
     api: DiscordApi, router: FakeRouter, inbox: Inbox
 ) -> None:
     ana = api.user("Ana")
@@ -79,7 +79,7 @@ async def test_a_broken_connection_is_made_anew(
         await api.wait_for(lambda: router.seen)
 
 
-async def test_a_dropped_socket_resumes_and_misses_nothing(
+async def test_dropped_discord_socket_is_resumed_without_missing_messages(
     api: DiscordApi, router: FakeRouter, inbox: Inbox
 ) -> None:
     ana = api.user("Ana")
@@ -185,7 +185,7 @@ async def test_discord_adapter_still_sends_after_listening_ended_and_can_listen_
             await again
 
 
-async def test_commands_are_registered_once_a_start(
+async def test_discord_commands_are_registered_once_per_start(
     api: DiscordApi, router: FakeRouter, inbox: Inbox
 ) -> None:
     async with listening(make(api, inbox), router, api):
@@ -209,7 +209,7 @@ async def test_refused_commands_do_not_stop_the_conversation(
         await api.wait_for(lambda: router.seen)
 
 
-async def test_a_wrong_token_is_told_and_not_shown(
+async def test_wrong_discord_token_is_refused_naming_the_variable_and_never_logged(
     api: DiscordApi, inbox: Inbox, caplog: pytest.LogCaptureFixture
 ) -> None:
     wrong = "MTA.wrong-token.secret"
@@ -240,7 +240,7 @@ async def test_revoked_discord_token_stops_listening_with_an_error_naming_the_to
     await adapter.close()
 
 
-async def test_a_forbidden_intent_names_the_switch(
+async def test_missing_message_content_intent_of_discord_is_named_in_the_error(
     api: DiscordApi, router: FakeRouter, inbox: Inbox
 ) -> None:
     api.world.is_content_allowed = False
@@ -275,7 +275,7 @@ async def test_open_survives_an_unreachable_discord_and_listen_waits_for_it(
         ("nonsense", None),
     ],
 )
-async def test_open_connections_never_leave_the_machine(
+async def test_unencrypted_discord_url_to_another_machine_is_refused(
     inbox: Inbox, api_url: str | None, gateway_url: str | None
 ) -> None:
     adapter = Discord(
@@ -384,7 +384,7 @@ async def test_message_after_an_outage_is_admitted_behind_the_missed_ones(
         assert [*firsts] == texts
 
 
-async def test_missed_messages_are_fetched_until_it_works_and_never_where_forbidden(
+async def test_missed_discord_messages_are_fetched_with_retries_except_in_forbidden_channels(
     api: DiscordApi, router: FakeRouter, inbox: Inbox
 ) -> None:
     ana, bo = api.user("Ana"), api.user("Bo")
@@ -416,7 +416,7 @@ async def test_discord_channel_with_unreadable_history_still_receives_new_messag
         assert [one.text for one in router.seen] == ["now"]
 
 
-async def test_a_missed_message_that_cannot_be_read_costs_only_itself(
+async def test_unreadable_missed_discord_message_is_set_aside_and_the_others_served(
     api: DiscordApi, router: FakeRouter, inbox: Inbox, database: Database
 ) -> None:
     ana = api.user("Ana")

@@ -42,7 +42,7 @@ async def router(api: DiscordApi, clock: SteadyClock, inbox: Inbox) -> AsyncIter
         yield router
 
 
-def test_the_entry_is_as_discord_wants_it() -> None:
+def test_context_menu_command_matches_discords_schema() -> None:
     assert DiscordSchema().request(*PUT, command_payloads(SPEC)) == {}
     assert [payload["name"] for payload in command_payloads(SPEC)] == ["remember", "Remember this"]
 

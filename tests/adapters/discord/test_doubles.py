@@ -136,7 +136,7 @@ async def test_reminder_posted_by_a_killed_process_is_found_in_an_otherwise_empt
 
 
 @pytest.mark.parametrize("is_same_process", [False, True])
-async def test_message_that_another_answer_has_taken_is_not_replaced(
+async def test_discord_message_already_used_by_another_answer_is_not_edited(
     api: DiscordApi, discord: Discord, *, is_same_process: bool
 ) -> None:
     """Discord still knows the nonce with which it was posted."""

@@ -49,7 +49,9 @@ def served(api: DiscordApi) -> str:
     return file_id
 
 
-async def test_file_is_fetched_by_its_url(api: DiscordApi, discord: Discord) -> None:
+async def test_discord_attachment_is_downloaded_by_its_url(
+    api: DiscordApi, discord: Discord
+) -> None:
     address, message_id, attachment = await send(api)
     assert await discord.fetch_file(attachment, address, message_id, 10**6) == CONTENT
 

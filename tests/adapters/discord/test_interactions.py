@@ -266,7 +266,7 @@ async def test_command_that_is_not_served_is_acknowledged_and_leaves_no_message(
     assert api.messages(channel, viewer=ana) == []
 
 
-async def test_a_press_that_is_not_served_changes_nothing(
+async def test_unserved_discord_button_press_is_acknowledged_and_changes_no_message(
     api: DiscordApi, router: FakeRouter
 ) -> None:
     ana = api.user("Ana")
@@ -302,7 +302,7 @@ async def test_an_abandoned_call_does_not_think_for_ever(
 
 @pytest.mark.usefixtures("quick_deferral")
 @pytest.mark.parametrize("name", ["help", "memory"])
-async def test_an_expired_interaction_leaves_the_answer_to_another_way(
+async def test_answer_to_an_expired_discord_interaction_fails_permanently_for_fallback_delivery(
     api: DiscordApi, router: FakeRouter, clock: SteadyClock, name: str
 ) -> None:
     ana = api.user("Ana")
@@ -326,7 +326,7 @@ async def test_an_expired_interaction_leaves_the_answer_to_another_way(
 
 @pytest.mark.usefixtures("quick_deferral")
 @pytest.mark.parametrize("is_deferred", [False, True])
-async def test_a_lost_token_leaves_the_answer_to_another_way(
+async def test_answer_to_a_discord_interaction_without_its_token_fails_for_fallback_delivery(
     api: DiscordApi, router: FakeRouter, is_deferred: bool
 ) -> None:
     ana = api.user("Ana")
@@ -349,7 +349,7 @@ async def test_a_lost_token_leaves_the_answer_to_another_way(
     assert not api.sent("POST", f"/channels/{channel}/messages")
 
 
-async def test_a_gateway_that_was_too_slow_gives_an_expired_interaction(
+async def test_discord_interaction_answered_too_late_fails_as_temporary_and_posts_nothing(
     api: DiscordApi, router: FakeRouter, clock: SteadyClock
 ) -> None:
     ana = api.user("Ana")
@@ -367,7 +367,7 @@ async def test_a_gateway_that_was_too_slow_gives_an_expired_interaction(
     assert api.messages(channel) == []
 
 
-async def test_a_dismissed_ephemeral_answer_is_posted_anew(
+async def test_dismissed_private_discord_answer_is_posted_again_privately(
     api: DiscordApi, router: FakeRouter
 ) -> None:
     ana = api.user("Ana")
@@ -400,7 +400,7 @@ async def test_between_people_the_bot_is_a_guest_in_a_room(
     assert not router.seen[0].is_direct
 
 
-async def test_a_command_in_a_thread_belongs_to_its_place(
+async def test_discord_command_in_a_private_thread_has_the_threads_address_and_scope(
     api: DiscordApi, router: FakeRouter
 ) -> None:
     ana = api.user("Ana")

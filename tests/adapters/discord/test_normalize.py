@@ -59,7 +59,7 @@ def test_every_command_meets_discords_limits_of_length_and_count(spec: CommandSp
     assert max(lengths.values()) + choices <= 8000
 
 
-def test_there_are_not_too_many_commands() -> None:
+def test_number_of_commands_and_menus_stays_within_discords_limits() -> None:
     assert len(SPECS) <= 100
     assert len([spec for spec in SPECS if spec.menu]) <= 5
     for spec in SPECS:
@@ -84,7 +84,7 @@ def test_values_are_joined_in_the_order_of_the_command() -> None:
     assert join_options(None, SPEC) == ""
 
 
-def test_values_with_a_prefix_are_typed_before_the_words() -> None:
+def test_discord_filter_options_are_written_before_the_search_words() -> None:
     given = {
         "query": '3 "night tickets',
         "from": "Ana Maria",

@@ -115,7 +115,7 @@ async def test_event_that_fails_twice_is_served_the_third_time(
         assert await set_aside(database) == []
 
 
-async def test_a_poison_command_is_dismissed(
+async def test_discord_command_that_always_fails_is_stored_as_failed_and_dismissed(
     api: DiscordApi, inbox: Inbox, database: Database
 ) -> None:
     router = FailingRouter(KeyError("odd"), "/help", 99)
@@ -160,7 +160,7 @@ async def test_event_that_the_library_cannot_read_becomes_a_dead_letter(
         assert json.loads(row["raw"])["content"] == "of a new kind"
 
 
-async def test_while_the_store_takes_nothing_events_wait_in_their_order(
+async def test_discord_events_wait_in_order_while_the_database_refuses_writes(
     api: DiscordApi, inbox: Inbox, database: Database
 ) -> None:
     router = FailingRouter(StoreError("the disk is full"), "", 99)

@@ -134,7 +134,9 @@ async def test_telegram_group_is_answered_only_when_addressed_and_topics_in_thei
     assert [inbound.is_addressed for inbound in house.desk.admitted] == [False, True, True]
 
 
-async def test_strangers_are_the_routers_to_judge(api: BotApi, house: House) -> None:
+async def test_telegram_message_of_an_anonymous_chat_is_ignored_and_of_a_stranger_passed_on(
+    api: BotApi, house: House
+) -> None:
     async with house.running():
         api.user_says(GROUP, "@mneme_bot hi", sender_chat=api.chats[GROUP])
         api.user_says(42, "hello")
@@ -177,7 +179,9 @@ async def test_a_pressed_button_is_acknowledged_once_and_served(api: BotApi, hou
     assert len(api.called("answerCallbackQuery")) == 1
 
 
-async def test_a_group_that_moves_keeps_its_router(api: BotApi, house: House) -> None:
+async def test_telegram_group_migration_is_reported_and_the_new_chat_answered(
+    api: BotApi, house: House
+) -> None:
     async with house.running():
         api.migrate(GROUP, -100555)
         api.user_says(-100555, "@mneme_bot still there?")
@@ -266,7 +270,9 @@ async def test_an_update_that_cannot_be_read_is_kept_and_skipped(
     assert all(row["error"] for row in failed)
 
 
-async def test_half_characters_do_not_stop_anything(api: BotApi, house: House) -> None:
+async def test_lone_surrogate_in_a_telegram_message_is_replaced_and_answered(
+    api: BotApi, house: House
+) -> None:
     async with house.running():
         api.user_says(42, "a\ud83d b")
         await api.wait_for(lambda: api.texts(42) == ["message: a\ufffd b"])
@@ -441,7 +447,7 @@ async def test_of_an_incognito_update_the_number_alone_is_set_aside(
     assert row["raw"] == "{}"
 
 
-async def test_an_update_without_a_chat_makes_nothing_deaf_and_kills_no_start(
+async def test_telegram_update_without_a_chat_is_set_aside_and_later_updates_are_served(
     api: BotApi, house: House, database: Database
 ) -> None:
     strange = api.user_says(42, "from nowhere")
@@ -500,7 +506,7 @@ async def test_message_is_answered_after_failed_polls(api: BotApi, house: House)
     assert len(api.called("getUpdates")) in (5, 6)
 
 
-async def test_a_flood_is_waited_out(api: BotApi, house: House) -> None:
+async def test_telegram_flood_limit_on_polling_is_waited_for(api: BotApi, house: House) -> None:
     api.flood(1, method="getUpdates")
     started = asyncio.get_running_loop().time()
     async with house.running():
@@ -545,7 +551,9 @@ async def test_second_poller_of_a_telegram_token_on_one_machine_is_refused_and_r
         await api.wait_for(lambda: api.messages(42))
 
 
-async def test_a_refused_token_is_told_without_showing_it(api: BotApi, house: House) -> None:
+async def test_error_for_a_refused_telegram_token_names_the_variable_without_the_token(
+    api: BotApi, house: House
+) -> None:
     good, api.token = api.token, "110201543:AAwrong"
     adapter = house.adapter()
     api.token = good
@@ -678,7 +686,9 @@ async def test_telegram_chat_is_answered_while_another_chats_answer_is_slow(
         await api.wait_for(lambda: api.messages(42))
 
 
-async def test_a_reply_without_an_event_beside_it(api: BotApi, house: House) -> None:
+async def test_telegram_reply_without_an_incoming_message_is_sent_and_recorded(
+    api: BotApi, house: House
+) -> None:
     async with house.running() as adapter:
         reply = adapter.reply(Address(platform="telegram", chat_id="42"))
         slip = ListRecord()
@@ -688,7 +698,7 @@ async def test_a_reply_without_an_event_beside_it(api: BotApi, house: House) -> 
     assert slip.message_ids == ["1"]
 
 
-async def test_the_token_is_not_logged(
+async def test_telegram_token_is_not_written_to_the_log(
     api: BotApi, house: House, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)

@@ -45,7 +45,7 @@ async def fetch(telegram: Telegram, size: int | None = len(CONTENT), limit: int 
     return await telegram.fetch_file(attachment(size), CHAT, "1", limit)
 
 
-async def test_file_is_fetched_by_its_id(api: BotApi, telegram: Telegram) -> None:
+async def test_telegram_file_is_downloaded_by_its_id(api: BotApi, telegram: Telegram) -> None:
     api.server.add("F1", CONTENT)
     assert await fetch(telegram) == CONTENT
 

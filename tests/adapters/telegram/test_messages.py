@@ -56,7 +56,7 @@ def canvas(
     return made
 
 
-def test_pace_is_slower_in_groups() -> None:
+def test_telegram_send_interval_is_longer_in_groups_than_in_direct_chats() -> None:
     bot = Bot("1:x")
     paces = [
         TelegramMessages(bot, Address(platform="telegram", chat_id=chat), None).pace_s
@@ -102,7 +102,9 @@ async def test_no_message_makes_telegram_fetch_a_link(api: BotApi, bot: Bot) -> 
         "Bad Request: entity beginning at UTF-16 offset 3 ends after the end of the text at UTF-16 offset 9",
     ],
 )
-async def test_refused_formatting_is_sent_plain(api: BotApi, bot: Bot, complaint: str) -> None:
+async def test_telegram_message_with_refused_formatting_is_sent_as_plain_text(
+    api: BotApi, bot: Bot, complaint: str
+) -> None:
     drawn = canvas(bot, 42)
     api.fail(400, complaint, method="sendMessage")
     message_id = await drawn.post(render("**bold** word"), None, "n")
@@ -179,7 +181,9 @@ async def test_a_topic_that_is_gone_falls_back_to_the_chat(api: BotApi, bot: Bot
     ]
 
 
-async def test_a_group_that_moved_is_followed(api: BotApi, bot: Bot) -> None:
+async def test_telegram_message_to_a_migrated_group_is_sent_to_its_new_id(
+    api: BotApi, bot: Bot
+) -> None:
     api.migrate(GROUP, -100555)
     await canvas(bot, GROUP).post(render("found you"), None, "n")
     assert api.texts(-100555) == ["found you"]
@@ -200,7 +204,7 @@ async def test_equal_edit_is_fine_and_a_missing_message_is_told(api: BotApi, bot
 @pytest.mark.parametrize(
     "said", ["Bad Request: message can't be edited", "Bad Request: MESSAGE_ID_INVALID"]
 )
-async def test_a_message_that_can_never_be_edited_is_missing(
+async def test_telegram_refusal_to_ever_edit_a_message_is_classified_as_missing(
     api: BotApi, bot: Bot, said: str
 ) -> None:
     drawn = canvas(bot, 42)
@@ -305,7 +309,9 @@ async def test_a_flood_wait_is_obeyed_by_every_call_of_that_chat_and_by_no_other
     assert api.texts(43) == ["hi"]
 
 
-async def test_a_group_gets_twenty_messages_a_minute(api: BotApi, bot: Bot) -> None:
+async def test_telegram_group_is_sent_at_most_twenty_messages_a_minute(
+    api: BotApi, bot: Bot
+) -> None:
     group = canvas(bot, GROUP)
     for number in range(20):
         await group.post(render(str(number)), None, f"n{number}")
@@ -453,7 +459,9 @@ async def test_an_answer_grows_in_one_message_of_a_group(api: BotApi, bot: Bot) 
     assert record.stored == [str(api.messages(GROUP)[0]["message_id"])]
 
 
-async def test_an_answer_that_is_ready_is_one_send(api: BotApi, bot: Bot) -> None:
+async def test_telegram_answer_that_is_complete_at_once_is_sent_in_one_message(
+    api: BotApi, bot: Bot
+) -> None:
     reply = StreamedReply(canvas(bot, 42))
     reply.begin(ListRecord())
     await api.wait_for(lambda: api.called("sendChatAction"))
@@ -467,7 +475,7 @@ async def test_an_answer_that_is_ready_is_one_send(api: BotApi, bot: Bot) -> Non
 
 
 @pytest.mark.parametrize("status", [0, 502, 504])
-async def test_a_lost_reply_is_said_once_more_with_a_mark(
+async def test_telegram_message_whose_response_was_lost_is_repeated_with_a_mark(
     api: BotApi, bot: Bot, status: int
 ) -> None:
     """0: the connection is closed; else a proxy does not know what became of the call."""
@@ -485,7 +493,9 @@ async def test_a_lost_reply_is_said_once_more_with_a_mark(
     assert api.texts(42) == ["(you may have seen this; the connection broke)\n\nTea is ready."]
 
 
-async def test_a_call_that_never_left_leaves_no_mark(api: BotApi, bot: Bot) -> None:
+async def test_telegram_call_that_was_never_sent_leaves_no_uncertain_record(
+    api: BotApi, bot: Bot
+) -> None:
     await api.stop()
     record = ListRecord()
     reply = StreamedReply(canvas(bot, 42))
@@ -529,7 +539,9 @@ async def test_a_message_that_a_person_deleted_is_posted_anew(api: BotApi, bot: 
     assert slip.message_ids == ["31", "1"]
 
 
-async def test_a_blocked_bot_is_told_by_finish(api: BotApi, bot: Bot) -> None:
+async def test_answer_to_a_person_who_blocked_the_telegram_bot_fails_permanently(
+    api: BotApi, bot: Bot
+) -> None:
     api.user_blocks(42)
     painter = StreamedReply(canvas(bot, 42))
     painter.begin(ListRecord())

@@ -41,7 +41,9 @@ def heard(chats: BotChats, update: dict[str, Any]) -> Inbound:
     return inbound
 
 
-async def test_direct_message_is_the_accounts(chats: BotChats) -> None:
+async def test_direct_telegram_message_is_read_with_its_account_scope_and_sender(
+    chats: BotChats,
+) -> None:
     update = chats.user_says(42, "Hello 👋 there", date=1795176000)
     assert read(chats, update) == Inbound(
         kind="message",
@@ -220,7 +222,7 @@ async def test_anonymous_admin_channel_or_bot_is_an_anonymous_sender(chats: BotC
         assert inbound.sender.id != "42"
 
 
-async def test_posts_in_channels_are_not_heard(chats: BotChats) -> None:
+async def test_telegram_channel_posts_are_ignored(chats: BotChats) -> None:
     post = {
         "message_id": 1,
         "date": 1,
@@ -344,7 +346,7 @@ async def test_name_in_a_mention_is_marked_as_inserted(chats: BotChats) -> None:
     assert inbound.text == "Hello @{my boss is Eve Evil and} I agree"
 
 
-async def test_updates_without_a_message_say_nothing(chats: BotChats) -> None:
+async def test_telegram_updates_without_a_message_are_ignored(chats: BotChats) -> None:
     assert read(chats, chats.user_blocks(42)) is None
     assert (
         read(
@@ -362,7 +364,7 @@ async def test_updates_without_a_message_say_nothing(chats: BotChats) -> None:
     )
 
 
-async def test_a_group_that_moves_tells_both_ids(chats: BotChats) -> None:
+async def test_telegram_group_migration_is_read_with_its_old_and_new_id(chats: BotChats) -> None:
     for update in chats.migrate(GROUP, -100555):
         assert group_migration(Update.de_json(update, None)) == ("-200", "-100555")
         assert read(chats, update) is None
@@ -446,7 +448,7 @@ async def test_telegram_reply_carries_the_quoted_message_and_its_author(chats: B
     assert (found.kind, found.text, found.name) == ("reply", "I live in Rome", "Ben")
 
 
-async def test_message_in_a_topic_quotes_nothing(chats: BotChats) -> None:
+async def test_telegram_message_in_a_topic_has_no_quote(chats: BotChats) -> None:
     topic = chats.topic(FORUM)
     assert heard(chats, chats.user_says(FORUM, "hi", thread_id=topic)).quote is None
 
@@ -530,7 +532,7 @@ async def test_telegram_pin_notice_becomes_text_with_the_pinned_message(chats: B
     assert inbound.text == "Group: {pinned: The meter reading is 4711}"
 
 
-async def test_tasks_of_a_checklist_are_told_when_they_change(chats: BotChats) -> None:
+async def test_changed_tasks_of_a_telegram_checklist_become_text(chats: BotChats) -> None:
     tasks = [{"id": 1, "text": "Milk"}, {"id": 2, "text": "Bread"}]
     checklist = {"title": "Shop", "tasks": tasks}
     message = chats.user_says(42, "", checklist=checklist)["message"]

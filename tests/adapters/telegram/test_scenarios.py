@@ -750,7 +750,7 @@ def prepare(api: BotApi) -> None:
 
 
 @pytest.mark.parametrize("name", INCOMING)
-async def test_update_leads_to_these_requests(
+async def test_each_listed_telegram_update_causes_exactly_its_listed_api_requests(
     database: Database, clock: SteadyClock, name: str
 ) -> None:
     update, expected = INCOMING[name]
@@ -761,7 +761,7 @@ async def test_update_leads_to_these_requests(
 
 
 @pytest.mark.parametrize("name", OUTGOING)
-async def test_answer_leads_to_these_requests(
+async def test_each_listed_answer_causes_exactly_its_listed_telegram_requests(
     database: Database, clock: SteadyClock, name: str
 ) -> None:
     update, answer, expected = OUTGOING[name]
@@ -771,5 +771,5 @@ async def test_answer_leads_to_these_requests(
         assert api.violations == []
 
 
-def test_table_has_at_least_eighty_rows() -> None:
+def test_table_of_telegram_scenarios_has_at_least_eighty_rows() -> None:
     assert len(INCOMING) + len(OUTGOING) >= 80

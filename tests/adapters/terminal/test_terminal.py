@@ -101,7 +101,7 @@ async def test_piped_terminal_chat_prints_exactly_one_answer_per_input_line(home
     assert len({inbound.message_id for inbound in sink.heard}) == 3
 
 
-async def test_a_line_without_measure_is_cut_before_anything_reads_it(
+async def test_overlong_terminal_line_is_cut_before_it_is_parsed(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("adapters.terminal.adapter.TEXT_CHARS", 100)
@@ -112,7 +112,7 @@ async def test_a_line_without_measure_is_cut_before_anything_reads_it(
     assert first.command == Command(name="recall", arguments=f"{'a' * 92} […]")
 
 
-async def test_a_pipe_gets_lines_to_type_for_buttons(home: Path) -> None:
+async def test_piped_terminal_chat_prints_buttons_as_commands_to_type(home: Path) -> None:
     buttons = (
         Button(label="More", command=Command(name="recall", arguments="page:2 ferry\x1b[2J")),
         Button(label="Help", command=Command(name="help")),
@@ -146,7 +146,7 @@ async def test_a_line_with_a_slash_is_a_command(home: Path) -> None:
     assert sink.heard[0].text == "/Recall  Porto  in May "
 
 
-async def test_quit_leaves_the_rest_unread(home: Path) -> None:
+async def test_quit_command_in_piped_input_leaves_later_lines_unread(home: Path) -> None:
     sink = Parrot()
     assert await through_pipe(home, b"one\n/quit\ntwo\n", sink) == "You said one.\n"
     assert [inbound.text for inbound in sink.heard] == ["one"]
@@ -211,7 +211,7 @@ async def test_terminal_chat_reads_from_and_writes_to_regular_files_and_dev_null
             assert (tmp_path / "out").read_text() == expected
 
 
-async def test_terminal_stops_when_nobody_reads_its_answers(home: Path) -> None:
+async def test_terminal_chat_stops_when_its_output_pipe_is_closed(home: Path) -> None:
     (in_read, in_write), (out_read, out_write) = os.pipe(), os.pipe()
     os.close(out_read)
     os.write(in_write, b"one\ntwo\n")

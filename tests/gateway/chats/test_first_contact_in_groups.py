@@ -63,7 +63,7 @@ async def test_discord_server_gets_one_introduction_for_all_of_its_channels(home
         assert introduction.text == texts.INTRODUCTION
 
 
-async def test_direct_chat_is_not_introduced(home: Path) -> None:
+async def test_direct_chat_gets_no_group_introduction(home: Path) -> None:
     async with open_gateway(home) as harness:
         await harness.say("hello", "7")
         assert await notices(harness) == []
@@ -80,7 +80,7 @@ async def test_strangers_of_an_unlisted_group_are_told_once(home: Path) -> None:
         assert reply.answer is None
 
 
-async def test_strangers_who_do_not_address_the_bot_hear_nothing(home: Path) -> None:
+async def test_stranger_in_a_group_who_does_not_address_the_bot_gets_no_answer(home: Path) -> None:
     async with gateway(home) as harness:
         reply = await harness.say("hello all", "99", **{**UNLISTED, "is_addressed": False})
         assert reply.answer is None

@@ -63,7 +63,7 @@ async def say(harness: GatewayHarness, text: str, who: str, **place: Any) -> str
         ("prefix mne", ["mention", "reply", "prefix"]),
     ],
 )
-async def test_admin_sets_which_messages_are_answered(
+async def test_group_admin_sets_which_messages_are_answered(
     home: Path, listens: str, answered: list[str]
 ) -> None:
     async with gateway(home, *["yes"] * 5) as harness:

@@ -72,7 +72,7 @@ def test_wrong_change_is_refused_in_a_sentence_and_nothing_is_written(
     assert not (home / "secrets.env").exists()
 
 
-def test_an_old_mistake_does_not_prevent_another_change(home: Path) -> None:
+def test_config_set_works_despite_an_older_mistake_in_the_file(home: Path) -> None:
     (home / "mneme.toml").write_text("[model]\ntrys = 3\n")
     good(home, "config", "set", "model.tries", "3")
     assert (home / "mneme.toml").read_text() == "[model]\ntrys = 3\ntries = 3\n"
@@ -121,7 +121,7 @@ def test_broken_file_is_named_with_the_place(home: Path) -> None:
     assert (refused.returncode, "at line 2" in refused.stderr) == (1, True)
 
 
-def test_editor_result_is_kept_only_if_it_is_right(home: Path, tmp_path: Path) -> None:
+def test_config_edit_saves_the_file_only_if_it_is_valid(home: Path, tmp_path: Path) -> None:
     """The editor first writes a mistake, and after a yes the right text."""
     editor = tmp_path / "editor"
     editor.write_text(

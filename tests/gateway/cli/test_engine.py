@@ -155,7 +155,7 @@ def test_killed_engine_is_noticed_and_stopped_or_replaced(served: Served) -> Non
     assert not served.postmaster.exists()
 
 
-def test_the_number_of_another_process_means_nothing(served: Served) -> None:
+def test_stale_process_id_file_of_an_engine_does_not_count_as_running(served: Served) -> None:
     folder = served.home / "engines/hindsight"
     folder.mkdir(parents=True)
     for stale in (f"{os.getpid()}\n{served.port}\n{served.options['data']}", "", "rubbish"):
@@ -166,7 +166,7 @@ def test_the_number_of_another_process_means_nothing(served: Served) -> None:
     assert served.pid != os.getpid()
 
 
-def test_a_port_that_is_taken_is_named(served: Served) -> None:
+def test_hindsight_start_on_a_used_port_fails_and_names_the_port(served: Served) -> None:
     with socket.create_server(("127.0.0.1", served.port)):
         done = served.start()
     assert (done.returncode, served.postmaster.exists()) == (1, False)

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.slow
 TYPED = "I moved to Porto in May.\n/new\nwhere do I live?\n/memory\n/forget Porto\nyes\n"
 
 
-def test_a_pipe_forgets_without_any_key(home: Path) -> None:
+def test_forget_in_piped_chat_is_confirmed_by_a_typed_yes(home: Path) -> None:
     said = good(home, "chat", stdin=TYPED)
     before, _, after = said.partition("Forgotten: ")
     assert "I moved to Porto in May." in before

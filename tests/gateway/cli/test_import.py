@@ -99,7 +99,7 @@ def test_programs_get_the_report_as_json_and_scope_and_assistant_are_heard(
 
 
 @pytest.mark.slow
-def test_a_readme_is_no_history(home: Path) -> None:
+def test_import_of_a_text_without_messages_is_refused_with_one_sentence(home: Path) -> None:
     done = mneme(home, "import", str(ROOT / "README.md"))
     assert (done.returncode, done.stdout) == (1, "")
     assert "README.md is a text without messages" in done.stderr

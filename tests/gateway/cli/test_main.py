@@ -136,7 +136,7 @@ def test_recall_answers_queries_from_stdin_with_one_json_object_per_line(home: P
 
 
 @pytest.mark.slow
-def test_sessions_are_listed_and_shown(home: Path) -> None:
+def test_sessions_command_lists_sessions_and_recall_shows_one(home: Path) -> None:
     imported(home)
     food, trip = json.loads(good(home, "sessions", "list", "--json"))
     assert (food["title"], trip["external_session"]) == ("Dinner", "trip")
@@ -187,7 +187,7 @@ def test_command_line_adds_replaces_and_removes_a_note(home: Path) -> None:
 
 
 @pytest.mark.slow
-def test_reminders_are_planned_and_changed(home: Path) -> None:
+def test_cron_command_adds_pauses_and_removes_reminders(home: Path) -> None:
     good(home, "cron", "add", "every monday at 8:30 stand-up")
     (job,) = json.loads(good(home, "cron", "list", "--json"))
     number = str(job["job_id"])
@@ -208,7 +208,7 @@ def test_reminders_are_planned_and_changed(home: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_wrong_code_approves_nobody(home: Path) -> None:
+def test_approve_with_a_wrong_code_fails_and_approves_nobody(home: Path) -> None:
     assert "No one" in good(home, "approve")
     assert mneme(home, "approve", "WRONG123").returncode == 1
 

@@ -203,7 +203,7 @@ def test_control_c_terminates_the_mcp_server(filled_home: Path) -> None:
     process.communicate()
 
 
-def test_port_in_use_is_a_sentence(filled_home: Path) -> None:
+def test_mcp_server_on_a_used_port_fails_with_one_sentence(filled_home: Path) -> None:
     with socket.socket() as busy:
         busy.bind(("127.0.0.1", 0))
         busy.listen()

@@ -169,7 +169,9 @@ def test_the_table_has_the_time_of_the_match(home: Path) -> None:
     assert "9 May 2026" not in shown
 
 
-def test_an_excluded_word_is_no_option(home: Path) -> None:
+def test_excluded_word_with_a_minus_is_read_as_a_search_term_and_not_as_an_option(
+    home: Path,
+) -> None:
     imported(home, LINES)
     noon, _, soup = (str(line["text"]) for line in LINES)
     assert _texts(json.loads(good(home, "recall", "ferry", "-noon", "--json"))) >= {soup}

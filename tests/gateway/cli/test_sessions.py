@@ -57,7 +57,7 @@ def test_the_documented_example_is_importable_and_found(home: Path) -> None:
     assert len(good(home, "export").splitlines()) == len(lines)
 
 
-def test_exit_codes_are_as_documented(home: Path) -> None:
+def test_exit_codes_of_commands_are_as_documented(home: Path) -> None:
     assert mneme(home, "export").returncode == 0, "nothing is there"
     assert mneme(home, "recall", "nowhere").returncode == 0
     good_line = json.dumps({"session": "a", "role": "user", "text": "kept", "at": "2026-05-03"})

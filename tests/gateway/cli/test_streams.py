@@ -62,7 +62,7 @@ def test_command_whose_output_disk_is_full_fails_with_one_sentence(
     assert (code, told.read_text()) == (1, "Reading or writing failed: No space left on device.\n")
 
 
-def test_an_input_that_cannot_be_read_has_ended(home: Path) -> None:
+def test_unreadable_stdin_is_treated_as_ended_input(home: Path) -> None:
     assert shell(home, "mneme chat 0>/dev/null")[0] == 0
     assert shell(home, "mneme recall - 0>/dev/null")[0] in (0, 1)
 

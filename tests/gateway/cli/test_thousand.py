@@ -123,7 +123,9 @@ def _asked() -> list[tuple[bytes, str]]:
     return both
 
 
-def test_a_thousand_questions_from_a_pipe(home: Path, tmp_path: Path) -> None:
+def test_recall_answers_a_thousand_piped_questions_with_the_right_session_first(
+    home: Path, tmp_path: Path
+) -> None:
     file = tmp_path / "history.jsonl"
     file.write_text("\n".join(json.dumps(line) for line in _history()))
     assert "Imported 3,000 messages. The file has 500 sessions." in good(home, "import", str(file))

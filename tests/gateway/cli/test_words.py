@@ -125,7 +125,7 @@ def test_senseless_arguments_are_a_usage_error_and_create_nothing(
     assert not (mneme.home / "state.db").exists()
 
 
-def test_a_reminder_goes_where_the_owner_last_wrote_on_a_connected_platform(mneme: Mneme) -> None:
+def test_reminder_from_the_shell_goes_to_the_owners_last_used_connected_chat(mneme: Mneme) -> None:
     (mneme.home / "mneme.toml").write_text(
         '[owner]\ntelegram = [42]\ndiscord = [7]\nrooms = ["telegram:-5"]\n'
     )
@@ -216,7 +216,7 @@ def test_control_characters_of_other_people_are_stripped_in_the_terminal(mneme: 
     assert known["title"] == EVIL
 
 
-def test_the_indexes_are_built_anew_on_request(mneme: Mneme) -> None:
+def test_check_repair_rebuilds_the_search_indexes(mneme: Mneme) -> None:
     async def work(services: Services) -> None:
         place, scope = (
             Address(platform="terminal", chat_id="local"),
@@ -256,7 +256,7 @@ def test_memory_command_fails_with_one_sentence_if_a_file_is_in_place_of_the_not
     assert "memories" in error
 
 
-def test_a_chat_s_words_are_the_shell_s_words(mneme: Mneme) -> None:
+def test_shell_commands_accept_the_same_words_as_chat_commands(mneme: Mneme) -> None:
     assert mneme("remind", "2026-12-01", "10:00", "call", "Ana").startswith(
         "Reminder 1 is set for "
     )

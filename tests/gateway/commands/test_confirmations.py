@@ -164,7 +164,7 @@ async def test_a_question_waits_ten_minutes_and_survives_a_restart(
     assert await second.take_confirmed_command(replace(yes, message_id="4")) is None
 
 
-async def test_a_second_question_takes_the_place_of_the_first(home: Path) -> None:
+async def test_second_confirmation_question_replaces_the_first(home: Path) -> None:
     async with open_gateway(home) as harness:
         bomb = armed(harness)
         first = await harness.say("/bomb 1")
@@ -249,14 +249,14 @@ async def test_without_a_model_plain_words_set_the_likely_time_and_read_it_back(
 
 
 @pytest.mark.parametrize("text", ["no", "ok then make it 6", "okay?no"])
-async def test_anything_else_sets_no_reminder(home: Path, text: str) -> None:
+async def test_answer_other_than_yes_sets_no_scheduled_question(home: Path, text: str) -> None:
     async with open_gateway(home) as harness:
         await harness.say("/cron add tomorrow at 5 | what is open?")
         await harness.say(text)
         assert await harness.services.jobs.list_active() == []
 
 
-async def test_an_ok_is_not_enough_for_what_cannot_be_undone(home: Path) -> None:
+async def test_ok_does_not_confirm_an_irreversible_command(home: Path) -> None:
     async with open_gateway(home) as harness:
         bomb = armed(harness)
         await harness.say("/bomb 7")

@@ -173,7 +173,7 @@ async def test_fact_is_neither_shown_to_nor_changed_by_others(home: Path) -> Non
         assert "clock" not in (await in_room(harness, "/memory", "42")).text
 
 
-async def test_in_a_room_its_author_and_the_owner_change_a_fact(home: Path) -> None:
+async def test_fact_in_a_group_can_be_changed_by_its_author_and_the_owner_only(home: Path) -> None:
     async with open_gateway(home, options=ROOMS) as harness:
         await in_room(harness, "/remember The rehearsal is in the barn", "7")
         card = await in_room(harness, "/memory why f1", "8")

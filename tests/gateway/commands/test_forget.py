@@ -149,7 +149,9 @@ async def test_confirmation_button_of_forget_erases_and_contains_no_text_of_the_
         assert left(harness, "Zanzibar") == []
 
 
-async def test_an_open_reader_and_a_service_are_told_of_in_the_receipt(home: Path) -> None:
+async def test_forget_receipt_mentions_an_open_database_reader_and_a_memory_service(
+    home: Path,
+) -> None:
     async with open_gateway(home) as harness:
         await harness.say("I moved to Zanzibar in May.")
         for provider in ("honcho", "mem0"):

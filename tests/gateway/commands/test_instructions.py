@@ -193,6 +193,6 @@ async def test_instructions_apply_but_cannot_be_set_in_an_incognito_chat(home: P
         assert VERSE in await prompt_of(harness, model)
 
 
-async def test_the_words_are_not_shown_as_markup(home: Path) -> None:
+async def test_stored_instructions_are_shown_with_their_markup_escaped(home: Path) -> None:
     async with open_gateway(home) as harness:
         assert r"> Use \*one\* word" in (await harness.say("/instructions set Use *one* word")).text

@@ -23,7 +23,9 @@ async def in_room(harness: GatewayHarness, text: str, who: str) -> KeptReply:
     return await harness.say(text, who, address=address, scope=ROOM, is_direct=False)
 
 
-async def test_in_a_room_a_plan_is_its_makers_and_the_owners(home: Path) -> None:
+async def test_reminder_in_a_group_can_be_changed_by_its_author_and_the_owner_only(
+    home: Path,
+) -> None:
     async with open_gateway(
         home, OfflineModel("UTC"), options='rooms = ["telegram:-100"]\n'
     ) as harness:
@@ -106,7 +108,7 @@ async def test_scheduled_question_is_refused_if_too_frequent_or_not_allowed(home
 
 
 @pytest.mark.parametrize("kind", ["reminder", "question"])
-async def test_a_job_makes_no_job_however_it_is_worded(home: Path, kind: str) -> None:
+async def test_running_job_cannot_create_another_job(home: Path, kind: str) -> None:
     wish = {"action": "add", "moment": "2030-01-01T09:00", "task": "again", "kind": kind}
     model = ScriptedModel(
         calls(("reminder", wish), ("memory", {"target": "user", "action": "list"})), says("/remind")

@@ -146,7 +146,7 @@ async def test_a_link_that_lets_somebody_in_waits_for_the_owner(home: Path) -> N
         assert (await harness.say("/approve")).text == "No one is waiting for approval."
 
 
-async def test_a_no_of_the_owner_ends_a_link(home: Path) -> None:
+async def test_account_link_is_cancelled_by_the_owners_no(home: Path) -> None:
     async with open_gateway(home, ScriptedModel()) as harness:
         asked = await asked_owner(harness)
         assert "stay separate" in (await harness.say(asked.buttons[1].id, kind="action")).text
@@ -160,7 +160,7 @@ async def test_a_no_of_the_owner_ends_a_link(home: Path) -> None:
         assert (await harness.say("/approve")).text == "No one is waiting for approval."
 
 
-async def test_the_owner_may_type_what_the_buttons_do(home: Path) -> None:
+async def test_approve_command_decides_an_account_link_like_its_buttons(home: Path) -> None:
     async with open_gateway(home, ScriptedModel()) as harness:
         for command, outcome in (("no {}", "stay separate"), ("{}", "are linked")):
             code = (await asked_owner(harness)).text.split("`/approve ")[1].split("`")[0]
@@ -213,7 +213,9 @@ async def test_a_stranger_has_no_other_command_than_link(home: Path) -> None:
 
 
 @pytest.mark.parametrize("answer", ["no", "who is that?"])
-async def test_anything_but_a_yes_calls_it_off_on_either_side(home: Path, answer: str) -> None:
+async def test_answer_other_than_yes_from_either_account_cancels_the_link(
+    home: Path, answer: str
+) -> None:
     async with open_gateway(home, ScriptedModel()) as harness:
         await harness.say(f"/link {await code_of(harness)}", **on_discord())
         await harness.say(answer, **on_discord())
@@ -271,7 +273,7 @@ async def test_link_confirmation_counts_only_from_the_two_accounts_and_in_their_
         )
 
 
-async def test_the_owners_accounts_join_nobody(home: Path) -> None:
+async def test_owners_account_cannot_be_linked_by_code(home: Path) -> None:
     async with open_gateway(home) as harness:
         assert "so it can't be linked here" in (await harness.say("/link")).text
         assert "so it can't be linked here" in (await harness.say("/unlink")).text
@@ -319,7 +321,7 @@ async def test_no_code_is_kept_neither_where_it_is_shown_nor_where_it_is_typed(h
     assert [code for code in codes if any(code in text for text in files)] == []
 
 
-async def test_parting_returns_each_account_its_own_at_once(home: Path) -> None:
+async def test_unlink_gives_each_account_only_its_own_memory_at_once(home: Path) -> None:
     model = ScriptedModel()
     async with open_gateway(home, model) as harness:
         await harness.say("the boathouse key is under the fern", "7")
@@ -404,7 +406,7 @@ async def test_yes_before_the_link_question_arrives_does_not_answer_it(home: Pat
         )
 
 
-async def test_the_button_of_each_question_is_its_own(home: Path) -> None:
+async def test_button_confirms_only_the_question_that_it_belongs_to(home: Path) -> None:
     async with open_gateway(home) as harness:
         code = await code_of(harness)
         await harness.say("The boat leaves Zanzibar at noon", "7")
@@ -446,7 +448,7 @@ async def test_a_third_account_is_named_and_may_be_parted_by_name(home: Path) ->
         )
 
 
-async def test_the_limits_of_notes_apply_to_what_is_shown_together(home: Path) -> None:
+async def test_limit_of_notes_applies_to_the_notes_of_linked_accounts_together(home: Path) -> None:
     async with open_gateway(home, options="[memory]\nmemory_chars = 60\n") as harness:
         await harness.say("/memory add the first account notes forty letters", "7")
         await link(harness)

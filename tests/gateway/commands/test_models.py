@@ -186,7 +186,9 @@ async def test_choices_before_the_first_message_end_with_new_as_promised(home: P
         assert helper_of_last(helper, "title") == "claude-haiku-5-5"
 
 
-async def test_helper_without_a_name_is_shown_and_stays(home: Path) -> None:
+async def test_model_helper_command_without_a_name_shows_the_helper_model_unchanged(
+    home: Path,
+) -> None:
     async with open_gateway(home, options=HELPERS, titles=ScriptedModel()) as harness:
         await harness.say("/model helper qwen4")
         shown = await harness.say("/model helper")

@@ -76,7 +76,7 @@ async def test_recall_card_shows_text_time_and_place_and_has_buttons_for_next_st
         assert labels(again) == ["Around 1"], "one is in that session already"
 
 
-async def test_pages_together_are_everything_once(home: Path) -> None:
+async def test_pages_of_recall_together_list_every_result_exactly_once(home: Path) -> None:
     async with open_gateway(home, ScriptedModel()) as harness:
         await talk(harness, 12)
         reply, shown = await harness.say("/recall leaves before:2099"), []
@@ -98,7 +98,9 @@ async def test_pages_together_are_everything_once(home: Path) -> None:
         assert "on page 4" in (await harness.say("/recall page:4 leaves")).text
 
 
-async def test_the_latest_conversations_can_be_read_and_scrolled(home: Path) -> None:
+async def test_recall_without_words_lists_recent_sessions_that_can_be_read_and_scrolled(
+    home: Path,
+) -> None:
     async with open_gateway(home, ScriptedModel()) as harness:
         for number in range(20):
             await harness.say(f"line {number}")
@@ -117,7 +119,9 @@ async def test_the_latest_conversations_can_be_read_and_scrolled(home: Path) -> 
         assert "line 12" not in earlier.text
 
 
-async def test_an_answer_stays_within_a_bubble(home: Path) -> None:
+async def test_recall_answer_with_long_messages_stays_within_one_message_of_the_platform(
+    home: Path,
+) -> None:
     async with open_gateway(
         home, ScriptedModel(*(says("word " * 300) for _ in range(6)))
     ) as harness:
@@ -224,7 +228,7 @@ async def test_help_of_recall_explains_every_filter(home: Path) -> None:
         assert "`/recall [query]`: Find" in (await harness.say("/help all")).text
 
 
-async def test_endless_arguments_are_not_carried_on(home: Path) -> None:
+async def test_recall_with_overlong_arguments_offers_no_next_page_button(home: Path) -> None:
     async with open_gateway(home, ScriptedModel()) as harness:
         await talk(harness, 6)
         reply = await harness.say("/recall ferry OR " + "x" * 2_000)

@@ -127,7 +127,7 @@ async def test_question_how_reminders_work_is_explained(home: Path) -> None:
         assert (await harness.say("how do reminders work?")).text.startswith("Say when and what")
 
 
-async def test_edit_asks_and_the_next_message_answers_it(home: Path) -> None:
+async def test_reminder_edit_asks_for_the_change_and_the_next_message_answers(home: Path) -> None:
     async with open_gateway(home, OfflineModel("UTC")) as harness:
         await harness.say("remind me tomorrow at 9am to send the offer")
         assert "What should I change in 1: " in (await harness.say("/cron edit 1")).text

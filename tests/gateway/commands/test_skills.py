@@ -233,7 +233,7 @@ async def test_model_is_reminded_once_after_many_tool_calls_to_store_or_correct_
         )
 
 
-async def test_a_nudge_comes_again_after_some_turns(home: Path) -> None:
+async def test_skill_reminder_to_the_model_is_repeated_after_some_turns(home: Path) -> None:
     model = ScriptedModel(WORK, says("Done."))
     async with open_gateway(home, model) as harness:
         await harness.say("tidy up")
@@ -267,7 +267,7 @@ async def test_after_a_correction_there_is_a_nudge(
         assert all("or improve the skill that you used" in block for block in found)
 
 
-async def test_skill_nudge_is_missing_where_no_skill_can_be_learned(home: Path) -> None:
+async def test_model_gets_no_skill_reminder_where_no_skill_can_be_created(home: Path) -> None:
     made = calls(
         *[("memory", LISTING)] * 5,
         ("skill_manage", {"action": "create", "name": "x", "content": "y"}),

@@ -69,7 +69,7 @@ async def test_several_exchanges_and_more_than_there_are(home: Path) -> None:
         assert all(word in _asked(model) for word in ("alpha", "beta", "gamma"))
 
 
-async def test_an_answer_is_given_anew_to_the_same_question(home: Path) -> None:
+async def test_retry_replaces_the_answer_to_the_last_question(home: Path) -> None:
     model = ScriptedModel(says("Nine."), says("Ten."), says("ok"), says("ok"))
     async with open_gateway(home, model) as harness:
         assert "no question" in (await harness.say("/retry")).text
@@ -95,7 +95,7 @@ async def test_a_question_that_failed_is_asked_again(home: Path) -> None:
         assert [row.text for row in kept] == ["When does the ferry leave?", "Nine."]
 
 
-async def test_tools_of_an_answer_go_with_it_and_what_they_did_stays(home: Path) -> None:
+async def test_undo_removes_the_tool_calls_of_an_answer_but_not_their_effects(home: Path) -> None:
     note = {"action": "add", "target": "user", "content": "I like herons"}
     model = ScriptedModel(calls(("memory", note)), says("Noted."), says("ok"))
     async with open_gateway(home, model) as harness:
@@ -368,7 +368,9 @@ async def test_forget_erases_undone_messages_and_export_marks_them_as_undone(hom
         assert "There's nothing to restore" in (await harness.say("/undo back")).text
 
 
-async def test_a_conversation_is_named_by_any_of_its_numbers(home: Path) -> None:
+async def test_sessions_command_finds_a_conversation_by_any_of_its_session_numbers(
+    home: Path,
+) -> None:
     async with open_gateway(home, ScriptedModel()) as harness:
         await harness.say("The heron is grey")
         await harness.say("/new")

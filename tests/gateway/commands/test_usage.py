@@ -77,7 +77,7 @@ async def test_a_model_without_a_price_is_named(home: Path) -> None:
         assert "no price" in await _usage(harness, "months")
 
 
-async def test_by_month_and_by_conversation(home: Path) -> None:
+async def test_usage_is_listed_by_month_and_by_conversation(home: Path) -> None:
     async with open_gateway(home, _script(), PRICED) as harness:
         await harness.say("Where does the *ferry* leave?")
         await harness.say("/new")
@@ -141,7 +141,9 @@ async def test_incognito_costs_count_and_have_no_name(home: Path) -> None:
 DATED = PRICED.replace("cache_read = 0.1 }", 'cache_read = 0.1, date = "2026-09" }')
 
 
-async def test_month_is_forecast_and_warned_of(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_usage_forecasts_the_monthly_cost_and_warns_over_the_limit(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     # Twelve and a half of thirty days are over: 0.34 becomes 0.82 by the end.
     options = f"[usage]\nmonth_line = 0.5\n{DATED}"
     clock = SteadyClock(datetime(2026, 11, 13, 12, 0, tzinfo=UTC))

@@ -36,7 +36,7 @@ def test_control_socket_request_without_a_running_gateway_returns_nothing(home: 
     assert "not running" in good(home, "status")
 
 
-def test_lists_of_people_are_also_json(home: Path) -> None:
+def test_people_and_approve_commands_print_json(home: Path) -> None:
     (home / "mneme.toml").write_text("[owner]\ntelegram = [42]\n")
     people = json.loads(good(home, "people", "--json"))
     assert ("telegram:42", "settings") in [(one["account"], one["access"]) for one in people]

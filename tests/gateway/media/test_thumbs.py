@@ -110,7 +110,7 @@ async def react_to_question(
     return "" if reply.answer is None else reply.text
 
 
-async def test_thumb_up_on_a_question_is_its_yes(home: Path) -> None:
+async def test_thumb_up_on_a_confirmation_question_counts_as_yes(home: Path) -> None:
     async with open_gateway(home) as harness:
         await harness.say("the ferry is blue")
         question = await harness.say("/forget ferry")

@@ -77,7 +77,7 @@ async def test_voice_setting_of_a_chat_survives_a_restart(home: Path) -> None:
             await wait_for_spoken(harness)
 
 
-async def test_program_speaks_and_its_file_becomes_opus(home: Path) -> None:
+async def test_speech_of_a_configured_program_is_sent_as_an_opus_file(home: Path) -> None:
     script = home.parent / "speak.py"
     script.write_text(PROGRAM)
     options = f'[media.speaker]\ncommand = ["{sys.executable}", "{script}", "{{file}}"]\n'

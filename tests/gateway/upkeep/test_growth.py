@@ -23,7 +23,7 @@ from tests.fixtures.forked import ROOT
 EARLIER = {"database": 1_000_000, "files": 10, "logs": 20, "backups": 0}
 
 
-def test_growth_is_that_of_thirty_days() -> None:
+def test_size_growth_is_scaled_to_thirty_days() -> None:
     sizes = {"database": 2_000_000, "files": 10, "logs": 20, "backups": 500}
     growth = compute_growth(sizes, date(2026, 11, 16), {date(2026, 11, 1): EARLIER})
     assert growth == {"database": 2_000_000, "files": 0, "logs": 0, "backups": 1000}

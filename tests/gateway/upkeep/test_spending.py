@@ -72,7 +72,7 @@ async def test_owner_is_told_once_a_month_about_the_monthly_cost_limit_and_again
         assert len(await notices(harness)) == 1
 
 
-async def test_first_day_of_a_month_counts_as_it_is(
+async def test_monthly_cost_forecast_on_the_first_day_counts_only_the_actual_cost(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock = SteadyClock(datetime(2026, 11, 1, 12, 0, tzinfo=UTC))

@@ -113,7 +113,7 @@ async def test_fact_shows_the_messages_that_it_comes_from_and_who_said_them(home
             assert "telegram:42" not in shown
 
 
-async def test_fact_is_judged_right_and_wrong(home: Path) -> None:
+async def test_rating_a_fact_on_the_web_page_changes_its_trust(home: Path) -> None:
     async with open_page(home) as page:
         await page.harness.say("/remember I live in Lisbon")
         fact = await page.browser.open("/memory/facts/1")
@@ -251,7 +251,7 @@ async def test_web_chat_without_a_running_gateway_names_the_command_that_starts_
         assert "mneme run" in answer.text
 
 
-async def test_chips_add_and_remove_filters(home: Path) -> None:
+async def test_filter_chips_on_the_web_page_add_and_remove_search_filters(home: Path) -> None:
     async with open_page(home) as page:
         await page.harness.say("The ferry leaves at nine")
         found = await page.browser.open("/recall?q=ferry")

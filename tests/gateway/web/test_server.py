@@ -74,7 +74,7 @@ async def test_damaged_file_of_logins_logs_everybody_out(home: Path, content: st
         assert (await page.browser.log_in()).status == 200
 
 
-def test_backups_leave_the_logins_out() -> None:
+def test_backup_leaves_out_the_file_of_web_logins() -> None:
     assert is_left_out(LOGINS_FILE)
 
 

@@ -100,7 +100,7 @@ async def test_option_is_found_by_words_of_its_reason(page_home: Path) -> None:
         assert (await page.browser.open("/settings/nonsense")).status == 404
 
 
-async def test_backup_is_made_from_the_page(page_home: Path) -> None:
+async def test_backup_is_made_from_the_web_page(page_home: Path) -> None:
     async with open_page(page_home, options=f'[backup]\nfolder = "{page_home}/copies"\n') as page:
         settings = await page.browser.open("/settings")
         made = await page.browser.send(settings.form("/do/back-up"))
@@ -146,7 +146,7 @@ async def test_people_are_listed_with_the_reason_and_lose_their_access(page_home
         assert not access.has_access(ana, ())
 
 
-async def test_request_for_access_is_approved(page_home: Path) -> None:
+async def test_access_request_is_approved_on_the_web_page(page_home: Path) -> None:
     async with open_page(page_home) as page:
         await page.harness.say("Hello, may I?", who="99")
         people = await page.browser.open("/people")

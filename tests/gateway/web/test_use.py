@@ -58,7 +58,7 @@ async def test_cost_stands_by_day_model_and_purpose(home: Path) -> None:
     assert [title.rpartition(" ")[2] for title in titles] == ["$1.00", "$2.00"]
 
 
-async def test_calls_of_others_are_not_shown(home: Path) -> None:
+async def test_web_page_of_usage_shows_no_model_calls_of_other_people(home: Path) -> None:
     async with open_page(home, options=PRICED) as page:
         await log_call(page, tokens=7_000_000, who="7")
         use = await page.browser.open("/use")

@@ -19,18 +19,18 @@ from tests.services.engines.conftest import EngineSubject
 from tests.services.test_byterover import OTHERWISE, add_files
 from tests.services.test_conformance import (
     TestContract,
-    test_its_tools_find_and_keep_for_whoever_asks,
-    test_notes_are_kept_replaced_and_taken_out,
+    test_memory_service_adds_replaces_and_removes_notes_of_one_person,
     test_state_of_a_service_names_it_and_never_shows_its_key,
     test_tool_deletes_only_what_the_person_may_see,
+    test_tools_of_a_memory_service_find_and_store_only_for_the_person_who_asks,
 )
 
 __all__ = [
     "TestContract",
-    "test_its_tools_find_and_keep_for_whoever_asks",
-    "test_notes_are_kept_replaced_and_taken_out",
+    "test_memory_service_adds_replaces_and_removes_notes_of_one_person",
     "test_state_of_a_service_names_it_and_never_shows_its_key",
     "test_tool_deletes_only_what_the_person_may_see",
+    "test_tools_of_a_memory_service_find_and_store_only_for_the_person_who_asks",
 ]
 
 

@@ -81,7 +81,7 @@ async def test_its_library_is_tried_by_an_embedding(home: Path) -> None:
         await tried()
 
 
-async def test_its_library_is_closed_after_what_it_still_writes(home: Path) -> None:
+async def test_mem0_library_is_closed_only_after_its_pending_write(home: Path) -> None:
     is_asked, may_answer = Event(), Event()
 
     def slowly(body: dict[str, Any]) -> str:

@@ -102,7 +102,9 @@ WRITES: dict[str, Write] = {
 
 
 @pytest.mark.parametrize("name", WRITES)
-async def test_a_late_write_is_refused(database: Database, clock: SteadyClock, name: str) -> None:
+async def test_write_based_on_a_read_before_an_erasure_is_refused(
+    database: Database, clock: SteadyClock, name: str
+) -> None:
     session = await opened(Conversations(database, clock))
     guard = EpochGuard(database)
     mine, other = (await guard.view(ANA)).epoch, (await guard.view(BOB)).epoch

@@ -218,7 +218,7 @@ async def test_forget_deletes_an_export_file_that_waits_for_delivery(
     assert left == [("other",)], "what is in the file is not looked for"
 
 
-async def test_an_update_that_failed_goes_in_whatever_letters(
+async def test_erasure_deletes_failed_platform_updates_even_with_escaped_letters(
     database: Database, clock: SteadyClock
 ) -> None:
     written = StoredHistory(database)
@@ -263,7 +263,9 @@ async def test_forget_deletes_failed_platform_updates_of_the_person_only(
     )
 
 
-async def test_number_and_case_of_a_word_go_along(database: Database, clock: SteadyClock) -> None:
+async def test_erasure_of_a_word_includes_its_plural_and_case_forms(
+    database: Database, clock: SteadyClock
+) -> None:
     written = StoredHistory(database)
     await written.session(
         [
@@ -327,7 +329,7 @@ async def test_erasure_by_a_group_member_covers_only_the_members_own_messages(
     assert await remains_of("Zanzibar", database) == []
 
 
-async def test_facts_go_with_the_words_they_were_taken_from(
+async def test_forget_erases_facts_extracted_from_the_forgotten_message(
     database: Database, clock: SteadyClock
 ) -> None:
     written = StoredHistory(database)

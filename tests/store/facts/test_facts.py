@@ -80,7 +80,7 @@ async def test_repeated_fact_raises_its_mention_count_and_confidence(facts: Fact
     assert len(await facts.list_page(OWN)) == 1
 
 
-async def test_a_contradiction_closes_the_old_and_keeps_both(
+async def test_contradicting_fact_closes_the_old_fact_and_both_stay_stored(
     facts: Facts, database: Database
 ) -> None:
     lisbon = await facts.learn(home("Lisbon"))
@@ -127,7 +127,9 @@ async def test_fact_learned_late_does_not_close_a_newer_one(facts: Facts) -> Non
     assert year.is_open, "this year is not before what was said this year"
 
 
-async def test_a_birthday_without_its_year_says_the_same(facts: Facts) -> None:
+async def test_birthday_without_its_year_is_merged_with_the_same_date_with_a_year(
+    facts: Facts,
+) -> None:
     whole = await facts.learn(
         fact("I was born on 3 May 1990", attribute="me|birthday", value="3.5.1990")
     )
@@ -220,7 +222,7 @@ async def test_feedback_on_a_fact_raises_or_halves_its_trust(facts: Facts) -> No
     assert doubted.trust == pytest.approx(surer.trust / 2)
 
 
-async def test_a_person_puts_a_fact_right_and_takes_it_back(
+async def test_corrected_fact_is_changed_and_its_correction_can_be_undone(
     facts: Facts, database: Database
 ) -> None:
     known = await facts.learn(home("Lisbon"))
@@ -258,7 +260,7 @@ async def test_a_correction_that_is_known_already_is_refused(facts: Facts) -> No
         await facts.correct(other.id, OWN, "I like tea.")
 
 
-async def test_undoing_takes_back_the_last_change_and_no_other(facts: Facts) -> None:
+async def test_undo_of_a_fact_reverts_only_its_last_change(facts: Facts) -> None:
     known = await facts.learn(home("Porto"))
     await facts.pin(known.id, OWN)
     await facts.learn(home("Porto"))
@@ -298,7 +300,7 @@ async def test_merged_facts_of_equal_meaning_can_be_separated_again(facts: Facts
     assert dated.is_open, "it says more than they do"
 
 
-async def test_the_later_or_dated_telling_is_the_one_that_stays(facts: Facts) -> None:
+async def test_of_repeated_facts_the_dated_or_later_one_stays_current(facts: Facts) -> None:
     first = await facts.learn(home("Porto"))
     dated = await facts.learn(replace(home("Porto", valid_from=NOON), content="I moved to Porto"))
     last = await facts.learn(replace(home("Porto"), content="Porto is where I live"))
@@ -335,7 +337,7 @@ async def test_forgotten_fact_leaves_no_row_behind(facts: Facts, database: Datab
 
 
 @pytest.mark.parametrize("text", [None, "I moved to Braga"])
-async def test_a_fact_goes_with_the_message_it_came_from(
+async def test_fact_is_deleted_when_its_source_message_is_edited_or_deleted(
     facts: Facts, database: Database, clock: SteadyClock, text: str | None
 ) -> None:
     conversations = Conversations(database, clock)
@@ -378,7 +380,7 @@ async def test_fact_of_another_scope_is_answered_like_a_missing_fact(
     assert (await facts.find(known.id, OWN)) == replace(known, last_at=NOON)
 
 
-async def test_names_are_asked_alone_and_together(facts: Facts) -> None:
+async def test_facts_are_found_by_one_entity_name_or_by_several_together(facts: Facts) -> None:
     both = await facts.learn(fact("Ana and Ben share a flat", entities=("Ana", "Ben")))
     await facts.learn(fact("Ana likes tea", entities=("Ana",)))
     await facts.learn(fact("Ben met Clara in Gaia", entities=("Ben", "Clara", "Gaia")))

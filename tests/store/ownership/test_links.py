@@ -110,7 +110,7 @@ async def test_link_code_used_by_its_own_account_is_refused(database: Database) 
         await links.claim(code, NamedAccount(account=ANA, name="Ana"), HERE, NOON)
 
 
-async def test_questions_wait_ten_minutes_each(database: Database) -> None:
+async def test_each_link_question_can_be_answered_for_ten_minutes(database: Database) -> None:
     links = Links(database, LET_IN)
     link = await claimed(links)
     await links.confirm(link.digest, named("2").account, NOON + timedelta(minutes=9))
@@ -127,7 +127,7 @@ async def waiting(links: Links) -> Link:
     return await links.confirm(link.digest, ANA, NOON)
 
 
-async def test_with_who_is_not_let_in_it_waits_for_the_owner_for_an_hour(
+async def test_link_with_an_unapproved_account_waits_an_hour_for_the_owners_decision(
     database: Database,
 ) -> None:
     links, people = Links(database, LET_IN), People(database)

@@ -108,7 +108,9 @@ async def test_removing_a_person_ends_their_account_links_and_open_link_codes(
         await database.write(lambda connection: None, view.epoch)
 
 
-async def test_a_code_that_was_given_before_lets_nobody_in(database: Database) -> None:
+async def test_pairing_code_issued_before_a_removal_is_no_longer_accepted(
+    database: Database,
+) -> None:
     people = People(database)
     pairing = await people.request_pairing(ANA, "Ana", NOON)
     assert pairing is not None

@@ -51,7 +51,7 @@ def test_row_is_read_by_name_position_and_slice(postgres_url: str) -> None:
         (None, None),
     ],
 )
-def test_bound_value_comes_back_as_it_was_stored(
+def test_value_bound_in_a_postgres_statement_is_returned_unchanged(
     postgres_url: str, value: object, expected: object
 ) -> None:
     connection = StoreConnection(postgres_url)
@@ -89,7 +89,7 @@ def test_totals_of_numbers_come_back_as_int_or_float(postgres_url: str) -> None:
         ("SELECT CAST(a AS INTEGER) LIMIT -1", "SELECT CAST(a AS bigint) LIMIT ALL"),
     ],
 )
-def test_statement_of_sqlite_is_translated(statement: str, expected: str) -> None:
+def test_sqlite_statement_is_translated_to_postgres(statement: str, expected: str) -> None:
     assert translate(statement).sql == expected
 
 

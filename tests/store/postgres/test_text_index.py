@@ -54,7 +54,7 @@ async def test_parts_of_files_have_all_words_or_any_as_asked(postgres_url: str) 
         assert await database.read(rank_both) == ([], [1, 3, 2])
 
 
-async def test_deleted_file_leaves_no_terms(postgres_url: str) -> None:
+async def test_deleted_file_leaves_no_terms_in_the_postgres_text_index(postgres_url: str) -> None:
     async with Database.open(postgres_url) as database:
         await database.write(store_parts)
         await database.execute("DELETE FROM files WHERE hash = 'h'")

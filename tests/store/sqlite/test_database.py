@@ -39,7 +39,7 @@ async def test_written_value_is_read_after_opening_again(tmp_path: Path) -> None
     assert version == SCHEMA_VERSION
 
 
-async def test_a_checkpoint_leaves_no_log_behind(tmp_path: Path) -> None:
+async def test_database_checkpoint_empties_the_write_ahead_log(tmp_path: Path) -> None:
     async with Database.open(tmp_path / "state.db") as database:
         await database.write(lambda connection: set_meta(connection, "a", "1"))
         log = tmp_path / "state.db-wal"
@@ -184,7 +184,9 @@ async def test_inline_read_sees_the_latest_write_and_cannot_write(database: Data
     assert await database.read_inline(lambda connection: get_meta(connection, "a")) == "2"
 
 
-async def test_a_glance_that_takes_long_is_left_to_a_reader(database: Database) -> None:
+async def test_long_inline_read_is_moved_from_the_event_loop_to_a_reader_thread(
+    database: Database,
+) -> None:
     threads = []
 
     def count(connection: StoreConnection) -> int:
@@ -323,7 +325,9 @@ async def test_a_short_write_waits_for_another_process_beside_the_event_loop(
         assert tries != [threading.get_ident()]
 
 
-async def test_a_short_write_waits_for_a_longer_one(tmp_path: Path) -> None:
+async def test_short_database_write_waits_for_a_longer_one_off_the_event_loop(
+    tmp_path: Path,
+) -> None:
     async with Database.open(tmp_path / "state.db") as database:
         await quickened(database)
         before = await database.write(lambda connection: int(get_meta(connection, "n") or 0))

@@ -67,7 +67,7 @@ async def _sizes(stored: StoredHistory) -> list[object]:
     return [row[0] for row in rows]
 
 
-async def test_chunks_grow_and_are_sealed(
+async def test_search_index_chunks_grow_to_their_size_and_are_then_closed(
     stored: StoredHistory, recall: Recall, database: Database
 ) -> None:
     session = (await stored.session([f"line {n}" for n in range(10)]))[0]
@@ -253,7 +253,7 @@ async def test_filters_and_the_models_window_hold_for_questions(
         await _all_taken_in(recall, database)
 
 
-async def test_a_rebuild_makes_the_same_index(
+async def test_rebuilt_search_index_gives_the_same_recall_results(
     stored: StoredHistory, recall: Recall, database: Database
 ) -> None:
     await stored.session(["We decided on the ferry", *(f"line {n}" for n in range(40))])
@@ -374,7 +374,9 @@ def _adding(session_id: int, **changes: Any) -> Callable[[StoreConnection], None
     return work
 
 
-async def test_at_once_is_as_by_triggers(database: Database, clock: SteadyClock) -> None:
+async def test_immediate_indexing_gives_the_same_index_as_the_triggers(
+    database: Database, clock: SteadyClock
+) -> None:
     session = await opened(Conversations(database, clock), "the ferry before")
     await database.write(_adding(session.id))
     await database.write(_adding(session.id, kind="command"))
@@ -447,7 +449,7 @@ def _rows(statement: str) -> Any:
         "DROP TABLE chunks_fts_idx",
     ],
 )
-async def test_a_damaged_index_costs_no_message(
+async def test_damaged_search_index_does_not_prevent_storing_a_message(
     tmp_path: Path, clock: SteadyClock, damage: str
 ) -> None:
     path = tmp_path / "state.db"

@@ -81,7 +81,9 @@ def history(
     return [line(f"{words * 20} {number}", session=f"s{number // 50}") for number in range(count)]
 
 
-async def test_an_import_beside_overlapping_readers(database: Database) -> None:
+async def test_write_ahead_log_stays_bounded_during_an_import_with_overlapping_readers(
+    database: Database,
+) -> None:
     async with read_by_another(database.path, 0.15, threads=3), watched(database) as largest:
         report = await Archive(database).import_records(read_lines(history(12_000)), lambda _: None)
     assert report.imported_count == 12_000
@@ -97,7 +99,9 @@ async def test_an_import_beside_a_reader_that_holds_a_moment_for_seconds(
     assert 4_000_000 < largest[0] < LIMIT_BYTES
 
 
-async def test_single_messages_beside_overlapping_readers(database: Database) -> None:
+async def test_write_ahead_log_stays_bounded_during_single_writes_with_overlapping_readers(
+    database: Database,
+) -> None:
     async with read_by_another(database.path, 0.05, threads=3), watched(database) as largest:
         for number in range(600):
             await database.execute(

@@ -80,7 +80,9 @@ async def test_messages_other_than_chat_are_not_indexed(
     assert await recall.verify() == []
 
 
-async def test_update_and_delete_are_followed(stored: StoredHistory, recall: Recall) -> None:
+async def test_search_index_follows_updates_and_deletions_of_messages(
+    stored: StoredHistory, recall: Recall
+) -> None:
     _session, first, second = await stored.session(["the ferry 数据库", "the train 数据库"])
     await stored.execute("UPDATE messages SET text = 'the boat 服务端' WHERE id = :id", id=first)
     assert await _found(recall, "ferry") == []
@@ -180,7 +182,7 @@ async def test_a_change_during_a_rebuild_begins_it_again(
     assert await recall.verify() == []
 
 
-async def test_another_folding_version_means_a_rebuild(
+async def test_changed_version_of_text_folding_rebuilds_the_search_index(
     stored: StoredHistory, recall: Recall
 ) -> None:
     await stored.session(["ferry"])
@@ -230,7 +232,7 @@ async def test_an_index_that_cannot_be_deleted_from_is_an_error_of_ours(
 
 
 @pytest.mark.parametrize("table", ["messages_fts", "chunks_fts"])
-async def test_upkeep_that_meets_damage_mends_it(
+async def test_search_index_upkeep_repairs_damage_it_finds(
     stored: StoredHistory, recall: Recall, table: str
 ) -> None:
     session, first, _ = await stored.session(["the ferry leaves", "at noon"])

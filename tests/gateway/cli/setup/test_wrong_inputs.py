@@ -144,7 +144,7 @@ async def test_wrong_setup_input_is_refused_with_one_sentence_and_no_file_is_wri
         (529, "Overloaded", "overloaded"),
     ],
 )
-async def test_key_that_may_not_be_used_is_not_stored(
+async def test_api_key_that_the_model_server_refuses_is_not_stored_by_setup(
     home: Path, status: int, words: str, sentence: str
 ) -> None:
     async with MessagesApi(lambda body: ModelReply.fail(status, words), key=KEY) as model:
