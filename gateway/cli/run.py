@@ -426,7 +426,7 @@ def _print_rows(rows: Sequence[tuple[str, str, str, str]]) -> None:
     for key, word, subject, text in rows:
         coloured_word = typer.style(shell.pad_cells(word, word_width), fg=_COLOURS[key])
         padded_subject = shell.pad_cells(subject, subject_width)
-        typer.echo(f"{coloured_word} {padded_subject}  {shell.make_showable(text)}")
+        typer.echo(f"{coloured_word}  {padded_subject}  {shell.make_showable(text)}")
 
 
 def usage_command(

@@ -145,4 +145,4 @@ def test_lines_for_people_name_the_level_and_the_advice(home: Path) -> None:
     (home / "mneme.toml").write_text('[access]\nrooms = ["telegram:-5"]\n')
     (home / "mneme.toml").chmod(0o600)
     lines = mneme(home, "check", "--security").stdout.splitlines()
-    assert any(line.startswith("look groups") and "access.rooms" in line for line in lines)
+    assert any(line.startswith("look  groups") and "access.rooms" in line for line in lines)
