@@ -24,6 +24,9 @@ MAX_REJECTIONS = 500
 """Older rejections are dropped."""
 DIGEST_BYTES = 8
 
+_COUNT_PENDING = f"""
+SELECT COUNT(*) AS waiting FROM pending_notes WHERE {visible("scope_id")} AND NOT is_written
+"""
 _IS_TYPED = """
 messages.role = 'user' AND messages.kind = 'chat' AND messages.text <> ''
     AND messages.origin = 'typed' AND NOT messages.sender_is_anonymous
@@ -62,6 +65,12 @@ INSERT INTO memory_reviews (scope_id, message_id, at, rejections)
 VALUES (:scope_id, 0, 0, :rejections)
 ON CONFLICT (scope_id) DO UPDATE SET rejections = excluded.rejections
 """
+
+
+async def count_pending(database: Database, scopes: frozenset[Scope]) -> int:
+    """Count the changes that wait for a confirmation."""
+    row = await database.fetch_one(_COUNT_PENDING, {"scopes": scope_parameter(scopes)})
+    return 0 if row is None else int(row["waiting"])
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,12 +58,13 @@ async def load_chat(request: PageRequest) -> Values | None:
     messages = []
     if shown is not None:
         messages = await conversations.load_transcript_page(
-            shown.id, request.scopes, _LAST_ID, MESSAGES_SHOWN, is_later=False
+            shown.id, request.scopes, _LAST_ID, MESSAGES_SHOWN + 1, is_later=False
         )
     return {
         "session": shown,
         "resumed": resumed,
-        "lines": await make_lines(request, messages),
+        "has_earlier": len(messages) > MESSAGES_SHOWN,
+        "lines": await make_lines(request, messages[-MESSAGES_SHOWN:]),
     }
 
 

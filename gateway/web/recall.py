@@ -62,15 +62,23 @@ async def load_recall(request: PageRequest) -> Values:
         "results": results,
         "next_query": next_query,
         "notes": [request.texts.word(note) for note in results.notes],
-        "in_use": [_make_removing_chip(words, filters, each) for each in filters],
+        "in_use": _list_removing_chips(request, words, filters, results),
         "chips": _list_chips(request, words, filters, results),
         "help": HELP,
     }
 
 
-def _make_removing_chip(words: str, filters: Sequence[str], removed: str) -> Chip:
-    others = [each for each in filters if each != removed]
-    return Chip(removed, _link(words, others))
+def _list_removing_chips(
+    request: PageRequest, words: str, filters: Sequence[str], results: SearchResults
+) -> list[Chip]:
+    """Return a chip that removes each filter. It's named like the chip that adds the filter."""
+    choices = _list_choices(request, results).values()
+    labels = {choice: text for group in choices for choice, text in group}
+    chips = []
+    for removed in filters:
+        others = [each for each in filters if each != removed]
+        chips.append(Chip(labels.get(removed, removed), _link(words, others)))
+    return chips
 
 
 def _list_chips(
@@ -95,11 +103,12 @@ def _list_choices(
 ) -> Mapping[str, Sequence[tuple[str, str]]]:
     """Return filters and their texts by the key of their group.
 
-    The names and platforms are those of the results.
+    The names and platforms are those of the results. In a direct chat, "from me" is enough.
     """
     texts = request.words
     today = request.services.clock.now().astimezone(request.zone).date()
-    names = [hit.sender for result in results.sessions for hit in result.matches if hit.sender]
+    groups = [result for result in results.sessions if result.session.scope.is_group]
+    names = [hit.sender for result in groups for hit in result.matches if hit.sender]
     names = [name for name in dict.fromkeys(names) if '"' not in name][:MAX_NAMES]
     platforms = sorted({result.session.address.platform for result in results.sessions})
     return {

@@ -24,6 +24,7 @@ from aiohttp import web
 from config.upkeep_options import PageOptions
 from core.errors import ConfigError, MnemeError, Refused, StoreError
 from core.store.ownership.people import TERMINAL, EpochGuard
+from core.store.reviews import count_pending
 from core.types import LOCAL_SCOPE, Address, Answer, File, Inbound, Sender, Session
 from gateway.commands.facts import is_own_account
 from gateway.commands.registry import CommandContext, CommandRegistry
@@ -252,7 +253,7 @@ class PageServer:
                 name = _make_file_name(values.name)
                 headers = {"Content-Disposition": f'attachment; filename="{name}"'}
                 return web.FileResponse(values, headers=headers)
-            return self._render_view(view, page_request, values)
+            return await self._render_view(view, page_request, values)
 
         return serve_view
 
@@ -378,7 +379,7 @@ class PageServer:
         self, request: web.Request, view: View, page_request: PageRequest
     ) -> web.StreamResponse:
         """Send the top of a page at once, so that the browser loads the styles, then the rest."""
-        layout = self._describe_layout(page_request)
+        layout = await self._describe_layout(page_request)
         opening = self._render(OPENING, page_request.texts, layout, page_request.page)
         headers = {**_HEADERS, "Content-Type": "text/html; charset=utf-8"}
         response = web.StreamResponse(headers=headers)
@@ -397,13 +398,15 @@ class PageServer:
         await response.write_eof()
         return response
 
-    def _render_view(self, view: View, page_request: PageRequest, values: Values) -> web.Response:
+    async def _render_view(
+        self, view: View, page_request: PageRequest, values: Values
+    ) -> web.Response:
         """Render a view, with the answer to the last action on top."""
-        layout = self._describe_layout(page_request)
+        layout = await self._describe_layout(page_request)
         texts = page_request.texts
         return self._render_template(view.template, texts, {**layout, **values}, page_request.page)
 
-    def _describe_layout(self, page_request: PageRequest) -> dict[str, object]:
+    async def _describe_layout(self, page_request: PageRequest) -> dict[str, object]:
         """Return what all pages show, with the answer to the last action."""
         login = page_request.login
         notice, login.notice = login.notice, None
@@ -419,6 +422,7 @@ class PageServer:
                 page for page in PAGES if page_request.context.is_owner or not page.is_for_owner
             ],
             "path": page_request.path,
+            "waiting": await count_pending(self._services.database, page_request.scopes),
             "texts": page_request.texts,
             "when": Moments(page_request.texts, page_request.zone),
         }

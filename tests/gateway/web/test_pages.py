@@ -9,7 +9,7 @@ import pytest
 
 from core.types import LOCAL_SCOPE, Scope
 from gateway.texts.catalog import list_languages, load_texts
-from gateway.web import memory
+from gateway.web import chat, memory
 from gateway.web.pages import PAGES
 from tests.fixtures.page_browser import open_page
 from tests.fixtures.scripted_model import ScriptedModel, calls, says
@@ -260,9 +260,38 @@ async def test_filter_chips_on_the_web_page_add_and_remove_search_filters(home: 
         narrow = await page.browser.open(added[1])
         assert 'value="from:me ferry"' in narrow.body
         assert "<mark>ferry</mark>" in narrow.body
-        removed = re.search(r'class="chip on" href="([^"]+)"', narrow.body)
+        removed = re.search(r'class="chip on" href="([^"]+)"[^>]*><bdi>From me', narrow.body)
         assert removed is not None
         assert 'value="ferry"' in (await page.browser.open(removed[1])).body
+
+
+async def test_search_names_the_speakers_of_a_direct_chat_you_and_assistant(home: Path) -> None:
+    async with open_page(home, ScriptedModel(says("The ferry is late."))) as page:
+        await page.harness.say("When does the ferry leave?")
+        found = await page.browser.open("/recall?q=ferry")
+        assert f"{SHARED['YOU']} When does the ferry leave?" in found.text
+        assert f"{SHARED['ASSISTANT']} The ferry is late." in found.text
+        assert "Person 42" not in found.text
+        opened = await page.browser.open("/conversations/1")
+        assert "Person 42" not in opened.text
+        words = load_texts("en").table("page_conversations")
+        assert f"2 messages ({words['WITHOUT_COMMANDS']})" in opened.text
+
+
+async def test_chat_says_that_earlier_messages_come_before(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(chat, "MESSAGES_SHOWN", 2)
+    words = load_texts("en").table("page_chat")
+    async with open_page(home) as page:
+        await page.harness.say("The ferry leaves at nine")
+        assert words["PART_ONLY"] not in (await page.browser.open("/chat?session=1")).text
+        await page.harness.say("The bus leaves at ten")
+        part = await page.browser.open("/chat?session=1")
+        assert words["PART_ONLY"] in part.text
+        shown = part.text.partition(words["PART_ONLY"])[2]
+        assert "The ferry" not in shown
+        assert "The bus" in shown
 
 
 async def test_query_is_explained_while_it_is_typed(home: Path) -> None:

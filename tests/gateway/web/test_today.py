@@ -141,6 +141,9 @@ async def test_memory_leads_to_the_change_that_waits_on_today(home: Path) -> Non
         await let_a_note_wait(page, model)
         memory = await page.browser.open("/memory")
         assert 'href="/today#waiting"' in memory.body
+        badge = load_texts("en").table("page")["WAITING_BADGE"].format(count=1)
+        for path in ("/memory", "/memory/facts", "/settings"):
+            assert f'title="{badge}"' in (await page.browser.open(path)).body
         assert "/memory pending" not in memory.text
         assert 'id="waiting"' in (await page.browser.open("/today")).body
 
