@@ -280,6 +280,8 @@ class Inbound:
     is_mention: bool = False
     # The id of the server that a channel belongs to, on platforms that have servers.
     server_id: str = ""
+    # The message stands in the topic "General" of a forum on Telegram, which has no thread id.
+    is_in_general: bool = False
     command: Command | None = None
     reply_to: str | None = None
     # As reported by the platform.

@@ -144,6 +144,7 @@ def _convert_content(
     return Inbound(
         kind="edit" if is_edit else "message",
         address=address,
+        is_in_general=_is_in_general(message),
         scope=_scope_of(message.chat, sender),
         sender=sender,
         # A message that consists only of a mention of the bot keeps the mention as its text.
@@ -217,6 +218,7 @@ def _convert_press(query: CallbackQuery, now: datetime) -> Inbound | None:
     return Inbound(
         kind="action",
         address=_address_of(message),
+        is_in_general=_is_in_general(message),
         scope=_scope_of(message.chat, sender),
         sender=sender,
         text=_replace_surrogates(query.data),
@@ -302,6 +304,12 @@ def _address_of(message: MaybeInaccessibleMessage) -> Address:
         chat_id=str(message.chat.id),
         thread_id=None if thread_id is None else str(thread_id),
     )
+
+
+def _is_in_general(message: MaybeInaccessibleMessage) -> bool:
+    """Whether a message stands in the topic "General". Of an old message, that isn't known."""
+    is_known = isinstance(message, Message) and message.chat.type == Chat.SUPERGROUP
+    return is_known and bool(message.chat.is_forum) and _address_of(message).thread_id is None
 
 
 def _link_base_of(chat: Chat, address: Address) -> str | None:

@@ -186,6 +186,20 @@ class ChatSettings:
             roles=self.roles or larger.roles,
         )
 
+    @property
+    def has_rules(self) -> bool:
+        """Whether anything is set about what is answered and stored."""
+        return bool(self.listens or self.stores or self.roles) or self.prefix is not None
+
+    def take_over(self, earlier: ChatSettings) -> ChatSettings:
+        """Return these settings, with everything from an earlier place that isn't set here."""
+        gaps: dict[str, Any] = {
+            name: rows.field_values(earlier)[name]
+            for name, value in rows.field_values(self).items()
+            if value in (None, ())
+        }
+        return replace(self, **gaps)
+
 
 def server_key(inbound: Inbound) -> str:
     """Return the key of the server of a channel, or "" without one."""
@@ -194,9 +208,13 @@ def server_key(inbound: Inbound) -> str:
 
 
 def chat_keys(inbound: Inbound) -> list[str]:
-    """Return the keys of the places of an event: the topic or thread, the chat, the server."""
+    """Return the keys of the places of an event: the topic or thread, the chat, the server.
+
+    A forum's topic "General" has no number, so its key has a word: ``"telegram:-5/general"``.
+    """
     address = inbound.address
-    keys = [address.key, replace(address, thread_id=None).key, server_key(inbound)]
+    general = f"{address.key}/general" if inbound.is_in_general else ""
+    keys = [general, address.key, replace(address, thread_id=None).key, server_key(inbound)]
     return list(dict.fromkeys(key for key in keys if key))
 
 
@@ -265,8 +283,16 @@ class ChatRules:
         self._settings[key] = settings
 
     async def migrate_group(self, platform: str, old_chat_id: str, new_chat_id: str) -> None:
-        """Give a group's settings to its new id."""
+        """Give the settings of a group and of its topics to its new id.
+
+        What is already set for the new id stays. The old rows stay, too: how long messages are kept
+        is looked up by the group's first id, which is its scope's.
+        """
         await self.load()
         old, new = (f"{platform}:{chat_id}" for chat_id in (old_chat_id, new_chat_id))
-        if old in self._settings and new not in self._settings:
-            await self.save(new, **rows.field_values(self._settings[old]))
+        keys = [key for key in self._settings if key.partition("/")[0] == old]
+        for key in keys:
+            new_key = new + key.removeprefix(old)
+            settings = self.get(new_key).take_over(self.get(key))
+            if settings != self.get(new_key):
+                await self.save(new_key, **rows.field_values(settings))

@@ -73,7 +73,8 @@ class SetupCommands:
         """Show the settings that hold here, with buttons for the usual changes."""
         texts = context.texts
         settings = self._rules.find(context.inbound)
-        days = self._rules.find_retention(chat_keys(context.inbound)[-1])
+        keys = chat_keys(context.inbound)
+        days = self._rules.find_retention(_retention_key(context))
         stores_all = settings.stores == "all" if settings.stores else self._stores_all
         lines = [
             texts.SETUP_SHOWN,
@@ -83,8 +84,11 @@ class SetupCommands:
         if settings.roles:
             lines.append(f"- {texts.SETUP_ROLES.format(roles=_mention_roles(settings.roles))}")
         if days:
-            lines.append(f"- {texts.SETUP_RETENTION.format(days=texts.format_count(days, 'day'))}")
+            lines.append(f"- {texts.SETUP_RETENTION.format(days=texts.format_number(days))}")
         lines.append(f"- {texts.LANGUAGE_SHORT.format(language=load_names()[texts.language])}")
+        if len(keys) > 1:
+            is_own = self._rules.get(keys[0]).has_rules
+            lines.append(f"- {texts.SETUP_OWN if is_own else texts.SETUP_SHARED}")
         labels = texts.table("SETUP_LISTENS")
         buttons = [
             make_button(labels[words], "setup", f"listen {words}")
@@ -110,14 +114,14 @@ class SetupCommands:
             raise Refused(context.texts.SETUP_LISTENS_UNKNOWN)
         else:
             await self._rules.save(key, listens=listens)
-        return self._confirm(context)
+        return self._confirm(key, context)
 
     async def _set_prefix(self, key: str, value: str, context: CommandContext) -> Answer:
         """Set the text with which messages for the assistant may begin, or remove it."""
         if not value or len(value) > MAX_PREFIX_CHARS or value.startswith("/"):
             raise Refused(context.texts.SETUP_PREFIX_UNKNOWN.format(limit=MAX_PREFIX_CHARS))
         await self._rules.save(key, prefix="" if value.lower() in _OFF else value)
-        return self._confirm(context)
+        return self._confirm(key, context)
 
     async def _set_storing(self, key: str, value: str, context: CommandContext) -> Answer:
         """Set whether talk that isn't addressed is stored."""
@@ -125,7 +129,7 @@ class SetupCommands:
         if stores not in ("all", "addressed"):
             raise Refused(context.texts.SETUP_STORES_UNKNOWN)
         await self._rules.save(key, stores=stores)
-        return self._confirm(context)
+        return self._confirm(key, context)
 
     async def _set_roles(self, key: str, value: str, context: CommandContext) -> Answer:
         """Set the roles whose members are answered. Only Discord has roles."""
@@ -133,7 +137,7 @@ class SetupCommands:
         if not context.inbound.server_id or not (roles or value.lower() in _OFF):
             raise Refused(context.texts.SETUP_ROLES_UNKNOWN)
         await self._rules.save(key, roles=roles)
-        return self._confirm(context)
+        return self._confirm(key, context)
 
     async def _set_language(self, key: str, value: str, context: CommandContext) -> Answer:
         """Set the language of the group, or of a whole server."""
@@ -146,18 +150,20 @@ class SetupCommands:
                 )
             )
         is_server = ":server:" in key
-        await self._services.languages.save(key if is_server else context.scope.key, language)
+        key = key if is_server else context.scope.key
+        await self._services.languages.save(key, language)
         inbound = replace(context.inbound, language=language)
-        return self._confirm(replace(context, inbound=inbound))
+        return self._confirm(key, replace(context, inbound=inbound))
 
     async def _set_retention(self, key: str, value: str, context: CommandContext) -> Answer:
         """Set after how many days messages are erased. Topics share the setting of their group."""
         days = 0 if value.lower() in _OFF else parse_number(value.split(" ")[0])
         if days is None or days > MAX_RETENTION_DAYS:
             raise Refused(context.texts.SETUP_RETENTION_UNKNOWN.format(limit=MAX_RETENTION_DAYS))
-        key = key if ":server:" in key else key.partition("/")[0]
-        await self._rules.save(key, retention_days=days or None)
-        return self._confirm(context)
+        is_server = ":server:" in key
+        retention_key = key if is_server else _retention_key(context)
+        await self._rules.save(retention_key, retention_days=days or None)
+        return self._confirm(key if is_server else context.scope.key, context)
 
     async def _erase(self, key: str, value: str, context: CommandContext) -> Answer:
         """Erase everything that was said in the group, after a confirmation."""
@@ -174,10 +180,12 @@ class SetupCommands:
         text = texts.SETUP_ERASED.format(messages=texts.format_count(count, "message"))
         return Answer(text=text, has_erased_data=True)
 
-    def _confirm(self, context: CommandContext) -> Answer:
-        """Say which settings apply now."""
+    def _confirm(self, key: str, context: CommandContext) -> Answer:
+        """Say what a change counts for, and which settings apply now."""
+        texts = context.texts
+        place = texts.table("SETUP_PLACES")[_name_place(key, context)]
         shown = self._show(context)
-        return replace(shown, text=f"{context.texts.SETUP_CHANGED}\n\n{shown.text}", buttons=())
+        return replace(shown, text=f"{texts.SETUP_CHANGED} {place}\n\n{shown.text}", buttons=())
 
 
 def _take_place(arguments: str) -> tuple[str, bool]:
@@ -187,6 +195,27 @@ def _take_place(arguments: str) -> tuple[str, bool]:
         return arguments.strip(), False
     rest = f"{arguments[: match.start()]} {arguments[match.end() :]}".strip()
     return rest, match[1].lower() == "all"
+
+
+def _name_place(key: str, context: CommandContext) -> str:
+    """Return what the key of a setting stands for: a key of the texts `SETUP_PLACES`."""
+    is_discord = bool(context.inbound.server_id)
+    if ":server:" in key:
+        return "server"
+    if key.endswith("/general"):
+        return "general"
+    if "/" in key:
+        return "thread" if is_discord else "topic"
+    if is_discord:
+        return "channel"
+    has_topics = len(chat_keys(context.inbound)) > 1
+    is_of_all_topics = has_topics and not key.startswith("room:")
+    return "topics" if is_of_all_topics else "group"
+
+
+def _retention_key(context: CommandContext) -> str:
+    """Return the key for how long messages are kept: that of the scope, which a new id shares."""
+    return context.scope.key.removeprefix("room:").partition("#")[0]
 
 
 def _describe_listening(texts: Texts, settings: ChatSettings) -> str:

@@ -83,3 +83,34 @@ async def test_an_update_without_a_chat_makes_it_neither_deaf_nor_unable_to_star
         assert live.query("SELECT count(*) FROM raw_updates WHERE error LIKE 'ValueError%'") == [
             (1,)
         ]
+
+
+async def test_general_and_a_group_with_a_new_id_have_the_rules_that_were_set(home: Path) -> None:
+    forum, moved = -1001234567890, -100555
+    rooms = f'[access]\nrooms = ["telegram:{GROUP}", "telegram:{forum}"]\n'
+    async with LiveSystem.open(home, options=rooms) as live:
+        telegram = live.telegram
+        telegram.group(GROUP)
+        telegram.group(forum, "Flat", is_forum=True)
+        topic = telegram.topic(forum)
+        await live.start()
+
+        async def set_up(chat_id: int) -> str:
+            telegram.user_says(chat_id, "/setup listen always", user_id=PERSON)
+            await live.until(lambda: any(texts.SETUP_CHANGED in text for text in shown(chat_id)))
+            return next(text for text in shown(chat_id) if texts.SETUP_CHANGED in text)
+
+        def shown(chat_id: int) -> list[str]:
+            return telegram.texts(chat_id)
+
+        places = texts.table("SETUP_PLACES")
+        assert places["general"] in await set_up(forum)
+        assert places["group"] in await set_up(GROUP)
+        telegram.user_says(forum, "in a topic", user_id=PERSON, thread_id=topic)
+        telegram.user_says(forum, "in General", user_id=PERSON)
+        await live.until(lambda: "You said: in General" in shown(forum))
+        assert "You said: in a topic" not in shown(forum)
+
+        telegram.migrate(GROUP, moved)
+        telegram.user_says(moved, "still here", user_id=PERSON)
+        await live.until(lambda: "You said: still here" in shown(moved))

@@ -195,6 +195,21 @@ async def test_only_messages_of_supergroups_have_links(chats: BotChats) -> None:
     assert spoken.link_base == f"https://t.me/town_square/{topic}/"
 
 
+async def test_message_or_press_in_general_is_known_from_one_in_a_topic(chats: BotChats) -> None:
+    topic = chats.topic(FORUM)
+    places = (FORUM, None), (FORUM, topic), (GROUP, None), (42, None)
+    inbounds = [
+        heard(chats, chats.user_says(chat_id, "@mneme_bot hi", thread_id=thread_id))
+        for chat_id, thread_id in places
+    ]
+    assert [inbound.is_in_general for inbound in inbounds] == [True, False, False, False]
+    assert inbounds[0].address.key == f"telegram:{FORUM}"
+    message = chats.enter(FORUM, chats.bot)
+    keyboard = {"inline_keyboard": [[{"text": "Yes", "callback_data": "a1"}]]}
+    message |= {"text": "Sure?", "reply_markup": keyboard}
+    assert heard(chats, chats.user_presses(FORUM, message["message_id"], "Yes")).is_in_general
+
+
 async def test_topics_in_a_direct_chat_are_the_persons(chats: BotChats) -> None:
     topic = chats.topic(42)
     inbound = heard(chats, chats.user_says(42, "here", thread_id=topic))

@@ -105,6 +105,44 @@ async def test_topic_has_its_own_rule_and_others_have_that_of_the_group(home: Pa
         assert await say(harness, "hello", MEMBER, **other_topic, is_addressed=False) == "two"
 
 
+async def test_general_topic_has_its_own_rule_and_says_so(home: Path) -> None:
+    general = {**GROUP, "is_in_general": True}
+    places = texts.table("SETUP_PLACES")
+    async with gateway(home, "one", "two") as harness:
+        assert texts.SETUP_SHARED in await say(harness, "/setup", MEMBER, **general)
+        answer = await say(harness, "/setup listen always", ADMIN, **general)
+        assert places["general"] in answer
+        assert texts.SETUP_OWN in answer
+        assert texts.SETUP_SHARED in await say(harness, "/setup", MEMBER, **TOPIC)
+        assert await say(harness, "hello", MEMBER, **TOPIC, is_addressed=False) == ""
+        assert await say(harness, "hello", MEMBER, **general, is_addressed=False) == "one"
+        answer = await say(harness, "/setup for:all listen always", ADMIN, **general)
+        assert places["topics"] in answer
+        assert await say(harness, "hello", MEMBER, **TOPIC, is_addressed=False) == "two"
+
+
+@pytest.mark.parametrize(
+    ("place", "change", "expected"),
+    [
+        (GROUP, "listen always", "group"),
+        (TOPIC, "listen always", "topic"),
+        (TOPIC, "for:all listen always", "topics"),
+        (TOPIC, "retention 30", "group"),
+        (TOPIC, "language en", "group"),
+        (CHANNEL, "prefix mne", "channel"),
+        (CHANNEL, "retention 30", "channel"),
+        (CHANNEL, "for:all store all", "server"),
+        ({**CHANNEL, "address": replace(CHANNEL["address"], thread_id="7")}, "store all", "thread"),
+    ],
+)
+async def test_change_says_which_place_it_counts_for(
+    home: Path, place: dict[str, Any], change: str, expected: str
+) -> None:
+    async with gateway(home) as harness:
+        answer = await say(harness, f"/setup {change}", ADMIN, **place)
+        assert answer.startswith(f"{texts.SETUP_CHANGED} {texts.table('SETUP_PLACES')[expected]}")
+
+
 async def test_server_has_a_rule_and_a_channel_its_own(home: Path) -> None:
     async with gateway(home, "one") as harness:
         await say(harness, '/setup for:"all" listen commands', ADMIN, **CHANNEL)
@@ -124,6 +162,30 @@ async def test_rules_hold_after_a_restart_and_in_a_group_with_a_new_id(home: Pat
             "scope": Scope.group("telegram", "-1005"),
         }
         assert await say(harness, "hello", MEMBER, **{**OVERHEARD, **moved}) == "two"
+
+
+async def test_topics_keep_their_rules_in_a_group_with_a_new_id(home: Path) -> None:
+    options = 'rooms = ["telegram:-5"]\n'
+    async with open_gateway(home, ScriptedModel(says("one")), options) as harness:
+        await say(harness, "/setup listen commands", ADMIN)
+        await say(harness, "/setup retention 30", ADMIN)
+        await say(harness, "/setup listen always", ADMIN, **TOPIC)
+        address = Address(platform="telegram", chat_id="-1005")
+        moved_group = {"scope": Scope.group("telegram", "-1005"), "address": address}
+        # The first message under the new id arrives before Telegram reports the new id.
+        await harness.services.chat_rules.save(
+            "telegram:-1005", introduced_at=harness.services.clock.now()
+        )
+        await harness.admission.migrate_group("telegram", "-5", "-1005")
+        moved_topic = {**moved_group, "address": replace(address, thread_id="7")}
+        assert await say(harness, "hello", MEMBER, **moved_group, is_mention=True) == ""
+        assert await say(harness, "hello", MEMBER, **moved_topic, is_addressed=False) == "one"
+        assert texts.SETUP_RETENTION.format(days=30) in await say(
+            harness, "/setup", MEMBER, **moved_topic
+        )
+        await say(harness, "/setup retention 9", ADMIN, **moved_topic)
+        keeper = RetentionKeeper(harness.services, harness.services.clock)
+        assert (await keeper._load_days())[GROUP["scope"]] == 9
 
 
 async def test_unaddressed_group_messages_are_stored_only_while_an_admin_has_enabled_it(
