@@ -27,6 +27,11 @@ MAX_CARD_CHARS = 4096
 MAX_CARDS_CHARS = 6000
 # The `custom_id` of a select menu is this and the id of its first button.
 MENU_PREFIX = "choose:"
+# The id of a button or choice that opens a form is this and its stored id, so that it's known for
+# such a button after a restart, too.
+FORM_PREFIX = "form:"
+# A longer text can't be changed in a form.
+MAX_FORM_CHARS = 4000
 
 
 def shorten_to_cards(answer: Answer) -> Answer:
@@ -117,7 +122,9 @@ def _arrange(buttons: Sequence[Button]) -> Iterator[list[discord.ui.Item[Any]]]:
             singles += choices
     for start in range(0, len(singles), MAX_ROW_BUTTONS):
         yield [
-            discord.ui.Button(label=_shorten(button.label, MAX_LABEL_CHARS), custom_id=button.id)
+            discord.ui.Button(
+                label=_shorten(button.label, MAX_LABEL_CHARS), custom_id=_make_custom_id(button)
+            )
             for button in singles[start : start + MAX_ROW_BUTTONS]
         ]
 
@@ -126,7 +133,7 @@ def _build_select(menu: str, choices: Sequence[Button]) -> discord.ui.Select[Any
     options = [
         discord.SelectOption(
             label=_shorten(button.label, MAX_CHOICE_CHARS),
-            value=button.id,
+            value=_make_custom_id(button),
             description=_shorten(button.details, MAX_CHOICE_CHARS) or None,
         )
         for button in choices
@@ -136,6 +143,15 @@ def _build_select(menu: str, choices: Sequence[Button]) -> discord.ui.Select[Any
         placeholder=_shorten(menu, MAX_PLACEHOLDER_CHARS),
         options=options,
     )
+
+
+def has_form(button: Button) -> bool:
+    """Whether a press on the button opens a form."""
+    return button.form is not None and len(button.form.value) <= MAX_FORM_CHARS
+
+
+def _make_custom_id(button: Button) -> str:
+    return f"{FORM_PREFIX}{button.id}" if has_form(button) else button.id
 
 
 def _shorten(text: str, limit: int) -> str:

@@ -1,7 +1,8 @@
 """Opens Discord's forms (modals) for buttons that ask for text, and for menus of messages.
 
-What a form belongs to is kept in memory. After a restart, a button works without its form, and a
-form that is still open has expired.
+The text that a form changes is kept in memory. After a restart, the form of a button that was shown
+before is empty, and shows above its field what it changes. The open form of a message's menu has
+expired.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import discord
 
 from adapters.discord import normalize
 from adapters.discord.commands import translate
+from adapters.discord.components import FORM_PREFIX, MAX_FORM_CHARS, has_form
 from adapters.discord.errors import translate_errors
 from adapters.discord.normalize import FilledForm, MenuChoice
 from core.menus.command_specs import CommandSpec, Option
@@ -22,7 +24,6 @@ from core.types import Button, Form
 MAX_TITLE_CHARS = 45
 MAX_LABEL_CHARS = 45
 MAX_PLACEHOLDER_CHARS = 100
-MAX_TEXT_CHARS = 4000
 # As many forms are remembered, the newest ones.
 MAX_REMEMBERED = 2000
 # The `custom_id` of a menu's form is this and the id of the interaction.
@@ -41,7 +42,7 @@ class DiscordForms:
     def remember(self, buttons: Sequence[Button]) -> None:
         """Remember the forms of buttons that are about to be shown."""
         for button in buttons:
-            if button.form is not None and len(button.form.value) <= MAX_TEXT_CHARS:
+            if has_form(button):
                 _put(self._forms, button.id, button.form)
 
     async def open_for(
@@ -66,14 +67,16 @@ class DiscordForms:
         data: dict[str, Any] = dict(interaction.data or {})
         if interaction.type is discord.InteractionType.component:
             chosen = data.get("values")
-            button_id = str(chosen[0] if chosen else data["custom_id"])
-            form = self._forms.get(button_id)
-            if form is None:
+            custom_id = str(chosen[0] if chosen else data["custom_id"])
+            if not custom_id.startswith(FORM_PREFIX):
                 return None
+            button_id = custom_id.removeprefix(FORM_PREFIX)
+            title, hint = _find_labels(interaction.message, custom_id)
+            form = self._forms.get(button_id, Form(title=title))
             modal = discord.ui.Modal(
                 title=_shorten(form.title, MAX_TITLE_CHARS), custom_id=button_id
             )
-            modal.add_item(_build_field(_FIELD, form.title, "", form.value, is_long=True))
+            modal.add_item(_build_field(_FIELD, form.title, hint, form.value, is_long=True))
             return modal
 
         choice = normalize.read_menu_choice(interaction, specs)
@@ -103,6 +106,23 @@ class DiscordForms:
         return FilledForm(values=values, choice=self._choices.get(str(data["custom_id"])))
 
 
+def _find_labels(message: discord.Message | None, custom_id: str) -> tuple[str, str]:
+    """Return the title for the form of a button or choice, and a hint at what it changes.
+
+    Both are read from the message that shows the button.
+    """
+    rows = [] if message is None else message.components
+    for row in rows:
+        for item in getattr(row, "children", ()):
+            if isinstance(item, discord.Button) and item.custom_id == custom_id:
+                return item.label or custom_id, ""
+            if isinstance(item, discord.SelectMenu):
+                for option in item.options:
+                    if option.value == custom_id:
+                        return item.placeholder or option.label, option.label
+    return "…", ""
+
+
 def _put(entries: OrderedDict[str, Any], key: str, value: object) -> None:
     entries[key] = value
     while len(entries) > MAX_REMEMBERED:
@@ -122,9 +142,9 @@ def _build_field(
         custom_id=name,
         style=style,
         placeholder=_shorten(hint, MAX_PLACEHOLDER_CHARS) or None,
-        default=value[:MAX_TEXT_CHARS] or None,
+        default=value[:MAX_FORM_CHARS] or None,
         required=True,
-        max_length=MAX_TEXT_CHARS,
+        max_length=MAX_FORM_CHARS,
     )
     return discord.ui.Label(text=_shorten(label, MAX_LABEL_CHARS), component=field)
 

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from core.types import Scope
 from tests.fixtures.discord_scene import open_scene
+from tests.fixtures.live_system import LiveSystem
 from tests.fixtures.media_samples import make_pdf
 from tests.fixtures.scripted_model import ScriptedModel, says
 
 pytestmark = pytest.mark.slow
 
 EPHEMERAL = 64
+Json = dict[str, Any]
 
 
 async def test_every_action_of_memory_is_a_sub_command(home: Path) -> None:
@@ -274,6 +277,43 @@ async def test_note_reminder_and_instructions_are_changed_in_forms(home: Path) -
         await scene.read_form(press)
         (changed,) = await scene.read(await api.fill(press, ana, text="Answer briefly.\nBe kind."))
         assert "> Be kind." in changed["content"]
+
+
+async def test_form_opens_for_a_button_or_choice_that_is_older_than_a_restart(home: Path) -> None:
+    async with LiveSystem.open(home) as live:
+        api, direct, ana = live.discord, live.channel, live.discord_person
+        api.interactions.is_strict_on_time = False
+
+        async def read(interaction_id: str) -> Json:
+            await live.until(lambda: any(post["content"] for post in api.answers(interaction_id)))
+            return next(post for post in api.answers(interaction_id) if post["content"])
+
+        async def read_form(interaction_id: str) -> Json:
+            call = api.interactions.calls[interaction_id]
+            await live.until(lambda: bool(call.callbacks))
+            form: Json = call.callbacks[0]["data"]
+            return form
+
+        await live.start()
+        for note in ("The boiler is a Vaillant", "The key is under the pot"):
+            await read(await api.slash(direct, ana, "memory", action="add", text=note))
+        await read(await api.slash(direct, ana, "remember", what="Ana's car is red"))
+        notes = await read(await api.slash(direct, ana, "memory", action="list"))
+        fact = await read(await api.slash(direct, ana, "memory", action="why", entry="f1"))
+        await live.kill()
+        await live.start()
+
+        chosen = await api.select(direct, ana, notes["id"], "The boiler is a Vaillant")
+        form = await read_form(chosen)
+        assert form["title"] == "Change a note"
+        assert form["components"][0]["component"]["placeholder"] == "The boiler is a Vaillant"
+        changed = await read(await api.fill(chosen, ana, text="The boiler is a Bosch"))
+        assert "The boiler is a Bosch" in changed["content"]
+
+        press = await api.press(direct, ana, fact["id"], "Correct")
+        assert (await read_form(press))["title"] == "Correct"
+        corrected = await read(await api.fill(press, ana, text="Ana's car is green"))
+        assert "Ana's car is green" in corrected["content"]
 
 
 async def test_conversations_have_pages_and_a_list_to_continue_them(home: Path) -> None:
