@@ -51,7 +51,7 @@ def begun(chat: FakeChat, receipt: ListRecord | None = None) -> StreamedReply:
     return painter
 
 
-def test_streamed_reply_fills_the_roles_of_the_ports() -> None:
+def test_streamed_reply_implements_the_reply_and_delivery_record_ports() -> None:
     chat: MessageApi = FakeChat()
     reply: Reply = StreamedReply(chat)
     receipt: DeliveryRecord = ListRecord()
@@ -207,7 +207,7 @@ async def test_rate_limited_edit_of_a_streamed_answer_is_repeated_after_the_dela
     await painter.finish(Answer(text="one"))
 
 
-async def test_the_end_does_not_wait_for_a_frame_that_waits() -> None:
+async def test_final_text_of_an_answer_does_not_wait_for_a_delayed_edit() -> None:
     chat = FakeChat()
     painter = begun(chat)
     chat.refusals.append(DeliveryError("flood", retry_after_s=3600))
@@ -337,7 +337,7 @@ async def test_answer_with_only_files_is_sent_without_text() -> None:
     assert chat.answers == {"102": answer}
 
 
-async def test_buttons_come_although_the_text_is_painted_already() -> None:
+async def test_buttons_are_added_to_an_answer_whose_text_is_already_shown() -> None:
     chat = FakeChat()
     painter = begun(chat)
     painter.show("one")
@@ -463,7 +463,7 @@ async def test_only_the_unconfirmed_part_of_a_repeated_answer_is_marked_as_possi
     ]
 
 
-async def test_a_send_that_is_refused_leaves_no_intention() -> None:
+async def test_refused_post_leaves_no_pending_delivery_record() -> None:
     chat, record = FakeChat(), ListRecord()
     chat.refusals.append(BROKEN)
     with pytest.raises(DeliveryError):

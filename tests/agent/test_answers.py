@@ -118,7 +118,7 @@ def test_second_allergy_is_answered_together_with_the_first() -> None:
     assert "no longer so" not in "".join(lines)
 
 
-def test_messages_that_touch_stand_together_below_the_best() -> None:
+def test_neighbouring_messages_are_quoted_together_below_the_best_match() -> None:
     asked = AskedQuestion("which book did Ben like?", START + timedelta(days=60))
     texts = {
         10: "Ben: I liked a book about whales",

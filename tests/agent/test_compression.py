@@ -273,7 +273,9 @@ async def test_a_message_longer_than_the_window_is_kept_whole_sent_cut_and_answe
         assert (await history(harness))[0].text == text
 
 
-async def test_two_that_do_not_help_are_the_last_and_the_person_is_told_once(home: Path) -> None:
+async def test_compression_stops_after_two_useless_attempts_and_the_person_is_told_once(
+    home: Path,
+) -> None:
     full = Usage(input=19_000, output=5)
     model = ScriptedModel(*[says("ok", usage=full)] * 30)
     async with open_gateway(home, model, SMALL) as harness:
@@ -523,7 +525,9 @@ async def test_compression_splits_its_input_to_fit_a_helper_model_with_a_small_w
         assert sorted(helper.was_asked) == sorted(set(helper.was_asked)), "once for each model"
 
 
-async def test_an_answer_that_filled_the_window_is_gone_on_with(home: Path) -> None:
+async def test_answer_cut_off_by_the_full_context_window_can_be_continued_after_compression(
+    home: Path,
+) -> None:
     full = says("and so", "model_context_window_exceeded", usage=Usage(input=19_000, output=1_000))
     model = ScriptedModel(*[says("ok")] * 6, full, says("nothing to keep"), says("it ended"))
     async with open_gateway(home, model, SMALL) as harness:

@@ -97,7 +97,7 @@ async def test_context_section_is_empty_without_files(files: ContextFiles) -> No
     assert await files.render_files(context()) == ""
 
 
-async def test_the_nearest_of_each_name_wins_up_to_the_repository(
+async def test_nearest_context_file_of_each_name_wins_up_to_the_repository_root(
     project: Path, files: ContextFiles
 ) -> None:
     inner = project / "packages" / "web"
@@ -136,7 +136,7 @@ async def test_imported_context_files_follow_the_file_that_imports_them(
     assert list(await reasons(files, project)) == ["CLAUDE.md", "style.md", "tone.md"]
 
 
-async def test_imports_go_five_deep_and_not_out_of_the_folder(
+async def test_context_file_imports_are_limited_to_five_levels_and_to_their_folder(
     project: Path, files: ContextFiles
 ) -> None:
     write(project.parent / "secret.md", "secret")
@@ -288,7 +288,7 @@ async def test_context_file_with_invisible_characters_is_included_and_the_owner_
     assert told[1:] == [(f"`{rule}`", "invisible characters (U+200B)")], "a rule when it is read"
 
 
-async def test_the_files_are_for_the_owners_conversations_and_for_chats_that_name_a_folder(
+async def test_context_files_are_read_only_for_the_owner_and_for_chats_with_a_configured_folder(
     home: Path, project: Path, files: ContextFiles, tmp_path: Path, database: Database
 ) -> None:
     write(project / "AGENTS.md", "Use metres.")

@@ -228,7 +228,9 @@ async def test_a_byte_order_mark_is_no_reason_to_leave_a_file_out(
     assert "\ufeff" not in text
 
 
-async def test_files_that_cannot_be_read_do_no_harm(home: Path, prompt: PromptWriter) -> None:
+async def test_unreadable_prompt_files_are_replaced_by_defaults_or_repaired_text(
+    home: Path, prompt: PromptWriter
+) -> None:
     (home / "SOUL.md").mkdir()
     (home / "AGENTS.md").write_bytes(b"Caf\xe9")
     text = await prompt.write_system_prompt(context(), HINT)
@@ -295,7 +297,7 @@ def test_a_call_without_a_result_is_answered_as_interrupted() -> None:
     assert turns[2]["content"][1]["text"] == "hello?"
 
 
-def test_a_call_at_the_very_end_is_answered_too() -> None:
+def test_tool_call_at_the_end_of_a_conversation_gets_a_result() -> None:
     turns = build_conversation([row("user", "go"), row("assistant", "", use("x"))])
     assert roles(turns) == "uau"
     assert turns[-1]["content"][0]["tool_use_id"] == "x"

@@ -152,7 +152,7 @@ def test_summary_by_rules_includes_reports_before_the_first_question() -> None:
     assert "Report 4" in summarize_by_rules(rows, "", ZONE, 3_000)
 
 
-def test_of_equal_results_the_last_stays_and_old_pictures_are_named() -> None:
+def test_summary_input_keeps_the_last_of_equal_tool_results_and_names_old_pictures() -> None:
     picture = {
         "type": "image",
         "source": {"type": "base64", "media_type": "image/png", "data": "AAAA"},
@@ -277,7 +277,7 @@ SECRETS = {
 
 
 @pytest.mark.parametrize("secret", SECRETS)
-def test_no_secret_is_copied_wherever_a_text_is_cut(secret: str) -> None:
+def test_summary_contains_no_half_of_a_secret_wherever_the_text_is_cut(secret: str) -> None:
     told = SECRETS[secret].format(secret)
     half = secret[: len(secret) // 2]
     for before in (0, *range(90, 170, 4), *range(4_350, 4_510, 10)):

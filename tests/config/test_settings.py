@@ -158,7 +158,7 @@ def test_a_platform_can_be_switched_off_in_spite_of_its_token(home: Path) -> Non
     assert "telegram" not in settings.platform_tokens
 
 
-def test_all_mistakes_in_the_settings_are_reported_together_with_their_paths(home: Path) -> None:
+def test_settings_with_several_mistakes_report_all_of_them_with_their_paths(home: Path) -> None:
     found = problems(
         home,
         """
@@ -247,7 +247,7 @@ def test_a_home_that_cannot_be_made_is_a_problem(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("machine", ["America/Bogota", "Nowhere/Land"])
 @pytest.mark.slow
-def test_the_zone_of_the_machine_is_always_a_zone(tmp_path: Path, machine: str) -> None:
+def test_default_time_zone_from_the_machine_is_always_valid(tmp_path: Path, machine: str) -> None:
     script = "from config.settings import Settings; print(Settings.load().general.zone)"
     environ = {
         "TZ": machine,
@@ -261,7 +261,7 @@ def test_the_zone_of_the_machine_is_always_a_zone(tmp_path: Path, machine: str) 
     assert (zone.key == machine) == (machine == "America/Bogota")
 
 
-def test_an_open_home_of_ours_is_closed(home: Path) -> None:
+def test_home_folder_readable_by_others_is_made_private(home: Path) -> None:
     home.chmod(0o755)
     load(home)
     assert home.stat().st_mode & 0o777 == 0o700

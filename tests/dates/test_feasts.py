@@ -74,7 +74,7 @@ def test_reminder_request_that_names_a_movable_feast_is_read_with_its_date(
     assert reading.task == task
 
 
-def test_feast_that_describes_the_task_is_no_day() -> None:
+def test_feast_name_inside_the_task_is_not_read_as_the_reminders_day() -> None:
     reading = read_request("remind me about the Easter eggs on Friday at 9", NOW, MADRID)
 
     assert reading.task == "the Easter eggs"

@@ -300,7 +300,7 @@ def test_date_filter_reads_the_latest_period_begun_among_those_a_question_mentio
     assert (first, behind - 1) == (begun or spans)[-1]
 
 
-def test_a_day_of_the_month_is_that_of_each_month() -> None:
+def test_day_number_without_a_month_means_that_day_of_every_month() -> None:
     days = {date.fromordinal(first) for first, _ in find_periods("on the 5th", TODAY)}
     assert {date(2026, 11, 5), date(2026, 10, 5), date(2020, 2, 5)} <= days
     assert {day.day for day in days} == {5}

@@ -132,7 +132,7 @@ def test_text_that_names_no_period_is_read_as_none(text: str) -> None:
     assert read_period(text, NOW, ZONE) is None
 
 
-def test_days_are_those_of_the_persons_zone() -> None:
+def test_search_period_days_begin_and_end_in_the_persons_time_zone() -> None:
     tokyo = ZoneInfo("Asia/Tokyo")
     late = datetime(2026, 11, 20, 23, tzinfo=UTC)
     assert read_period("today", late, tokyo) == (

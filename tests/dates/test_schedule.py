@@ -194,7 +194,7 @@ def test_schedule_of_one_moment_is_due_once() -> None:
     assert next_due(schedule, NOW) is None
 
 
-def test_the_end_of_time_is_no_error() -> None:
+def test_schedule_beyond_the_last_representable_date_has_no_next_time() -> None:
     late = datetime(9999, 12, 31, 23, 59, tzinfo=UTC)
     for schedule in (
         Schedule(zone=ZONE, cron="0 9 * * *"),

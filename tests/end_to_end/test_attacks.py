@@ -196,7 +196,7 @@ def test_table_of_attacks_has_at_least_sixty_rows() -> None:
 
 
 @pytest.mark.parametrize("theme", ATTACKS)
-async def test_attack_has_no_durable_effect_without_a_tap(home: Path, theme: str) -> None:
+async def test_attack_text_has_no_durable_effect_without_approval(home: Path, theme: str) -> None:
     model = ScriptedModel()
     async with open_gateway(home, model) as harness:
         await prepare(harness)

@@ -151,7 +151,7 @@ async def test_search_tool_answers_for_another_persons_session_as_for_a_missing_
         assert told[0].replace(str(theirs), "N") == told[1].replace(str(10**6), "N")
 
 
-async def test_a_chat_answers_anything_in_a_bubble(home: Path) -> None:
+async def test_chat_answers_hostile_commands_within_one_message(home: Path) -> None:
     async with open_gateway(home) as harness:
         await harness.say("When does the ferry leave?")
         await harness.say("their secret", who="7")

@@ -100,7 +100,7 @@ async def test_long_conversation_misses_the_prompt_cache_only_at_its_compression
     assert set(causes) == {"first", "compression"}
 
 
-async def test_every_kind_of_call_is_in_the_books(home: Path) -> None:
+async def test_every_kind_of_model_call_is_in_the_usage_log(home: Path) -> None:
     async with open_gateway(home, ScriptedModel(), titles=ScriptedModel()) as harness:
         await harness.say("My sister Ana lives in Porto and takes the ferry.")
         await harness.say("/new")

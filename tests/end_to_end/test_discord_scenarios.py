@@ -306,14 +306,16 @@ async def stage(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Stage
         yield Stage(scene, places)
 
 
-async def test_there_are_enough_rows_and_each_stands_once() -> None:
+async def test_table_of_discord_scenarios_has_eighty_distinct_rows() -> None:
     ids = [row.id for row in ROWS]
     assert len(ids) >= 80
     assert len(set(ids)) == len(ids)
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.id)
-async def test_raw_event_leads_to_these_raw_requests(stage: Stage, row: Row) -> None:
+async def test_each_listed_discord_event_causes_exactly_its_listed_requests(
+    stage: Stage, row: Row
+) -> None:
     scene, api = stage.scene, stage.scene.api
     place, person = stage.fill([row.place, row.person])
     for name, action, options in row.before:

@@ -540,7 +540,7 @@ async def test_every_effect_of_every_tool_has_its_row(home: Path, diary: DiarySe
     assert ("session_search", "") in reading
 
 
-async def test_same_calls_run_at_once_while_nothing_is_foreign(home: Path) -> None:
+async def test_tool_calls_run_without_approval_while_no_foreign_text_was_read(home: Path) -> None:
     """The table would prove nothing if no call could ever have an effect."""
     async with open_house(home, "without a skill", ScriptedModel()) as house:
         await house.prepare()
@@ -560,7 +560,7 @@ async def test_same_calls_run_at_once_while_nothing_is_foreign(home: Path) -> No
 @pytest.mark.parametrize(
     ("name", "action"), [("web_search", ""), ("web_fetch", ""), ("calendar", "add")]
 )
-async def test_call_outside_runs_at_once_while_nothing_is_foreign(
+async def test_external_tool_call_runs_without_approval_while_no_foreign_text_was_read(
     home: Path, name: str, action: str
 ) -> None:
     async with open_house(home, "without a skill", ScriptedModel()) as house:

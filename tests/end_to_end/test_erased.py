@@ -128,14 +128,14 @@ def test_forget_erases_names_in_imported_sessions_chats_and_senders(home: Path) 
     )
 
 
-def test_an_imported_chat_that_is_named_by_a_number_too(home: Path) -> None:
+def test_forget_erases_an_imported_chat_named_by_a_number(home: Path) -> None:
     imported(home, [{**LINES[1], "session": "555123", "chat": "555123"}])
     (home / "history.jsonl").unlink()
     assert CLEAN in good(home, "forget", "555123", "--yes")
     assert "555123" not in good(home, "export")
 
 
-async def test_a_sharp_s_is_found_by_two(home: Path) -> None:
+async def test_forget_finds_a_sharp_s_typed_as_double_s(home: Path) -> None:
     async with open_gateway(home, ScriptedModel(says("Fine."))) as harness:
         await harness.say("In der Langen Straße")
         receipt = await forget(harness, "strasse")
@@ -202,7 +202,7 @@ async def test_forget_removes_a_senders_name_from_the_search_index(
     assert {line.sender async for line in archive.export(frozenset({ANA}))} == {None, "Ben"}
 
 
-async def test_titles_jobs_and_errors_are_found_too(home: Path) -> None:
+async def test_forget_also_erases_titles_reminders_and_error_records(home: Path) -> None:
     async with open_gateway(home, ScriptedModel(says("Hm."))) as harness:
         await harness.say("Hello there")
         await harness.say("/title Zanzibar plans")
@@ -356,7 +356,9 @@ async def test_receipt_of_a_filtered_erasure_counts_the_messages_left_out_by_the
         assert "It is still in 1 message that your filters leave out." in receipt
 
 
-async def test_of_filters_alone_it_is_looked_for_again(home: Path) -> None:
+async def test_forget_by_filters_alone_erases_the_messages_and_checks_them_again(
+    home: Path,
+) -> None:
     async with open_gateway(home, ScriptedModel(says("Hm."), says("So."))) as harness:
         await harness.say("I moved to Zanzibar")
         await harness.say("And then to Madeira")

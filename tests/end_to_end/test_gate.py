@@ -256,7 +256,9 @@ async def test_pinned_note_waits_even_for_a_typed_wish(home: Path) -> None:
         assert await notes(harness) == [RULE]
 
 
-async def test_everything_runs_at_once_while_nothing_is_foreign(home: Path) -> None:
+async def test_removal_by_the_model_runs_without_approval_while_no_foreign_text_was_read(
+    home: Path,
+) -> None:
     model = ScriptedModel(ATTACKS[2], says("Done."))
     async with open_gateway(home, model) as harness:
         await prepare(harness)

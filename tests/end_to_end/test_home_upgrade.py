@@ -328,7 +328,7 @@ def test_jobs_of_an_upgraded_home_keep_their_times(upgraded: Path) -> None:
     assert ended == [tuple(row) for row in EXPECTED["ended_jobs"]]
 
 
-def test_calls_of_a_model_are_their_accounts(upgraded: Path) -> None:
+def test_upgraded_home_assigns_model_calls_to_accounts_except_in_groups(upgraded: Path) -> None:
     """Those in rooms are nobody's: who asked there was not noted."""
     found = rows(
         upgraded,

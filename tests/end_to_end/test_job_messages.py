@@ -210,7 +210,9 @@ async def test_reply_to_a_delivered_reminder_quotes_it_in_the_next_model_request
         assert_extended(model.requests)
 
 
-async def test_of_many_the_last_three_are_told_within_a_budget(home: Path) -> None:
+async def test_only_the_last_three_delivered_jobs_are_told_to_the_model_within_a_size_limit(
+    home: Path,
+) -> None:
     model = ScriptedModel()
     async with open_gateway(home, model) as harness:
         await harness.say("hello")

@@ -164,7 +164,9 @@ async def test_server_that_does_not_start_leaves_the_conversation_as_it_is(home:
         assert "can't be started" in harness.services.mcp.problems["broken"]
 
 
-async def test_many_tools_are_found_and_called_through_two(home: Path) -> None:
+async def test_large_mcp_server_is_offered_to_the_model_as_find_tools_and_call_tool(
+    home: Path,
+) -> None:
     async with open_diary(home, "--many") as (harness, model, diary):
         find = calls((FIND_TOOLS, {"query": "add something to the diary"}))
         add = calls(

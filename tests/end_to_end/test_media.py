@@ -311,7 +311,7 @@ async def test_file_of_overheard_group_talk_is_kept_and_shown_when_it_is_asked_a
         assert len(pictures_of(model.requests[0])) == 1
 
 
-async def test_setting_leaves_files_of_group_talk_alone(home: Path) -> None:
+async def test_files_of_unaddressed_group_messages_are_not_stored_if_turned_off(home: Path) -> None:
     options = "[room]\nlisten = true\n[media]\ngroup_talk = false\n"
     async with open_gateway(home, ScriptedModel(), options) as harness:
         await harness.send(

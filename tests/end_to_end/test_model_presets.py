@@ -37,7 +37,9 @@ def answer(body: dict[str, Any]) -> ModelReply:
 
 
 @pytest.mark.parametrize("name", SERVERS)
-async def test_line_of_the_documentation_answers_with_tools(home: Path, name: str) -> None:
+async def test_documented_settings_line_of_each_model_server_answers_with_tools(
+    home: Path, name: str
+) -> None:
     line = read_row(name)[2].strip("`")
     key = SERVERS[name].get("key", "")
     form = MessagesApi if SERVERS[name]["api"] == "messages" else ChatApi

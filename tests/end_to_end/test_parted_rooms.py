@@ -108,7 +108,9 @@ async def test_new_messages_of_a_given_up_group_belong_to_the_group_alone(home: 
         await harness.access.load_job_view(job)
 
 
-async def test_reminders_of_before_come_to_the_owner_in_private(home: Path) -> None:
+async def test_reminders_of_a_group_leaving_the_owner_move_to_the_owners_private_chat(
+    home: Path,
+) -> None:
     model = ScriptedModel()
     async with open_gateway(home, model, LISTED) as harness:
         await furnish(harness, model)

@@ -130,7 +130,9 @@ async def test_restored_backup_repeats_the_erasure_of_own_words_in_groups(home: 
     assert having("Zanzibar", home) == []
 
 
-def test_only_a_backup_can_read_what_was_noted(home: Path) -> None:
+def test_erasure_journal_reveals_the_forgotten_words_only_with_the_key_in_a_backup(
+    home: Path,
+) -> None:
     """Whoever has the home and the journal beside it does not learn the words."""
     good(home, "chat", stdin=SAID)
     with sqlite3.connect(home / "state.db") as looking:

@@ -25,7 +25,7 @@ def calls(live: LiveSystem) -> list[str]:
     return [name for name, _ in live.telegram.calls if name not in UNCOUNTED]
 
 
-async def test_few_calls_and_no_bubble_without_words(home: Path) -> None:
+async def test_streamed_telegram_answer_makes_few_calls_and_no_empty_message(home: Path) -> None:
     may_end = asyncio.Event()
 
     def answer(body: dict[str, Any]) -> ModelReply:

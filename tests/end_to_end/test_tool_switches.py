@@ -55,7 +55,7 @@ async def test_linked_accounts_share_the_tools_turned_off(home: Path) -> None:
         assert (await services.load_preference(terminal)).switched_off == {"web"}
 
 
-async def test_without_anything_outside_there_is_nothing_to_switch(home: Path) -> None:
+async def test_tools_command_without_external_tools_states_that_none_is_set_up(home: Path) -> None:
     async with open_gateway(home, ScriptedModel(), "[web]\nfetch = false\n") as harness:
         assert (await harness.say("/tools")).text.startswith("Nothing outside is set up")
 

@@ -41,7 +41,7 @@ async def test_voice_note_is_transcribed_shown_and_answered(home: Path) -> None:
         assert service.uploads == [("voice.ogg", len(NOTE))]
 
 
-async def test_server_gets_the_key_that_the_settings_name(home: Path) -> None:
+async def test_transcription_server_gets_the_key_named_in_the_settings(home: Path) -> None:
     async with TranscriptionService(SEGMENTS, key="secret") as service:
         options = f'{options_for(service)}key = "MY_SPEECH_KEY"\n'
         variables = {"MY_SPEECH_KEY": "secret"}

@@ -178,7 +178,7 @@ async def test_another_meaning_takes_the_place_of_the_first_until_it_is_correcte
 
 
 @pytest.mark.slow
-async def test_one_nickname_used_by_two_people_of_a_group_means_each_persons_own_place(
+async def test_nickname_used_by_two_people_of_a_group_means_each_persons_own_place(
     home: Path,
 ) -> None:
     async with open_gateway(home, ScriptedModel(), options='rooms = ["telegram:-5"]\n') as harness:

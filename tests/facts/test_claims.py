@@ -288,12 +288,12 @@ def test_no_fact_is_extracted_from_pasted_quoted_or_translated_text() -> None:
 
 
 @given(st.text(max_size=300))
-def test_any_text_is_read_without_a_stumble(text: str) -> None:
+def test_any_text_is_parsed_without_an_error(text: str) -> None:
     for claim in extract_claims(f"I live in {text}", NOW, ZONE) + extract_claims(text, NOW, ZONE):
         assert claim.content
 
 
-def test_a_second_statement_is_about_whom_the_first_names() -> None:
+def test_pronoun_in_a_second_statement_refers_to_the_person_named_in_the_first() -> None:
     now, zone = datetime(2026, 11, 20, tzinfo=UTC), ZoneInfo("UTC")
     told = extract_claims(
         "My sister Ana lives in Porto and her birthday is on 3 May, but she hates coffee", now, zone

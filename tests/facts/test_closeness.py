@@ -503,7 +503,7 @@ def test_a_note_that_changes_what_was_typed_is_refused(
 
 
 @pytest.mark.parametrize(("language", "typed", "note"), DOUBTFUL)
-def test_a_note_that_no_rule_sees_through_is_not_close(
+def test_note_whose_support_no_rule_recognises_is_not_accepted_as_close(
     language: str, typed: Sequence[str], note: str
 ) -> None:
     assert support_of(typed, note) is not Support.CLOSE

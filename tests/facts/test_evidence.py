@@ -328,7 +328,9 @@ def test_a_long_conversation_is_looked_through_quickly_enough_to_wait_for() -> N
 
 
 @given(st.text(max_size=200), st.text(max_size=100), st.lists(st.text(max_size=20), max_size=3))
-def test_any_text_is_weighed_without_a_stumble(text: str, statement: str, names: list[str]) -> None:
+def test_evidence_search_accepts_any_text_without_an_error(
+    text: str, statement: str, names: list[str]
+) -> None:
     rows = conversation(f"ana: 3 May {text}", "mneme: Is it so?", f"ana: {text}")
     Evidence(rows).find_support(f"{statement} {text}", names, is_about_speaker=True)
     assert Evidence(rows).find_support("User lives in Vladivostok", ("Vladivostok 77",)) is None

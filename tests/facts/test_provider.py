@@ -158,7 +158,7 @@ async def test_fact_is_invisible_from_other_scopes(world: _World) -> None:
             await world.call("facts", wrong, mode="feedback", fact_id=1, is_right=False)
 
 
-async def test_in_a_room_the_model_judges_for_nobody_else(world: _World) -> None:
+async def test_model_cannot_rate_another_group_members_fact(world: _World) -> None:
     await world.hear("I live in Porto", ROOM)
     tool = await world.tool("facts")
     with pytest.raises(ToolError, match="only the person who stated"):
@@ -362,7 +362,9 @@ async def test_fact_worded_by_a_person_is_changed_by_the_model_after_approval_on
         assert "Not kept yet: the person worded" in await world.call("facts", fact_id=1, **change)
 
 
-async def test_in_a_room_the_model_changes_nobody_elses_fact(world: _World) -> None:
+async def test_model_cannot_change_another_group_members_fact_without_approval(
+    world: _World,
+) -> None:
     await world.hear("I live in Porto", ROOM)
     await world.hear("Ana lives in Faro", ROOM, BEN)
     tool = await world.tool("facts")

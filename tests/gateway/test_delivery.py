@@ -146,7 +146,9 @@ async def test_live_answer_and_queued_delivery_never_write_to_one_chat_at_the_sa
     assert room.telegram.said == [("2", "elsewhere"), ("1", "reminder"), ("1", "answer")]
 
 
-async def test_a_mistake_of_a_platform_is_no_failed_turn(room: DeliveryHarness) -> None:
+async def test_adapter_defect_while_answering_postpones_the_delivery_and_not_the_turn(
+    room: DeliveryHarness,
+) -> None:
     room.telegram.stage("1", AttributeError("'NoneType' object has no attribute 'id'"))
     reply = await room.answer(await room.drafted("a"))
     assert reply.answer is None

@@ -143,7 +143,7 @@ def test_every_language_of_the_list_has_its_own_name_and_a_locale() -> None:
 
 
 @pytest.mark.parametrize("language", TRANSLATIONS)
-def test_a_language_has_the_keys_of_english(language: str) -> None:
+def test_each_language_file_has_the_text_keys_of_the_english_one(language: str) -> None:
     own = {name for name, _ in list_texts(load_file(language))}
     english = {name for name, _ in list_texts(load_english())}
     # The words of a language for commands exist only there.

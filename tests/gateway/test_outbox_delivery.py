@@ -168,7 +168,7 @@ async def test_item_delivered_while_the_store_is_locked_is_marked_later_and_sent
     ],
     ids=lambda mistake: type(mistake).__name__,
 )
-async def test_a_mistake_of_a_platform_is_a_failed_delivery(
+async def test_adapter_defect_during_delivery_is_a_failed_delivery_that_is_retried(
     room: DeliveryHarness, mistake: Exception
 ) -> None:
     room.telegram.stage("1", mistake)

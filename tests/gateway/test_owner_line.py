@@ -64,7 +64,9 @@ async def test_owner_is_asked_to_confirm_at_the_daily_token_limit_instead_of_an_
         assert len(model.requests) == 4
 
 
-async def test_warning_names_the_line_and_is_sent_once(home: Path, clock: SteadyClock) -> None:
+async def test_warning_near_the_owners_daily_limit_names_the_limit_and_is_sent_once(
+    home: Path, clock: SteadyClock
+) -> None:
     model = ScriptedModel(*[says("Yes.", usage=Usage(input=20, output=4))] * 9)
     async with open_gateway(home, model, LINE) as harness:
         for _ in range(2):
@@ -75,7 +77,7 @@ async def test_warning_names_the_line_and_is_sent_once(home: Path, clock: Steady
         assert text.startswith("Your line for today is nearly reached (24 of 30 tokens).")
 
 
-async def test_tap_raises_the_line_and_the_message_is_answered(
+async def test_button_raises_the_owners_daily_limit_and_answers_the_last_message(
     home: Path, clock: SteadyClock
 ) -> None:
     async with open_gateway(home, ScriptedModel(), LINE) as harness:
@@ -141,7 +143,7 @@ async def test_helper_model_calls_stop_at_the_owners_daily_limit(
         assert len(helper.requests) == requests_at_line
 
 
-async def test_command_that_raises_the_line_is_only_for_the_owner(
+async def test_only_the_owner_can_raise_the_owners_daily_limit(
     home: Path, clock: SteadyClock
 ) -> None:
     async with open_gateway(home, ScriptedModel(), LINE) as harness:

@@ -135,7 +135,9 @@ async def test_adapter_defect_becomes_a_delivery_error_that_is_permanent_after_s
         assert isinstance(caught.value.__cause__, ValueError)
 
 
-async def test_errors_of_ours_and_cancellation_pass_as_they_are() -> None:
+async def test_delivery_and_store_errors_and_cancellation_are_raised_unchanged_by_the_supervisor() -> (
+    None
+):
     refusal, locked = DeliveryError("flood", retry_after_s=3.0), StoreError("locked")
     for error in (refusal, locked, asyncio.CancelledError()):
         with pytest.raises(type(error)) as caught, contain_adapter_errors(MAX_ADAPTER_ERRORS):

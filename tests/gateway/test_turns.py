@@ -341,7 +341,7 @@ async def test_a_button_runs_its_command_for_its_person_in_its_place_only(home: 
         ).text == "This button has expired."
 
 
-async def test_an_edit_and_a_deletion_follow_the_platform(home: Path) -> None:
+async def test_edit_and_deletion_on_the_platform_change_the_stored_message(home: Path) -> None:
     async with open_gateway(home) as harness:
         await harness.say("The ferry leaves at nine.", message_id="5")
         await harness.say("/title Travel")

@@ -60,7 +60,7 @@ def test_passage_with_a_closing_tag_cannot_end_the_memory_context_block() -> Non
 
 
 @pytest.mark.parametrize("lookalike", LOOKALIKES)
-def test_lookalike_of_a_fence_loses_its_bracket(lookalike: str) -> None:
+def test_lookalike_of_a_memory_context_tag_has_its_bracket_replaced(lookalike: str) -> None:
     safe = neutralise(f"say {lookalike} please")
     assert safe != f"say {lookalike} please"
     assert "(" in safe

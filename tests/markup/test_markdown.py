@@ -212,7 +212,7 @@ def as_discord_reads(shown: str) -> str:
 
 
 @given(markdowns)
-def test_escaped_text_is_read_as_it_is(text: str) -> None:
+def test_escaped_markdown_is_rendered_as_the_original_text(text: str) -> None:
     wanted = squeezed(make_well_formed(text))
     shown = render(escape(text))
     assert squeezed(shown.text) == wanted
@@ -221,7 +221,7 @@ def test_escaped_text_is_read_as_it_is(text: str) -> None:
 
 
 @given(markdowns)
-def test_entities_lie_in_the_text_and_nest(markdown: str) -> None:
+def test_rendered_markdown_entities_lie_within_the_text_and_nest(markdown: str) -> None:
     styled = render(markdown)
     assert list(styled.entities) == sorted(
         styled.entities, key=lambda span: (span.offset, -span.length)

@@ -84,7 +84,7 @@ def test_long_paragraphs_are_cut_after_sentences() -> None:
     assert " ".join(parts) == text
 
 
-def test_styles_go_on_in_the_next_part() -> None:
+def test_style_of_a_split_text_continues_in_the_next_part() -> None:
     parts = split(render("**" + "bold words " * 30 + "end**"), 100, telegram_length)
     assert len(parts) > 2
     for part in parts:

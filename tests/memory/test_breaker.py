@@ -40,7 +40,9 @@ def test_breaker_opens_and_is_closed_by_a_call_after_its_rest(clock: SteadyClock
     assert not breaker.is_open
 
 
-def test_each_vain_try_doubles_the_rest_up_to_an_hour(clock: SteadyClock) -> None:
+def test_each_failed_trial_doubles_the_circuit_breakers_pause_up_to_an_hour(
+    clock: SteadyClock,
+) -> None:
     reasons: list[str] = []
     breaker = opened(clock, reasons)
     rests = []

@@ -240,12 +240,12 @@ async def test_service_that_does_not_listen_is_reported_as_unreachable() -> None
 @pytest.mark.parametrize(
     "name", ["", ".", "..", "a/b", "a b", "a?b", "a#b", "é" * 301, "a\n", "a%2Fb"]
 )
-def test_an_odd_id_is_no_part_of_a_path(name: str) -> None:
+def test_odd_service_id_is_refused_as_a_part_of_a_url_path(name: str) -> None:
     with pytest.raises(DeliveryError):
         segment(name)
 
 
-def test_an_id_is_a_part_of_a_path() -> None:
+def test_valid_service_id_is_escaped_as_a_part_of_a_url_path() -> None:
     assert segment("a1-B_2.c") == "a1-B_2.c"
     assert segment("viking:1") == "viking%3A1"
 

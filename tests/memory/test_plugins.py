@@ -281,7 +281,7 @@ async def test_memory_plugin_hooks_may_be_plain_functions_instead_of_coroutines(
         assert await tool.run({"day": "Monday"}, await one.context(ANA)) == "the diary says: Monday"
 
 
-def test_two_providers_in_a_file_are_one_too_many(home: Path) -> None:
+def test_plugin_file_with_two_memory_providers_is_refused(home: Path) -> None:
     (home / "plugins").mkdir()
     (home / "plugins" / "diary.py").write_text(f"{GOOD}\n\nclass Second(Diary):\n    pass\n")
     with pytest.raises(ConfigError, match="one subclass of MemoryProvider; it defines 2"):
@@ -341,7 +341,7 @@ def foldered(home: Path, **changed: str) -> Path:
     return folder
 
 
-async def test_a_folder_is_a_plugin_as_a_file_is(home: Path) -> None:
+async def test_memory_plugin_may_be_a_folder_of_several_files(home: Path) -> None:
     folder = foldered(home)
     assert "diary" in Plugins(home).names()
     async with (
@@ -383,7 +383,7 @@ def test_a_folder_behind_a_link_is_looked_at_as_well(home: Path, tmp_path: Path)
         Plugins(home).create_provider("diary", {}, {})
 
 
-def test_of_a_folder_nothing_compiled_is_run(home: Path) -> None:
+def test_plugin_folder_is_run_from_its_sources_and_not_from_compiled_files(home: Path) -> None:
     folder = foldered(home)
     planted = home / "planted.py"
     planted.write_text("1 / 0")

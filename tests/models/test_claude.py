@@ -369,7 +369,7 @@ async def test_a_refusal_that_has_nothing_to_do_with_marks_does_not_end_caching(
     assert "cache_control" in api.requests[-1]["messages"][0]["content"][0]
 
 
-async def test_a_stop_in_the_middle_closes_the_connection() -> None:
+async def test_cancelled_claude_request_closes_its_connection() -> None:
     never = asyncio.Event()
     reply = ModelReply.say(SENTENCE * 5, hold=never, after_events=6)
     async with calling([reply, "Again."]) as (api, caller):

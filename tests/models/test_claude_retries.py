@@ -172,7 +172,7 @@ async def test_an_answer_that_ended_without_its_last_event_is_taken() -> None:
         assert (await caller.ask()).text == "Short"
 
 
-async def test_content_of_a_kind_nobody_asked_for() -> None:
+async def test_claude_answer_with_an_unknown_block_kind_is_an_error_without_retry() -> None:
     async with calling([[{"type": "hologram", "data": "x"}]]) as (_, caller):
         error = await caller.fail()
     assert "unknown kind (hologram)" in str(error)

@@ -80,7 +80,9 @@ async def test_prompt_prefix_read_from_the_cache_counts_as_no_miss(router: _Desk
     assert sums == [("chat", "scripted", None, 2, 10), ("chat", "scripted", "first", 1, 5)]
 
 
-async def test_another_model_is_the_cause_and_else_the_server(router: _Desk) -> None:
+async def test_cache_miss_has_the_cause_model_after_a_model_change_and_else_evicted(
+    router: _Desk,
+) -> None:
     await router.ask(router.first, FULL)
     await router.ask(router.second, NOTHING_READ)
     assert await router.causes() == {"first": 1000, "evicted": 1000}
@@ -165,7 +167,7 @@ class _ShutBooks(UsageLog):
         raise StoreError("the disk is full")
 
 
-async def test_books_that_cannot_be_written_cost_nobody_an_answer(
+async def test_model_answer_is_returned_even_if_the_usage_log_cannot_be_written(
     database: Database, clock: SteadyClock
 ) -> None:
     meter = MeteredModel(ScriptedModel(says("Good day.")), _ShutBooks(database), clock)

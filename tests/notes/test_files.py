@@ -73,7 +73,9 @@ async def test_an_edit_is_logged_before_the_change_that_follows_it(
     assert len(await logged(notebook)) == before, "what is known is not logged again"
 
 
-async def test_an_order_of_entries_is_no_change(notebook: Notebook, home: Path) -> None:
+async def test_reordering_notes_in_the_file_is_logged_as_no_change(
+    notebook: Notebook, home: Path
+) -> None:
     await add_note(notebook, ANA, HERS, "memory", "one")
     await add_note(notebook, ANA, HERS, "memory", "two")
     page(home).write_text("§\ntwo\n§\none\n§\none\n§")

@@ -63,7 +63,7 @@ async def test_suspicious_note_written_by_hand_stays_and_its_owner_is_warned_onc
         assert await notices(harness) == []
 
 
-async def test_of_a_room_the_owner_is_warned(home: Path) -> None:
+async def test_suspicious_note_of_a_group_is_reported_to_the_owner(home: Path) -> None:
     async with open_gateway(home, options=ROOMS) as harness:
         await harness.say("hello there")
         await harness.say("hello there", "7", **IN_ROOM)

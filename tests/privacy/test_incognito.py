@@ -77,7 +77,7 @@ async def test_incognito_conversation_leaves_no_word_on_disk(home: Path) -> None
     assert on_disk(home, "ordinary one again")
 
 
-async def test_every_answer_has_a_badge_and_the_frames_too(home: Path) -> None:
+async def test_every_answer_and_streamed_text_in_an_incognito_chat_has_a_badge(home: Path) -> None:
     async with open_gateway(home, ScriptedModel()) as harness:
         await harness.say("/incognito on")
         reply = await harness.say("hello")
@@ -97,7 +97,7 @@ async def test_every_answer_has_a_badge_and_the_frames_too(home: Path) -> None:
         assert (await harness.say("hello")).text == "ok"
 
 
-async def test_the_model_has_no_tool_that_writes(home: Path) -> None:
+async def test_model_has_no_writing_tools_in_an_incognito_chat(home: Path) -> None:
     note = {"target": "memory", "action": "add", "content": "quetzal likes tea"}
     model = ScriptedModel(calls(("memory", note)), says("noted?"))
     async with open_gateway(home, model) as harness:
@@ -212,7 +212,7 @@ async def test_waiting_message_leaves_the_inbox_when_incognito_begins(home: Path
         assert on_disk(home, "quetzal") == []
 
 
-async def test_a_hiccup_at_the_last_edit_leaves_no_partial_answer(home: Path) -> None:
+async def test_incognito_answer_whose_last_edit_failed_is_delivered_completely(home: Path) -> None:
     async with open_gateway(home) as harness:
         await harness.say("/incognito")
         chat = FakeChat()

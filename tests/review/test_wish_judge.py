@@ -72,7 +72,7 @@ async def test_request_in_free_words_counts_as_a_wish_if_the_helper_model_confir
         ModelError("down"),
     ],
 )
-async def test_any_answer_but_yes_is_no_wish(answer: object) -> None:
+async def test_helper_models_answer_other_than_yes_rejects_the_wish(answer: object) -> None:
     assert not await judge(ScriptedModel(answer), WISH)  # type: ignore[arg-type]
 
 

@@ -266,7 +266,7 @@ def test_fact_is_doubted_by_a_plain_denial(typed: str) -> None:
         ("cancel the dentist on Friday", "dentist on Friday", ("dentist on Monday",)),
     ],
 )
-def test_thing_is_named_by_the_unique_best_match(
+def test_removal_wish_names_only_the_uniquely_best_matching_thing(
     typed: str, text: str, others: tuple[str, ...]
 ) -> None:
     assert wants(typed, Effect.REMOVE, with_text(text, *others))
@@ -301,7 +301,7 @@ def test_long_chain_of_polite_words_is_read_as_no_wish(words: str) -> None:
 
 @pytest.mark.slow
 @given(st.text(max_size=200), st.sampled_from(list(Effect)))
-def test_any_text_is_read_without_a_stumble(text: str, effect: Effect) -> None:
+def test_any_text_is_parsed_without_an_error(text: str, effect: Effect) -> None:
     for wish in find_wishes([text, f"delete {text}"], effect, [f"Shall I delete {text}?"]):
         names_subject(wish, INSULIN)
 

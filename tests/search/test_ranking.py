@@ -122,7 +122,7 @@ def test_question_ranks_below_a_statement_of_the_same_words() -> None:
     assert _order("ferry", asked, said)[1] == [200, 100]
 
 
-def test_unwanted_messages_lend_their_words_but_are_no_answer() -> None:
+def test_excluded_message_helps_to_rank_its_neighbour_but_is_no_result() -> None:
     asked, answered = _lines(1, "Which ferry?", "At noon")
     messages = _order("ferry", [asked._replace(is_candidate=False), answered])[1]
     assert messages == [101]
@@ -166,7 +166,7 @@ def test_message_with_a_related_word_ranks_below_one_with_the_same_word() -> Non
     assert 104 in _order("photography", lines)[1]
 
 
-def test_pairs_of_thai_syllables_have_no_kin() -> None:
+def test_thai_syllable_pairs_are_not_matched_to_related_words() -> None:
     assert _order("เมาเละ", _lines(1, "เมาเลา", "x"))[1] == []
 
 

@@ -87,7 +87,7 @@ async def test_recall_page_beyond_the_last_states_that_there_are_no_more_results
     assert roots
 
 
-async def test_pages_end_at_the_tenth_and_that_is_said(
+async def test_recall_shows_at_most_ten_pages_and_states_so(
     database: Database, clock: SteadyClock, roots: dict[int, int]
 ) -> None:
     recall = Recall(database, clock)

@@ -148,7 +148,7 @@ async def test_pages_go_on_in_the_order_of_the_first(
     )
 
 
-async def test_a_further_page_that_nobody_saw_the_first_of(
+async def test_further_reranked_page_requested_first_omits_the_first_pages_results(
     database: Database, plain: list[int]
 ) -> None:
     """As from the command line: the order is asked for, and what stands first in it is not

@@ -151,7 +151,7 @@ async def test_pages_of_all_searches_together_are_everything_once(
     assert len(model.requests) == 1
 
 
-async def test_texts_keep_the_budget_of_the_caller(
+async def test_texts_of_expanded_recall_stay_within_the_callers_size_limit(
     stored: StoredHistory, database: Database
 ) -> None:
     for word in ("ferry", "boat", "ferry", "boat"):

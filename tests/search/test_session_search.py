@@ -45,7 +45,7 @@ def context(clock: SteadyClock) -> ToolContext:
     )
 
 
-def test_the_schema_is_a_schema_and_the_result_is_never_indexed(tool: Tool) -> None:
+def test_session_search_tool_has_a_valid_schema_and_its_results_are_not_indexed(tool: Tool) -> None:
     Draft202012Validator.check_schema(dict(tool.schema))
     assert tool.name == "session_search"
     assert tool.is_quote

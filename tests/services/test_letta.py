@@ -106,6 +106,6 @@ async def test_archive_that_vanished_on_the_server_is_created_again(
         assert "Molly" in "\n".join(await one.recalled("What is our boat called?"))
 
 
-def test_cloud_without_a_key_is_a_sentence(home: Path) -> None:
+def test_letta_cloud_without_a_key_is_refused_with_a_sentence(home: Path) -> None:
     with pytest.raises(ConfigError, match="needs the key of its cloud, or the url of your server"):
         Plugins(home).create_provider("letta", {}, {})

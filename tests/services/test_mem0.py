@@ -108,7 +108,7 @@ def test_mem0_without_its_library_is_refused_with_the_command_to_install_it(home
         )
 
 
-async def test_however_much_is_forgotten_it_looks_through_all_once(
+async def test_several_erasures_read_the_list_of_mem0_memories_only_once(
     mem0: Mem0Double, home: Path
 ) -> None:
     service = PLATFORM if mem0.is_platform else SERVER

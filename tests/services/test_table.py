@@ -22,7 +22,10 @@ DOCS = Path(__file__).resolve().parents[2] / "docs" / "memory.md"
 Test = Callable[..., Any]
 ALL_ENGINES = frozenset(engine.name for engine in ENGINES.values())
 WITH_CLIENTS = frozenset({SERVICES[name].name for name in test_oracles.CLIENTS.values()} | {"mem0"})
-ORACLES = (test_oracles.lives, test_mem0_client.test_the_vendors_client_and_ours_ask_the_same)
+ORACLES = (
+    test_oracles.lives,
+    test_mem0_client.test_our_mem0_client_sends_the_same_requests_as_the_vendors_client,
+)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -394,7 +394,7 @@ async def test_graphiti_with_a_slow_model_is_not_called_broken(
         ({"graph_url": "bolt://127.0.0.1:9"}, "graph of zep (cannot be reached|gave no answer)"),
     ],
 )
-async def test_graphiti_that_lacks_a_part_says_which(
+async def test_probe_of_graphiti_names_the_missing_part(
     home: Path, options: dict[str, Any], why: str
 ) -> None:
     async with running(LIBRARY.double()) as double:
@@ -447,7 +447,7 @@ def test_missing_library_is_named_with_the_command_that_installs_it(home: Path) 
         ({}, "deployment is missing"),
     ],
 )
-def test_options_that_do_not_go_together_are_a_sentence(
+def test_zep_options_that_exclude_each_other_are_refused_with_a_sentence(
     home: Path, options: dict[str, Any], why: str
 ) -> None:
     with pytest.raises(ConfigError, match=why):

@@ -107,7 +107,7 @@ def test_blocks_round_trip_with_the_order_of_their_keys(blocks: list[dict[str, o
     assert json.dumps(loaded) == json.dumps(blocks)
 
 
-def test_absent_blocks_and_no_blocks_are_two_things() -> None:
+def test_missing_message_blocks_and_an_empty_list_are_stored_differently() -> None:
     assert rows.load_blocks(None) is None
     assert rows.load_blocks(rows.dump_blocks([], "hello")) == ()
 
@@ -169,5 +169,5 @@ def test_times_of_other_zones_are_stored_as_utc_and_naive_times_refused() -> Non
         rows.to_timestamp(datetime(2026, 5, 3))  # noqa: DTZ001
 
 
-def test_numbers_beyond_64_bits_are_the_id_of_nothing() -> None:
+def test_number_beyond_64_bits_is_mapped_to_an_id_that_does_not_exist() -> None:
     assert [rows.int64_or_zero(number) for number in (7, -7, 10**30, -(10**30))] == [7, -7, 0, 0]

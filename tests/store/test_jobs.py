@@ -121,7 +121,7 @@ async def test_a_job_whose_target_is_somebody_elses_by_now_does_not_run(
         await jobs.check_scope(stored)
 
 
-async def test_lists_are_by_next_time_and_without_the_ended(jobs: Jobs) -> None:
+async def test_jobs_are_listed_by_their_next_time_without_ended_ones(jobs: Jobs) -> None:
     late = await jobs.add(job(next_at=SOON + timedelta(hours=1)))
     never = await jobs.add(job(next_at=None))
     soon = await jobs.add(job())
@@ -211,7 +211,7 @@ async def test_the_twenty_first_question_is_refused_and_a_reminder_is_not(jobs: 
     await jobs.add(job())
 
 
-async def test_two_processes_at_once_keep_no_more(
+async def test_limit_of_jobs_holds_for_two_processes_adding_at_once(
     jobs: Jobs, database: Database, open_store: OpenStore
 ) -> None:
     async with open_store() as other:

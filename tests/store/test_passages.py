@@ -74,7 +74,7 @@ async def test_filtered_session_does_not_stand_for_its_lineage(
     assert await _browsed(recall, title="travel") == [first]
 
 
-async def test_behind_a_session_in_the_window_its_parent_is_listed(
+async def test_session_list_shows_the_parent_of_a_session_that_is_in_the_prompt(
     stored: StoredHistory, recall: Recall
 ) -> None:
     parent, *_ = await stored.session(["the ferry"])

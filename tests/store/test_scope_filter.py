@@ -299,7 +299,7 @@ def test_scope_filter_sql_contains_only_constants_and_bound_parameters() -> None
     assert visible("jobs.scope_id").startswith("jobs.scope_id IN (")
 
 
-def test_the_parameter_is_a_list_of_keys() -> None:
+def test_scope_filter_parameter_is_a_sorted_json_list_of_scope_keys() -> None:
     assert scope_parameter(frozenset()) == "[]"
     assert scope_parameter(frozenset((BOB, ANA))) == '["account:telegram:42", "account:telegram:7"]'
 

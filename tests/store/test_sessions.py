@@ -366,7 +366,9 @@ async def test_later_message_of_a_parent_does_not_enter_the_prefix_of_its_child(
     assert texts(await conversations.load_history(child, MINE)) == list("abcd")
 
 
-async def test_every_ancestor_must_be_of_the_scopes(conversations: Conversations) -> None:
+async def test_session_history_omits_ancestors_outside_of_the_given_scopes(
+    conversations: Conversations,
+) -> None:
     theirs = await opened(conversations, "secret", scope=BOB, address=ELSEWHERE)
     (parent_from,) = [row.id for row in await conversations.load_history(theirs, frozenset((BOB,)))]
     child = await conversations.create(

@@ -62,7 +62,7 @@ async def next_miss(calls: UsageLog, session_id: int) -> MissCause | None:
     return cause
 
 
-async def test_sums_are_by_kind_model_and_cause(
+async def test_usage_is_summed_by_kind_model_and_cache_miss_cause(
     conversations: Conversations, calls: UsageLog
 ) -> None:
     one = BillingScope(session_id=(await opened(conversations, "hello")).id)

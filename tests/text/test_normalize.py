@@ -54,7 +54,7 @@ def test_words_and_unspaced_character_runs_are_indexed_separately() -> None:
     assert indexed_words(None) == ""
 
 
-def test_marks_that_are_optional_in_writing_do_not_count() -> None:
+def test_optional_arabic_and_hebrew_vowel_marks_are_removed_by_folding() -> None:
     assert fold("كِتَاب") == "كتاب"
     assert fold("שָׁלוֹם") == "שלום"
 
@@ -126,7 +126,9 @@ def test_plain_text_offsets_point_to_the_original_position_of_each_character(tex
         ("Łódź", "Lódź"),
     ],
 )
-def test_letters_that_are_often_typed_without_their_sign_are_one(written: str, typed: str) -> None:
+def test_letters_often_typed_without_their_sign_are_folded_together(
+    written: str, typed: str
+) -> None:
     assert fold(written) == fold(typed)
 
 

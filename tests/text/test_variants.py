@@ -111,7 +111,7 @@ def test_spelling_correction_of_the_first_letter_is_less_likely() -> None:
     assert spelling_corrections("isbon")["lisbon"] < spelling_corrections("lisbn")["lisbon"]
 
 
-def test_a_slip_in_cyrillic_is_undone_too() -> None:
+def test_typing_slip_in_a_cyrillic_word_is_corrected() -> None:
     for typed in ("превет", "приввет", "рпивет", "привт", "приветы"):
         assert "привет" in spelling_corrections(typed), typed
 

@@ -73,7 +73,7 @@ async def test_wrong_brave_token_names_the_key(server: SearchServer) -> None:
             await engine.search("ferry")
 
 
-async def test_engine_out_of_reach_is_a_sentence() -> None:
+async def test_unreachable_search_engine_is_reported_with_one_sentence() -> None:
     engine = SearxngEngine("http://127.0.0.1:9")
     with pytest.raises(ToolError, match="can't be reached right now"):
         await engine.search("ferry")
@@ -159,7 +159,7 @@ async def test_searches_of_claude_are_counted_with_its_tokens() -> None:
     assert [completion.usage.web_searches for completion in completions] == [1]
 
 
-async def test_claude_that_does_not_search_finds_nothing() -> None:
+async def test_claude_answer_without_a_web_search_gives_no_results() -> None:
     async with open_claude("I'd rather not.") as (_, engine):
         assert await engine.search("ferry sunday") == []
 

@@ -44,7 +44,9 @@ def parsed(raw: bytes, size: int = 1 << 16, place: str = "item") -> list[Any]:
 
 @given(st.lists(JSON, max_size=3), st.integers(1, 9))
 @pytest.mark.slow
-def test_values_are_those_of_the_standard_parser(values: list[Any], size: int) -> None:
+def test_json_stream_returns_the_values_of_the_standard_parser(
+    values: list[Any], size: int
+) -> None:
     raw = json.dumps(values, ensure_ascii=False).encode(errors="replace")
     assert parsed(raw, size) == json.loads(raw)
 

@@ -159,7 +159,9 @@ def test_a_compressed_conversation_is_taken_once(tmp_path: Path) -> None:
     assert skipped == {HIDDEN: 3}
 
 
-def test_columns_that_an_older_one_lacks_are_absent(tmp_path: Path) -> None:
+def test_hermes_database_of_an_older_version_without_some_columns_is_imported(
+    tmp_path: Path,
+) -> None:
     tables = """
         CREATE TABLE sessions (id TEXT PRIMARY KEY, source TEXT NOT NULL, started_at REAL NOT NULL);
         CREATE TABLE messages (id INTEGER PRIMARY KEY, session_id TEXT, role TEXT, content TEXT, timestamp REAL);

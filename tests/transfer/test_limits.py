@@ -85,7 +85,7 @@ async def test_import_keeps_messages_before_an_oversized_or_hostile_value_in_a_d
     assert said in sentence(report.read_error or "")
 
 
-async def test_an_entry_is_not_built_without_end(
+async def test_import_refuses_an_entry_with_too_many_parts(
     tmp_path: Path, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(json_stream, "MAX_ENTRY_EVENTS", 1_000)
@@ -206,7 +206,7 @@ def test_archive_with_too_many_entries_is_refused_before_unpacking(
         "\x1b[2Jgone\n", "\u202egnp.exe", "~/.ssh/authorized_keys", "a/../../b",
     ],
 )  # fmt: skip
-async def test_no_name_leads_out_of_the_folder(
+async def test_archive_entry_names_cannot_write_outside_of_the_folder(
     name: str, tmp_path: Path, database: Database
 ) -> None:
     inside = tmp_path / "inside"
@@ -265,7 +265,7 @@ async def test_broken_entry_of_an_archive_is_reported_with_what_follows_it(
     assert "b.json in" in sentence(report.read_error or "")
 
 
-def test_for_a_file_alone_no_folder_is_made(
+def test_import_of_a_single_file_creates_no_temporary_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tempfile, "TemporaryDirectory", None)

@@ -312,7 +312,7 @@ def test_broken_channel_of_a_discord_package_does_not_prevent_importing_the_othe
     assert skipped == {messengers.BROKEN_CHANNEL: 1, NO_TEXT: 1}
 
 
-def test_names_are_found_elsewhere_when_they_are_missing(folder: Path) -> None:
+def test_discord_import_finds_channel_names_without_the_index_file(folder: Path) -> None:
     (folder / "messages" / "index.json").write_text("not json")
     shutil.rmtree(folder / "account")
     place = folder / "messages" / "c111111111111111111"

@@ -94,7 +94,7 @@ async def test_in_a_guild_channel_a_mention_or_a_reply_addresses_the_bot(
         assert router.seen[2].text == "really? @Mneme"
 
 
-async def test_links_open_the_message_where_the_guild_is_known(
+async def test_discord_message_links_use_the_guild_id_or_me_in_direct_chats(
     api: DiscordApi, router: FakeRouter, inbox: Inbox
 ) -> None:
     ana = api.user("Ana")
@@ -110,7 +110,7 @@ async def test_links_open_the_message_where_the_guild_is_known(
         assert bases[True] == f"https://discord.com/channels/@me/{direct}/"
 
 
-async def test_with_the_content_intent_replies_and_the_rest_are_read(
+async def test_discord_adapter_with_the_content_intent_reads_unaddressed_messages_and_replies(
     api: DiscordApi, router: FakeRouter, inbox: Inbox
 ) -> None:
     ana = api.user("Ana")
@@ -179,7 +179,7 @@ async def test_message_in_a_discord_channel_that_cannot_be_looked_up_is_not_serv
         assert router.seen[0].address.chat_id == found
 
 
-async def test_webhooks_bots_and_the_system_are_nobody(
+async def test_discord_webhooks_bots_and_system_messages_have_an_anonymous_sender(
     api: DiscordApi, router: FakeRouter, inbox: Inbox
 ) -> None:
     ana, robot = api.user("Ana"), api.user("Robot", is_bot=True)

@@ -130,7 +130,7 @@ async def test_message_missed_while_offline_is_admitted_after_connecting(
         await api.wait_for(lambda: "meanwhile" in [one.text for one in router.seen])
 
 
-async def test_a_gateway_that_is_out_is_tried_again_and_again(
+async def test_unreachable_discord_gateway_is_reconnected_repeatedly_without_tracebacks_in_the_log(
     api: DiscordApi, router: FakeRouter, inbox: Inbox, caplog: pytest.LogCaptureFixture
 ) -> None:
     ana = api.user("Ana")
@@ -255,7 +255,7 @@ async def test_missing_message_content_intent_of_discord_is_named_in_the_error(
     await adapter.close()
 
 
-async def test_open_survives_an_unreachable_discord_and_listen_waits_for_it(
+async def test_discord_adapter_starts_while_discord_is_unreachable_and_listens_once_it_is_back(
     api: DiscordApi, router: FakeRouter, inbox: Inbox
 ) -> None:
     ana = api.user("Ana")

@@ -252,7 +252,9 @@ async def test_discord_rate_limit_of_one_channel_delays_others_only_if_it_is_glo
     await adapter.close()
 
 
-async def test_an_answer_does_not_wait_for_typing(api: DiscordApi, inbox: Inbox) -> None:
+async def test_discord_answer_is_sent_without_waiting_for_a_rate_limited_typing_signal(
+    api: DiscordApi, inbox: Inbox
+) -> None:
     channel = api.dm(api.user("Ana"))
     api.rest.fail("POST", "/typing", 429, retry_after=25.0)
     adapter = make(api, inbox)

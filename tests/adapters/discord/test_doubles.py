@@ -113,7 +113,7 @@ async def test_first_part_of_a_killed_process_becomes_the_answer_of_the_next_one
     assert api.said(channel) == [TEXT]
 
 
-async def test_lost_reply_to_one_message_becomes_the_reply_to_several(
+async def test_lost_discord_reply_to_one_message_is_edited_into_the_reply_to_several(
     api: DiscordApi, discord: Discord
 ) -> None:
     """Messages that wait while the process is off are answered together, by a reply to another."""

@@ -84,7 +84,9 @@ def slow(api: DiscordApi, router: FakeRouter, *answers: Answer) -> None:
     router.handler = handle
 
 
-async def test_a_quick_answer_is_the_response_itself(api: DiscordApi, router: FakeRouter) -> None:
+async def test_quick_answer_to_a_discord_command_is_the_interaction_response_itself(
+    api: DiscordApi, router: FakeRouter
+) -> None:
     ana = api.user("Ana")
     channel = await api.channel("general")
     router.answering("I *can* help")
@@ -166,7 +168,7 @@ async def test_discord_command_options_are_joined_in_the_commands_order(
     ]
 
 
-async def test_a_private_command_is_for_the_caller_only(
+async def test_answer_to_a_private_discord_command_is_visible_to_the_caller_only(
     api: DiscordApi, router: FakeRouter
 ) -> None:
     ana, bo = api.user("Ana"), api.user("Bo")
@@ -285,7 +287,7 @@ async def test_unserved_discord_button_press_is_acknowledged_and_changes_no_mess
 
 
 @pytest.mark.usefixtures("quick_deferral")
-async def test_an_abandoned_call_does_not_think_for_ever(
+async def test_abandoned_discord_command_has_its_thinking_message_removed(
     api: DiscordApi, router: FakeRouter
 ) -> None:
     ana = api.user("Ana")
@@ -388,7 +390,7 @@ async def test_dismissed_private_discord_answer_is_posted_again_privately(
     assert api.said(channel) == []
 
 
-async def test_between_people_the_bot_is_a_guest_in_a_room(
+async def test_discord_command_in_a_chat_between_people_has_the_group_scope(
     api: DiscordApi, router: FakeRouter
 ) -> None:
     ana, bo = api.user("Ana"), api.user("Bo")
@@ -447,7 +449,7 @@ async def test_discord_interaction_answer_whose_response_was_lost_is_shown_once(
 
 
 @pytest.mark.usefixtures("quick_deferral")
-async def test_a_deferral_that_nobody_heard_of_never_shows_a_secret(
+async def test_private_discord_answer_stays_private_if_the_deferral_response_was_lost(
     api: DiscordApi, router: FakeRouter
 ) -> None:
     ana = api.user("Ana")

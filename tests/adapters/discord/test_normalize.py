@@ -135,7 +135,7 @@ def test_values_of_an_action_follow_its_name() -> None:
     assert join_options(options, None) == "replace tea mate"
 
 
-def test_options_have_the_types_of_their_values() -> None:
+def test_discord_command_options_have_the_type_of_their_values() -> None:
     recall, why, ask = load_specs("recall", "why", "ask")
     types = {
         option["name"]: option["type"]

@@ -56,7 +56,7 @@ async def set_aside(database: Database) -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("failure", [ValueError("odd"), RuntimeError("odd"), OSError("odd")])
-async def test_an_event_that_fails_three_times_is_set_aside_and_the_next_is_served(
+async def test_discord_event_that_fails_three_times_is_set_aside_and_the_next_is_served(
     api: DiscordApi, inbox: Inbox, database: Database, failure: Exception
 ) -> None:
     router = FailingRouter(failure, "poison", 99)
@@ -129,7 +129,7 @@ async def test_discord_command_that_always_fails_is_stored_as_failed_and_dismiss
         assert (row["update_id"], json.loads(row["raw"])["data"]["name"]) == (int(call), "help")
 
 
-async def test_of_an_incognito_event_the_number_alone_is_set_aside(
+async def test_failed_discord_event_of_an_incognito_chat_is_stored_without_its_content(
     api: DiscordApi, database: Database, clock: SteadyClock
 ) -> None:
     registry = IncognitoRegistry()

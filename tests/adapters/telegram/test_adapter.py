@@ -333,7 +333,7 @@ async def test_status_and_check_name_what_is_wrong_in_the_same_words(
         await check_telegram("1:A", url)
 
 
-async def test_the_check_names_the_bot_or_a_refused_token(api: BotApi) -> None:
+async def test_check_of_the_telegram_token_names_the_bot_or_reports_a_refusal(api: BotApi) -> None:
     assert await check_telegram(api.token, api.url) == "The token is valid; the bot is @mneme_bot."
     with pytest.raises(ConfigError, match="refused the token"):
         await check_telegram("1:A", api.url)
@@ -429,7 +429,7 @@ async def test_update_that_fails_three_times_becomes_a_dead_letter(
     assert row["error"].startswith(type(error).__name__)
 
 
-async def test_of_an_incognito_update_the_number_alone_is_set_aside(
+async def test_failed_telegram_update_of_an_incognito_chat_is_stored_without_its_content(
     api: BotApi, house: House, database: Database
 ) -> None:
     registry = IncognitoRegistry()
@@ -607,7 +607,9 @@ async def test_revoked_telegram_token_stops_listening_with_an_error(
     await adapter.close()
 
 
-async def test_a_menu_that_is_refused_is_no_obstacle(api: BotApi, house: House) -> None:
+async def test_refused_telegram_command_menu_does_not_prevent_answering(
+    api: BotApi, house: House
+) -> None:
     api.fail(400, "Bad Request: BOT_COMMAND_INVALID", method="setMyCommands")
     async with house.running():
         api.user_says(42, "hi")

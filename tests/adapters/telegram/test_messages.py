@@ -130,7 +130,9 @@ async def test_answer_with_more_than_a_hundred_entities_takes_several_messages(
     assert len(entities) == 2, "the marks of a list are none"
 
 
-async def test_groups_see_what_is_answered_and_only_once(api: BotApi, bot: Bot) -> None:
+async def test_first_part_of_a_telegram_group_answer_is_a_reply_to_the_question(
+    api: BotApi, bot: Bot
+) -> None:
     asked = api.user_says(GROUP, "@mneme_bot hi")["message"]["message_id"]
     drawn = canvas(bot, GROUP, reply_to=str(asked))
     await drawn.post(render("one"), None, "a")
@@ -145,7 +147,7 @@ async def test_groups_see_what_is_answered_and_only_once(api: BotApi, bot: Bot) 
 
 
 @pytest.mark.parametrize("gone", ["99", "cron-1"])
-async def test_an_answered_message_that_is_gone_does_no_harm(
+async def test_telegram_answer_to_a_deleted_message_is_sent_without_the_reply(
     api: BotApi, bot: Bot, gone: str
 ) -> None:
     await canvas(bot, GROUP, reply_to=gone).post(render("still here"), None, "n")
@@ -268,7 +270,9 @@ async def test_a_chat_that_is_lost_is_permanent(
     assert api.messages(42) == []
 
 
-async def test_floods_and_failures_can_be_tried_again(api: BotApi, bot: Bot) -> None:
+async def test_telegram_flood_and_server_failures_are_temporary_delivery_errors(
+    api: BotApi, bot: Bot
+) -> None:
     drawn = canvas(bot, 42)
     api.fail(502, "Bad Gateway", method="sendMessage")
     api.drop(method="sendMessage")

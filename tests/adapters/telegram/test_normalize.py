@@ -85,7 +85,7 @@ async def test_mention_addresses_us_and_is_left_out_in_front(
     assert inbound.text == text
 
 
-async def test_mention_of_somebody_else_is_not_for_us(chats: BotChats) -> None:
+async def test_telegram_mention_of_another_name_does_not_address_the_bot(chats: BotChats) -> None:
     for said in ("@mneme_bot2 hi", "@ana hi", "mail me at x@mneme_bot"):
         inbound = heard(chats, chats.user_says(GROUP, said))
         assert not inbound.is_addressed
@@ -130,7 +130,7 @@ async def test_command_is_recognised_in_a_chat_and_in_a_group(
         assert inbound.is_addressed
 
 
-async def test_commands_of_other_bots_are_not_ours(chats: BotChats) -> None:
+async def test_telegram_command_for_another_bot_is_not_a_command(chats: BotChats) -> None:
     inbound = heard(chats, chats.user_says(GROUP, "/help@other_bot"))
     assert inbound.command is None
     assert not inbound.is_addressed
@@ -210,7 +210,7 @@ async def test_message_or_press_in_general_is_known_from_one_in_a_topic(chats: B
     assert heard(chats, chats.user_presses(FORUM, message["message_id"], "Yes")).is_in_general
 
 
-async def test_topics_in_a_direct_chat_are_the_persons(chats: BotChats) -> None:
+async def test_telegram_topic_in_a_direct_chat_has_the_persons_scope(chats: BotChats) -> None:
     topic = chats.topic(42)
     inbound = heard(chats, chats.user_says(42, "here", thread_id=topic))
     assert inbound.address.key == f"telegram:42/{topic}"
@@ -503,7 +503,9 @@ async def test_telegram_dice_and_checklists_become_text(chats: BotChats) -> None
     assert heard(chats, checklist).text == "Checklist: {Shop. open: Milk; done: Bread}"
 
 
-async def test_kind_that_cannot_be_read_is_named(chats: BotChats) -> None:
+async def test_telegram_message_of_an_unreadable_kind_becomes_text_that_names_the_kind(
+    chats: BotChats,
+) -> None:
     story = {"chat": {"id": 42, "type": "private", "first_name": "Ana"}, "id": 3}
     message = chats.user_says(42, "", story=story)
     assert heard(chats, message).text == ("Message: {a story, which can be read only in Telegram}")
@@ -589,7 +591,7 @@ async def test_photo_of_a_group_that_is_asked_about_comes_with_the_question(
     assert asked.attachments == (), "somebody else said it"
 
 
-async def test_sticker_has_the_name_of_its_set(chats: BotChats) -> None:
+async def test_telegram_sticker_is_named_by_its_emoji_and_set(chats: BotChats) -> None:
     sticker = {
         "file_id": "s",
         "file_unique_id": "s",

@@ -176,7 +176,9 @@ async def test_webhook_that_somebody_removes_is_set_again(api: BotApi, house: We
     assert len(api.called("setWebhook")) == 2
 
 
-async def test_server_that_is_away_is_tried_again(api: BotApi, house: WebhookHouse) -> None:
+async def test_telegram_webhook_is_set_again_after_a_server_failure(
+    api: BotApi, house: WebhookHouse
+) -> None:
     api.fail(502, "Bad Gateway", method="setWebhook", times=2)
     async with house.running() as adapter:
         await is_set(api)
@@ -194,7 +196,9 @@ async def test_telegram_webhook_port_in_use_fails_with_an_error_naming_the_setti
         await adapter.close()
 
 
-async def test_admins_of_a_group_are_asked_for(api: BotApi, house: WebhookHouse) -> None:
+async def test_telegram_adapter_asks_the_server_whether_a_member_is_admin(
+    api: BotApi, house: WebhookHouse
+) -> None:
     api.admins[GROUP] = {42}
     asked = Inbound(
         kind="message",

@@ -55,7 +55,7 @@ def test_forget_on_the_command_line_asks_for_confirmation_before_it_erases(home:
 
 
 @pytest.mark.slow
-def test_killed_in_the_middle_it_is_finished_at_the_next_start(home: Path) -> None:
+def test_erasure_interrupted_by_a_kill_is_finished_at_the_next_start(home: Path) -> None:
     lines = [
         {
             "session": f"s{n // 50}",

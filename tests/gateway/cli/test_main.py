@@ -80,7 +80,7 @@ def test_run_without_a_platform_starts_a_terminal_chat_and_names_the_token_varia
 
 
 @pytest.mark.slow
-def test_recall_prints_json_a_table_or_that_there_is_nothing(home: Path) -> None:
+def test_recall_command_prints_json_or_a_table_or_nothing_found(home: Path) -> None:
     imported(home)
     found = json.loads(good(home, "recall", "ferry", "--json", "--messages", "5"))
     assert (found["query"], found["shape"]) == ("ferry", "discovery")
@@ -295,7 +295,7 @@ def test_check_fails_when_nothing_answers_at_the_addresses(home: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_reader_that_has_enough_is_no_error(home: Path) -> None:
+def test_command_whose_output_pipe_is_closed_early_ends_without_an_error(home: Path) -> None:
     imported(home, [{**LINES[0], "id": str(number), "text": "x" * 1000} for number in range(500)])
     variables = {**os.environ, "MNEME_HOME": str(home), "PYTHONPATH": str(ROOT)}
     command = [sys.executable, "-m", "gateway.cli.main", "export"]

@@ -60,7 +60,7 @@ def test_mcp_server_is_tested_before_it_is_added_and_its_key_stored_in_the_secre
         (("import", "missing.json"), "can't be read as JSON"),
     ],
 )
-def test_mistake_is_a_sentence_and_changes_nothing(
+def test_mistake_in_an_mcp_command_is_one_sentence_and_changes_no_settings(
     home: Path, arguments: tuple[str, ...], sentence: str
 ) -> None:
     result = mneme(home, "mcp", *arguments)

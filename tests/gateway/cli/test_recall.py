@@ -124,7 +124,7 @@ def test_page_filter_shows_the_next_sessions_and_refuses_page_0(home: Path) -> N
     assert "There are no more results on page 11." in good(home, "recall", "ferry", "page:11")
 
 
-async def test_with_a_model_summaries_stand_below_their_rows(home: Path) -> None:
+async def test_recall_with_a_model_prints_each_summary_below_its_row(home: Path) -> None:
     def brain(body: dict[str, Any]) -> str:
         if "Answer with JSON" in body["system"][0]["text"]:
             return '{"order": [], "searches": ["soup on board"]}'

@@ -61,7 +61,9 @@ def test_line_that_begins_right_to_left_is_printed_unchanged(
     assert show(monkeypatch, lambda: print_markdown(line)).strip() == line
 
 
-def test_rows_of_a_check_begin_in_the_same_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_of_a_check_are_aligned_in_columns_in_every_script(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     words = ["正常", "異常", "なし", "ok"]
     subjects = ["検索の索引", "state.db", "อัตรา", "設定"]
     rows = [

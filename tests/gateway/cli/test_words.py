@@ -236,7 +236,7 @@ def test_check_repair_rebuilds_the_search_indexes(mneme: Mneme) -> None:
     assert "ferry" in mneme("recall", "ferry")
 
 
-def test_a_damaged_store_is_not_sent_round_in_a_circle(mneme: Mneme) -> None:
+def test_check_of_a_damaged_database_advises_restoring_a_backup(mneme: Mneme) -> None:
     (mneme.home / "state.db").write_bytes(b"this is no database" * 100)
     findings = json.loads(mneme("check", "--json", is_good=False))
     (wrong,) = [finding for finding in findings if finding["state"] == "wrong"]
@@ -289,7 +289,7 @@ def test_shell_commands_accept_the_same_words_as_chat_commands(mneme: Mneme) -> 
     assert mneme("facts") == "Nothing yet.\n"
 
 
-def test_help_has_a_short_name_and_shells_complete(mneme: Mneme) -> None:
+def test_help_option_has_a_short_form_and_lists_shell_completion(mneme: Mneme) -> None:
     for command in ((), ("memory",), ("cron", "add")):
         assert mneme(*command, "-h") == mneme(*command, "--help")
     for option in ("--install-completion", "--show-completion", "--version"):

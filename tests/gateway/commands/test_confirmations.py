@@ -76,7 +76,9 @@ async def test_yes_runs_the_command_that_waits_for_confirmation_exactly_once(hom
 
 
 @pytest.mark.parametrize("other", ["no", "yes please do not", "/whoami", "/title Trip"])
-async def test_anything_else_cancels_and_is_handled_as_usual(home: Path, other: str) -> None:
+async def test_message_other_than_yes_cancels_the_confirmation_and_is_handled_normally(
+    home: Path, other: str
+) -> None:
     model = ScriptedModel()
     async with open_gateway(home, model) as harness:
         bomb = armed(harness)

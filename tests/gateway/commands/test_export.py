@@ -74,7 +74,7 @@ def held(reply: KeptReply) -> list[dict[str, Any]]:
     return [json.loads(line) for part in parts for line in part.splitlines()]
 
 
-async def test_everything_held_about_somebody_is_in_it(home: Path) -> None:
+async def test_export_contains_every_kind_of_data_about_the_person(home: Path) -> None:
     model = ScriptedModel(
         says("How nice."), calls(("session_search", {"query": "kayak"})), says("There.")
     )

@@ -218,7 +218,7 @@ async def test_a_message_that_is_answered_or_chosen_is_remembered_with_its_sourc
         assert "Say what to remember" in (await harness.say("/remember", "7", reply_to="m1")).text
 
 
-async def test_of_a_picture_its_caption_is_remembered(home: Path) -> None:
+async def test_remember_command_on_a_picture_stores_its_caption(home: Path) -> None:
     async with open_gateway(home) as harness:
         await harness.say(
             "The ladder is behind the shed\n[attached photo: shed.jpg (image/jpeg)]",

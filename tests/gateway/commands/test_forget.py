@@ -192,7 +192,7 @@ async def test_forget_erases_recalled_text_whose_message_was_edited(home: Path) 
         assert "nothing to forget" in (await harness.say("/forget zeppelin")).text
 
 
-def test_everything_that_an_erasure_counts_has_a_noun() -> None:
+def test_every_kind_counted_by_an_erasure_has_a_noun_in_the_texts() -> None:
     counted = {name for name, _ in SCAN_STATEMENTS} - {"name"}
     kinds = {"message", "fact", "note", "skill", "reminder", "thing", "file"}
     for noun in counted | kinds:

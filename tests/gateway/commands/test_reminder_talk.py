@@ -174,7 +174,7 @@ async def test_another_member_of_a_group_answers_no_question_of_yours(home: Path
         assert "is set for" in (await harness.say("tomorrow at 7:15", "7", **place)).text
 
 
-async def test_with_a_model_the_message_goes_to_the_model(home: Path) -> None:
+async def test_reminder_request_goes_to_the_model_if_one_is_configured(home: Path) -> None:
     async with open_gateway(home, ScriptedModel(says("Of course."))) as harness:
         assert (await harness.say("remind me to water the lawn")).text == "Of course."
 
@@ -242,7 +242,7 @@ async def test_single_time_for_a_delivered_recurring_reminder_keeps_its_rhythm(h
         assert once.text == "stand-up"
 
 
-async def test_answer_with_the_task_loses_its_first_to(home: Path) -> None:
+async def test_reminder_task_answered_as_to_do_something_is_stored_without_to(home: Path) -> None:
     async with open_gateway(home, OfflineModel("UTC")) as harness:
         await harness.say("remind me tomorrow at 9am")
         await harness.say("to buy milk")

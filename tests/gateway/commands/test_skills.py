@@ -254,7 +254,7 @@ async def test_skill_reminder_to_the_model_is_repeated_after_some_turns(home: Pa
         ("I sorted it by date.", "Now the others", False),
     ],
 )
-async def test_after_a_correction_there_is_a_nudge(
+async def test_model_is_reminded_to_improve_a_skill_after_a_correction(
     home: Path, answer: str, said: str, is_nudged: bool
 ) -> None:
     model = ScriptedModel(says(answer))
@@ -312,7 +312,9 @@ async def test_before_a_compression_a_procedure_can_be_kept(home: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_shell_has_the_same_and_adds_folders(home: Path, tmp_path: Path) -> None:
+def test_skills_commands_of_the_shell_list_disable_and_add_skill_folders(
+    home: Path, tmp_path: Path
+) -> None:
     folder = tmp_path / "given" / "tidy-inbox"
     (folder / "scripts").mkdir(parents=True)
     (folder / "SKILL.md").write_text(skill_text("tidy-inbox"))

@@ -50,7 +50,7 @@ async def test_the_last_exchange_is_taken_back_and_brought_back(home: Path) -> N
         assert "There's nothing to restore" in (await harness.say("/undo back")).text
 
 
-async def test_several_exchanges_and_more_than_there_are(home: Path) -> None:
+async def test_undo_of_several_exchanges_stops_at_the_first_and_can_be_restored(home: Path) -> None:
     model = ScriptedModel()
     async with open_gateway(home, model) as harness:
         assert "nothing here" in (await harness.say("/undo")).text

@@ -31,7 +31,7 @@ async def _usage(harness: GatewayHarness, arguments: str = "", **changes: object
     return (await harness.say(f"/usage {arguments}".strip(), **changes)).text  # type: ignore[arg-type]
 
 
-async def test_costs_calls_and_causes_of_a_conversation(home: Path) -> None:
+async def test_usage_shows_costs_calls_and_cache_miss_causes_of_a_conversation(home: Path) -> None:
     titles = ScriptedModel(says("A trip", usage=Usage(input=300, output=10)))
     async with open_gateway(home, _script(), PRICED, titles) as harness:
         await harness.say("One?")

@@ -38,7 +38,7 @@ async def test_chat_beside_the_gateway_is_a_conversation_of_its_own_and_greets(h
         assert gateway.telegram.texts(PERSON) == ["You said: hello from the phone"]
 
 
-async def test_a_program_talks_to_the_gateway_through_a_pipe(home: Path) -> None:
+async def test_piped_chat_command_talks_to_the_running_gateway(home: Path) -> None:
     async with open_gateway(home) as gateway:
         done = await asyncio.to_thread(
             process, home.parent, ("chat",), "one\n/title Trip\ntwo\n", dict(gateway.environ)
@@ -95,7 +95,9 @@ async def test_reminder_of_the_shell_reaches_the_chat_that_connects_later(home: 
             await terminal.expect("stretch")
 
 
-async def test_ctrl_c_stops_the_answer_and_twice_leaves(home: Path) -> None:
+async def test_ctrl_c_in_the_local_chat_cancels_the_answer_and_twice_leaves_the_chat(
+    home: Path,
+) -> None:
     held = asyncio.Event()
     replies = iter([ModelReply.say("Long one.", hold=held)])
 

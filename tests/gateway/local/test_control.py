@@ -23,7 +23,7 @@ def load(home: Path, toml: str) -> Settings:
     return Settings.load({"MNEME_HOME": str(home)}, own_text=toml)
 
 
-def test_changed_options_are_named_by_their_paths(home: Path) -> None:
+def test_changed_settings_are_listed_by_their_paths(home: Path) -> None:
     old = load(home, "")
     new = load(home, '[owner]\ntelegram = [42]\n[limits.day]\nanswers = 5\n[general]\nzone="UTC"\n')
     changes = set(list_changes(old, new))

@@ -138,6 +138,6 @@ def test_service_is_installed_started_and_removed_by_systemctl(
     ]
 
 
-def test_no_process_is_alive_for_an_empty_home(home: Path) -> None:
+def test_status_alive_fails_for_a_home_without_a_running_gateway(home: Path) -> None:
     done = mneme(home, "status", "--alive")
     assert (done.returncode, done.stderr) == (1, "No running Mneme answers for this home.\n")

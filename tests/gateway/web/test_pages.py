@@ -347,7 +347,7 @@ async def test_last_change_of_a_fact_is_undone_in_the_history(home: Path) -> Non
         assert "I live in Lisbon" in (await page.browser.open("/memory")).text
 
 
-async def test_all_facts_are_paged_without_gaps(
+async def test_web_page_of_facts_lists_every_fact_without_gaps_across_pages(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(memory, "FACTS_PER_PAGE", 2)

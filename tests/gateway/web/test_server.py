@@ -28,7 +28,7 @@ OWNER_SCOPE = Scope.account("telegram", "42")
 WORDS = load_texts("en").table("page")
 
 
-async def test_link_opens_the_page_once_and_leaves_a_strict_cookie(home: Path) -> None:
+async def test_login_link_works_once_and_sets_a_strict_cookie(home: Path) -> None:
     async with open_page(home, is_logged_in=False) as page:
         assert (await page.browser.open("/memory")).status == 401
         link = page.server.create_owner_link()
@@ -292,7 +292,7 @@ def test_gateway_without_the_page_loads_no_web_server_and_no_template_engine() -
     assert loaded.isdisjoint({"jinja2", "aiohttp.web", "gateway.web.server", "gateway.web.pages"})
 
 
-async def test_top_of_a_slow_page_comes_before_the_rest_is_loaded(
+async def test_top_of_a_slow_web_page_is_sent_before_the_rest_is_loaded(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with open_page(home) as page:
@@ -356,5 +356,5 @@ async def test_failure_after_the_top_of_a_page_is_told_in_the_page(
         ("Python/3.11 aiohttp/3.14", "Another program"),
     ],
 )
-def test_browser_is_named_as_people_call_it(user_agent: str, name: str) -> None:
+def test_browser_of_a_web_login_is_named_from_its_user_agent(user_agent: str, name: str) -> None:
     assert name_browser(load_texts("en").table("page_logins"), user_agent) == name

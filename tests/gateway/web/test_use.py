@@ -47,7 +47,7 @@ async def log_call(
     )
 
 
-async def test_cost_stands_by_day_model_and_purpose(home: Path) -> None:
+async def test_web_page_of_usage_shows_costs_by_day_model_and_purpose(home: Path) -> None:
     async with open_page(home, options=PRICED) as page:
         await log_call(page, tokens=2_000_000)
         await log_call(page, tokens=1_000_000, days_ago=3, kind="title")
@@ -85,7 +85,7 @@ async def test_model_names_of_strangers_are_escaped(home: Path) -> None:
     assert "&lt;script&gt;" in use.body
 
 
-async def test_sums_of_past_days_are_kept_until_something_is_erased(home: Path) -> None:
+async def test_daily_usage_sums_of_past_days_are_cached_until_an_erasure(home: Path) -> None:
     async with open_page(home) as page:
         await log_call(page, tokens=5, days_ago=3)
         services = page.harness.services
@@ -112,7 +112,9 @@ async def test_calls_of_today_are_counted_at_once(home: Path) -> None:
 
 
 @pytest.mark.parametrize("language", list_languages())
-async def test_use_speaks_the_language_of_the_browser(home: Path, language: str) -> None:
+async def test_web_page_of_usage_is_in_the_language_of_the_browser(
+    home: Path, language: str
+) -> None:
     async with open_page(home, options=PRICED) as page:
         await log_call(page, tokens=2_000_000)
         answer = await page.browser.open("/use", **{"Accept-Language": language})

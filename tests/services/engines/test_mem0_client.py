@@ -54,7 +54,7 @@ class _Embeddings(Double):
         return web.json_response({"data": [{"index": 0, "embedding": [0.0, 0.0, 1.0]}]})
 
 
-async def test_its_library_is_tried_by_an_embedding(home: Path) -> None:
+async def test_probe_of_the_mem0_library_requests_an_embedding(home: Path) -> None:
     async def tried(**changed: Any) -> str:
         options = {
             "deployment": "embedded",
@@ -141,7 +141,7 @@ async def lives_on(one: ProviderHarness, double: Mem0Double) -> set[str]:
     return numbers
 
 
-async def test_the_vendors_client_and_ours_ask_the_same(
+async def test_our_mem0_client_sends_the_same_requests_as_the_vendors_client(
     home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MEM0_TELEMETRY", "False")

@@ -84,7 +84,9 @@ async def test_forgotten_words_are_left_nowhere_in_the_database_files(
 
 
 @pytest.mark.parametrize("open_store", ["sqlite"], indirect=True)
-async def test_free_pages_do_not_keep_it_either(database: Database, clock: SteadyClock) -> None:
+async def test_forgotten_words_are_not_left_in_free_database_pages(
+    database: Database, clock: SteadyClock
+) -> None:
     written = StoredHistory(database)
     ids = await written.session(["We talk about boats", "Yes"])
     long = "The Zanzibar plan. " * 3_000
@@ -167,7 +169,7 @@ async def test_session_title_is_erased_only_with_the_messages_it_was_made_from(
     ]
 
 
-async def test_jobs_versions_buttons_and_parcels_go_along(
+async def test_erasure_includes_jobs_note_versions_buttons_and_deliveries_with_the_word(
     database: Database, clock: SteadyClock
 ) -> None:
     written = StoredHistory(database)

@@ -200,7 +200,7 @@ async def test_group_migrated_to_another_chat_id_keeps_its_scope(people: People)
     assert await people.load_visible_scopes(elsewhere) == {elsewhere}
 
 
-async def test_moves_told_backwards_or_in_a_circle_end_somewhere(people: People) -> None:
+async def test_circular_or_reversed_group_migrations_keep_one_scope(people: People) -> None:
     first = {Scope.group("telegram", "a")}
     await people.migrate_group("telegram", "b", "c")
     await people.migrate_group("telegram", "a", "b")

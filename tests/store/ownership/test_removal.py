@@ -119,7 +119,9 @@ async def test_pairing_code_issued_before_a_removal_is_no_longer_accepted(
     assert await people.request_pairing(ANA, "Ana", NOON) is not None
 
 
-async def test_jobs_buttons_and_what_has_yet_to_leave_end(database: Database) -> None:
+async def test_removing_a_person_ends_their_jobs_buttons_and_pending_deliveries(
+    database: Database,
+) -> None:
     clock = SteadyClock(NOON)
     jobs, actions, outbox = Jobs(database), Actions(database, clock), Outbox(database, clock)
     mine = [await planned(database, CHAT, SCOPE), await planned(database, GROUP, ROOM)]

@@ -292,7 +292,7 @@ async def test_a_question_right_after_an_import_is_answered_from_all_of_it(
     assert (await recall.recall(ASK)).messages[0].message_id == answer
 
 
-async def test_an_owner_of_little_finds_the_same(
+async def test_search_in_a_small_scope_finds_its_messages_beside_a_large_one(
     stored: StoredHistory, recall: Recall, database: Database
 ) -> None:
     _, mine, also = await stored.session(["my ferry 数据库 缓存", "other words"], scope=ANA)
@@ -338,7 +338,7 @@ async def test_search_ranks_the_newest_matches_first_and_still_includes_older_on
     assert ranked(6, with_fields(ASK, session_id=made[1])) == [made[1]]
 
 
-def test_in_a_large_store_rare_terms_lead() -> None:
+def test_search_in_a_large_database_selects_chunks_by_rare_terms() -> None:
     assert choose_chunk_terms({"ferri": 30, "ana": 900, "absent": 0}, 1_000) == (
         ["absent", "ferri", "ana"],
         [],
@@ -539,7 +539,7 @@ async def found(database: Database, *terms: str) -> list[str]:
 
 
 @pytest.mark.parametrize("damage", DAMAGE)
-async def test_damage_costs_no_fact_and_no_edit(
+async def test_damaged_fact_index_does_not_prevent_storing_or_editing_facts(
     tmp_path: Path, clock: SteadyClock, damage: str
 ) -> None:
     path = tmp_path / "state.db"

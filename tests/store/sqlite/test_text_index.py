@@ -114,7 +114,7 @@ async def _damage(stored: StoredHistory, table: str) -> None:
     await stored.execute(f"UPDATE {table}_data SET block = randomblob(8) WHERE id > 10")
 
 
-async def test_damage_costs_no_message_and_is_mended(
+async def test_damaged_search_index_loses_no_message_and_is_repaired(
     database: Database, stored: StoredHistory, recall: Recall
 ) -> None:
     _session, _first = await stored.session(["the ferry 数据库 leaves"])
@@ -195,7 +195,7 @@ async def test_changed_version_of_text_folding_rebuilds_the_search_index(
     assert await recall.verify() == []
 
 
-async def test_tend_merges_until_there_is_nothing_to_do(
+async def test_search_index_upkeep_merges_segments_until_nothing_is_left_to_do(
     stored: StoredHistory, recall: Recall
 ) -> None:
     await stored.session([f"message number {n} 数据库{n}" for n in range(40)])
