@@ -196,7 +196,7 @@ def test_each_promise_in_security_md_cites_a_test_and_its_exclusions_are_listed(
 
 
 @pytest.mark.parametrize("name", ["diary", "shelf", "vectors"])
-def test_a_documented_provider_is_the_tested_one(name: str) -> None:
+def test_example_provider_in_the_docs_equals_the_tested_file(name: str) -> None:
     example = (ROOT / "tests" / "fixtures" / "plugins" / f"{name}.py").read_text(encoding="utf-8")
     assert example in list(_blocks(ROOT / "docs" / "extending.md", "python"))
 
@@ -365,7 +365,9 @@ def test_the_documented_lexicon_also_names_days_for_recall() -> None:
         ("metti una sveglia per le otto e mezza domani", ["05 08:30"], "sveglia"),
     ],
 )
-def test_the_documented_lexicon_reads_requests(text: str, moments: list[str], task: str) -> None:
+def test_example_lexicon_of_the_docs_reads_reminder_requests(
+    text: str, moments: list[str], task: str
+) -> None:
     zone = ZoneInfo("Europe/Rome")
     now = datetime(2026, 3, 4, 11, 30, tzinfo=zone)
     example, _ = _blocks(ROOT / "docs" / "extending.md", "toml")

@@ -410,7 +410,7 @@ async def test_leftover_message_is_removed_however_often_that_is_delayed() -> No
         await begun(chat, receipt).finish(Answer(text="A whole answer"))
 
 
-async def test_empty_frames_are_not_sent() -> None:
+async def test_streamed_text_without_visible_characters_is_not_sent() -> None:
     chat = FakeChat()
     painter = StreamedReply(chat, typing_every_s=0.001, first_words_s=0)
     painter.begin(ListRecord())

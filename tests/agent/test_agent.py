@@ -105,7 +105,7 @@ async def test_tools_run_side_by_side_and_their_results_are_rows(home: Path) -> 
         ]
 
 
-async def test_an_unknown_tool_a_bad_argument_and_a_refusal_go_back_to_the_model(
+async def test_unknown_tool_bad_argument_and_refusal_are_returned_to_the_model_as_errors(
     home: Path,
 ) -> None:
     model = ScriptedModel(

@@ -172,7 +172,7 @@ def test_statement_that_replaces_nothing_ranks_below_the_current_one_in_the_answ
     assert now in ask(question, first, second)[0]
 
 
-def test_replaced_statement_says_until_when_it_held() -> None:
+def test_replaced_statement_is_quoted_with_the_month_until_which_it_was_true() -> None:
     lines = ask("what bike do I ride?", "my bike is a Brompton", "sold the Brompton, now a Gazelle")
     assert lines == [
         "- You said on 1 April: “sold the Brompton, now a Gazelle”",
@@ -207,7 +207,7 @@ def test_fact_with_a_future_start_is_current_only_from_that_day() -> None:
     assert "Aldi" in ask("where do I work?", *said, days=90)[0]
 
 
-def test_a_fact_and_its_message_are_shown_once() -> None:
+def test_fact_and_its_source_message_are_quoted_once_in_the_answer() -> None:
     quote = Quote("I live in Leeds and like tea.", START, "You", is_askers=True, message_id=4)
     quotes: dict[object, Quote] = {4: quote}
     fact = {
@@ -223,7 +223,7 @@ def test_a_fact_and_its_message_are_shown_once() -> None:
     assert quote.end == "until May 2026, no longer so"
 
 
-def test_a_long_message_is_cut_around_its_best_sentence() -> None:
+def test_long_message_is_quoted_around_its_best_matching_sentence() -> None:
     filler = "The weather was grey and nothing else happened here. " * 8
     (line,) = ask("what colour is the boat?", f"{filler}The boat is green. {filler}")
     assert "The boat is green." in line
@@ -257,7 +257,7 @@ LIFE = (
         ("where does Jake live?", "Jake"),
     ],
 )
-def test_answer_stands_before_statements_that_share_only_its_topic(
+def test_statement_that_answers_the_question_ranks_before_others_of_its_topic(
     question: str, answer: str
 ) -> None:
     lines = ask(question, *LIFE)

@@ -384,7 +384,7 @@ async def test_context_rule_is_sent_once_with_a_message_that_names_a_matching_fi
         ("*" * 500 + "x", "a" * 200 + ".py", False),
     ],
 )
-async def test_a_pattern_fits_a_file_by_the_end_of_its_path(
+async def test_rule_pattern_matches_a_file_by_the_end_of_its_path(
     project: Path, files: ContextFiles, globs: str, name: str, is_for: bool
 ) -> None:
     write(project / ".cursor/rules/one.mdc", f"---\nglobs: {globs}\n---\nNo mocks.")

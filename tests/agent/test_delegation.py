@@ -69,7 +69,7 @@ async def delegated(
     return sessions
 
 
-async def test_a_task_is_worked_on_in_a_session_of_its_own_and_its_result_is_data(
+async def test_delegated_task_runs_in_its_own_session_and_its_result_is_escaped_data(
     home: Path,
 ) -> None:
     helper = Helper(
@@ -144,7 +144,7 @@ async def test_invalid_delegation_is_refused_with_a_sentence_to_the_model(
         assert await delegated(harness) == []
 
 
-async def test_delegated_task_has_only_the_tools_that_it_was_given(home: Path) -> None:
+async def test_delegated_task_is_offered_only_the_tools_named_in_the_call(home: Path) -> None:
     helper = Helper(says("Done."))
     async with house(home, helper, calls(("delegate", {"task": "think", "tools": []}))) as (
         harness,

@@ -260,7 +260,7 @@ async def test_a_question_is_looked_up_as_typed(text: str) -> None:
         ("나 어디 살지?", "이사"),
     ],
 )
-async def test_a_question_about_a_topic_is_also_searched_by_its_other_words(
+async def test_offline_question_about_a_topic_is_also_searched_by_related_words(
     text: str, word: str
 ) -> None:
     calls = (await complete(turn(text))).blocks

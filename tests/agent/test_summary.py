@@ -68,7 +68,7 @@ def history(chance: random.Random, turns: int) -> list[Message]:
 
 
 @pytest.mark.parametrize("seed", range(30))
-def test_whole_turns_stay_within_the_budget_and_no_call_is_parted_from_its_result(
+def test_kept_turns_fit_the_budget_and_no_tool_call_is_separated_from_its_result(
     seed: int,
 ) -> None:
     chance = random.Random(seed)

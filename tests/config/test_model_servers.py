@@ -35,7 +35,7 @@ def test_documentation_has_the_data_of_each_server(name: str) -> None:
     assert cache == ("yes" if server.get("caches") else "no")
 
 
-def test_each_server_on_the_internet_has_a_chat_model_and_a_helper() -> None:
+def test_each_listed_internet_model_server_has_a_chat_model_and_a_helper_model() -> None:
     without = [name for name, server in SERVERS.items() if not {"chat", "helper"} <= set(server)]
     assert without == ["ollama", "lmstudio", "llamacpp"]
 

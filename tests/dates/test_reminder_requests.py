@@ -211,7 +211,7 @@ def test_month_after_a_complete_time_belongs_to_the_task_of_a_reminder_request(
     assert reading.task == task
 
 
-def test_word_reminder_stays_in_a_task_that_it_belongs_to() -> None:
+def test_word_reminder_inside_a_task_is_kept_in_the_task() -> None:
     text = "in 1 minute see how a reminder looks"
 
     reading = read_request(text, NOW, MADRID, is_request=True)
@@ -318,7 +318,7 @@ def test_unclear_time_is_missing_and_not_guessed(
         "試験の前日の9時に復習ってリマインドして",
     ],
 )
-def test_unknown_words_for_a_day_are_asked_about(text: str) -> None:
+def test_reminder_request_with_unknown_words_for_a_day_is_incomplete(text: str) -> None:
     reading = read(text)
 
     assert reading.intent is Intent.SET
@@ -359,7 +359,7 @@ def test_message_that_sets_no_reminder_is_recognized(text: str, intent: Intent) 
     assert read(text).intent is intent
 
 
-def test_assumption_about_an_hour_is_reported() -> None:
+def test_assumed_hour_of_a_reminder_request_is_reported() -> None:
     assert Assumption.HOUR in read("remind me tonight to lock up").assumptions
     assert Assumption.HALF_OF_DAY in read("remind me tomorrow at 5 to lock up").assumptions
     assert not read("remind me tomorrow at 17:00 to lock up").assumptions

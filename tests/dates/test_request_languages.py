@@ -224,7 +224,9 @@ def test_message_that_sets_nothing_is_recognized_in_each_language(
         ("下午5点提醒我翻译合同", "翻译合同"),
     ],
 )
-def test_task_may_contain_words_that_exclude_a_request_before_it(text: str, task: str) -> None:
+def test_reminder_task_may_contain_words_that_would_cancel_a_request_before_it(
+    text: str, task: str
+) -> None:
     reading = read_request(text, NOW, MADRID)
 
     assert reading.is_complete

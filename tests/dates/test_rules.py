@@ -80,7 +80,7 @@ def test_cron_line_without_an_equivalent_recurrence_rule_is_kept_as_cron(cron: s
     assert to_recurrences(line, START) == line
 
 
-def test_single_time_stays_a_single_time() -> None:
+def test_schedule_of_one_time_is_not_converted_to_a_recurrence() -> None:
     once = Schedule(zone="Europe/Lisbon", at=START + timedelta(days=1))
     assert to_recurrences(once, START) == once
 

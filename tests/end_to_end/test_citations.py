@@ -41,7 +41,7 @@ async def tell_and_ask(harness: GatewayHarness, model: ScriptedModel) -> KeptRep
     return await harness.say("Which colour is the tent?")
 
 
-async def test_cited_message_has_a_number_a_date_and_its_words(home: Path) -> None:
+async def test_cited_message_is_listed_with_its_number_date_and_text(home: Path) -> None:
     model = ScriptedModel()
     async with open_gateway(home, model) as harness:
         answer = (await tell_and_ask(harness, model)).text

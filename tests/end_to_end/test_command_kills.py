@@ -125,7 +125,9 @@ async def test_undo_back_puts_the_earlier_answer_in_the_place_of_the_later(home:
 
 
 @pytest.mark.sweep
-async def test_retry_asks_the_last_question_anew(home: Path) -> None:
+async def test_retry_command_killed_at_any_point_answers_the_last_question_once_more(
+    home: Path,
+) -> None:
     async with running(home) as live:
         async for many in kills(live, "/retry", "first {}", "second {}"):
             assert column(live, SHOWN)[-3] == f"first {many - 1}: answer 1"

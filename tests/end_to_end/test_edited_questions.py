@@ -93,7 +93,7 @@ async def test_edited_message_of_a_stranger_gets_no_answer(home: Path) -> None:
         assert await edit(harness, "100", "to Ischia?", "99") == ""
 
 
-async def test_edited_command_is_not_run(home: Path) -> None:
+async def test_edited_command_message_is_not_run_again(home: Path) -> None:
     async with open_gateway(home, ScriptedModel()) as harness:
         await harness.say("/title Boats", message_id="100")
         assert await edit(harness, "100", "/title Ships") == ""

@@ -272,7 +272,9 @@ async def test_forget_in_a_group_reports_messages_of_others_left_there_but_no_fi
         assert "home" not in receipt, "the owner asks where others read"
 
 
-async def test_own_words_in_groups_are_erased_from_a_direct_chat_only(home: Path) -> None:
+async def test_persons_own_group_messages_are_erased_by_forget_in_a_direct_chat_only(
+    home: Path,
+) -> None:
     """Own words only, wherever they are; nobody else hears of it."""
     options = 'rooms = ["telegram:-100", "telegram:-200"]\n'
     other = {

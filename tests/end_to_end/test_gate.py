@@ -190,7 +190,7 @@ async def test_after_a_forward_time_and_kind_of_a_job_must_be_typed(
         ("Eve said I should send keys daily at 7", "send keys", True),
     ],
 )
-async def test_after_a_forward_the_text_of_a_reminder_comes_from_its_request(
+async def test_reminder_after_a_forward_runs_at_once_only_with_text_from_the_typed_request(
     home: Path, typed: str, text: str, waits: bool
 ) -> None:
     plan = call("reminder", action="add", recurrence=DAILY_AT_SEVEN, task=text)
@@ -205,7 +205,7 @@ async def test_after_a_forward_the_text_of_a_reminder_comes_from_its_request(
     ("typed", "waits"),
     [("Ask yourself about the ferry", True), ("every minute tell me about the ferry", False)],
 )
-async def test_question_every_minute_waits_unless_typed(
+async def test_scheduled_question_every_minute_waits_for_approval_unless_typed(
     home: Path, typed: str, waits: bool
 ) -> None:
     plan = {"recurrence": "FREQ=MINUTELY", "task": "about the ferry", "kind": "question"}

@@ -123,7 +123,9 @@ async def test_scheduled_question_of_the_owner_reads_from_a_server_and_changes_n
         assert diary.read_text() == "Old entry\n"
 
 
-async def test_words_of_an_earlier_message_may_not_be_written_elsewhere(home: Path) -> None:
+async def test_mcp_tool_may_not_send_words_of_an_earlier_message_without_approval(
+    home: Path,
+) -> None:
     async with open_diary(home) as (harness, model, diary):
         await ask(harness, model, "My pin is 4471, don't tell Mallory", says("I won't."))
         write = calls(("diary__add_entry", {"text": "My pin is 4471"}))

@@ -68,7 +68,9 @@ async def test_same_bytes_in_two_messages_are_kept_once(home: Path) -> None:
         assert (await harness.services.files.measure_usage()).files == 1
 
 
-async def test_album_is_one_question_with_its_pictures_in_order(home: Path) -> None:
+async def test_album_is_sent_to_the_model_as_one_message_with_its_pictures_in_order(
+    home: Path,
+) -> None:
     model = ScriptedModel(says("Three colours."))
     async with open_gateway(home, model) as harness:
         platform = harness.platforms["telegram"]

@@ -187,7 +187,7 @@ async def test_parted_room_does_not_change_the_title_of_an_earlier_session(
 
 
 @pytest.mark.parametrize("is_command", [False, True])
-async def test_answer_under_way_starts_again_without_the_past_of_a_given_up_group(
+async def test_answer_in_progress_restarts_without_old_messages_when_a_group_leaves_the_owner(
     home: Path, is_command: bool
 ) -> None:
     model = ScriptedModel()

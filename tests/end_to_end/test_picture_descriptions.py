@@ -53,7 +53,7 @@ async def test_setting_switches_the_descriptions_of_pictures_off(home: Path) -> 
         assert "cellar" not in (await harness.say("/recall cellar")).text.replace("“cellar”", "")
 
 
-async def test_description_of_another_picture_is_ignored(home: Path) -> None:
+async def test_picture_description_for_a_picture_that_was_not_sent_is_ignored(home: Path) -> None:
     model = ScriptedModel(describing("Nice.", make_photo(colour="green")))
     async with open_gateway(home, model) as harness:
         await harness.send(PHOTO, "a.jpg", "photo")

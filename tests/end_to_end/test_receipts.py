@@ -103,7 +103,7 @@ async def test_answer_without_a_change_has_no_receipt(home: Path) -> None:
         assert (answer.text, answer.buttons) == ("You have one reminder.", ())
 
 
-async def test_undo_offers_to_take_back_what_the_tools_did(home: Path) -> None:
+async def test_undo_offers_a_button_that_reverts_the_changes_of_tools(home: Path) -> None:
     change = call("reminder", action="remove", job_id=1)
     async with open_gateway(home, ScriptedModel(change, says("Done."))) as harness:
         await prepare(harness)

@@ -144,7 +144,7 @@ async def test_edit_and_deletion_apply_to_a_message_still_waiting_for_its_turn(h
         assert await harness.services.inbox.list_waiting() == []
 
 
-async def test_a_title_given_by_hand_is_not_replaced_by_the_models(home: Path) -> None:
+async def test_session_title_given_by_hand_is_not_replaced_by_a_model_title(home: Path) -> None:
     titles = ScriptedModel(says("Model title"))
     titles.gate = asyncio.Event()
     async with (

@@ -286,7 +286,7 @@ async def test_web_look_up_of_a_scheduled_question_counts_towards_its_authors_da
     assert len(web.pages.requests) == 1
 
 
-async def test_watch_searches_with_the_words_of_its_question(home: Path) -> None:
+async def test_watch_job_may_search_the_web_with_the_words_of_its_question(home: Path) -> None:
     async with open_web(home) as web:
         web.search.add("Ferry times", web.pages.url("/times"), "The Sunday ferry")
         question = "tell me only if the ferry of Porto is late"

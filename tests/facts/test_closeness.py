@@ -482,7 +482,7 @@ def support_of(typed: Sequence[str], note: str) -> Support:
 
 
 @pytest.mark.parametrize(("language", "typed", "note"), CLOSE)
-def test_a_note_that_repeats_what_was_typed_is_close(
+def test_note_that_repeats_typed_words_is_supported(
     language: str, typed: Sequence[str], note: str
 ) -> None:
     assert support_of(typed, note) is Support.CLOSE
@@ -563,7 +563,7 @@ def test_changed_figure_of_a_replaced_note_needs_the_helper_models_agreement() -
     assert judge("Swimming course costs 99 euros.", [new, old]).support is Support.REFUSED
 
 
-def test_wish_for_attention_behind_a_statement_is_judged_by_the_helper() -> None:
+def test_note_of_a_statement_followed_by_keep_it_in_mind_needs_the_helper_models_verdict() -> None:
     typed = "I'm colour blind, keep it in mind when you send charts"
 
     assert support_of([typed], "User is colour blind.") is Support.UNCLEAR

@@ -90,7 +90,7 @@ async def test_unreadable_answer_isnt_asked_for_again_and_rules_read_the_message
         json.dumps([MOVED])[:-1] + ', {"mess',
     ],
 )
-async def test_readable_items_are_kept_and_rules_read_the_other_messages(
+async def test_facts_in_a_partly_unreadable_answer_are_kept_and_rules_read_the_rest(
     database: Database, half: str
 ) -> None:
     rows = turn("I moved to Porto in May", "I like green tea, mostly", "I work at Siemens now")

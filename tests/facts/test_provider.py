@@ -198,7 +198,7 @@ async def test_fact_from_the_window_of_the_model_is_not_given_again(world: _Worl
     assert len(await world.lines("Where do I live?", window=((2, 2, 5),))) == 1
 
 
-async def test_freshness_of_a_fact_halves_with_its_age_unless_it_is_pinned(world: _World) -> None:
+async def test_freshness_of_an_unpinned_fact_halves_with_its_age(world: _World) -> None:
     await world.hear("We decided to meet on Mondays")
     old = (await world.facts.list_page(frozenset((ANA,))))[0]
     blend = FactRanking(half_life_days={"project": 180})

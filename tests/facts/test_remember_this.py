@@ -165,7 +165,7 @@ async def test_fact_typed_before_the_conversation_moved_belongs_to_the_scope_it_
     assert await talk.known(discord) == [("User lives in Porto", "me|home", "discord:5", said.id)]
 
 
-async def test_a_birthday_is_one_fact_however_it_is_written(talk: _Talk) -> None:
+async def test_birthday_written_in_two_ways_is_one_current_fact(talk: _Talk) -> None:
     own = await talk.begin()
     await talk.say(own, "I was born on the third of May", "so my birthday is May 3rd")
     await talk.keep(own, "User was born on the third of May", attribute="birthday", value="3 May")

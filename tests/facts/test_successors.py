@@ -107,7 +107,7 @@ def test_a_correction_that_names_its_subject_corrects_a_fact_of_days_ago() -> No
     assert successor.claim.content == "My locker code is 4477"
 
 
-def test_a_correction_long_after_a_fact_changes_nothing() -> None:
+def test_correction_many_messages_after_a_fact_does_not_replace_it() -> None:
     facts = learn("My birthday is on 3 May")
     correction = message("no wait, I meant 4 May", 9)
     assert find_successor(correction, facts, [8, 7, 6, 1], ZONE) is None

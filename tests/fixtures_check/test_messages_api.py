@@ -253,7 +253,9 @@ def marked(words: str) -> list[dict[str, Any]]:
     return [text(words, cache_control=MARK)]
 
 
-def test_prefix_is_counted_as_read_once_it_was_written(clock: SteadyClock) -> None:
+def test_double_of_the_messages_api_counts_a_prompt_prefix_as_read_once_it_was_written(
+    clock: SteadyClock,
+) -> None:
     cache = PrefixCache(clock)
     first = account(cache, marked("One"), system=marked("S" * 100))
     assert (first.input, first.cache_read) == (0, 0)

@@ -155,7 +155,7 @@ async def test_message_added_to_a_retried_question_is_answered_with_it(
     ],
     ids=["shown", "a tool has run"],
 )
-async def test_message_added_after_the_answer_began_is_its_own_turn(
+async def test_message_sent_after_the_answer_is_shown_starts_its_own_turn(
     home: Path, model: Callable[[], SilentModel]
 ) -> None:
     silent = model()

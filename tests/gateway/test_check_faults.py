@@ -191,7 +191,7 @@ async def test_check_names_a_refused_token_and_a_refused_key(home: Path) -> None
     assert "mneme config set ANTHROPIC_API_KEY" in said["model"]
 
 
-async def test_check_asks_each_model_of_the_chat_and_each_helper(home: Path) -> None:
+async def test_check_probes_each_chat_model_and_each_helper_model(home: Path) -> None:
     def answer(body: dict[str, Any]) -> ModelReply:
         if body["model"] == "claude-haiku-4-5":
             return ModelReply.fail(404, f"model: {body['model']}")

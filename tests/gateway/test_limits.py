@@ -194,7 +194,7 @@ async def test_daily_limit_of_tokens_and_money_refuses_the_next_message(
         assert "of $0.0001" in await said(harness, "/usage")
 
 
-async def test_a_model_without_a_price_costs_nothing_and_its_tokens_count(
+async def test_model_without_a_price_counts_towards_the_token_limit_but_not_the_money_limit(
     home: Path, clock: SteadyClock
 ) -> None:
     unpriced = '[model]\nchat = "claude-opus-4-8"\n'
@@ -333,7 +333,7 @@ async def test_helper_model_calls_in_a_group_are_charged_to_the_person_who_cause
         }
 
 
-async def test_a_scheduled_question_counts_and_is_refused_once_an_hour(
+async def test_scheduled_question_counts_towards_the_daily_limit_and_is_refused_once_an_hour(
     home: Path, clock: SteadyClock
 ) -> None:
     cron = Address(platform="cron", chat_id="1")

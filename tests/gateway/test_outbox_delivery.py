@@ -199,7 +199,9 @@ async def test_delivery_that_fails_repeatedly_by_a_defect_is_given_up_and_unbloc
     assert room.telegram.said == [("1", "b")]
 
 
-async def test_an_address_that_its_platform_cannot_read_harms_nobody(room: DeliveryHarness) -> None:
+async def test_delivery_to_an_invalid_address_is_given_up_and_does_not_delay_others(
+    room: DeliveryHarness,
+) -> None:
     async with room.working():
         await room.send("a", "not a number")
         await room.send("b", "2")

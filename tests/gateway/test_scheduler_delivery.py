@@ -35,7 +35,7 @@ async def life(tmp_path: Path) -> AsyncIterator[SchedulerHarness]:
         yield opened
 
 
-async def test_a_question_is_asked_and_its_answer_delivered(life: SchedulerHarness) -> None:
+async def test_scheduled_question_is_asked_and_its_answer_delivered(life: SchedulerHarness) -> None:
     account = Account(platform="telegram", user_id="42")
     job = await life.add(is_prompt=True, text="any news?", account=account)
     async with life.listening():

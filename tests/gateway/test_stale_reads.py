@@ -82,7 +82,7 @@ async def test_memory_tool_called_after_an_erasure_stores_no_forgotten_words(hom
         assert "Zanzibar" not in (await harness.say("/memory")).text
 
 
-async def test_a_question_that_is_itself_forgotten_is_left_unanswered(home: Path) -> None:
+async def test_question_forgotten_while_it_is_being_answered_gets_no_answer(home: Path) -> None:
     model = ScriptedModel(says("ok"), says("It is far."))
     async with open_gateway(home, model) as harness:
         await harness.say("I moved to Zanzibar in May.")
@@ -298,7 +298,7 @@ async def test_message_is_answered_while_an_interrupted_search_continues_in_a_re
         assert await searching == 2
 
 
-async def test_an_entry_that_was_answered_is_never_taken_for_a_later_one(home: Path) -> None:
+async def test_removal_of_a_person_does_not_cancel_a_later_message_of_another(home: Path) -> None:
     model = ScriptedModel(says("ok"), says("Hello, you."), says("It is noon."))
     leaving, may_leave = asyncio.Event(), asyncio.Event()
 

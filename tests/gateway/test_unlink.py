@@ -95,7 +95,9 @@ async def test_forget_confirmed_after_unlinking_erases_nothing_of_the_other_acco
         assert "fern" in (await harness.say("/memory list", "7")).text
 
 
-async def test_neither_may_touch_the_others_reminders_and_notes_any_more(home: Path) -> None:
+async def test_unlinked_account_cannot_change_the_other_accounts_reminders_and_notes(
+    home: Path,
+) -> None:
     model = ScriptedModel()
     async with joined(home, model) as harness:
         assert "fern" in (await harness.say("/cron", **on_discord())).text

@@ -35,7 +35,7 @@ def honest() -> Iterator[tuple[str, str]]:
             yield script, line
 
 
-def test_a_hundred_honest_lines_of_each_script_pass() -> None:
+def test_hundred_honest_lines_of_each_script_are_not_flagged_as_suspicious() -> None:
     lines = list(honest())
     assert [
         sum(script == one for script, _ in lines)
@@ -245,7 +245,7 @@ def test_the_guard_stays_within_its_budget() -> None:
         "Þórunn Ærøskøbing İpek",
     ],
 )
-def test_an_honest_name_is_shown_as_it_is(name: str) -> None:
+def test_ordinary_name_is_shown_unchanged(name: str) -> None:
     assert inspect_name(name) == (unicodedata.normalize("NFC", name), [])
 
 

@@ -87,7 +87,7 @@ def test_rendered_blocks_of_markdown_keep_their_shape() -> None:
     assert render("- loose\n\n- items\n\n  second").text == "• loose\n\n• items\n\n  second"
 
 
-def test_tables_are_aligned_in_columns() -> None:
+def test_markdown_table_is_rendered_with_aligned_columns() -> None:
     styled = render("| Name | n |\n|:--|--:|\n| 日本 | 1 |\n| **bo** `x` | 22 |")
     assert [entity.kind for entity in styled.entities] == ["pre"]
     assert styled.text == "Name |  n\n-----+---\n日本 |  1\nbo x | 22"

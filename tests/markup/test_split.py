@@ -66,7 +66,7 @@ def test_code_is_closed_and_opened_again_with_its_language() -> None:
     assert all(to_discord(part).count("```") in (0, 2) for part in parts)
 
 
-def test_indentation_survives_a_cut_in_code() -> None:
+def test_code_split_between_messages_keeps_its_indentation() -> None:
     code = "\n".join("    " * (number % 4) + f"f{number}()" for number in range(30))
     assert "\n".join(parts_of(f"```\n{code}\n```", 60)) == code
 

@@ -149,7 +149,7 @@ async def test_svg_with_links_is_text_and_loads_nothing(tmp_path: Path) -> None:
     assert not (tmp_path / "view").exists()
 
 
-async def test_file_that_takes_too_long_is_given_up(tmp_path: Path) -> None:
+async def test_file_whose_decoding_exceeds_the_time_limit_is_given_up(tmp_path: Path) -> None:
     # No machine starts a worker within so short a time.
     decoded = await decode(tmp_path, make_pdf(["page"] * 5_000), "a.pdf", timeout_s=0.001)
     assert decoded.note == "bomb"

@@ -49,7 +49,9 @@ async def test_video_without_sound_has_none_to_write(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("size", [40, 400, 3_000])
-async def test_cut_video_is_broken_or_shown_as_far_as_it_goes(tmp_path: Path, size: int) -> None:
+async def test_truncated_video_is_reported_as_broken_without_a_picture(
+    tmp_path: Path, size: int
+) -> None:
     decoded = await decode(tmp_path, make_video()[:size], "video.mp4")
     assert decoded.note == "broken"
     assert not (tmp_path / "view").exists()

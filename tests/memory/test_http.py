@@ -112,7 +112,7 @@ async def test_http_error_of_a_memory_service_is_reported_without_text_from_the_
         assert len(asked) == 1
 
 
-async def test_missing_item_of_a_service_may_count_as_an_answer() -> None:
+async def test_missing_item_of_a_memory_service_may_be_accepted_as_deleted() -> None:
     async with served(lambda _: web.json_response({}, status=404)) as (service, _):
         assert await service.call("DELETE", "/v1/one", missing=None) is None
         with pytest.raises(Refused):

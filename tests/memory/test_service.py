@@ -216,7 +216,9 @@ def test_dropped_entry_of_the_record_leaves_no_trace(tmp_path: Path) -> None:
     assert Record(tmp_path / "told.jsonl").find_entries("s", messages=[7, 8]) == [stays]
 
 
-def test_a_record_finds_by_message_note_and_mark_in_its_space(tmp_path: Path) -> None:
+def test_record_of_a_service_finds_entries_by_message_note_and_mark_within_its_space(
+    tmp_path: Path,
+) -> None:
     record = Record(tmp_path / "told.jsonl")
     turn, note = entry(record, "t", messages=[1, 2]), entry(record, "n", notes=[1], mark="tea")
     elsewhere = Entry(key="e", space="other", messages=[1], notes=[1], mark="tea")

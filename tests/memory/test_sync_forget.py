@@ -102,7 +102,7 @@ async def test_erasure_asks_no_service_that_received_nothing(home: Path) -> None
         assert await one.outbox.count_items() == OutboxCounts(held=0, due=0, dead=0)
 
 
-async def test_erased_message_goes_from_a_service_and_its_neighbour_stays(
+async def test_erased_message_is_deleted_from_a_memory_service_and_others_of_its_turn_stay(
     home: Path, service: MemoryService
 ) -> None:
     async with life(home, service) as one, one.working():
@@ -142,7 +142,7 @@ async def test_erasure_reaches_a_service_later_if_nobody_runs_or_it_fails(
         await one.watch.until(lambda: service.held == {})
 
 
-async def test_an_edit_is_told_anew_and_a_deletion_only_forgotten(
+async def test_edited_message_is_sent_to_a_memory_service_again_and_a_deleted_one_erased(
     home: Path, service: MemoryService
 ) -> None:
     async with life(home, service) as one, one.working():

@@ -162,7 +162,7 @@ async def test_service_gets_sessions_of_the_last_day_and_imported_ones_only_on_r
     assert await queue.load_arguments(replace(end, session=str(10**9))) is None
 
 
-async def test_the_end_of_a_session_is_told_once_and_again_when_it_went_on(
+async def test_session_end_is_sent_to_a_service_once_and_again_if_the_session_continued(
     database: Database, queue: SyncQueue
 ) -> None:
     stored = StoredHistory(database)

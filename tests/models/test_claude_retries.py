@@ -55,7 +55,7 @@ async def test_each_model_api_error_becomes_its_sentence_and_is_retried_only_if_
     assert len(caller.waits) == (4 if is_retryable else 0)
 
 
-async def test_failed_call_says_why_and_when_it_is_tried_again() -> None:
+async def test_failed_model_call_reports_its_reason_and_the_time_of_the_retry() -> None:
     replies: list[Reply] = [
         ModelReply.fail(529, retry_after="4"),
         ModelReply.fail(429, retry_after_ms="1500"),

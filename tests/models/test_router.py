@@ -157,7 +157,9 @@ async def test_model_that_sees_no_pictures_gets_a_note_instead(
     assert len(api.refusals) == 1
 
 
-async def test_effort_that_a_model_refuses_is_left_out_without_a_word(home: Path) -> None:
+async def test_effort_setting_refused_by_a_model_is_left_out_silently_from_then_on(
+    home: Path,
+) -> None:
     async with (
         ChatApi(["One.", "Two."], lacks=["effort"]) as api,
         asking(api, load_options(home, 'effort = "high"')) as asker,

@@ -118,7 +118,9 @@ async def test_curator_draft_worded_by_the_helper_model_is_one_undoable_change_i
         "",
     ],
 )
-async def test_a_draft_that_loses_or_adds_something_is_not_offered(home: Path, words: str) -> None:
+async def test_curator_offers_no_helper_model_draft_that_loses_or_adds_information(
+    home: Path, words: str
+) -> None:
     async with open_gateway(
         home, options=SMALL, titles=helper({"notes": [1, 2], "text": words})
     ) as harness:
@@ -135,7 +137,7 @@ async def test_a_draft_that_loses_or_adds_something_is_not_offered(home: Path, w
         helper(wrong=LimitReached("That is all for today.")),
     ],
 )
-async def test_a_helper_that_fails_or_answers_nonsense_is_replaced_by_the_rules(
+async def test_curator_uses_rules_if_the_helper_model_fails_or_answers_nonsense(
     home: Path, model: ScriptedModel
 ) -> None:
     async with open_gateway(home, options=SMALL, titles=model) as harness:

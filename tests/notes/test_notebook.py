@@ -124,7 +124,9 @@ async def test_note_to_change_is_searched_in_the_own_account_first_unless_anothe
     assert await notebook.entries(both, "memory") == ["likes tea and cake"]
 
 
-async def test_candidates_of_all_accounts_are_named(notebook: Notebook) -> None:
+async def test_refusal_of_an_unknown_note_lists_the_notes_of_all_linked_accounts(
+    notebook: Notebook,
+) -> None:
     both = frozenset((ANA, ANA_TOO))
     await add_note(notebook, ANA, both, "memory", "Cy is away")
     for text in ("Ana lives in Lisbon", "Bea lives in Lisbon"):
@@ -146,7 +148,7 @@ async def test_notes_of_another_person_are_out_of_reach(notebook: Notebook) -> N
     assert await notebook.entries(only(BOB), "memory") == ["Bob has a secret"]
 
 
-async def test_a_note_that_two_accounts_have_goes_from_both(
+async def test_note_that_two_linked_accounts_have_is_removed_from_both(
     notebook: Notebook, notes: Notes
 ) -> None:
     for scope in (ANA, ANA_TOO):  # noted before the accounts were linked
@@ -164,7 +166,9 @@ async def test_a_note_that_two_accounts_have_goes_from_both(
         ]
 
 
-async def test_the_limit_holds_for_a_note_that_is_replaced_elsewhere(notebook: Notebook) -> None:
+async def test_limit_of_notes_applies_to_replacing_a_note_of_a_linked_account(
+    notebook: Notebook,
+) -> None:
     both = frozenset((ANA, ANA_TOO))
     await add_note(notebook, ANA, both, "user", "a" * 60)
     await add_note(notebook, ANA_TOO, both, "user", "b" * 20)

@@ -120,7 +120,7 @@ async def test_model_has_no_writing_tools_in_an_incognito_chat(home: Path) -> No
 @pytest.mark.parametrize(
     "command", ["/memory add x", "/remind tomorrow at 9 x", "/sessions 1", "/forget x"]
 )
-async def test_commands_that_write_are_refused_and_say_how_to_go_on(
+async def test_writing_commands_in_incognito_are_refused_with_how_to_turn_it_off(
     home: Path, command: str
 ) -> None:
     async with open_gateway(home) as harness:

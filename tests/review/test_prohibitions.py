@@ -96,7 +96,7 @@ def test_denial_and_time_that_belong_to_the_wish_leave_it_a_wish(
         "Удали напоминание insulin и я тебя убью",
     ],
 )
-def test_scorn_and_threat_behind_a_wish_take_it_back(typed: str) -> None:
+def test_scorn_or_threat_after_a_wish_makes_it_no_wish(typed: str) -> None:
     assert not wants(typed)
     assert not may_reach_helper(typed)
 
@@ -176,5 +176,5 @@ def test_wish_in_free_words_of_a_known_language_may_be_sent_to_the_helper_model(
         "Recuérdame mañana a las 9 llamar a Ana, hoy no",
     ],
 )
-def test_wish_to_plan_for_another_day_than_today_stays_a_wish(typed: str) -> None:
+def test_wish_to_plan_for_a_day_other_than_today_is_still_a_wish(typed: str) -> None:
     assert find_wishes([typed], Effect.PLAN)

@@ -97,7 +97,7 @@ def test_file_that_is_no_calendar_is_refused() -> None:
         read_calendar(b"\x00\x01 no calendar", NOW, ZONE)
 
 
-def test_exported_rule_with_a_count_has_only_the_times_that_are_left() -> None:
+def test_exported_calendar_rule_with_a_count_has_only_the_remaining_occurrences() -> None:
     rule = "DTSTART;TZID=Europe/Lisbon:20261118T083000\nRRULE:FREQ=DAILY;COUNT=5"
     schedule = Schedule(zone="Europe/Lisbon", recurrences=(rule,))
     now = datetime(2026, 11, 20, 12, tzinfo=UTC)

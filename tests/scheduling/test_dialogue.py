@@ -128,7 +128,7 @@ def moments(step: Step) -> list[str]:
         (("毎週日曜18時に電話をリマインドして", "4月からにして"), "2026-04-05 18:00", ""),
     ],
 )
-def test_answer_or_correction_completes_the_request(
+def test_answer_or_correction_completes_a_reminder_request(
     messages: tuple[str, ...], moment: str, task: str
 ) -> None:
     step = talk(*messages)
@@ -203,7 +203,9 @@ def test_correction_names_the_wrong_and_the_right_words(
         (("good morning",), Move.NONE),
     ],
 )
-def test_message_is_no_request_of_its_own(messages: tuple[str, ...], move: Move) -> None:
+def test_message_without_a_reminder_request_is_classified_by_the_dialogue_before_it(
+    messages: tuple[str, ...], move: Move
+) -> None:
     assert talk(*messages).move is move
 
 

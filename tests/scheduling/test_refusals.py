@@ -38,7 +38,7 @@ from core.scheduling.refusals import find_reason, is_cancellation, list_cancelle
         "ihtiyacım kalmadı",
     ],
 )
-def test_message_without_other_words_is_a_cancellation(text: str) -> None:
+def test_message_of_only_cancelling_words_is_read_as_a_cancellation(text: str) -> None:
     assert is_cancellation(text)
 
 

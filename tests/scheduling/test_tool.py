@@ -90,7 +90,7 @@ def tool(appointments: Appointments, conversations: Conversations, review: Revie
     return reminder_tool(appointments, TranscriptReader(conversations), evidence, review, ask)
 
 
-def test_the_schema_is_the_one_arguments_are_read_with(tool: Tool) -> None:
+def test_reminder_tool_schema_lists_exactly_the_arguments_it_accepts(tool: Tool) -> None:
     assert tool.name == "reminder"
     assert set(tool.schema["properties"]) == {
         *("action", "moment", "recurrence", "zone", "kind", "task", "job_id")

@@ -74,7 +74,7 @@ def test_answer_cites_at_most_five_messages() -> None:
     "code",
     ["x[m412]", "[message]", "rows[0]", "[message x]", "[ ]", "[file]", "[file x]", "[files 3]"],
 )
-def test_brackets_that_are_no_citations_stay_as_they_are(code: str) -> None:
+def test_brackets_in_code_that_are_no_citations_stay_unchanged(code: str) -> None:
     assert number_citations(code, [search_result(412)]) == (code, [])
     assert hide_citations(code) == code
 
@@ -180,7 +180,7 @@ def test_text_of_a_file_becomes_a_document_with_a_block_for_each_part() -> None:
     assert name_source(document["title"], parts[1]) == "file 12, page 2"
 
 
-def test_file_without_text_stays_a_text() -> None:
+def test_unreadable_file_is_not_turned_into_a_citable_document() -> None:
     frame = "[Contents of file 12, “photo.jpg” (JPEG, 12 kB) aren't readable.]"
     messages: list[Json] = [{"role": "user", "content": [{"type": "text", "text": frame}]}]
     assert add_citable_blocks(messages) == messages

@@ -156,7 +156,7 @@ def test_full_width_letters_of_a_query_are_folded() -> None:
     assert fts_expression(plan_typed(full_width)) == '("Redis")'
 
 
-def test_any_of_drops_stopwords_unless_nothing_is_left() -> None:
+def test_any_word_query_drops_stop_words_unless_nothing_else_is_left() -> None:
     assert (
         fts_expression(plan_any_word("What did we decide about the ferry?"))
         == '("decide") OR ("ferry")'

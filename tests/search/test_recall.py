@@ -482,7 +482,9 @@ async def test_my_in_a_group_question_prefers_messages_of_the_person_who_asks(
         assert (await recall.recall(replace(query, asker=asker))).messages[0].message_id == first
 
 
-async def test_commands_and_quotes_are_never_shown(stored: StoredHistory, recall: Recall) -> None:
+async def test_recall_never_shows_commands_and_quotes(
+    stored: StoredHistory, recall: Recall
+) -> None:
     session, first = await stored.session(["ferry"])
     hidden = [
         await stored.say(session, f"ferry {kind}", kind=kind)
@@ -497,7 +499,9 @@ async def test_commands_and_quotes_are_never_shown(stored: StoredHistory, recall
         ).sessions == ()
 
 
-async def test_a_tool_message_can_be_the_anchor(stored: StoredHistory, recall: Recall) -> None:
+async def test_recall_by_role_can_be_centred_on_a_tool_message(
+    stored: StoredHistory, recall: Recall
+) -> None:
     _session, first, tool, last = await stored.session(
         ["ask", ("tool", "ferry timetable"), ("assistant", "done")]
     )

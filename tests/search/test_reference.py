@@ -94,7 +94,7 @@ async def test_query_with_many_matches_finds_what_the_slow_reference_finds(
 
 @QUICK
 @given(QUESTIONS)
-async def test_a_question_finds_all_that_answers_it(tale: Tale) -> None:
+async def test_recall_of_a_question_agrees_with_the_slow_reference_search(tale: Tale) -> None:
     await compare(tale, judge_question)
 
 
@@ -109,7 +109,7 @@ async def test_a_question_asked_before_the_chunks_are_made_finds_all(
 
 @QUICK
 @given(WORDLESS)
-async def test_without_words_all_is_shown_in_order(tale: Tale) -> None:
+async def test_recall_without_words_lists_messages_like_the_slow_reference(tale: Tale) -> None:
     await compare(tale, judge_wordless)
 
 

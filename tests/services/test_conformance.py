@@ -344,7 +344,9 @@ async def test_tool_deletes_only_what_the_person_may_see(
         assert "Ben says hello." in "\n".join(await one.recalled("Ben says hello.", BEN))
 
 
-async def test_result_of_another_scope_is_left_out(subject: ServiceSubject, home: Path) -> None:
+async def test_result_of_another_scope_from_a_leaking_memory_service_is_left_out(
+    subject: ServiceSubject, home: Path
+) -> None:
     double = subject.double
     if not hasattr(double, "is_leaking"):
         pytest.skip("this double keeps everybody apart")

@@ -59,7 +59,7 @@ async def test_text_without_spaces_is_cut_to_the_limit() -> None:
     assert model.received == ["港" * EMBEDDED_CHARS]
 
 
-async def test_refused_short_text_is_sent_once() -> None:
+async def test_short_text_refused_by_the_embedding_model_is_not_sent_again() -> None:
     async with running(model := ShortModel(3)):
         with pytest.raises(Refused):
             await embed(model, ["Porto"])

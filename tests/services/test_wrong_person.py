@@ -104,7 +104,9 @@ async def test_memory_service_returns_no_memory_of_another_person_in_any_place(
 
 
 @pytest.mark.parametrize("name", each())
-async def test_a_service_is_asked_about_what_was_typed(home: Path, zoo: Zoo, name: str) -> None:
+async def test_memory_service_is_searched_only_with_words_that_the_person_typed(
+    home: Path, zoo: Zoo, name: str
+) -> None:
     service = SERVICES[name]
     async with running(service.double()) as double, house(home, zoo, service, double) as made:
         double.sent.clear()

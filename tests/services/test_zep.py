@@ -109,7 +109,7 @@ async def forget(one: ProviderHarness, *texts: str) -> None:
         ("2999-06-01T09:00:00Z", "Ana lives in Porto (2026-05-03, until 2999-06-01)"),
     ],
 )
-def test_memory_shows_since_when_it_holds_and_when_it_ended(until: str, text: str) -> None:
+def test_zep_memory_is_shown_with_its_start_and_end_date(until: str, text: str) -> None:
     memory = RemoteMemory(
         id="1", text="Ana lives in\nPorto", at="2026-05-03T10:00:00Z", until=until
     )

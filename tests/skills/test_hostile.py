@@ -179,7 +179,7 @@ async def test_skill_file_in_another_encoding_than_utf_8_is_reported_with_its_li
     assert trouble.startswith("skills/it/SKILL.md, line ")
 
 
-async def test_a_file_of_100_mb_beside_it_is_not_read(
+async def test_skill_folder_with_a_file_of_100_mb_is_refused_without_reading_it(
     home: Path, tmp_path: Path, skills: Skills
 ) -> None:
     await keep(skills, LOCAL_SCOPE, "sort")

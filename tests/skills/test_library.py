@@ -77,7 +77,7 @@ async def test_folders_of_the_settings_are_the_owners_and_only_read(
     await keep(skills, LOCAL_SCOPE, "own")
 
 
-async def test_a_category_is_the_folder_around_it(home: Path, skills: Skills) -> None:
+async def test_category_of_a_skill_is_its_parent_folder(home: Path, skills: Skills) -> None:
     lay(home / "skills" / "mail", "sort")
     lay(home / "skills", "alone", scripts__run_py="print(1)")
     assert await skills.render_index(only(LOCAL_SCOPE)) == (

@@ -305,7 +305,7 @@ async def test_file_that_is_cut_off_anywhere_ends_neither_the_process_nor_a_mess
 
 
 @pytest.mark.parametrize("missing", [("state.db-wal",), ("state.db-wal", "state.db-shm")])
-async def test_log_that_is_removed_while_it_runs_costs_nothing(
+async def test_write_ahead_log_removed_while_the_gateway_runs_loses_no_message(
     home: Path, missing: tuple[str, ...]
 ) -> None:
     async with LiveSystem.open(home, is_loop_watched=False) as live:

@@ -38,7 +38,9 @@ async def test_a_button_survives_a_restart_until_it_expires(
         assert await actions.find("c\ud800", NOON) is None
 
 
-async def test_a_button_never_changes_what_it_does(database: Database, clock: SteadyClock) -> None:
+async def test_stored_button_action_cannot_be_overwritten(
+    database: Database, clock: SteadyClock
+) -> None:
     actions = Actions(database, clock)
     await actions.add([action("a")])
     with pytest.raises(StoreError):

@@ -92,14 +92,16 @@ async def test_a_job_must_have_the_scope_of_its_target(
 
 
 @pytest.mark.parametrize("platform", ["cron", "terminal"])
-async def test_where_nobody_spoke_only_the_terminals_jobs_go(jobs: Jobs, platform: str) -> None:
+async def test_job_for_a_chat_without_any_session_is_accepted_only_for_the_terminal(
+    jobs: Jobs, platform: str
+) -> None:
     target = Address(platform=platform, chat_id="local")
     assert (await jobs.add(job(target=target, scope=LOCAL))).scope == LOCAL
     with pytest.raises(Refused):
         await jobs.add(job(target=target))
 
 
-async def test_an_imported_session_does_not_decide_who_hears(
+async def test_imported_session_does_not_decide_which_scope_a_chat_belongs_to(
     jobs: Jobs, conversations: Conversations
 ) -> None:
     await conversations.create(session(scope=BOB, end=SessionEnd(at=NOON, reason="import")))

@@ -256,7 +256,7 @@ async def test_a_redelivered_message_is_returned_as_it_stands(conversations: Con
     assert await conversations.load_history(second, MINE) == []
 
 
-async def test_an_answer_its_entries_and_its_parcel_are_one_transaction(
+async def test_answer_its_inbox_entries_and_its_delivery_are_stored_in_one_transaction(
     conversations: Conversations, database: Database, clock: SteadyClock
 ) -> None:
     inbox, outbox = Inbox(database, clock), Outbox(database, clock)
@@ -306,7 +306,9 @@ async def test_session_history_contains_chat_and_quotes_but_no_commands_or_notic
     assert texts(await conversations.load_history(made, MINE)) == ["chat", "quote"]
 
 
-async def test_history_of_a_child_begins_where_it_opens(conversations: Conversations) -> None:
+async def test_history_of_a_child_session_begins_with_the_messages_it_carries_over(
+    conversations: Conversations,
+) -> None:
     sent = ({"type": "text", "text": "as sent"},)
     first = await opened(conversations)
     a, b, c = await conversations.append(

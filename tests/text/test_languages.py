@@ -229,5 +229,5 @@ def test_a_question_begins_with_no_name_but_key_words_may() -> None:
     assert "han" not in alternate_terms("vad har Hans målat")
 
 
-def test_a_sign_that_is_a_letter_only_when_small_hides_no_word() -> None:
+def test_sign_that_is_a_letter_only_in_lower_case_does_not_hide_search_terms() -> None:
     assert {"rechnung", "post"} <= set(terms_of("\u0345 Ich habe die Rechnung nicht mit der Post"))

@@ -89,7 +89,7 @@ def test_questions_in_unspaced_scripts_lose_what_only_asks() -> None:
     assert all(len(term) == 2 for term in query_terms("甲乙丙丁戊己庚辛" * 20)[:8])
 
 
-def test_terms_of_a_day_are_those_of_its_words() -> None:
+def test_search_terms_of_a_date_equal_those_of_its_written_words() -> None:
     assert date_terms(date(2023, 5, 8)) == tuple(terms_of("monday 8 may 2023"))
 
 

@@ -222,7 +222,7 @@ def test_attachments_are_named_with_their_text_and_files_by_name() -> None:
     )
 
 
-def test_a_book_in_an_attachment_is_cut_and_it_is_said() -> None:
+def test_overlong_attachment_in_a_claude_export_is_cut_and_reported() -> None:
     book = {"file_name": "b.txt", "extracted_content": "x" * (assistants.ATTACHMENT_CHARS + 1)}
     (line,), skipped = claude([claude_conversation([claude_message(1, attachments=[book])])])
     assert len(line.text) < assistants.ATTACHMENT_CHARS + 100

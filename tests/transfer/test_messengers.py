@@ -250,7 +250,9 @@ def folder(tmp_path: Path) -> Path:
     return discord_package(tmp_path / "package")
 
 
-def test_channels_become_sessions_of_their_owner(folder: Path) -> None:
+def test_channels_of_a_discord_package_are_imported_as_sessions_of_the_importing_person(
+    folder: Path,
+) -> None:
     taken, skipped = taken_from(folder)
     assert [(line.conversation.name, line.conversation.title, line.text) for line in taken] == [
         ("discord:111111111111111111", "general in Harbour", "the ferry is late"),

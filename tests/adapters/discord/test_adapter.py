@@ -192,7 +192,7 @@ async def test_discord_webhooks_bots_and_system_messages_have_an_anonymous_sende
         assert [inbound.sender.is_anonymous for inbound in router.seen] == [True, True, True]
 
 
-async def test_poll_becomes_words_with_its_outcome(
+async def test_discord_poll_becomes_text_and_its_outcome_an_edit(
     api: DiscordApi, router: FakeRouter, inbox: Inbox
 ) -> None:
     ana = api.user("Ana")
@@ -321,7 +321,7 @@ async def test_discord_thumb_and_its_removal_are_reported_and_other_reactions_ig
     assert router.seen[1].scope == Scope.account("discord", ana)
 
 
-async def test_message_has_a_reaction_while_its_answer_is_prepared_if_the_settings_say_so(
+async def test_message_gets_a_reaction_while_its_answer_is_prepared_if_configured(
     api: DiscordApi, router: FakeRouter, inbox: Inbox
 ) -> None:
     ana = api.user("Ana")

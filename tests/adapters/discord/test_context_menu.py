@@ -100,7 +100,7 @@ async def test_remember_this_menu_marks_text_that_the_caller_did_not_write(
     assert router.seen[0].command == Command(name="remember", arguments=said)
 
 
-async def test_remembered_message_keeps_that_it_was_forwarded_or_a_reply(
+async def test_message_remembered_by_the_discord_menu_keeps_its_forward_or_reply_origin(
     api: DiscordApi, router: FakeRouter
 ) -> None:
     ana = api.user("Ana")

@@ -322,7 +322,7 @@ async def test_a_private_answer_is_never_posted_in_a_room(
         (400, 160005, "closed"),
     ],
 )
-async def test_chat_that_takes_no_message_is_refused_for_good_after_one_attempt(
+async def test_discord_chat_that_refuses_messages_is_a_permanent_failure_after_one_attempt(
     api: DiscordApi, router: FakeRouter, inbox: Inbox, status: int, code: int, cause: str
 ) -> None:
     ana = api.user("Ana")

@@ -186,7 +186,7 @@ async def test_post_that_never_arrived_is_repeated_without_a_mark(
     assert record.lost_posts == []
 
 
-async def test_post_is_marked_where_the_history_cannot_be_read(
+async def test_repeated_discord_post_is_marked_if_the_channel_history_cannot_be_read(
     api: DiscordApi, discord: Discord
 ) -> None:
     ana = api.user("Ana")
@@ -251,7 +251,7 @@ async def test_nonce_does_not_give_back_a_message_that_another_answer_has_taken(
     assert api.said(channel) == ["Another", TEXT]
 
 
-async def test_message_that_is_being_posted_is_not_taken_for_a_lost_one(
+async def test_message_still_being_posted_is_not_mistaken_for_a_lost_one(
     api: DiscordApi, discord: Discord
 ) -> None:
     """Its id isn't known before Discord responds."""

@@ -78,7 +78,7 @@ async def test_file_server_refusal_is_classified_as_permanent_or_temporary_by_it
     assert caught.value.is_permanent is is_permanent
 
 
-async def test_transfer_that_breaks_off_fails_and_may_be_tried_again(
+async def test_interrupted_file_download_is_a_temporary_error(
     api: DiscordApi, discord: Discord
 ) -> None:
     address, message_id, attachment = await send(api)

@@ -214,7 +214,9 @@ async def test_an_answer_that_turns_out_private_leaves_no_public_trace(
     assert api.said(channel, viewer=ana) == ["your secret"]
 
 
-async def test_a_growing_answer_edits_the_response(api: DiscordApi, router: FakeRouter) -> None:
+async def test_streamed_answer_to_a_discord_command_edits_its_response(
+    api: DiscordApi, router: FakeRouter
+) -> None:
     ana = api.user("Ana")
     channel = await api.channel("general")
 

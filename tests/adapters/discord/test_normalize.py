@@ -73,7 +73,7 @@ def test_required_options_of_a_command_come_before_optional_ones() -> None:
     ]
 
 
-def test_values_are_joined_in_the_order_of_the_command() -> None:
+def test_discord_option_values_are_joined_in_the_commands_order() -> None:
     given = [
         {"name": "when", "type": 3, "value": " noon "},
         {"name": "how_often", "type": 3, "value": "every 2 days"},
@@ -108,7 +108,7 @@ def test_discord_filter_options_are_written_before_the_search_words() -> None:
     )
 
 
-def test_a_command_is_described_in_other_languages() -> None:
+def test_discord_command_has_names_and_descriptions_in_other_languages() -> None:
     spec = replace(
         SPEC,
         translations={"de": "Stellt eine Erinnerung", "es": "Crea un aviso"},

@@ -278,7 +278,9 @@ async def test_lone_surrogate_in_a_telegram_message_is_replaced_and_answered(
         await api.wait_for(lambda: api.texts(42) == ["message: a\ufffd b"])
 
 
-async def test_problem_of_polling_is_shown_until_it_passes(api: BotApi, house: House) -> None:
+async def test_telegram_polling_problem_is_reported_until_polling_works_again(
+    api: BotApi, house: House
+) -> None:
     assert house.adapter().problem == "not reached yet"
     async with house.running() as adapter:
         await api.wait_for(lambda: adapter.problem == "")
@@ -322,7 +324,7 @@ async def test_connected_means_that_a_poll_was_answered_not_long_ago(
         ("http://bot.invalid", "the name bot.invalid cannot be resolved"),
     ],
 )
-async def test_status_and_check_name_what_is_wrong_in_the_same_words(
+async def test_telegram_status_and_check_describe_a_problem_in_the_same_words(
     house: House, url: str, clause: str
 ) -> None:
     adapter = Telegram(token="1:A", api_url=url, inbox=house.inbox, clock=house.clock)
@@ -351,7 +353,7 @@ async def test_parameters_of_polling_are_in_the_body_and_not_in_the_address(
 
 
 @pytest.mark.parametrize("is_repeating", [False, True], ids=["empty", "confirmed updates again"])
-async def test_a_server_that_does_not_wait_is_not_asked_without_a_pause(
+async def test_telegram_server_that_ignores_long_polling_is_polled_with_pauses(
     api: BotApi, house: House, *, is_repeating: bool
 ) -> None:
     api.is_patient = False
@@ -725,7 +727,7 @@ async def test_thumb_names_the_message_and_its_removal_is_empty(house: House) ->
     ]
 
 
-async def test_message_has_a_reaction_while_its_answer_is_prepared_if_the_settings_say_so(
+async def test_message_gets_a_reaction_while_its_answer_is_prepared_if_configured(
     house: House,
 ) -> None:
     house.marks_working = True

@@ -140,7 +140,7 @@ async def test_two_lost_messages_become_the_two_answers_that_look_for_them_at_on
     assert sorted(api.texts(GROUP)) == ["A", "B"]
 
 
-async def test_message_that_is_being_posted_is_not_taken_for_a_lost_one(
+async def test_message_still_being_posted_is_not_mistaken_for_a_lost_one(
     api: BotApi, telegram: Telegram
 ) -> None:
     """Its id isn't known before Telegram responds."""

@@ -74,7 +74,7 @@ async def test_file_server_refusal_is_classified_as_permanent_or_temporary_by_it
     assert api.token not in str(caught.value)
 
 
-async def test_transfer_that_breaks_off_fails_and_may_be_tried_again(
+async def test_interrupted_file_download_is_a_temporary_error(
     api: BotApi, telegram: Telegram
 ) -> None:
     api.server.add("F1", CONTENT).breaks_after = 1_000

@@ -414,7 +414,7 @@ async def test_answer_with_only_files_is_sent_without_text(api: BotApi, bot: Bot
     assert len(slip.message_ids) == 1
 
 
-async def test_a_growing_answer_is_a_draft_in_a_direct_chat_and_then_one_message(
+async def test_streamed_telegram_answer_is_a_draft_in_a_direct_chat_and_then_one_message(
     api: BotApi, bot: Bot
 ) -> None:
     record = ListRecord()
@@ -447,7 +447,7 @@ async def test_telegram_server_without_drafts_gets_a_streamed_message_by_edits(
     assert len(api.called("sendMessageDraft")) == 1, "it is not asked again"
 
 
-async def test_an_answer_grows_in_one_message_of_a_group(api: BotApi, bot: Bot) -> None:
+async def test_streamed_telegram_answer_in_a_group_edits_one_message(api: BotApi, bot: Bot) -> None:
     drawn = canvas(bot, GROUP)
     drawn.pace_s = 0.01
     reply, record = StreamedReply(drawn, first_words_s=0), ListRecord()
@@ -564,7 +564,7 @@ async def test_message_with_odd_markdown_is_accepted_by_telegram(
     assert len(api.messages(42)) == 1
 
 
-async def test_the_token_stays_out_of_errors(api: BotApi) -> None:
+async def test_telegram_network_errors_do_not_contain_the_token(api: BotApi) -> None:
     request = TelegramRequest(api.token, 1)
     await request.initialize()
     values: dict[str, Any] = {"url": f"http://127.0.0.1:1/bot{api.token}/getMe", "method": "POST"}

@@ -158,7 +158,9 @@ async def test_a_topic_that_the_bot_opened_does_not_address_it(chats: BotChats) 
     assert not heard(chats, chats.user_says(FORUM, "just talking", thread_id=topic)).is_addressed
 
 
-async def test_thread_of_replies_is_no_topic(chats: BotChats) -> None:
+async def test_telegram_reply_thread_in_a_plain_group_is_not_read_as_a_topic(
+    chats: BotChats,
+) -> None:
     chats.group(-100777, "Plain")
     inbound = heard(chats, chats.user_says(-100777, "an answer", message_thread_id=5))
     assert inbound.address.thread_id is None
@@ -485,7 +487,9 @@ POLL = {
 }
 
 
-async def test_poll_becomes_words_with_its_outcome_once_it_is_closed(chats: BotChats) -> None:
+async def test_telegram_poll_becomes_text_with_its_outcome_once_it_is_closed(
+    chats: BotChats,
+) -> None:
     message = chats.user_says(42, "", poll=POLL)
     assert heard(chats, message).text == "Poll: {Which day? Options: Monday; Friday}"
     closed = chats.user_says(42, "", poll={**POLL, "is_closed": True})

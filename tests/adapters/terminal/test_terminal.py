@@ -129,7 +129,7 @@ async def test_piped_terminal_chat_prints_buttons_as_commands_to_type(home: Path
     assert out.endswith("\nHelp: /help\n")
 
 
-async def test_a_line_with_a_slash_is_a_command(home: Path) -> None:
+async def test_terminal_line_that_begins_with_a_slash_and_a_name_is_a_command(home: Path) -> None:
     sink = Parrot()
     await through_pipe(
         home, b"/Recall  Porto  in May \n/new\n/etc/hosts is odd\n/\n// no\n/tmp\n", sink
@@ -319,7 +319,7 @@ class Tty:
         self._news.set()
 
 
-async def test_a_person_gets_a_prompt_and_rendered_answers(
+async def test_interactive_terminal_shows_a_prompt_and_rendered_answers_and_keeps_no_codes(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     button = Button(label="Go on", command=Command(name="sessions", arguments="3"))

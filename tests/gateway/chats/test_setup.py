@@ -95,7 +95,9 @@ async def test_call_word_of_a_group_is_removed_from_the_message_sent_to_the_mode
         assert "Mne," not in sent
 
 
-async def test_topic_has_its_own_rule_and_others_have_that_of_the_group(home: Path) -> None:
+async def test_topic_may_have_its_own_listening_rule_and_others_follow_the_group(
+    home: Path,
+) -> None:
     async with gateway(home, "one", "two") as harness:
         await say(harness, "/setup listen always", ADMIN, **TOPIC)
         other_topic = {**TOPIC, "address": replace(TOPIC["address"], thread_id="8")}
@@ -143,7 +145,9 @@ async def test_change_says_which_place_it_counts_for(
         assert answer.startswith(f"{texts.SETUP_CHANGED} {texts.table('SETUP_PLACES')[expected]}")
 
 
-async def test_server_has_a_rule_and_a_channel_its_own(home: Path) -> None:
+async def test_discord_channel_may_have_its_own_listening_rule_and_others_follow_the_server(
+    home: Path,
+) -> None:
     async with gateway(home, "one") as harness:
         await say(harness, '/setup for:"all" listen commands', ADMIN, **CHANNEL)
         assert await say(harness, "hello", MEMBER, **CHANNEL, is_mention=True) == ""
@@ -295,7 +299,7 @@ async def test_setup_of_a_group_is_refused_to_members(home: Path, change: str) -
         )
 
 
-async def test_member_does_not_set_the_language(home: Path) -> None:
+async def test_language_of_a_group_cannot_be_set_by_a_member(home: Path) -> None:
     async with gateway(home) as harness:
         assert await say(harness, "/language de", MEMBER) == texts.ADMINS_ONLY
 

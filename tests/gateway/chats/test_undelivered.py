@@ -102,7 +102,9 @@ async def test_incognito_answer_that_is_refused_is_told_nowhere(home: Path) -> N
         assert await notices(harness) == []
 
 
-async def test_notice_goes_with_the_message_that_it_repeats(home: Path) -> None:
+async def test_notice_that_repeats_an_undelivered_answer_is_erased_with_its_message(
+    home: Path,
+) -> None:
     async with open_gateway(home, ScriptedModel(says("The ferry leaves at nine."))) as harness:
         await link(harness)
         await say_refused(harness, "when does the ferry leave?", "7", BLOCKED)

@@ -172,7 +172,9 @@ async def test_a_delivered_reminder_is_snoozed_and_then_done_by_its_buttons(home
         assert "“call Ana”" in tomorrow
 
 
-async def test_a_snoozed_recurring_reminder_keeps_its_rhythm(home: Path) -> None:
+async def test_snoozing_a_recurring_reminder_adds_one_time_and_keeps_its_recurrence(
+    home: Path,
+) -> None:
     async with open_gateway(home, OfflineModel("UTC")) as harness:
         await harness.say("/remind every monday at 8:30 stand-up")
         (before,) = await harness.services.jobs.list_active()

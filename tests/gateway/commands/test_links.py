@@ -186,7 +186,7 @@ async def test_linked_account_gets_access_and_loses_it_when_unlinked(
         assert len(model.requests) == 2
 
 
-async def test_of_a_stranger_nothing_is_kept_before_he_is_let_in(home: Path) -> None:
+async def test_link_command_of_a_stranger_stores_no_message(home: Path) -> None:
     async with open_gateway(home) as harness:
         code = await code_of(harness)
         await harness.say("/link WRONGONE", **on_discord())
@@ -203,7 +203,7 @@ async def test_of_a_stranger_nothing_is_kept_before_he_is_let_in(home: Path) -> 
         assert await harness.services.database.read(work) == (0, 0)
 
 
-async def test_a_stranger_has_no_other_command_than_link(home: Path) -> None:
+async def test_stranger_can_use_no_command_but_link(home: Path) -> None:
     async with open_gateway(home) as harness:
         await harness.say("the fern is green", "7")
         for text in ("/recall fern", "/memory", "/sessions", "/link", "/unlink", "/status"):
@@ -236,7 +236,7 @@ async def test_answer_other_than_yes_from_either_account_cancels_the_link(
         )
 
 
-async def test_a_code_is_good_once_and_for_one_account(home: Path) -> None:
+async def test_link_code_can_be_used_once_and_by_one_account(home: Path) -> None:
     async with open_gateway(home) as harness:
         code = await code_of(harness)
         await harness.say(f"/link {code}", **on_discord())
@@ -305,7 +305,9 @@ def kept_files(home: Path) -> list[Path]:
     return [path for path in home.rglob("*") if path.is_file()]
 
 
-async def test_no_code_is_kept_neither_where_it_is_shown_nor_where_it_is_typed(home: Path) -> None:
+async def test_link_code_is_stored_neither_in_the_shown_nor_in_the_typed_message(
+    home: Path,
+) -> None:
     async with open_gateway(home) as harness:
         codes = [await code_of(harness)]
         await harness.say(f"/link {codes[0]}", **on_discord())

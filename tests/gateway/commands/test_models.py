@@ -113,7 +113,7 @@ async def test_chosen_helper_model_helps_in_this_conversation_until_a_new_one(ho
         assert helper_of_last(helper, "title") == "claude-haiku-5-5"
 
 
-async def test_helper_of_a_conversation_that_no_longer_exists_is_removed(home: Path) -> None:
+async def test_helper_model_choice_of_a_deleted_conversation_is_removed(home: Path) -> None:
     async with open_gateway(home, options=HELPERS, titles=ScriptedModel()) as harness:
         await harness.say("/model helper qwen4")
         await harness.services.database.execute(
@@ -202,7 +202,9 @@ async def test_model_helper_command_without_a_name_shows_the_helper_model_unchan
         assert "`ollama/qwen4` helps" in (await harness.say("/model")).text
 
 
-async def test_helper_without_a_name_or_a_choice_is_shown_with_the_option(home: Path) -> None:
+async def test_model_helper_command_without_choices_names_the_setting_that_adds_them(
+    home: Path,
+) -> None:
     async with open_gateway(home) as harness:
         assert (await harness.say("/model helper")).text == (
             "`claude-haiku-5-5` helps with titles, summaries and facts. "
@@ -231,7 +233,7 @@ async def test_model_that_is_out_of_reach_is_named_with_the_reason_and_who_answe
         assert shown.startswith("`claude-sonnet-5-5` answers here.")
 
 
-async def test_helper_chosen_in_incognito_stays_after_a_compression(home: Path) -> None:
+async def test_helper_model_chosen_in_incognito_is_kept_after_a_compression(home: Path) -> None:
     helper = ScriptedModel()
     async with open_gateway(home, options=HELPERS, titles=helper) as harness:
         await harness.say("/incognito")

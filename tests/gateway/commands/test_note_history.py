@@ -103,7 +103,7 @@ async def test_change_of_a_note_is_not_undone_by_others(home: Path) -> None:
         assert "Removed" in (await harness.say("/memory remove cake", "7", **room)).text
 
 
-async def test_why_tells_the_message_with_its_link(home: Path) -> None:
+async def test_memory_why_shows_the_source_message_of_a_note_with_its_link(home: Path) -> None:
     note = ("memory", {"target": "user", "action": "add", "content": "Ana likes tea"})
     async with open_gateway(home, ScriptedModel(calls(note), says("noted"))) as harness:
         said = "By the way, Ana likes tea"

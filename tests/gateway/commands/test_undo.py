@@ -220,7 +220,9 @@ async def test_undo_of_a_compressed_turn_is_refused(home: Path, mode: str) -> No
         )
 
 
-async def test_an_exchange_of_which_the_question_was_forgotten_is_one(home: Path) -> None:
+async def test_undo_treats_an_exchange_whose_question_was_forgotten_as_one_exchange(
+    home: Path,
+) -> None:
     async with open_gateway(
         home, ScriptedModel(says("One."), says("Two."), says("Three."))
     ) as harness:

@@ -90,7 +90,7 @@ async def test_request_for_another_host_is_refused(home: Path, host: str) -> Non
         assert answer.status in (200, 401)
 
 
-async def test_form_needs_its_origin_and_its_token(home: Path) -> None:
+async def test_web_form_without_its_origin_or_token_is_refused(home: Path) -> None:
     async with open_page(home) as page:
         form = (await page.browser.open("/logins")).form("/do/end-login")
         address = page.server.address
@@ -226,7 +226,7 @@ async def test_password_is_asked_for_in_addition_to_the_link(home: Path) -> None
         assert (await page.browser.send(form, password="correct horse")).status == 429
 
 
-async def test_page_behind_a_proxy_needs_its_header_and_answers_under_its_name(home: Path) -> None:
+async def test_web_page_behind_a_proxy_requires_its_header_and_configured_host(home: Path) -> None:
     options = 'proxy_header = "X-Remote-User"\nbind = "0.0.0.0"\nurl = "https://mneme.example/"'
     async with open_page(home, options=options, is_logged_in=False) as page:
         link = page.server.create_owner_link()

@@ -90,7 +90,7 @@ async def test_limit_of_a_day_has_a_box_for_each_resource(page_home: Path, own: 
         assert file.read_text() == before
 
 
-async def test_option_is_found_by_words_of_its_reason(page_home: Path) -> None:
+async def test_settings_page_finds_an_option_by_words_of_its_description(page_home: Path) -> None:
     async with open_page(page_home) as page:
         found = await page.browser.open("/settings?q=searxng")
         assert "web.searxng_url" in found.text

@@ -62,7 +62,7 @@ async def test_note_that_waits_is_rejected_on_the_page(home: Path) -> None:
         assert WORDS["NOTHING_WAITS"] in (await page.browser.open("/today")).text
 
 
-async def test_note_that_waits_is_stored_in_other_words(home: Path) -> None:
+async def test_pending_note_can_be_reworded_on_the_web_page_before_it_is_stored(home: Path) -> None:
     model = ScriptedModel()
     async with open_page(home, model) as page:
         await let_a_note_wait(page, model)

@@ -450,7 +450,7 @@ async def test_begun_erasure_is_finished_after_a_restart(
     assert "Zanzibar" not in str(lists)
 
 
-async def test_a_member_forgets_the_commands_he_gave_and_what_they_showed_of_his(
+async def test_erasure_by_a_group_member_includes_their_commands_and_results_about_them(
     database: Database, clock: SteadyClock
 ) -> None:
     written = StoredHistory(database)

@@ -173,7 +173,7 @@ async def test_after_a_no_and_after_a_new_claim_the_owners_yes_links_nobody(
     assert await people.load_visible_scopes(SCOPE) == {SCOPE}
 
 
-async def test_no_word_of_the_owner_makes_an_account_the_owners(database: Database) -> None:
+async def test_owners_confirmation_cannot_link_an_account_to_the_owner(database: Database) -> None:
     links, people = Links(database, LET_IN), People(database)
     link = await waiting(links)
     assert link.token is not None

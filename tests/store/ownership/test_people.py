@@ -53,7 +53,7 @@ async def code_for(people: People, account: Account) -> str:
     return pairing.code
 
 
-async def test_the_owner_is_who_the_settings_name_and_the_terminal(people: People) -> None:
+async def test_owner_accounts_are_those_in_the_settings_and_the_terminal(people: People) -> None:
     assert await is_owner(people, TERMINAL)
     assert not await is_owner(people, TELEGRAM)
     await people.set_owner([TELEGRAM, DISCORD], [OWN])
@@ -126,7 +126,7 @@ async def test_a_greeted_account_is_a_person_but_not_admitted(
     assert await is_owner(people, TELEGRAM)
 
 
-async def test_a_stranger_is_admitted_by_code(people: People) -> None:
+async def test_stranger_is_admitted_by_approving_their_pairing_code(people: People) -> None:
     pairing = await people.request_pairing(STRANGER, "Bob", NOON)
     assert pairing is not None
     assert len(pairing.code) == 8
@@ -141,7 +141,9 @@ async def test_a_stranger_is_admitted_by_code(people: People) -> None:
     assert await people.approve(pairing.code, NOON) is None
 
 
-async def test_a_code_is_good_for_an_hour_and_there_is_one_an_hour(people: People) -> None:
+async def test_pairing_code_is_valid_for_an_hour_and_a_new_one_given_after_it(
+    people: People,
+) -> None:
     pairing = await people.request_pairing(STRANGER, "Bob", NOON)
     assert pairing is not None
     almost, hour = NOON + timedelta(minutes=59), NOON + timedelta(hours=1)

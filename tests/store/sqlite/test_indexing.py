@@ -495,7 +495,7 @@ async def test_a_damaged_index_is_emptied_and_can_be_rebuilt(
     assert not await database.read(is_stale)
 
 
-async def test_an_error_that_is_no_damage_flags_nothing(
+async def test_database_error_that_is_no_damage_does_not_mark_the_index_as_stale(
     database: Database, clock: SteadyClock
 ) -> None:
     with pytest.raises(StoreError, match="no session 99"):
