@@ -148,7 +148,7 @@ def test_neighbouring_messages_are_quoted_together_below_the_best_match() -> Non
         ("I work at Delaney's", "delaney"),
     ],
 )
-def test_later_statements_are_searched_by_words_and_parts_of_compounds(
+def test_follow_up_search_of_a_statement_uses_its_words_and_parts_of_compounds(
     statement: str, word: str
 ) -> None:
     query = follow_up_query(Quote(statement, START, "You", is_askers=True))

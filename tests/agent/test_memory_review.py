@@ -250,7 +250,7 @@ async def test_end_of_a_fact_and_correction_of_a_skill_wait_and_can_be_approved(
         {"content": "key sk-ant-api03-" + "Aa0" * 30},
     ],
 )
-async def test_change_without_evidence_is_not_proposed_by_the_review(
+async def test_memory_review_proposes_no_change_without_evidence(
     tmp_path: Path, clock: SteadyClock, change: dict[str, object]
 ) -> None:
     async with open_reviewed(tmp_path, _Helper([{**NOTE, **change}])) as harness:
@@ -258,7 +258,7 @@ async def test_change_without_evidence_is_not_proposed_by_the_review(
         assert await review(harness, clock) == []
 
 
-async def test_text_of_others_is_no_reason_for_a_proposal(
+async def test_memory_review_proposes_nothing_from_pasted_text_of_others(
     tmp_path: Path, clock: SteadyClock
 ) -> None:
     async with open_reviewed(tmp_path, _Helper([NOTE])) as harness:

@@ -117,7 +117,9 @@ async def test_a_resumed_session_is_sent_again_byte_for_byte(home: Path) -> None
         assert model.requests[-1].system == model.requests[2].system
 
 
-async def test_carried_turns_keep_the_form_in_which_they_were_sent(home: Path) -> None:
+async def test_turns_carried_into_a_child_session_keep_the_form_in_which_they_were_sent(
+    home: Path,
+) -> None:
     """After a length split the last turns go along with their time lines and what memory added to
     them."""
     full = Usage(input=10, cache_read=15_500, output=10)

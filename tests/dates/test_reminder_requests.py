@@ -219,7 +219,7 @@ def test_word_reminder_inside_a_task_is_kept_in_the_task() -> None:
     assert reading.task == "see how a reminder looks"
 
 
-def test_weekday_of_a_month_without_its_number_is_asked_for() -> None:
+def test_reminder_on_a_weekday_next_month_without_its_number_asks_for_the_date() -> None:
     assert read("remind me on Monday next month at 9 to pay").missing == {Missing.DATE}
 
 
@@ -238,7 +238,7 @@ def test_weekday_of_a_month_without_its_number_is_asked_for() -> None:
         "3 gün boyunca her 6 saatte bir antibiyotiği hatırlat",
     ],
 )
-def test_length_of_a_rhythm_of_hours_is_no_part_of_the_rhythm(text: str) -> None:
+def test_duration_of_an_hourly_reminder_ends_it_without_changing_its_interval(text: str) -> None:
     moments = moments_of(read(text), 20)
 
     assert moments[:2] == ["2026-03-04 17:30", "2026-03-04 23:30"]
@@ -255,7 +255,7 @@ def test_list_of_clock_times_that_is_not_understood_is_asked_about() -> None:
     assert not read("每天三次8点14点20点提醒我滴眼药水").is_complete
 
 
-def test_end_before_the_rhythm_is_read_in_japanese_and_korean() -> None:
+def test_end_date_before_the_recurrence_is_read_in_japanese_and_korean_reminder_requests() -> None:
     for text in (
         "4月2日まで毎日9時にカレンダーを開けるようリマインドして",
         "4월 2일까지 매일 9시에 달력 열라고 알려줘",

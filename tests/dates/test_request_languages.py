@@ -209,7 +209,7 @@ def test_reminder_request_is_read_in_each_supported_language(
         ("지금 몇 시인지 알려줘", Intent.NONE),
     ],
 )
-def test_message_that_sets_nothing_is_recognized_in_each_language(
+def test_message_that_sets_no_reminder_is_recognised_in_each_language(
     text: str, intent: Intent
 ) -> None:
     assert read_request(text, NOW, MADRID).intent is intent

@@ -61,7 +61,9 @@ async def test_command_of_a_source_shows_the_message(home: Path) -> None:
     assert "The tent we bought is blue." in shown
 
 
-async def test_stored_answer_has_no_mark_and_the_next_question_may_cite_again(home: Path) -> None:
+async def test_stored_answer_has_no_citation_mark_and_the_next_answer_may_cite_again(
+    home: Path,
+) -> None:
     model = ScriptedModel()
     async with open_gateway(home, model) as harness:
         await tell_and_ask(harness, model)
@@ -187,7 +189,7 @@ async def test_citation_of_a_document_names_its_page_and_the_server_accepts_the_
     assert api.refusals == []
 
 
-async def test_mark_of_a_page_is_checked_and_names_the_file(home: Path) -> None:
+async def test_citation_of_a_file_page_is_checked_and_listed_with_the_file_name(home: Path) -> None:
     model = ScriptedModel(says("Kept."))
     async with open_gateway(home, model) as harness:
         await harness.send(make_pdf(), "contract.pdf")

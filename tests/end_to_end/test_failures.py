@@ -62,7 +62,7 @@ async def test_failed_database_write_of_a_message_is_reported_and_the_message_ke
         ]
 
 
-async def test_message_too_old_to_be_answered_is_kept(home: Path) -> None:
+async def test_message_too_old_to_be_answered_is_stored_with_a_notice(home: Path) -> None:
     async with open_gateway(home) as harness:
         await harness.admission.admit(harness.inbound("said long ago"), KeptReply())
         await harness.admission.resume(harness.platforms["telegram"], timedelta(0))

@@ -31,7 +31,7 @@ class PausingModel:
         return ModelReply.say(ANSWER, hold=self.hold, after_events=4)
 
 
-async def test_part_that_a_group_got_before_a_kill_becomes_the_whole_answer_afterwards(
+async def test_partial_answer_posted_in_a_telegram_group_before_a_kill_is_completed_after_restart(
     home: Path,
 ) -> None:
     model = PausingModel()
@@ -57,7 +57,7 @@ async def test_part_that_a_group_got_before_a_kill_becomes_the_whole_answer_afte
         assert live.telegram.texts(GROUP)[2:] == [ANSWER]
 
 
-async def test_part_that_discord_got_before_a_kill_becomes_the_whole_answer_afterwards(
+async def test_partial_answer_posted_on_discord_before_a_kill_is_completed_after_restart(
     home: Path,
 ) -> None:
     model = PausingModel()

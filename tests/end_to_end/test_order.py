@@ -64,7 +64,9 @@ def postponed(home: Path) -> int:
 
 
 @pytest.mark.parametrize("is_restarted", [False, True])
-async def test_answers_keep_their_order_through_an_outage(home: Path, is_restarted: bool) -> None:
+async def test_answers_are_delivered_in_order_after_a_platform_outage(
+    home: Path, is_restarted: bool
+) -> None:
     async with BotApi() as api, AsyncExitStack() as lives:
         await lives.enter_async_context(living(home, api))
         api.fail(500, "Internal Server Error", method="sendMessage", times=3)

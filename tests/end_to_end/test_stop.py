@@ -124,7 +124,7 @@ async def test_answer_stored_before_the_stop_is_kept(home: Path) -> None:
         assert await answers(harness) == ["The full answer."]
 
 
-async def test_answer_being_stored_at_the_stop_is_the_only_one(home: Path) -> None:
+async def test_answer_being_stored_when_stop_arrives_is_kept_as_the_only_answer(home: Path) -> None:
     model = ScriptedModel(says("The full answer."))
     gate = model.gate = asyncio.Event()
     is_busy, may_end = threading.Event(), threading.Event()

@@ -36,7 +36,7 @@ async def test_tools_command_turns_a_tool_off_for_one_person_only(home: Path) ->
         assert len(web.pages.requests) == 1
 
 
-async def test_tools_are_listed_with_a_button_for_each(home: Path) -> None:
+async def test_tools_command_lists_tool_groups_with_a_button_for_each(home: Path) -> None:
     async with open_web(home, '[calendar.home]\nurl = "http://127.0.0.1:9/feed.ics"\n') as web:
         listed = await web.harness.say("/tools")
         assert listed.text.endswith("- calendar: on\n- web: on")

@@ -111,7 +111,9 @@ async def test_turn_without_helper_model_calls_shows_no_notice_about_the_budget(
 
 
 @pytest.mark.parametrize("allowed_calls", [0, 1])
-async def test_budget_of_no_calls_lets_no_task_run(home: Path, allowed_calls: int) -> None:
+async def test_delegation_is_refused_with_a_budget_of_no_helper_model_calls(
+    home: Path, allowed_calls: int
+) -> None:
     helper = ObeyingHelper()
     model = ScriptedModel(*obey(1, 1), says("I can't."))
     options = f"[model]\nmax_helper_calls = {allowed_calls}\n"

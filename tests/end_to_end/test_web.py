@@ -127,7 +127,7 @@ async def test_typed_address_can_neither_be_extended_nor_disguised_as_words(home
         assert web.pages.requests == []
 
 
-async def test_look_ups_of_a_turn_end_at_the_budget_of_the_turn(home: Path) -> None:
+async def test_web_look_ups_of_a_turn_stop_at_the_budget_of_the_turn(home: Path) -> None:
     async with open_web(home, "[model]\nmax_helper_calls = 2\n") as web:
         url = web.pages.url("/times")
         await web.ask(f"Read {url}", *[web.fetch("/times")] * 3, says("Done."))
@@ -204,7 +204,7 @@ async def test_text_of_a_web_page_becomes_a_note_only_after_a_tap(home: Path) ->
     assert url in recalled.text
 
 
-async def test_page_that_cannot_be_read_is_a_sentence_for_the_model(home: Path) -> None:
+async def test_unreadable_web_page_is_reported_to_the_model_with_one_sentence(home: Path) -> None:
     async with open_web(home) as web:
         web.pages.add("/empty", "<html><body></body></html>")
         url = web.pages.url("/empty")
@@ -217,7 +217,7 @@ async def test_page_that_cannot_be_read_is_a_sentence_for_the_model(home: Path) 
     assert [path for _, path in web.pages.requests] == ["/empty"]
 
 
-async def test_look_ups_end_at_the_limit_of_the_day(home: Path) -> None:
+async def test_web_look_ups_stop_at_the_daily_limit(home: Path) -> None:
     async with open_web(home, "max_calls_per_day = 2\n") as web:
         url = web.pages.url("/times")
         for _ in range(3):
@@ -336,7 +336,7 @@ def list_leaks(pages: PageServer) -> list[Completion]:
 
 
 @pytest.mark.parametrize("step", [5, pytest.param(1, marks=pytest.mark.sweep)])
-async def test_attempt_to_carry_memory_out_by_an_address_or_a_search_waits(
+async def test_web_request_whose_url_or_query_leaks_memory_waits_for_approval(
     home: Path, step: int
 ) -> None:
     async with open_web(home) as web:

@@ -235,7 +235,7 @@ async def test_turns_that_end_together_are_read_once_each(
 
 
 @pytest.mark.parametrize("text", ["I moved to Faro, you know", None])
-async def test_message_edited_while_it_is_read_teaches_its_new_text(
+async def test_facts_of_a_message_edited_while_it_is_read_come_from_its_new_text(
     database: Database, clock: SteadyClock, text: str | None
 ) -> None:
     model = ScriptedModel(told("I moved to Porto"), told("I moved to Faro", place="Faro"))

@@ -198,7 +198,7 @@ async def test_check_reports_each_failed_probe_by_itself() -> None:
     assert (off.state, off.advice) == ("off", texts.table("SET_UP")["telegram"])
 
 
-async def test_the_advice_blames_the_token_only_if_the_platform_refuses_it() -> None:
+async def test_check_advises_a_new_token_only_if_the_platform_refuses_it() -> None:
     async def unreached() -> str:
         raise DeliveryError("Telegram cannot be reached: the name cannot be resolved")
 

@@ -90,7 +90,7 @@ async def test_daily_brief_without_the_model_lists_the_reminders_and_names_the_e
         assert all("You have no reminders today." in str(texts) for texts in (first, second))
 
 
-async def test_questions_of_the_same_full_hour_start_within_two_minutes_and_reminders_at_once(
+async def test_scheduled_questions_of_one_full_hour_are_spread_over_two_minutes_unlike_reminders(
     tmp_path: Path,
 ) -> None:
     clock = RunningClock(NOON + timedelta(milliseconds=10))

@@ -306,7 +306,9 @@ class Other(Listener):
     name = "other"
 
 
-async def test_notes_sessions_and_switches_are_told_once_from_the_outbox(home: Path) -> None:
+async def test_note_changes_and_session_hooks_are_sent_to_a_service_once_from_the_outbox(
+    home: Path,
+) -> None:
     listener = Listener()
     async with harness(home, [listener]) as one, one.working():
         for action, before, after in (

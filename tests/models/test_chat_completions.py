@@ -165,7 +165,7 @@ async def test_model_server_that_requires_short_call_ids_gets_the_same_ids_in_ev
     assert ids[2] == "abcDEF123"
 
 
-async def test_other_servers_get_the_ids_of_calls_as_they_are() -> None:
+async def test_model_server_without_a_limit_on_call_ids_gets_them_unchanged() -> None:
     call = {"type": "tool_use", "id": "toolu_01ABCdef", "name": "memory", "input": {}}
     async with calling(["Seen."]) as (api, caller):
         await caller.ask("Look", [call], build_results([call]))

@@ -65,7 +65,7 @@ async def test_thinking_that_a_model_server_refuses_is_left_out_of_this_and_late
     assert caller.waits == []
 
 
-async def test_plain_thinking_goes_back_with_its_calls_only() -> None:
+async def test_plain_thinking_is_sent_back_only_with_the_tool_calls_it_led_to() -> None:
     replies: list[Reply] = [
         ModelReply(blocks=(THOUGHT, LOOK)),
         ModelReply(blocks=(THOUGHT, text_block("Seen."))),

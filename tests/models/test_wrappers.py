@@ -150,7 +150,7 @@ async def restart(
     return FallbackModel(model, offline, clock, (FIRST, OTHER), outages, word_sentence), outages
 
 
-async def test_line_about_a_fallback_is_not_repeated_after_a_compression(
+async def test_notice_about_a_second_model_is_not_repeated_after_a_compression(
     database: Database, clock: Any
 ) -> None:
     model, _ = await restart(SomeDown(FIRST), database, clock)
@@ -203,7 +203,7 @@ async def test_outage_of_an_earlier_version_is_read_and_an_unknown_sentence_is_f
 
 
 @pytest.mark.parametrize("saved", ["not JSON", "[]", '{"turns": {}, "outages": {"m": 1}}'])
-async def test_outages_that_cannot_be_read_are_forgotten(
+async def test_unreadable_stored_model_outages_are_discarded(
     database: Database, clock: Any, saved: str
 ) -> None:
     await database.write(lambda writer: set_meta(writer, "model_outages", saved))
@@ -231,7 +231,7 @@ class OneAtATime:
 
 
 @pytest.mark.parametrize("is_cancelled", [True, False])
-async def test_end_of_an_earlier_call_does_not_begin_a_second_trial(
+async def test_end_of_an_earlier_model_call_starts_no_second_trial_during_an_outage(
     clock: Any, is_cancelled: bool
 ) -> None:
     server = OneAtATime()
@@ -308,7 +308,9 @@ async def test_turn_killed_after_a_model_refusal_shows_the_refusal_notice_after_
     assert (await ask(model, "1", 7)).text == f"{OTHER} answers."
 
 
-async def test_trial_with_a_refused_request_is_not_repeated_at_once(clock: Any) -> None:
+async def test_refused_trial_request_during_a_model_outage_is_not_repeated_at_once(
+    clock: Any,
+) -> None:
     router = SomeDown(FIRST)
     model = FallbackModel(router, OfflineModel("UTC"), clock, (FIRST, OTHER))
     for turn in ("1", "2"):

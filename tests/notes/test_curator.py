@@ -305,7 +305,7 @@ async def test_a_pin_after_the_draft_or_a_changed_note_makes_it_stale_and_it_is_
 
 
 @pytest.mark.slow
-async def test_a_draft_of_notes_that_another_process_has_changed_is_not_done(home: Path) -> None:
+async def test_curator_draft_is_dropped_if_another_process_changed_its_notes(home: Path) -> None:
     async with (
         open_gateway(home, options=SMALL) as harness,
         Services.open(harness.services.settings) as other,
@@ -430,7 +430,7 @@ async def test_curator_draft_is_exported_and_erased_by_forget(home: Path) -> Non
         ),
     ],
 )
-def test_sentences_that_a_draft_would_lose_are_found_without_a_model(
+def test_sentences_lost_by_a_note_draft_are_found_without_a_model(
     before: str, after: str, gone: list[str]
 ) -> None:
     assert find_lost_sentences([before], [after]) == gone

@@ -38,7 +38,9 @@ async def logged(notebook: Notebook) -> list[tuple[str, str | None, str | None]]
     ]
 
 
-async def test_edits_by_hand_are_logged_as_nobodys(notebook: Notebook, home: Path) -> None:
+async def test_note_file_edits_by_hand_are_logged_without_an_author(
+    notebook: Notebook, home: Path
+) -> None:
     await add_note(notebook, ANA, HERS, "memory", "lives in Lisbon")
     page(home).write_text("lives in Porto\n")
     assert await logged(notebook) == [

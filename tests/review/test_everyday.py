@@ -62,7 +62,7 @@ def _may_be_judged(effect: Effect, subject: Subject, text: str) -> bool:
     return may_be_wished(effect, () if is_new else (subject,), [text])
 
 
-def test_at_most_two_percent_of_everyday_requests_ask() -> None:
+def test_at_most_two_percent_of_everyday_requests_need_approval() -> None:
     requests = _read("everyday.txt")
     asking = [text for effect, subject, text in requests if _asks(effect, subject, text)]
     print(f"\n{len(asking)} of {len(requests)} ask: {asking}")  # noqa: T201  The figure is asked for.

@@ -58,7 +58,7 @@ DENTIST = Subject(label="fact 1", text="My dentist is Dr. Silva", kind="memory",
         "Remove the second insulin from the text",
     ],
 )
-def test_wish_about_a_text_or_for_the_opposite_is_none(typed: str) -> None:
+def test_wish_about_a_text_or_for_the_opposite_is_not_read_as_a_removal(typed: str) -> None:
     assert not wants(typed)
     assert not may_reach_helper(typed)
 

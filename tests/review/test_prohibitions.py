@@ -45,11 +45,11 @@ def may_reach_helper(typed: str, effect: Effect = Effect.REMOVE) -> bool:
         "Sil değil insulin hatırlatıcısını",
     ],
 )
-def test_denial_behind_the_verb_is_no_wish_to_remove(typed: str) -> None:
+def test_negation_after_the_verb_is_not_read_as_a_wish_to_remove(typed: str) -> None:
     assert not wants(typed)
 
 
-def test_denial_behind_the_verb_is_no_wish_to_pause() -> None:
+def test_negation_after_the_verb_is_not_read_as_a_wish_to_pause() -> None:
     assert not wants("Arrête pas le rappel insulin", Effect.WEAKEN)
 
 

@@ -127,7 +127,7 @@ def test_wish_to_remove_is_recognized_in_ten_languages(typed: str) -> None:
         "my parents pare the insulin",
     ],
 )
-def test_text_that_only_contains_a_wish_removes_nothing(typed: str) -> None:
+def test_text_that_only_contains_a_wish_is_not_read_as_a_removal(typed: str) -> None:
     assert not wants(typed, Effect.REMOVE)
     assert not wants(typed, Effect.WEAKEN)
 
@@ -356,7 +356,7 @@ def test_text_that_repeats_a_forward_is_recognized(typed: str, is_repeated: bool
         ("买3个苹果", "明天9点提醒我买3个苹果"),
     ],
 )
-def test_a_task_with_letters_and_digits_in_a_word_consists_of_the_words_of_its_request(
+def test_task_with_a_code_of_letters_and_digits_matches_the_words_of_its_request(
     task: str, request_text: str
 ) -> None:
     assert consists_of(task, request_text)

@@ -51,7 +51,7 @@ def _order(
     return list(scores), [match.message_id for match in matches]
 
 
-def test_the_session_and_the_message_with_the_rarer_words_win() -> None:
+def test_session_and_message_with_the_rarer_words_rank_first() -> None:
     first = _lines(1, "we spoke of boats", "nothing here", "and nothing there")
     second = _lines(2, "hello", "the ferry to Porto leaves at noon", "thanks")
     assert _order("When does the ferry to Porto leave?", first, second) == ([2], [201, 202, 200])
@@ -212,7 +212,7 @@ def test_a_question_that_was_asked_before_comes_behind_its_answer_elsewhere() ->
     assert 100 in messages
 
 
-def test_a_question_about_something_else_is_not_taken_for_the_same() -> None:
+def test_similar_question_about_something_else_is_not_ranked_as_a_repetition() -> None:
     lines = _lines(1, "x", "Does the ferry to Faro leave from the new pier?", "At ten", "y")
     assert _order(REPEATED, lines)[1][:2] == [101, 102]
 

@@ -135,7 +135,7 @@ async def test_recall_finds_other_spellings_of_numbers_and_names(
     assert ">>>たまご<<<" in (await _ask(recall, "タマゴ")).sessions[0].matches[0].snippet
 
 
-async def test_compound_of_another_spelling_is_found_without_correction(
+async def test_word_inside_a_compound_is_found_without_a_spelling_correction(
     stored: StoredHistory, recall: Recall
 ) -> None:
     mode, *_ = await stored.session(["因为StrictMode的问题"])
@@ -149,7 +149,7 @@ async def test_compound_of_another_spelling_is_found_without_correction(
     )
 
 
-async def test_a_time_alone_lists_the_conversations_of_that_time(
+async def test_recall_with_only_a_time_filter_lists_the_sessions_of_that_time(
     stored: StoredHistory, recall: Recall
 ) -> None:
     old = (await stored.session(["one"]))[0]

@@ -126,7 +126,7 @@ async def test_rerank_answer_with_unknown_numbers_keeps_the_plain_order(
 
 
 @pytest.mark.parametrize("answer", ["[5, 4]", "[]", "none"])
-async def test_pages_go_on_in_the_order_of_the_first(
+async def test_later_reranked_pages_continue_the_order_of_the_first_page(
     database: Database, plain: list[int], answer: str
 ) -> None:
     as_found = await Recall(database, SteadyClock()).recall(MINE)
@@ -159,7 +159,7 @@ async def test_further_reranked_page_requested_first_omits_the_first_pages_resul
     assert (other.sessions, other.note) == ((), "There are no more results on page 9.")
 
 
-async def test_the_pages_of_the_last_searches_are_known_and_nobody_elses(
+async def test_reranked_orders_are_cached_for_the_last_searches_of_each_scope_until_an_erasure(
     database: Database, plain: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(expansion, "MAX_REMEMBERED_QUERIES", 2)

@@ -165,7 +165,7 @@ async def test_texts_of_expanded_recall_stay_within_the_callers_size_limit(
     assert 1_000 < sum(len(item.text) for item in items) < 2_200
 
 
-async def test_where_expanding_fails_the_question_is_searched_alone(
+async def test_recall_searches_the_question_alone_if_its_expansion_fails(
     stored: StoredHistory, database: Database
 ) -> None:
     ferry, *_ = await stored.session(["the ferry"])

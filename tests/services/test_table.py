@@ -158,7 +158,7 @@ def read_table() -> Mapping[str, Mapping[str, str]]:
 
 
 @pytest.mark.parametrize("case", PROOFS)
-def test_cells_of_a_row_follow_from_its_tests(case: str) -> None:
+def test_documented_table_cells_of_memory_services_follow_from_their_tests(case: str) -> None:
     names = dict.fromkeys(service.name for service in SERVICES.values() if not service.is_plugin)
     expected = {name: PROOFS[case].cell(name) for name in names}
     assert read_table()[case] == expected
@@ -172,6 +172,6 @@ def test_table_has_a_row_for_each_case_and_each_fault_and_mode() -> None:
     assert set(get_args(Mode)) == {"hybrid", "context", "tools"}
 
 
-def test_engines_run_the_tests_of_the_doubles() -> None:
+def test_real_memory_engines_run_the_same_tests_as_the_doubles() -> None:
     for name in test_engines.__all__:
         assert getattr(test_engines, name) is getattr(test_conformance, name)

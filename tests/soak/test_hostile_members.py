@@ -52,7 +52,7 @@ HOSTILE = (
 
 
 @pytest.mark.timeout(LASTS_S + 900)
-async def test_the_owner_is_answered_as_fast_as_alone(home: Path) -> None:
+async def test_owner_is_answered_in_time_while_hostile_members_send_messages(home: Path) -> None:
     listed = ", ".join(f'"telegram:{member}"' for member in MEMBERS)
     options = f"[access]\npeople = [{listed}]\n"
     async with LiveSystem.open(home, MessagesApi(_answer, key=KEY), options) as live:

@@ -138,7 +138,7 @@ def _read_sentences(turn: list[dict[str, Any]]) -> list[tuple[ToolCall, str]]:
 
 
 @pytest.mark.parametrize("names", MIXES, ids=" and ".join)
-async def test_kills_while_tools_write_do_each_call_once_and_tell_the_truth(
+async def test_tool_calls_interrupted_by_kills_take_effect_once_and_are_reported_correctly(
     home: Path, names: tuple[str, ...]
 ) -> None:
     def phrase_wish(token: str, chance: random.Random) -> str:

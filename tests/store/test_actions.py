@@ -59,7 +59,7 @@ async def test_expired_button_actions_are_deleted(database: Database, clock: Ste
     assert await actions.find("b", clock.now()) is not None
 
 
-async def test_the_first_event_that_is_accepted_after_a_question_answers_it(
+async def test_open_question_is_answered_only_by_the_first_event_accepted_after_it(
     database: Database, clock: SteadyClock
 ) -> None:
     actions, inbox = Actions(database, clock), Inbox(database, clock)

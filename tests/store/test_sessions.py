@@ -142,7 +142,7 @@ async def test_reopened_session_continues_with_its_stored_prompt_and_ends_the_op
         await conversations.reopen(99, LATER)
 
 
-async def test_first_prompt_of_a_session_stays_and_its_title_changes(
+async def test_stored_prompt_of_a_session_is_never_replaced_but_its_title_is(
     conversations: Conversations,
 ) -> None:
     made = await opened(conversations)
@@ -690,7 +690,7 @@ async def test_cached_session_history_equals_the_stored_history_after_every_kind
     await check("so far", "for", "five", "six")
 
 
-async def test_kept_history_is_only_for_the_scopes_that_it_was_loaded_for(
+async def test_cached_session_history_is_used_only_for_the_scopes_it_was_loaded_for(
     conversations: Conversations,
 ) -> None:
     parent = await conversations.create(session(address=ELSEWHERE, scope=BOB))
@@ -709,7 +709,9 @@ async def test_kept_history_is_only_for_the_scopes_that_it_was_loaded_for(
     assert texts(await read_open(conversations)) == ["mine", "mine, too"]
 
 
-async def test_kept_histories_are_bounded_by_number_and_by_length(database: Database) -> None:
+async def test_cached_session_histories_are_bounded_in_number_and_length(
+    database: Database,
+) -> None:
     conversations = Conversations(database, SteadyClock())
     cache = HistoryCache(max_messages=10, max_chars=10_000)
 
@@ -752,7 +754,7 @@ def test_last_turn_is_the_last_of_all_turns() -> None:
             assert rows.is_first_turn(messages, last_turn) == (len(turns) <= 1), letters
 
 
-async def test_value_of_a_history_is_computed_only_of_messages_that_were_added(
+async def test_value_folded_over_a_session_history_is_updated_only_with_added_messages(
     conversations: Conversations,
 ) -> None:
     added: list[str] = []

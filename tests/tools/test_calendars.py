@@ -158,7 +158,7 @@ async def test_too_long_a_span_and_a_feed_to_write_to_are_refused() -> None:
      ("morgen", "2026-11-29"), ("next week", "2026-11-30"), ("3 May", "2027-05-03"),
      ("29 February", "2027-02-28")],
 )  # fmt: skip
-def test_words_mean_the_next_period_of_that_name(words: str, start: str) -> None:
+def test_calendar_period_words_mean_the_next_period_of_that_name(words: str, start: str) -> None:
     now = datetime(2026, 11, 28, 12, tzinfo=LISBON)
     period = read_coming_period(words, now, LISBON)
     assert period is not None

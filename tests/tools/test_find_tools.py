@@ -158,7 +158,7 @@ def test_table_of_everyday_tool_requests_has_a_hundred_rows_and_covers_every_too
 
 
 @pytest.mark.parametrize(("request_text", "name"), list_requests())
-def test_everyday_request_finds_its_tool_among_the_first_three(
+def test_tool_for_an_everyday_request_ranks_among_the_first_three(
     request_text: str, name: str
 ) -> None:
     first = rank_offers(request_text, list_offers())[:3]

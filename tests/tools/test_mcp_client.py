@@ -70,7 +70,9 @@ async def test_tools_are_listed_with_the_hints_of_their_server(tmp_path: Path) -
     assert tools["add_entry"].schema["required"] == ["text"]
 
 
-async def test_calls_return_text_and_keys_come_from_variables(tmp_path: Path) -> None:
+async def test_mcp_call_returns_text_and_the_server_gets_its_key_from_a_variable(
+    tmp_path: Path,
+) -> None:
     async with connect(stdio_options(tmp_path / "diary")) as diary:
         assert await diary.call("add_entry", {"text": "Met Ana"}) == "Added."
         assert await diary.call("list_entries", {}) == "Met Ana\n"

@@ -128,7 +128,7 @@ async def test_import_accepts_lines_of_several_sessions_in_any_order_and_in_batc
     assert [session["message_count"] for session in await sessions(database)] == [10, 10]
 
 
-async def test_messages_stand_in_the_order_of_their_times(database: Database) -> None:
+async def test_imported_messages_are_ordered_by_their_times(database: Database) -> None:
     await take(
         database,
         [line("second", at="2026-05-03T11:00:00"), line("first", at="2026-05-03T10:00:00Z")],
@@ -166,7 +166,7 @@ async def test_older_history_that_comes_later_is_read_first(
     assert [item.text for item in found.window] == ["older boat 6", "older boat 7", "older boat 8"]
 
 
-async def test_message_imported_late_stands_behind_those_a_model_has_seen(
+async def test_message_imported_late_is_placed_after_messages_already_sent_to_a_model(
     database: Database, clock: SteadyClock
 ) -> None:
     await take(database, [line("newer", id="1")])
@@ -244,7 +244,9 @@ async def test_import_accepts_every_json_that_the_standard_parser_accepts(
     assert found == [("half an emoji", "\ufffd"), ("first", None), ("wide", None), ("blanks", None)]
 
 
-async def test_quotes_keep_their_place_and_are_not_counted(database: Database) -> None:
+async def test_imported_quotes_keep_their_position_and_are_not_counted_as_messages(
+    database: Database,
+) -> None:
     kinds = ["quote", None, "quote", None, None]
     lines = [
         line(str(number), id=str(number), kind=kind, role="assistant")

@@ -53,7 +53,7 @@ def test_chatgpt_import_follows_the_branch_to_the_current_node() -> None:
     assert first.at == datetime(2026, 5, 3, 12, 0, 0, 250_000, tzinfo=UTC)
 
 
-def test_without_a_current_node_the_last_leaf_counts() -> None:
+def test_chatgpt_import_without_a_current_node_follows_the_last_branch() -> None:
     nodes = [
         chatgpt_node("q", "root", text="Q"),
         chatgpt_node("a1", "q", "assistant", "earlier"),
@@ -139,7 +139,7 @@ def test_a_message_without_a_time_has_that_of_the_one_before() -> None:
     assert (taken, skipped) == ([], {NO_TIME: 1})
 
 
-def test_odd_shapes_of_chatgpt_never_break_the_rest() -> None:
+def test_oddly_shaped_chatgpt_conversations_do_not_prevent_importing_the_rest() -> None:
     good = chatgpt_conversation([chatgpt_node("1", "root", text="hello")], "1")
     odd = chatgpt_conversation(
         [], "1", mapping={"1": "x", "2": {"message": {"content": 5, "author": "me"}}}
@@ -230,7 +230,7 @@ def test_overlong_attachment_in_a_claude_export_is_cut_and_reported() -> None:
     assert skipped == {assistants.LONG_ATTACHMENT: 1}
 
 
-def test_odd_shapes_of_claude_never_break_the_rest() -> None:
+def test_oddly_shaped_claude_conversations_do_not_prevent_importing_the_rest() -> None:
     empty = claude_message(2, text="", content=[])
     timeless = claude_conversation([claude_message(3, created_at="once")], created_at=None)
     odd = claude_conversation([5, claude_message(1, "system"), empty, claude_message(4)])

@@ -90,7 +90,7 @@ def test_export_of_a_whole_telegram_account_is_imported_with_all_its_chats() -> 
     ]
 
 
-def test_pieces_of_text_are_joined_and_links_kept() -> None:
+def test_telegram_text_pieces_are_joined_with_their_links_on_import() -> None:
     pieces = [
         "see ",
         {"type": "link", "text": "https://example.org"},
@@ -103,7 +103,7 @@ def test_pieces_of_text_are_joined_and_links_kept() -> None:
     assert line.text == "see https://example.org and this (https://example.org/timetable)!"
 
 
-def test_entities_stand_in_for_a_missing_text() -> None:
+def test_telegram_message_without_text_is_imported_from_its_entities() -> None:
     message = telegram_message(1, "kept")
     del message["text"]
     (line,), _ = read(telegram_chat([message]))
@@ -239,7 +239,7 @@ def test_control_characters_as_telegram_writes_them_are_read() -> None:
     assert [line.text for line in taken] == ["a\x0bb \\x0B c", "end"]
 
 
-def test_import_into_a_scope_keeps_that_scope() -> None:
+def test_telegram_import_with_a_scope_option_uses_that_scope() -> None:
     scope = Scope.account("telegram", "777")
     (line,), _ = read(telegram_chat([telegram_message(1)]), ImportOptions(scope=scope))
     assert line.conversation.scope == scope

@@ -215,7 +215,7 @@ async def test_search_for_a_lost_discord_post_ignores_other_answers_in_the_chann
     assert api.said(channel) == ["A reminder", "To another", "Of this process", TEXT]
 
 
-async def test_two_lost_messages_become_the_two_answers_that_look_for_them_at_once(
+async def test_two_lost_posts_are_each_edited_into_one_of_two_answers_searching_at_once(
     api: DiscordApi, discord: Discord
 ) -> None:
     channel = api.dm(api.user("Ana"))
@@ -230,7 +230,7 @@ async def test_two_lost_messages_become_the_two_answers_that_look_for_them_at_on
     assert sorted(api.said(channel)) == ["A", "B"]
 
 
-async def test_nonce_does_not_give_back_a_message_that_another_answer_has_taken(
+async def test_discord_nonce_does_not_return_a_message_already_used_by_another_answer(
     api: DiscordApi, discord: Discord
 ) -> None:
     """Two posts were cut, and one of them arrived: it doesn't matter which answer finds it."""

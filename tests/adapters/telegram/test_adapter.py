@@ -467,7 +467,7 @@ async def test_telegram_update_without_a_chat_is_set_aside_and_later_updates_are
     assert [row["update_id"] for row in aside][-1] == strange["update_id"]
 
 
-async def test_updates_stay_in_order_until_a_full_store_takes_them(
+async def test_telegram_updates_wait_in_order_while_the_database_is_full(
     api: BotApi, house: House
 ) -> None:
     class Full(EchoRouter):

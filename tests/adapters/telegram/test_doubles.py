@@ -121,7 +121,7 @@ async def test_search_for_a_lost_telegram_message_ignores_other_answers_in_the_g
     assert api.texts(GROUP) == ["Another", TEXT]
 
 
-async def test_two_lost_messages_become_the_two_answers_that_look_for_them_at_once(
+async def test_two_lost_posts_are_each_edited_into_one_of_two_answers_searching_at_once(
     api: BotApi, telegram: Telegram
 ) -> None:
     trigger, records = ask(api), [ListRecord("turn:1"), ListRecord("turn:2")]
@@ -155,7 +155,7 @@ async def test_message_still_being_posted_is_not_mistaken_for_a_lost_one(
     assert api.texts(GROUP) == ["Another", TEXT]
 
 
-async def test_answer_in_a_busy_group_stays_marked_if_a_later_process_finishes_it_once_more(
+async def test_repeated_telegram_answer_keeps_its_mark_when_a_later_process_finishes_it(
     api: BotApi, telegram: Telegram
 ) -> None:
     """The lost message might be any of the many messages since."""
@@ -191,7 +191,7 @@ async def test_answer_whose_lost_message_was_never_created_has_no_mark_in_the_en
     assert record.lost_posts == []
 
 
-async def test_mark_is_removed_by_the_next_process_if_the_one_that_posted_it_was_killed(
+async def test_mark_of_a_repeated_telegram_answer_is_removed_by_the_process_after_a_kill(
     api: BotApi, telegram: Telegram
 ) -> None:
     person = Address(platform="telegram", chat_id="7")
@@ -208,7 +208,7 @@ async def test_mark_is_removed_by_the_next_process_if_the_one_that_posted_it_was
     assert record.stored == list(earlier.message_ids)
 
 
-async def test_message_that_arrives_while_its_mark_is_posted_is_found_and_the_other_deleted(
+async def test_lost_telegram_message_that_arrives_late_is_used_and_its_marked_copy_deleted(
     api: BotApi, telegram: Telegram
 ) -> None:
     """Telegram takes the lost message only after Mneme has looked for it."""

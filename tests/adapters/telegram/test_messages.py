@@ -191,7 +191,9 @@ async def test_telegram_message_to_a_migrated_group_is_sent_to_its_new_id(
     assert api.texts(-100555) == ["found you"]
 
 
-async def test_equal_edit_is_fine_and_a_missing_message_is_told(api: BotApi, bot: Bot) -> None:
+async def test_telegram_edit_without_a_change_succeeds_and_of_a_missing_message_fails_as_missing(
+    api: BotApi, bot: Bot
+) -> None:
     drawn = canvas(bot, 42)
     message_id = await drawn.post(render("same"), None, "n")
     await drawn.edit(message_id, render("same"), None)

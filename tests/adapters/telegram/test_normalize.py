@@ -77,7 +77,7 @@ async def test_telegram_group_message_without_a_mention_is_in_the_group_scope_an
         ("@mneme_bot", "@mneme_bot"),
     ],
 )
-async def test_mention_addresses_us_and_is_left_out_in_front(
+async def test_telegram_mention_addresses_the_bot_and_is_removed_from_the_start(
     chats: BotChats, said: str, text: str
 ) -> None:
     inbound = heard(chats, chats.user_says(GROUP, said))
@@ -347,7 +347,9 @@ async def test_telegram_locations_venues_and_contacts_become_text(chats: BotChat
     assert heard(chats, chats.user_says(42, "", contact=contact)).text == "Contact: {Rui, +351123}"
 
 
-async def test_link_behind_words_reaches_the_model_with_its_address(chats: BotChats) -> None:
+async def test_url_behind_telegram_link_text_is_added_but_does_not_count_as_typed(
+    chats: BotChats,
+) -> None:
     link = {"type": "text_link", "offset": 5, "length": 4, "url": "https://evil.example/x"}
     inbound = heard(chats, chats.user_says(42, "Open this please", entities=[link]))
     assert inbound.text == "Open this {https://evil.example/x} please"

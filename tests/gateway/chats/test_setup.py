@@ -155,7 +155,7 @@ async def test_discord_channel_may_have_its_own_listening_rule_and_others_follow
         assert await say(harness, "hello", MEMBER, **CHANNEL, is_mention=True) == "one"
 
 
-async def test_rules_hold_after_a_restart_and_in_a_group_with_a_new_id(home: Path) -> None:
+async def test_group_setup_survives_a_restart_and_a_migration_of_the_chat_id(home: Path) -> None:
     async with gateway(home) as harness:
         await say(harness, "/setup listen always", ADMIN)
     async with gateway(home, "one", "two") as harness:
@@ -331,7 +331,9 @@ async def test_setup_in_a_direct_chat_is_refused(home: Path) -> None:
         assert (await harness.say("/setup")).text == texts.SETUP_IN_GROUP
 
 
-async def test_setup_is_refused_while_the_platform_cannot_be_asked(home: Path) -> None:
+async def test_group_setup_is_refused_while_the_platform_cannot_confirm_the_admin(
+    home: Path,
+) -> None:
     async with gateway(home) as harness:
         harness.platforms["telegram"].admins = None
         reply = await harness.say("/setup listen always", ADMIN, **GROUP)

@@ -177,7 +177,7 @@ def test_only_as_many_backups_are_kept_as_the_settings_say(talked: Path, tmp_pat
     assert len(list((tmp_path / "other").glob("mneme-*"))) == 1
 
 
-def test_backup_that_cannot_be_listed_leaves_no_file_behind(talked: Path) -> None:
+def test_backup_that_cannot_be_recorded_in_the_list_leaves_no_file(talked: Path) -> None:
     """A file that isn't in the list would never be deleted, or cleaned after a /forget."""
     (talked / "backups.json").unlink(missing_ok=True)
     (talked / "backups.json").mkdir()

@@ -60,7 +60,7 @@ def test_config_set_changes_one_option_and_keeps_every_other_line_of_the_file(ho
         ("MNEME_HOME", "/tmp", "set it in the environment"),
     ],
 )
-def test_wrong_change_is_refused_in_a_sentence_and_nothing_is_written(
+def test_invalid_config_set_is_refused_with_one_sentence_and_writes_no_file(
     home: Path, key: str, value: str, expected: str
 ) -> None:
     (home / "mneme.toml").write_text(OWN)

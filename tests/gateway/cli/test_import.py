@@ -79,7 +79,7 @@ def test_telegram_export_is_imported_with_a_report_and_found_by_recall(
 
 
 @pytest.mark.slow
-def test_programs_get_the_report_as_json_and_scope_and_assistant_are_heard(
+def test_import_prints_its_report_as_json_and_applies_the_scope_and_assistant_options(
     home: Path, tmp_path: Path
 ) -> None:
     messages = [telegram_message(1), telegram_message(2, "beep", **{"from": "Helper"})]

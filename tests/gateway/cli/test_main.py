@@ -275,7 +275,7 @@ def test_check_lists_each_part_as_right_or_off_in_a_fresh_home(home: Path) -> No
 
 
 @pytest.mark.slow
-def test_check_fails_when_nothing_answers_at_the_addresses(home: Path) -> None:
+def test_check_fails_if_the_model_server_and_platforms_do_not_answer(home: Path) -> None:
     nowhere = "http://127.0.0.1:9"
     done = mneme(
         home,

@@ -28,7 +28,7 @@ def mneme(*arguments: str, code: int = 0) -> str:
     return said
 
 
-def test_notes_in_the_shell_have_a_history_undo_and_a_reason(home: Path) -> None:
+def test_memory_commands_of_the_shell_show_history_and_reason_and_undo_changes(home: Path) -> None:
     assert "Nothing has changed yet." in mneme("history")
     mneme("add", "Ana lives in Lisbon")
     mneme("replace", "Lisbon", "Ana lives in Porto")

@@ -34,7 +34,7 @@ async def prompt_of(
     return str(model.requests[-1].system[0]["text"])
 
 
-async def test_instructions_hold_from_the_next_message_in_this_chat_only(home: Path) -> None:
+async def test_instructions_apply_from_the_next_message_in_their_chat_only(home: Path) -> None:
     model = ScriptedModel()
     async with open_gateway(home, model) as harness:
         assert "Instructions for" not in await prompt_of(harness, model)

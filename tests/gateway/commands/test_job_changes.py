@@ -77,7 +77,7 @@ async def test_count_of_a_reminder_with_two_rules_limits_its_occurrences_in_tota
         ("daily at 9 | tea", "target 1 telegram:-5", "can't be delivered there"),
     ],
 )
-async def test_end_that_is_impossible_is_refused_and_changes_nothing(
+async def test_impossible_end_of_a_recurring_reminder_is_refused_and_changes_nothing(
     home: Path, line: str, command: str, sentence: str
 ) -> None:
     async with open_gateway(home, OFFLINE) as harness:

@@ -69,7 +69,7 @@ async def test_model_that_is_not_offered_is_refused_with_those_that_are(
         )
 
 
-async def test_names_are_suggested_while_they_are_typed(home: Path) -> None:
+async def test_model_names_are_autocompleted_for_the_model_command(home: Path) -> None:
     async with open_gateway(home, options=OPTIONS) as harness:
         group = harness.commands
         scope = harness.inbound("x").scope
@@ -174,7 +174,7 @@ async def test_model_command_hides_a_lack_that_the_settings_deny(home: Path) -> 
         assert "can't use" not in (await harness.say("/model")).text
 
 
-async def test_choices_before_the_first_message_end_with_new_as_promised(home: Path) -> None:
+async def test_models_chosen_before_the_first_message_are_reset_by_new(home: Path) -> None:
     options = OPTIONS + HELPERS.partition("\n")[2]
     helper = ScriptedModel()
     async with open_gateway(home, options=options, titles=helper) as harness:

@@ -122,7 +122,7 @@ async def test_memory_why_shows_the_source_message_of_a_note_with_its_link(home:
         assert "Source: Person 42 typed “/memory add user: Ana likes cake”" in typed
 
 
-async def test_change_in_two_linked_accounts_is_undone_as_one(
+async def test_note_change_in_two_linked_accounts_is_undone_as_one_change(
     home: Path, database: Database
 ) -> None:
     notes, clock = Notes(database), RunningClock()

@@ -210,7 +210,9 @@ async def test_no_after_a_reminder_asks_what_to_change_and_leaves_the_reminder_s
 @pytest.mark.parametrize(
     "refusal", ["no", "lieber nicht", "plutôt pas", "还是算了", "やっぱりいい"]
 )
-async def test_no_to_the_question_for_a_time_sets_nothing(home: Path, refusal: str) -> None:
+async def test_no_to_the_question_for_a_reminder_time_sets_no_reminder(
+    home: Path, refusal: str
+) -> None:
     async with open_gateway(home, OfflineModel("UTC")) as harness:
         await harness.say("remind me to call Bob")
         assert (await harness.say(refusal)).text == "All right, I set no reminder."
@@ -229,7 +231,9 @@ async def test_later_after_a_reminder_moves_it_instead_of_asking_for_a_text(
         assert await texts_of_jobs(harness) == ["call Bob"]
 
 
-async def test_single_time_for_a_delivered_recurring_reminder_keeps_its_rhythm(home: Path) -> None:
+async def test_single_new_time_for_a_delivered_recurring_reminder_keeps_its_recurrence(
+    home: Path,
+) -> None:
     async with open_gateway(home, OfflineModel("UTC")) as harness:
         await harness.say("/remind every monday at 8:30 | stand-up")
         await harness.say("what reminders do I have?")

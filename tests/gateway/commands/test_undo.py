@@ -315,7 +315,9 @@ async def test_retry_by_the_owner_in_a_group_keeps_the_first_asker(home: Path) -
         assert waiting.operations[0].content.startswith("Mia ")
 
 
-async def test_facts_that_only_an_undone_message_bears_out_are_not_shown(home: Path) -> None:
+async def test_fact_supported_only_by_an_undone_message_is_not_shown_until_it_is_restored(
+    home: Path,
+) -> None:
     async with open_gateway(home, ScriptedModel(), "[memory]\nfacts = true\n") as harness:
         await harness.say("I live in Porto.")
         await harness.say("I live in Lisbon.")

@@ -66,7 +66,7 @@ async def test_thumb_down_asks_which_fact_is_wrong_and_changes_nothing_before(ho
         assert await trust_in(harness) < before
 
 
-async def test_thumb_leaves_facts_alone_that_the_answer_does_not_repeat(home: Path) -> None:
+async def test_thumb_changes_no_trust_of_facts_that_the_answer_does_not_use(home: Path) -> None:
     model = ScriptedModel(says("I can't say."))
     async with open_gateway(home, model) as harness:
         reply = await ask_about_home(harness)
@@ -168,7 +168,7 @@ async def test_thumb_down_takes_back_the_only_change_that_the_answer_reports(hom
         assert await harness.admission.admit(again, KeptReply()) is None
 
 
-async def test_thumb_down_of_a_stranger_takes_nothing_back(home: Path) -> None:
+async def test_thumb_down_of_a_stranger_undoes_no_change(home: Path) -> None:
     note = calls(("memory", {"action": "add", "content": "My boat is called Seagull."}))
     async with open_gateway(home, ScriptedModel(note, says("Noted."))) as harness:
         reply = await harness.say("Remember that my boat is called Seagull.")

@@ -106,7 +106,7 @@ async def test_failing_speech_service_leaves_the_text_answer_and_a_notice_of_the
         assert "couldn't speak this answer" in item.answer.text
 
 
-async def test_spoken_answer_that_waits_is_erased_with_the_answer(home: Path) -> None:
+async def test_undelivered_spoken_answer_is_erased_with_its_text_answer(home: Path) -> None:
     model = ScriptedModel(says("The walrus sleeps."))
     async with (
         SpeechService() as service,

@@ -233,7 +233,7 @@ async def test_web_page_of_a_missing_item_has_a_sentence_and_status_404(
 
 
 @pytest.mark.parametrize("language", list_languages())
-async def test_page_speaks_the_language_of_the_browser(home: Path, language: str) -> None:
+async def test_web_pages_are_in_the_language_of_the_browser(home: Path, language: str) -> None:
     words = load_texts(language).table("page")
     async with open_page(home) as page:
         for path in PATHS:
@@ -294,7 +294,7 @@ async def test_chat_says_that_earlier_messages_come_before(
         assert "The bus" in shown
 
 
-async def test_query_is_explained_while_it_is_typed(home: Path) -> None:
+async def test_recall_page_explains_the_query_while_it_is_typed(home: Path) -> None:
     async with open_page(home) as page:
         reading = await page.browser.open("/recall/reading?q=ferry since:2026-05-01 fr")
         assert "Searches for: ferry fr" in reading.text

@@ -99,7 +99,7 @@ async def test_forgotten_words_are_not_left_in_free_database_pages(
     assert await remains_of("Zanzibar", database) == []
 
 
-async def test_erasure_takes_rows_that_repeat_the_message_along(
+async def test_erasure_includes_rows_that_repeat_the_message(
     database: Database, clock: SteadyClock
 ) -> None:
     written = StoredHistory(database)
@@ -390,7 +390,7 @@ async def test_forget_accepts_search_filters_and_operators(
     assert await texts(database) == ["", "", "train to Lisbon", "fine", "", "fine"]
 
 
-async def test_while_an_index_is_rebuilt_nothing_is_overlooked(
+async def test_erasure_is_refused_while_the_search_index_is_being_rebuilt(
     database: Database, clock: SteadyClock
 ) -> None:
     written = StoredHistory(database)
@@ -424,7 +424,7 @@ async def test_an_open_reader_keeps_the_bytes_until_it_is_done(
     assert await remains_of("Zanzibar", database) == []
 
 
-async def test_begun_erasure_is_finished_after_a_restart(
+async def test_interrupted_erasure_is_finished_after_a_restart(
     database: Database, open_store: OpenStore, clock: SteadyClock
 ) -> None:
     written = StoredHistory(database)

@@ -124,7 +124,7 @@ async def test_step_of_indexing_ends_after_50_000_characters(
     assert steps == [2, 2, 1, 0]
 
 
-async def test_chunk_whose_last_message_is_gone_takes_new_messages(
+async def test_search_index_chunk_whose_last_message_was_deleted_takes_new_messages(
     stored: StoredHistory, recall: Recall, database: Database
 ) -> None:
     session, *_, last = await stored.session(["a", "b", "c"])

@@ -55,7 +55,9 @@ async def test_home_that_had_a_database_refuses_an_empty_one(
     assert (path.read_bytes() if path.exists() else None) == before
 
 
-async def test_home_whose_mark_was_deleted_on_purpose_begins_anew(tmp_path: Path) -> None:
+async def test_home_whose_database_marker_was_deleted_creates_a_new_database(
+    tmp_path: Path,
+) -> None:
     path = tmp_path / "state.db"
     async with Database.open(path):
         pass

@@ -57,7 +57,7 @@ async def test_tool_calls_are_indexed_beside_the_text(
     assert await _found(recall, "milk") == await _found(recall, "牛奶") == [message]
 
 
-async def test_text_beyond_ascii_reaches_the_indexes_of_other_scripts(
+async def test_text_beyond_ascii_is_added_to_the_search_indexes_of_other_scripts(
     stored: StoredHistory, recall: Recall
 ) -> None:
     session = (await stored.session())[0]
@@ -99,7 +99,9 @@ async def test_search_index_follows_updates_and_deletions_of_messages(
     assert await recall.verify() == []
 
 
-async def test_other_columns_do_not_touch_the_indexes(stored: StoredHistory) -> None:
+async def test_update_of_unindexed_message_columns_leaves_the_search_index_unchanged(
+    stored: StoredHistory,
+) -> None:
     _session, first = await stored.session(["ferry"])
     before = await stored.execute("SELECT COUNT(*), SUM(length(block)) FROM messages_fts_data")
     await stored.execute(
