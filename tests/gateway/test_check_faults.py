@@ -149,7 +149,7 @@ FAULTS = {
     "a server that doesn't answer": Fault(
         leave,
         "model",
-        "cannot be reached",
+        "claude-sonnet-5-5, claude-haiku-5-5: The model's server cannot be reached",
         "network, then run mneme check again",
         (("ANTHROPIC_API_KEY", KEY), ("ANTHROPIC_BASE_URL", NOBODY)),
     ),

@@ -138,6 +138,10 @@ async def test_people_are_listed_with_the_reason_and_lose_their_access(page_home
         await page.harness.say("/status", who="7")
         people = await page.browser.open("/people")
         assert "Person 7" in people.text
+        assert f"terminal:local {SHARED['YOU']}" in people.text
+        assert f"Person 7 {SHARED['YOU']}" not in people.text
+        # Nobody ends their own access here.
+        assert PEOPLE["REVOKE"] not in people.text
         assert PEOPLE["NO_GROUPS"] in people.text
         form = next(form for form in people.forms if form.fields.get("account") == ana.key)
         removed = await page.browser.send(form)
