@@ -101,6 +101,14 @@ async def forget(one: ProviderHarness, *texts: str) -> None:
     one.worker.wake()
 
 
+async def tell(one: ProviderHarness, *texts: str) -> None:
+    """Tell each on a day of its own."""
+    for number, text in enumerate(texts, 1):
+        await one.turn(text)
+        await one.carried(number)
+        one.clock.advance(days=1)
+
+
 @pytest.mark.parametrize(
     ("until", "text"),
     [
@@ -132,6 +140,55 @@ async def test_zep_fact_that_is_no_longer_valid_is_marked_and_returned_last(
         assert "Braga" in current
         assert "over since" not in current
         assert "Porto" in former
+
+
+@pytest.mark.parametrize("is_tool", [True, False])
+async def test_fact_holds_again_when_the_one_that_ended_it_is_deleted(
+    zep: ZepDouble, home: Path, is_tool: bool
+) -> None:
+    async with harness(home, [CLOUD.made(home, zep)]) as one, one.working():
+        await tell(one, SAID, BRAGA)
+        zep.end(SAID, by=BRAGA)
+        assert "over since" in (await one.recalled(SAID))[1]
+        if is_tool:
+            tools = {tool.name: tool for tool in await one.memory.tools()}
+            (fact,) = [edge["uuid"] for edge in zep.edges.values() if edge["fact"] == BRAGA]
+            await tools["zep_delete"].run({"memory_id": fact}, await one.context(ANA))
+        else:
+            await forget(one, BRAGA)
+            await one.carried(3)
+        (line,) = await one.recalled(SAID)
+        assert SAID in line
+        assert "over since" not in line
+
+
+async def test_fact_ends_with_the_next_one_when_the_one_between_is_forgotten(
+    zep: ZepDouble, home: Path
+) -> None:
+    async with harness(home, [CLOUD.made(home, zep)]) as one, one.working():
+        await tell(one, SAID, BRAGA, FARO)
+        zep.end(SAID, by=BRAGA)
+        zep.end(BRAGA, by=FARO)
+        days = {edge["fact"]: edge["valid_at"][:10] for edge in zep.edges.values()}
+        await forget(one, BRAGA)
+        await one.watch.until(lambda: BRAGA not in zep.texts())
+        (line,) = [line for line in await one.recalled(SAID) if SAID in line]
+        assert f"over since {days[FARO]}" in line
+        await forget(one, FARO)
+        await one.watch.until(lambda: FARO not in zep.texts())
+        (line,) = await one.recalled(SAID)
+        assert "over since" not in line
+
+
+async def test_fact_that_ended_otherwise_stays_over(zep: ZepDouble, home: Path) -> None:
+    async with harness(home, [CLOUD.made(home, zep)]) as one, one.working():
+        await tell(one, SAID, BRAGA)
+        (edge,) = [edge for edge in zep.edges.values() if edge["fact"] == SAID]
+        edge["invalid_at"] = "2026-01-01T00:00:00Z"
+        await forget(one, BRAGA)
+        await one.carried(3)
+        (line,) = await one.recalled(SAID)
+        assert "over since 2026-01-01" in line
 
 
 async def test_zep_fact_stays_while_another_message_that_states_it_is_left(

@@ -18,6 +18,10 @@ from core.types import Json
 # The fields in the metadata of an episode: the key of the item, and the number of the part.
 KEY = "mneme"
 PART = "mneme_part"
+# The attributes of a fact whose end is void: the end, and the one that counts instead, if any. The
+# cloud changes the attributes of a fact, but not its end.
+VOID_END = "mneme_void_end"
+OTHER_END = "mneme_other_end"
 # The cloud takes at most 10,000 characters per episode, so a long item becomes several.
 EPISODE_CHARS = 9_000
 PAGE_SIZE = 50
@@ -71,7 +75,7 @@ class CloudEngine:
                 id=text_of(edge, "uuid"),
                 text=text_of(edge, "fact"),
                 at=text_of(edge, "valid_at", "created_at"),
-                until=text_of(edge, "invalid_at", "expired_at"),
+                until=_end_of(edge),
                 score=number_of(edge, "score"),
             )
             for edge in objects(answer, "items")
@@ -132,8 +136,7 @@ class CloudEngine:
                 raise NotReadyError(
                     "zep has not made facts of it yet", retry_after_s=PENDING_RETRY_S
                 )
-        for edge in await self._list_own_edges(graph, episodes):
-            await self._delete_edge(graph, edge)
+        await self._delete_edges(graph, await self._list_own_edges(graph, episodes))
         for episode in episodes:
             await self._http.call("DELETE", _episode_path(graph, episode), missing=None)
 
@@ -169,13 +172,43 @@ class CloudEngine:
 
     async def _delete_known_edge(self, graph: str, edge: str) -> bool:
         """Delete a fact. Raises NotFound if the graph doesn't have it."""
-        await self._http.call("GET", f"/graphs/{segment(graph)}/edges/{segment(edge)}")
-        await self._delete_edge(graph, edge)
+        await self._http.call("GET", _edge_path(graph, edge))
+        await self._delete_edges(graph, [edge])
         return True
 
-    async def _delete_edge(self, graph: str, edge: str) -> None:
-        path = f"/graphs/{segment(graph)}/edges/{segment(edge)}"
-        await self._http.call("DELETE", path, missing=None)
+    async def _delete_edges(self, graph: str, edges: Sequence[str]) -> None:
+        """Delete facts, after the ends that they gave to others are marked as void."""
+        if edges:
+            await self._void_ends(graph, edges)
+        for edge in edges:
+            await self._http.call("DELETE", _edge_path(graph, edge), missing=None)
+
+    async def _void_ends(self, graph: str, deleted: Collection[str]) -> None:
+        """Mark the end of each fact that ended when one of the facts to delete began.
+
+        Without that one, the fact ends when a fact that stays has ended the deleted one, or it
+        still holds.
+        """
+        edges = await self._list_all(f"/graphs/{segment(graph)}/edges/list", {})
+        others = [edge for edge in edges if text_of(edge, "uuid") not in deleted]
+        starts = {text_of(edge, "valid_at") for edge in others}
+        ends = {
+            text_of(edge, "valid_at"): _end_of(edge)
+            for edge in edges
+            if text_of(edge, "uuid") in deleted
+        }
+        for edge in others:
+            end = _end_of(edge)
+            if end and end in ends:
+                other_end = ends[end] if ends[end] in starts else ""
+                marks = {VOID_END: text_of(edge, "invalid_at", "expired_at"), OTHER_END: other_end}
+                await self._http.call(
+                    "PATCH",
+                    _edge_path(graph, text_of(edge, "uuid")),
+                    {"attributes": marks},
+                    is_repeatable=True,
+                    missing=None,
+                )
 
     async def _find_graph(self, space: str) -> str | None:
         """Return the id of the graph of a space, or None if the cloud has no such user."""
@@ -247,6 +280,18 @@ def _split(item: SyncItem) -> Sequence[str]:
 
 def _episode_path(graph: str, episode: str) -> str:
     return f"/graphs/{segment(graph)}/episodes/{segment(episode)}"
+
+
+def _edge_path(graph: str, edge: str) -> str:
+    return f"/graphs/{segment(graph)}/edges/{segment(edge)}"
+
+
+def _end_of(edge: Json) -> str:
+    """Return when a fact ended. An end that is void doesn't count."""
+    end, attributes = text_of(edge, "invalid_at", "expired_at"), edge.get("attributes")
+    if end and text_of(attributes, VOID_END) == end:
+        return text_of(attributes, OTHER_END)
+    return end
 
 
 def _sources_of(edge: Json) -> set[str]:

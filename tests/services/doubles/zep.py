@@ -50,6 +50,7 @@ class ZepDouble(Double):
             web.delete(f"{graph}/episodes/{{id}}", self._delete_episode),
             web.post(f"{graph}/edges/list", self._list_edges),
             web.get(f"{graph}/edges/{{id}}", self._get_edge),
+            web.patch(f"{graph}/edges/{{id}}", self._update_edge),
             web.delete(f"{graph}/edges/{{id}}", self._delete_edge),
             web.post(f"{graph}/search/edges", self._search),
         ]
@@ -132,6 +133,11 @@ class ZepDouble(Double):
                 }
                 self.edges[edge["uuid"]] = edge
 
+    def end(self, fact: str, *, by: str) -> None:
+        """As the model does when it finds that a fact contradicts another."""
+        edges = {edge["fact"]: edge for edge in self.edges.values()}
+        edges[fact]["invalid_at"] = edges[by]["valid_at"]
+
     async def _list_episodes(self, request: web.Request) -> web.Response:
         wanted = (await body_of(request))["filters"]["metadata_filters"]
         conditions = [
@@ -147,9 +153,11 @@ class ZepDouble(Double):
         return _page(request, episodes)
 
     async def _list_edges(self, request: web.Request) -> web.Response:
-        wanted = set((await body_of(request))["filters"]["episode_uuids"])
+        wanted = (await body_of(request))["filters"].get("episode_uuids")
         edges = [
-            edge for edge in self._of(request, self.edges) if wanted & set(edge["episode_uuids"])
+            edge
+            for edge in self._of(request, self.edges)
+            if wanted is None or set(wanted) & set(edge["episode_uuids"])
         ]
         return _page(request, edges)
 
@@ -165,6 +173,15 @@ class ZepDouble(Double):
 
     async def _get_edge(self, request: web.Request) -> web.Response:
         return web.json_response(self._one(request, self.edges))
+
+    async def _update_edge(self, request: web.Request) -> web.Response:
+        """Of an edge only the fact and the attributes can be changed."""
+        edge, body = self._one(request, self.edges), await body_of(request)
+        if not body.keys() <= {"fact", "attributes"}:
+            return _error(400, "unknown field")
+        edge["fact"] = body.get("fact") or edge["fact"]
+        edge["attributes"] = {**edge.get("attributes", {}), **body.get("attributes", {})}
+        return web.json_response(edge)
 
     async def _delete_edge(self, request: web.Request) -> web.Response:
         del self.edges[self._one(request, self.edges)["uuid"]]

@@ -147,6 +147,7 @@ def zep(url: str, key: str) -> Calls:
         f"GET {episode}": lambda uuid, name, query, body: graph.episode.get(uuid, name),
         f"DELETE {episode}": lambda uuid, name, query, body: graph.episode.delete(uuid, name),
         f"GET {edge}": lambda uuid, name, query, body: graph.edge.get(uuid, name),
+        f"PATCH {edge}": lambda uuid, name, query, body: graph.edge.update(uuid, name, **body),
         f"DELETE {edge}": lambda uuid, name, query, body: graph.edge.delete(uuid, name),
     }
 

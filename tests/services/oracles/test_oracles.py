@@ -23,6 +23,7 @@ from tests.fixtures.provider_contract import ASKED, SAID
 from tests.fixtures.provider_harness import ANA, ProviderHarness, harness
 from tests.services.doubles.double import KEY, Double, running
 from tests.services.doubles.honcho import HonchoDouble
+from tests.services.doubles.zep import ZepDouble
 from tests.services.engines.engine import ROOT, installed
 from tests.services.registry import SERVICES
 
@@ -70,6 +71,8 @@ async def lives(one: ProviderHarness, double: Double) -> None:
     await uses_tools(one)
     if isinstance(double, HonchoDouble):
         double.cards |= {place: ["Likes bitter mate"] for place in double.peers}
+    if isinstance(double, ZepDouble):
+        double.end(BOAT, by=SAID)
     (external,) = one.memory.externals.values()
     assert isinstance(external.provider, RemoteService)
     # What it is not known to have.
