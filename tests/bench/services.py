@@ -280,7 +280,8 @@ async def measure(name: str, folder: Path, running: Running, sessions: int) -> M
     many = len(planted.questions)
     groups = {group: sum(one.group == group for one in planted.questions) for group in result.found}
     result.found = {group: share / groups[group] for group, share in result.found.items()}
-    result.current /= groups["changed"]
+    # A short history changes no fact.
+    result.current /= groups.get("changed", 1)
     result.lines /= many
     result.p50_ms, result.p95_ms = (
         1000 * statistics.median(times),
@@ -387,11 +388,11 @@ def report(sessions: int = SESSIONS) -> Iterator[str]:
             missing.append(f"{name} did not run: {one.missing}")
             continue
         found = [
-            f"{100 * one.found.get(group, 0):.0f} %"
-            for group in ("as told", "in other words", "changed")
+            _percent(one.found.get(group)) for group in ("as told", "in other words", "changed")
         ]
         untold = f", {one.untold} not told" if one.untold else ""
-        cells = [*found, f"{100 * one.current:.0f} %", str(one.foreign), f"{one.lines:.1f}"]
+        current = _percent(one.current if "changed" in one.found else None)
+        cells = [*found, current, str(one.foreign), f"{one.lines:.1f}"]
         cells += [f"{one.p50_ms:.0f} / {one.p95_ms:.0f}", f"{one.told_s:.0f}{untold}"]
         cells += [f"{one.disk_mb:.0f} ({one.empty_mb:.0f})", f"{one.resident_mb:.0f}"]
         yield f"| {name} | {' | '.join(cells)} |"
@@ -400,6 +401,11 @@ def report(sessions: int = SESSIONS) -> Iterator[str]:
         for name in services_without_engine()
     ]
     yield from ("", *(f"* {one}" for one in missing))
+
+
+def _percent(share: float | None) -> str:
+    """A dash stands for a group without questions."""
+    return "–" if share is None else f"{100 * share:.0f} %"
 
 
 def services_without_engine() -> list[str]:

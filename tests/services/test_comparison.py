@@ -71,6 +71,13 @@ async def test_comparison_measures_the_built_in_memory(tmp_path: Path, name: str
 
 
 @pytest.mark.slow
+async def test_short_history_without_changed_facts_is_measured(tmp_path: Path) -> None:
+    one = await measure(BUILT_IN, tmp_path, Running(options={}), 10)
+    assert one.found == {"as told": 1.0, "in other words": 1.0}
+    assert one.current == 0
+
+
+@pytest.mark.slow
 @pytest.mark.skipif(
     find_spec("langgraph") is None, reason="LangGraph is not here: `make services` has it"
 )
