@@ -79,10 +79,12 @@ def _of_both(*tests: Test) -> Mapping[str, Any]:
 
 
 PROOFS: Mapping[str, Proof] = {
-    "available, initialized, restarted": Proof(
+    "available": Proof(
+        **_of_both(_CONTRACT.test_memory_provider_has_a_valid_name_and_lists_its_tools_stably)
+    ),
+    "initialized, and the same after a restart": Proof(
         **_of_both(
-            _CONTRACT.test_memory_provider_has_a_valid_name_and_lists_its_tools_stably,
-            _CONTRACT.test_memory_provider_keeps_its_memories_over_a_restart_without_a_second_sync,
+            _CONTRACT.test_memory_provider_keeps_its_memories_over_a_restart_without_a_second_sync
         )
     ),
     "stores a turn": Proof(
@@ -93,7 +95,10 @@ PROOFS: Mapping[str, Proof] = {
         **_of_both(_CONTRACT.test_memory_provider_recalls_a_stored_turn_as_lines_with_unique_ids),
         oracles=ORACLES,
     ),
-    "another scope sees nothing; linked accounts see both": Proof(
+    "another scope sees nothing": Proof(
+        **_of_both(_CONTRACT.test_memory_provider_returns_nothing_to_another_scope)
+    ),
+    "linked accounts see both": Proof(
         **_of_both(_CONTRACT.test_memory_provider_returns_nothing_to_another_scope)
     ),
     "a note is replaced": Proof(**_of_both(_NOTES), oracles=ORACLES),
@@ -130,10 +135,10 @@ PROOFS: Mapping[str, Proof] = {
     "422: refused": Proof(doubles=_REFUSED, faults=["refusing"]),
     "429: too many calls": Proof(doubles=_FAILING, faults=["limited"]),
     "500": Proof(doubles=_FAILING, faults=["failing"]),
-    "no answer; a slow answer": Proof(doubles=_FAILING, faults=["hanging", "slow"]),
-    "an answer with another shape; one that is too long": Proof(
-        doubles=_FAILING, faults=["babbling", "malformed", "oversized"]
-    ),
+    "no answer": Proof(doubles=_FAILING, faults=["hanging"]),
+    "a slow answer": Proof(doubles=_FAILING, faults=["slow"]),
+    "an answer with another shape": Proof(doubles=_FAILING, faults=["babbling", "malformed"]),
+    "an answer that is too long": Proof(doubles=_FAILING, faults=["oversized"]),
     "a connection that breaks": Proof(doubles=_FAILING, faults=["broken", "lost"]),
     "circuit breaker": Proof(
         doubles=[
@@ -170,6 +175,17 @@ def test_table_has_a_row_for_each_case_and_each_fault_and_mode() -> None:
     # A redirect is refused like a connection that breaks; "well" is no fault.
     assert faults == set(get_args(Fault)) - {"well", "astray"}
     assert set(get_args(Mode)) == {"hybrid", "context", "tools"}
+
+
+@pytest.mark.parametrize("case", [case for case in PROOFS if PROOFS[case].faults])
+def test_each_test_of_a_row_runs_with_the_faults_of_the_row(case: str) -> None:
+    for test in PROOFS[case].doubles:
+        (values,) = [
+            mark.args[1]
+            for mark in test.pytestmark  # type: ignore[attr-defined]
+            if mark.name == "parametrize" and mark.args[0] == "fault"
+        ]
+        assert set(PROOFS[case].faults) <= set(values)
 
 
 def test_real_memory_engines_run_the_same_tests_as_the_doubles() -> None:
