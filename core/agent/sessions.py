@@ -588,6 +588,8 @@ def _add_tokens(value: tuple[int, float, float], row: Message) -> tuple[int, flo
 def _prompt_hint(session: Session, turn: Turn) -> str:
     prompts = language_data("prompts", "core.agent")
     lines = [turn.hint]
+    if session.scope.is_group:
+        lines.append(prompts["group"])
     if turn.language not in ("", "en"):
         lines.append(prompts["language"].format(code=turn.language))
     if session.is_incognito:

@@ -81,6 +81,9 @@ class SetupCommands:
             f"- {_describe_listening(texts, settings)}",
             f"- {texts.table('SETUP_STORES')['all' if stores_all else 'addressed']}",
         ]
+        needs_all = stores_all or settings.listens == "always" or settings.prefix
+        if needs_all and context.inbound.server_id and not self._reads_all_of_discord:
+            lines.append(f"- {texts.SETUP_UNREADABLE}")
         if settings.roles:
             lines.append(f"- {texts.SETUP_ROLES.format(roles=_mention_roles(settings.roles))}")
         if days:
@@ -100,6 +103,10 @@ class SetupCommands:
     @property
     def _stores_all(self) -> bool:
         return self._services.settings.room.listen
+
+    @property
+    def _reads_all_of_discord(self) -> bool:
+        return self._services.settings.discord.message_content
 
     async def _set_listening(self, key: str, value: str, context: CommandContext) -> Answer:
         """Set which messages are answered: mentions, replies, both, all, or only commands."""

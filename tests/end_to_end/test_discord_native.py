@@ -279,6 +279,27 @@ async def test_note_reminder_and_instructions_are_changed_in_forms(home: Path) -
         assert "> Be kind." in changed["content"]
 
 
+async def test_summary_of_a_channel_is_of_what_its_admins_have_stored(home: Path) -> None:
+    model = ScriptedModel(says("I was given nothing else."), says("Boat, quay, fog."))
+    async with open_scene(home, model, has_message_content=True) as scene:
+        api, channel = scene.api, scene.channel
+        ask = f"{api.mention()} summarise the last 50 messages"
+        await api.user_says(channel, "the boat leaks", scene.bo)
+        await api.user_says(channel, ask, scene.ana)
+        await scene.said(channel, "nothing else")
+        assert "the boat leaks" not in str(model.requests[-1].messages)
+        assert "`/setup store all`" in model.requests[-1].system[0]["text"]
+
+        await scene.read(await api.slash(channel, scene.ana, "setup", what="store", value="all"))
+        for text in ("the quay is closed", "fog until noon"):
+            await api.user_says(channel, text, scene.bo)
+        await api.user_says(channel, ask, scene.ana)
+        await scene.said(channel, "Boat, quay, fog.")
+        sent = str(model.requests[-1].messages)
+        assert "the boat leaks" not in sent
+        assert sent.index("the quay is closed") < sent.index("fog until noon")
+
+
 async def test_form_opens_for_a_button_or_choice_that_is_older_than_a_restart(home: Path) -> None:
     async with LiveSystem.open(home) as live:
         api, direct, ana = live.discord, live.channel, live.discord_person

@@ -145,6 +145,19 @@ async def test_change_says_which_place_it_counts_for(
         assert answer.startswith(f"{texts.SETUP_CHANGED} {texts.table('SETUP_PLACES')[expected]}")
 
 
+@pytest.mark.parametrize("change", ["store all", "listen always", "prefix mne"])
+async def test_setup_says_if_discord_gives_only_messages_that_mention_the_bot(
+    home: Path, change: str
+) -> None:
+    async with gateway(home) as harness:
+        assert texts.SETUP_UNREADABLE not in await say(harness, "/setup", MEMBER, **CHANNEL)
+        assert texts.SETUP_UNREADABLE in await say(harness, f"/setup {change}", ADMIN, **CHANNEL)
+        assert texts.SETUP_UNREADABLE not in await say(harness, f"/setup {change}", ADMIN)
+    options = 'rooms = ["discord:900"]\n[discord]\nmessage_content = true\n'
+    async with open_gateway(home, ScriptedModel(), options) as harness:
+        assert texts.SETUP_UNREADABLE not in await say(harness, "/setup", MEMBER, **CHANNEL)
+
+
 async def test_discord_channel_may_have_its_own_listening_rule_and_others_follow_the_server(
     home: Path,
 ) -> None:
