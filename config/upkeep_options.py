@@ -46,7 +46,8 @@ class StoreOptions(_Section):
 
     @field_validator("url")
     @classmethod
-    def _check_url(cls, url: str) -> str:
+    def check_url(cls, url: str) -> str:
+        """Return the address of a database. Raises ValueError if it is no good."""
         parts = urlsplit(url)
         if url and parts.scheme not in ("postgresql", "postgres"):
             raise ValueError("write an address such as postgresql://localhost/mneme")

@@ -254,6 +254,38 @@ class Database(Protocol):
         ...
 
 
+# --- Copying a store to another engine ---
+
+
+class CopiedTable(NamedTuple):
+    """A table with rows that no engine can compute from other rows."""
+
+    name: str
+    columns: tuple[str, ...]
+    # The columns of the primary key.
+    key: tuple[str, ...]
+    # Tables that must be copied before this one.
+    parents: tuple[str, ...]
+    # The columns that name rows of the same table.
+    own_references: tuple[str, ...]
+
+
+class CopyTools(Protocol):
+    """What an engine does in its own way when a store is copied: functions of a module."""
+
+    def insert_rows(
+        self, connection: Connection, table: CopiedTable, rows: Iterable[Sequence[Any]], /
+    ) -> None: ...
+
+    def read_last_ids(self, connection: Connection, /) -> dict[str, int]:
+        """Return the highest id that each table has ever given away, as far as that is known."""
+        ...
+
+    def raise_last_ids(self, connection: Connection, last_ids: Mapping[str, int], /) -> None:
+        """Let the next ids be higher than these, and than the ids of all rows."""
+        ...
+
+
 # --- Expressions ---
 
 

@@ -277,6 +277,10 @@ def set_meta(connection: Connection, key: str, value: str) -> None:
     connection.execute(_SET_META, {"key": key, "value": value})
 
 
+COPY_KEY = "store_copy"
+"""A key of `state_meta`: how far another store was copied to this one, until all of it is."""
+
+
 # --- Erased bytes ---
 
 COMPACTION_KEY = "erasure_compaction"

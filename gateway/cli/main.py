@@ -40,6 +40,7 @@ COMMANDS_BY_MODULE: Mapping[str, Sequence[str]] = {
     "mcp_servers": ("mcp",),
     "completion": ("completion",),
     "backups": ("backup", "restore", "upgrade"),
+    "setup.store": ("store",),
     "memory": ("memory", "remember", "facts", "forget", "skills"),
     "history": ("recall", "sessions", "export", "import"),
 }

@@ -21,6 +21,7 @@ from psycopg.conninfo import make_conninfo
 from core.errors import StoreError
 from core.store.engine import Row, T, Values
 from core.store.postgres.connection import StoreConnection
+from core.store.postgres.copying import refuse_unfinished_copy
 from core.store.postgres.faults import (
     CUT,
     CUT_WHILE_STORING,
@@ -79,12 +80,15 @@ class Database:
 
     @classmethod
     @contextlib.asynccontextmanager
-    async def open(cls, url: str, password: str = "") -> AsyncIterator[Database]:
+    async def open(
+        cls, url: str, password: str = "", *, may_be_part: bool = False
+    ) -> AsyncIterator[Database]:
         """Connect to the server and bring the schema up to date.
 
         `password` is used if it isn't empty, and must not be in `url` then.
 
-        Raises StoreError if the server can't be reached, is too old, or has a newer schema.
+        Raises StoreError if the server can't be reached, is too old, or has a newer schema, and
+        unless `may_be_part`, if another store was only copied in part to the database.
         """
         name = describe_url(url)
         address = make_conninfo(url, password=password) if password else url
@@ -94,6 +98,8 @@ class Database:
                 for _ in range(1 + READERS)
             ]
             await writer.run(lambda connection: prepare_schema(connection.raw))
+            if not may_be_part:
+                await writer.run(lambda connection: refuse_unfinished_copy(connection, name))
             yield cls(name, writer, readers)
 
     # --- Writing ---

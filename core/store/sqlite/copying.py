@@ -1,18 +1,23 @@
-"""Copies SQLite files while programs use them, and reads what a file says about itself."""
+"""Copies SQLite files while programs use them, and reads what a file says about itself.
+
+It also has what SQLite does in its own way when a store is copied to another engine.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import os
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 from urllib.parse import quote
 
 from core.errors import StoreError
-from core.store.engine import Connection
+from core.store.engine import Connection, CopiedTable
 from core.store.sqlite.faults import translate_errors
+from core.store.sqlite.opening import leave_mark, mark_of
 from core.store.sqlite.salvage import find_file_damage
 from core.store.sqlite.schema import SCHEMA_VERSION
 from core.store.visibility import epoch_number
@@ -120,6 +125,72 @@ def needs_migration(path: Path) -> bool:
         return 0 < read_database_info(path).schema < SCHEMA_VERSION
     except StoreError:
         return False
+
+
+# --- Copying to another engine ---
+
+_DERIVED_TABLES = frozenset({"chunks", "chunk_counts"})
+"""Tables that are filled when the text indexes are built."""
+_TABLES = """
+SELECT listed.name FROM pragma_table_list AS listed
+WHERE listed.schema = 'main' AND listed.type = 'table' AND substr(listed.name, 1, 7) <> 'sqlite_'
+ORDER BY listed.name
+"""
+_COLUMNS = "SELECT name, pk FROM pragma_table_info(:table) ORDER BY cid"
+_REFERENCES = 'SELECT "table", "from" FROM pragma_foreign_key_list(:table) ORDER BY id'
+_COUNTING_TABLES = """
+SELECT name FROM sqlite_schema WHERE type = 'table' AND sql LIKE '%AUTOINCREMENT%'
+"""
+
+
+def list_tables(connection: Connection) -> list[CopiedTable]:
+    """Describe the tables of a store whose rows must be copied, in the order of their names."""
+    names = [row[0] for row in connection.execute(_TABLES).fetchall()]
+    return [_describe_table(connection, name) for name in names if name not in _DERIVED_TABLES]
+
+
+def _describe_table(connection: Connection, name: str) -> CopiedTable:
+    columns = connection.execute(_COLUMNS, {"table": name}).fetchall()
+    references = connection.execute(_REFERENCES, {"table": name}).fetchall()
+    key = sorted((row["pk"], row["name"]) for row in columns if row["pk"])
+    return CopiedTable(
+        name=name,
+        columns=tuple(row["name"] for row in columns),
+        key=tuple(column for _, column in key),
+        parents=tuple(sorted({row[0] for row in references if row[0] != name})),
+        own_references=tuple(row[1] for row in references if row[0] == name),
+    )
+
+
+def insert_rows(connection: Connection, table: CopiedTable, rows: Iterable[Sequence[Any]]) -> None:
+    """Insert rows with all columns of a table."""
+    columns = ", ".join(f'"{column}"' for column in table.columns)
+    places = ", ".join("?" for _ in table.columns)
+    connection.executemany(f"INSERT INTO {table.name} ({columns}) VALUES ({places})", rows)
+
+
+def read_last_ids(connection: Connection) -> dict[str, int]:
+    """Return the highest id that each table with AUTOINCREMENT has ever given away."""
+    return dict(connection.execute("SELECT name, seq FROM sqlite_sequence").fetchall())
+
+
+def raise_last_ids(connection: Connection, last_ids: Mapping[str, int]) -> None:
+    """Let tables with AUTOINCREMENT go on after these ids. The other tables need nothing."""
+    known = read_last_ids(connection)
+    for (name,) in connection.execute(_COUNTING_TABLES).fetchall():
+        values = {"name": name, "id": max(known.get(name, 0), last_ids.get(name) or 0)}
+        connection.execute("DELETE FROM sqlite_sequence WHERE name = :name", values)
+        connection.execute("INSERT INTO sqlite_sequence (name, seq) VALUES (:name, :id)", values)
+
+
+def publish_copy(part: Path, path: Path) -> None:
+    """Give a complete copy, which no connection has open, its final name."""
+    with translate_errors(part), contextlib.closing(_connect(part)) as connection:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        connection.execute("PRAGMA journal_mode = DELETE")
+    os.replace(part, path)
+    mark_of(part).unlink(missing_ok=True)
+    leave_mark(path)
 
 
 def _connect(path: Path) -> sqlite3.Connection:

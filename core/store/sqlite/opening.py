@@ -80,7 +80,7 @@ def refuse_if_lost(path: Path) -> None:
     """Raise StoreError if a marker file shows that the home had a database."""
     log_path = Path(f"{path}-wal")
     log_hint = f"Delete {log_path}, which belongs to the lost file. " if log_path.exists() else ""
-    marks = [mark for mark in (_mark_of(path), _old_mark_of(path)) if mark.exists()]
+    marks = [mark for mark in (mark_of(path), _old_mark_of(path)) if mark.exists()]
     if marks:
         raise StoreError(
             f"{path} is missing or empty, but this home had a database. {log_hint}"
@@ -89,7 +89,7 @@ def refuse_if_lost(path: Path) -> None:
         )
 
 
-def _mark_of(path: Path) -> Path:
+def mark_of(path: Path) -> Path:
     """Return the path of the marker file, such as `database-state.created` for `state.db`.
 
     The name differs at the beginning, so that `rm state.db*` doesn't delete the marker by mistake.
@@ -103,7 +103,7 @@ def _old_mark_of(path: Path) -> Path:
 
 def leave_mark(path: Path) -> None:
     """Create the marker file of a database. Does nothing if the folder can't be written."""
-    mark = _mark_of(path)
+    mark = mark_of(path)
     with contextlib.suppress(OSError):
         if not mark.exists():
             mark.touch(mode=0o600)
