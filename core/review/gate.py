@@ -214,15 +214,16 @@ def _explain_lookup(arguments: Json, transcript: Transcript, context: ToolContex
     """Return why a look-up has to wait, as a clause, or "".
 
     The argument `url` must be an address that the person typed or that an earlier look-up returned.
-    A page can offer a link for each secret, so its links aren't followed unless a person is there
-    to see it. All words of the other arguments must be typed by the person, in the message that is
-    answered or in the one before it. Older words were typed for something else. So were those of a
-    clause that states a secret (`core/review/searches.py`).
+    Pages and the extracts of search results can offer a link for each secret, so only typed
+    addresses are opened unless a person is there to see it. All words of the other arguments must
+    be typed by the person, in the message that is answered or in the one before it. Older words
+    were typed for something else. So were those of a clause that states a secret
+    (`core/review/searches.py`).
     """
     is_attended = context.session.is_remembered
-    sources = [transcript.all_typed, *transcript.search_results]
+    sources = [transcript.all_typed]
     if is_attended:
-        sources += transcript.page_results
+        sources += [*transcript.search_results, *transcript.page_results]
     texts = (transcript.previous, *transcript.messages, *transcript.questions)
     searchable = list_searchable(texts)
     for name, text in arguments.items():

@@ -273,6 +273,18 @@ async def test_scheduled_question_follows_no_link_of_a_page(home: Path) -> None:
     assert [path for _, path in web.pages.requests] == ["/times"]
 
 
+async def test_scheduled_question_opens_no_address_that_a_search_returned(home: Path) -> None:
+    """The extract of a result could offer an address for each secret, too."""
+    async with open_web(home) as web:
+        extract = f"Sunday ferry {web.pages.url('/c/44')}"
+        web.search.add("Ferry times", web.pages.url("/times"), extract)
+        script = (find("sunday ferry"), web.fetch("/c/44"), web.fetch("/times"), says("At ten."))
+        (sent,) = await run_question(web, "Search for the sunday ferry", *script)
+        assert "At ten." in sent
+    assert web.search.queries == ["sunday ferry"]
+    assert not {"/c/44", "/times"} & {path for _, path in web.pages.requests}
+
+
 async def test_web_look_up_of_a_scheduled_question_counts_towards_its_authors_daily_limit(
     home: Path,
 ) -> None:
