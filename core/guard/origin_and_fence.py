@@ -401,6 +401,8 @@ _INSERTION = re.compile(
     re.MULTILINE,
 )
 _SPACES = re.compile(r"[^\S\n]{2,}")
+# Line breaks of other programs: form feeds, U+2028 and so on, and a "\r" that is alone.
+_OTHER_LINE_BREAK = re.compile(r"\r(?!\n)|[\v\f\x1c-\x1e\x85\u2028\u2029]")
 # A text with none of these signs has no pasted part.
 _PASTE_SIGN = re.compile(r"[\n:\uff1a`~]")
 # A text with none of these signs doesn't show an author: a name before a time, a signature.
@@ -429,7 +431,7 @@ def typed_part(text: str, *, with_doubtful: bool = False, sender_name: str = "")
     as a claim below a heading, belong to the part only `with_doubtful`. So does a text that shows
     another author than the sender.
     """
-    text = text.strip()
+    text = _unify_line_breaks(text.strip())
     has_paste_sign = _PASTE_SIGN.search(text) is not None
     if has_paste_sign:
         text = text[: pastes.find_paste(text)]
@@ -441,15 +443,21 @@ def typed_part(text: str, *, with_doubtful: bool = False, sender_name: str = "")
     return _SPACES.sub(" ", _INSERTION.sub(" ", unquoted_text)).strip()
 
 
+def _unify_line_breaks(text: str) -> str:
+    """Return a text of the same length with a line feed for each other line break."""
+    return _OTHER_LINE_BREAK.sub("\n", text)
+
+
 def list_insertions(text: str) -> list[str]:
     """Return the quoted lines of a message and the texts in it that a platform inserted."""
+    text = _unify_line_breaks(text)
     matches = [*pastes.QUOTED_LINE.finditer(text), *_INSERTION.finditer(text)]
     return [match[0] for match in matches]
 
 
 def is_partly_pasted(text: str) -> bool:
     """Return True if a part of a message looks pasted."""
-    text = text.strip()
+    text = _unify_line_breaks(text.strip())
     if len(text) > TYPED_CHARS:
         return True
     if _PASTE_SIGN.search(text) is not None and pastes.find_paste(text) < len(text):
@@ -459,6 +467,7 @@ def is_partly_pasted(text: str) -> bool:
 
 def find_foreign_start(text: str, sender_name: str = "") -> int:
     """Return where the part of a message begins that is pasted or may be, or its length."""
+    text = _unify_line_breaks(text)
     if _AUTHOR_SIGN.search(text) is None:
         return len(text)
     end = len(text) if _PASTE_SIGN.search(text) is None else pastes.find_paste(text)
