@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 from core.errors import Sentence
 from core.guard.origin_and_fence import (
@@ -41,6 +42,8 @@ MIN_REPEATED_SHARE = 0.7
 _SENTENCE_END = re.compile(r"(?<=[.!?…。！？])[)\]*_”\"']*\s+|(?<=[。！？])|\n+")
 # A line of recalled background that isn't a note (n1) or a fact (f1).
 _RECALLED_LINE = re.compile(r"- (?![nf]\d)")
+# A line with a message: "- m12 3 May 2026: Ana: The ferry leaves at ten."
+_RECALLED_MESSAGE = re.compile(r"- m(?P<id>\d{1,18}) \d+ \w+ \d{4}: (?P<rest>.*)")
 _FRAME_SOURCES = {
     f"[{SKILL_LEAD}": "source_skill",
     f"[{RULES_LEAD}": "source_project_file",
@@ -121,10 +124,15 @@ class TranscriptReader:
         session = context.session
         rows = await self.conversations.load_history(session, context.scopes)
         latest = await self.conversations.list_latest_from_outside(context.scopes, MAX_EARLIER)
+        ids = _list_recalled_ids(rows)
+        quoted = await self.conversations.load_messages(ids, context.scopes) if ids else ()
+        recalled = {message.id: message for message in quoted if message.id is not None}
 
         def read() -> Transcript:
             earlier = list_foreign_texts(latest, session)
-            transcript = read_transcript(rows, session, context.sender, earlier, self.prompt_marks)
+            transcript = read_transcript(
+                rows, session, context.sender, earlier, self.prompt_marks, recalled
+            )
             definitions = [ForeignText(_TOOL_SOURCE, text) for text in self.list_definitions()]
             return replace(transcript, foreign=(*transcript.foreign, *definitions))
 
@@ -138,13 +146,17 @@ def read_transcript(
     asker: Sender,
     earlier_foreign: Sequence[str] = (),
     prompt_marks: Sequence[str] = (),
+    recalled: Mapping[int, Message] = MappingProxyType({}),
 ) -> Transcript:
     """Read the messages of a conversation, oldest first.
 
     `earlier_foreign` are foreign texts of earlier conversations. A system prompt that contains one
-    of `prompt_marks` contains files that the person may not have written.
+    of `prompt_marks` contains files that the person may not have written. `recalled` are the
+    messages behind recalled lines, by id.
     """
-    foreign = _list_all_foreign(rows, session, asker, prompt_marks)
+    foreign = _list_all_foreign(rows, session, asker, recalled)
+    if any(mark in session.prompt.text for mark in prompt_marks):
+        foreign.insert(0, ForeignText(_PROMPT_SOURCE, session.prompt.text))
     texts = [item.text for item in foreign if item.source != _PROMPT_SOURCE]
     texts += earlier_foreign
     current = _list_current(rows)
@@ -203,15 +215,13 @@ def _adopted_question(part: str, earlier: Sequence[Message], asker: Sender) -> s
 
 
 def _list_all_foreign(
-    rows: Sequence[Message], session: Session, asker: Sender, prompt_marks: Sequence[str]
+    rows: Sequence[Message], session: Session, asker: Sender, recalled: Mapping[int, Message]
 ) -> list[ForeignText]:
-    """Return all texts in the model's context that the asker didn't type."""
+    """Return all texts in the messages of a conversation that the asker didn't type."""
     foreign: list[ForeignText] = []
     known_ids = {row.id for row in rows}
-    if any(mark in session.prompt.text for mark in prompt_marks):
-        foreign.append(ForeignText(_PROMPT_SOURCE, session.prompt.text))
     for row in rows:
-        foreign += _list_foreign(row, session, asker)
+        foreign += _list_foreign(row, session, asker, recalled)
         # The rows already contain the texts behind the assistant's answers of this conversation.
         quote = row.quote
         if quote is not None and quote.is_ours and quote.message_id not in known_ids:
@@ -342,7 +352,9 @@ def _calls_tools(row: Message) -> bool:
     return any(block.get("type") == "tool_use" for block in row.blocks or ())
 
 
-def _list_foreign(row: Message, session: Session, asker: Sender) -> list[ForeignText]:
+def _list_foreign(
+    row: Message, session: Session, asker: Sender, recalled: Mapping[int, Message]
+) -> list[ForeignText]:
     """Return the foreign texts that a row adds to the model's context."""
     if row.kind == "summary":
         return [ForeignText(Sentence("source_summary"), row.text)]
@@ -353,7 +365,7 @@ def _list_foreign(row: Message, session: Session, asker: Sender) -> list[Foreign
             return [ForeignText(Sentence("source_job"), row.text)]
         return []
 
-    texts = _list_background(row, session)
+    texts = _list_background(row, session, recalled)
     if row.kind != "chat":
         return texts
     if row.sender is not None and row.sender.id != asker.id:
@@ -385,7 +397,20 @@ def _list_message_parts(row: Message) -> list[ForeignText]:
     return parts
 
 
-def _list_background(row: Message, session: Session) -> list[ForeignText]:
+def _list_recalled_ids(rows: Sequence[Message]) -> set[int]:
+    """Return the ids of the messages that recalled lines quote."""
+    ids: set[int] = set()
+    for row in rows:
+        for block in row.memory_blocks:
+            for line in str(block.get("text", "")).splitlines():
+                if match := _RECALLED_MESSAGE.match(line):
+                    ids.add(int(match["id"]))
+    return ids
+
+
+def _list_background(
+    row: Message, session: Session, recalled: Mapping[int, Message]
+) -> list[ForeignText]:
     """Return the texts that Mneme added to a message: recalled lines, skills, rules and jobs.
 
     Recalled lines that the sender typed are left out.
@@ -398,17 +423,26 @@ def _list_background(row: Message, session: Session) -> list[ForeignText]:
                 texts.append(ForeignText(Sentence(source), text))
     for block in row.memory_blocks:
         for line in str(block.get("text", "")).splitlines():
-            if _RECALLED_LINE.match(line) and not _is_own_line(line, row, session):
+            if _RECALLED_LINE.match(line) and not _is_own_line(line, row, session, recalled):
                 texts.append(ForeignText(Sentence("source_recalled"), line))
     return texts
 
 
-def _is_own_line(line: str, row: Message, session: Session) -> bool:
-    """Return True if a recalled line quotes an earlier message that the row's sender typed."""
-    if row.sender is None or session.scope.is_group:
+def _is_own_line(
+    line: str, row: Message, session: Session, recalled: Mapping[int, Message]
+) -> bool:
+    """Return True if a recalled line quotes an earlier message that the row's sender typed.
+
+    The message itself is judged, because a line doesn't show what was pasted. A line with more
+    than the message, such as a title, isn't the sender's own.
+    """
+    match = _RECALLED_MESSAGE.match(line)
+    message = recalled.get(int(match["id"])) if match is not None else None
+    if match is None or message is None or row.sender is None or session.scope.is_group:
         return False
-    name = re.escape(row.sender.name)
-    match = re.match(rf"- m\d+ \d+ \w+ \d{{4}}(?:, “[^”]*”)?: {name}: (.*)", line)
-    if match is None or is_partly_pasted(match[1]):
+    if message.sender is None or message.sender.id != row.sender.id:
         return False
-    return find_foreign_start(match[1], row.sender.name) == len(match[1])
+    start, end = f"{message.sender.name}: ", match["rest"].removesuffix(" \u2026")
+    is_quoted = f"{start}{' '.join(message.text.split())}".startswith(end) and len(end) > len(start)
+    is_typed = message.origin == "typed" and typed_text(message) != ""
+    return is_quoted and is_typed and not _list_message_parts(replace(message, quote=None))

@@ -46,7 +46,6 @@ from core.store.facts.facts import find_aliases
 from core.store.media.files import find_files
 from core.store.query import (
     DEFAULT_ROLES,
-    FoundSession,
     MessageMatch,
     ModelHelp,
     ResultLimits,
@@ -594,18 +593,20 @@ class HistoryProvider(MemoryProvider):
         for session in answer.sessions:
             for message in session.window:
                 if message.is_anchor:
-                    lines.append(self._render_line(session, message))
+                    lines.append(self._render_line(message))
         return lines
 
-    def _render_line(self, result: FoundSession, message: ShownMessage) -> str:
-        """Return a message as a line, with its origin if the sender didn't type the text."""
+    def _render_line(self, message: ShownMessage) -> str:
+        """Return a message as a line, with its origin if the sender didn't type the text.
+
+        The title of its conversation is left out, because it may consist of words of others.
+        """
         who = "you" if message.role == "assistant" else message.sender or "the person"
         if message.role == "user" and message.origin != "typed":
             who = f"{who} ({message.origin.replace('_', ' ')})"
-        title = f", “{result.session.title}”" if result.session.title else ""
         at = message.at.astimezone(self._zone)
         text = shorten(message.text, PASSAGE_CHARS)
-        return f"m{message.message_id} {at.day} {at:%B %Y}{title}: {who}: {text}"
+        return f"m{message.message_id} {at.day} {at:%B %Y}: {who}: {text}"
 
 
 def load_word_lists() -> None:

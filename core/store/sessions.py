@@ -16,7 +16,7 @@ from core.errors import StaleReadError, StoreError
 from core.ports import Clock
 from core.store import lineage, messages, rows
 from core.store.actions import ButtonAction, insert_actions
-from core.store.engine import Connection, Database
+from core.store.engine import Connection, Database, in_list
 from core.store.incognito import IncognitoConversation, IncognitoRegistry
 from core.store.lineage import UndoRequest
 from core.store.mailbox import OutboxItem, close_entries, fill_outbox_item
@@ -25,7 +25,7 @@ from core.store.messages import append_message, set_sent_blocks
 from core.store.rows import MESSAGE_COLUMNS, address_values, read_message, request_checkpoint
 from core.store.tool_calls import CallOutcome, forget_calls, read_call_outcomes
 from core.store.usage_and_limits import ModelCall, log_call
-from core.store.visibility import scope_parameter, visible
+from core.store.visibility import encode_list, scope_parameter, visible
 from core.text.normalize import comparison_form
 from core.types import (
     Address,
@@ -80,6 +80,10 @@ AND messages.session_id IN (SELECT id FROM sessions WHERE {visible()})
 ORDER BY messages.id DESC LIMIT :limit
 """
 """Selects the latest messages that may contain text of others."""
+_SELECT_BY_IDS = f"""
+SELECT {MESSAGE_COLUMNS} FROM messages WHERE {in_list("messages.id", "ids")}
+AND messages.session_id IN (SELECT id FROM sessions WHERE {visible()})
+"""
 _SELECT_LAST_MESSAGE_TIME = """
 SELECT MAX(created_at) AS at FROM messages
 WHERE address_id = (SELECT address_id FROM sessions WHERE id = :session) AND origin <> 'job'
@@ -358,6 +362,15 @@ class Conversations:
             values = {"scopes": scope_parameter(scopes), "limit": limit}
             latest = connection.execute(_SELECT_LATEST_FROM_OUTSIDE, values).fetchall()
             return [read_message(row) for row in reversed(latest)]
+
+        return await self._database.read(read)
+
+    async def load_messages(self, ids: Collection[int], scopes: frozenset[Scope]) -> list[Message]:
+        """Load the messages with these ids that are visible in these scopes."""
+        values = {"ids": encode_list(ids), "scopes": scope_parameter(scopes)}
+
+        def read(connection: Connection) -> list[Message]:
+            return [read_message(row) for row in connection.execute(_SELECT_BY_IDS, values)]
 
         return await self._database.read(read)
 

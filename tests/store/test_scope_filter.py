@@ -158,6 +158,9 @@ async def kept(database: Database, clock: SteadyClock) -> _Kept:
             "latest from outside": lambda _, __, scopes: conversations.list_latest_from_outside(
                 scopes, 10
             ),
+            "messages by id": lambda session_id, _, scopes: conversations.load_messages(
+                [message_ids.get(session_id, session_id)], scopes
+            ),
             "last delivered": lambda _, __, scopes: jobs.find_last_delivered(CHAT, scopes),
             "deliveries of a job": lambda _, job_id, scopes: jobs.list_deliveries(
                 replace(job, id=job_id), scopes, 3
@@ -266,6 +269,7 @@ async def test_every_reading_method_that_takes_scopes_is_in_the_matrix(kept: _Ke
         "Conversations.list_relatives",
         "Conversations.load_transcript_page",
         "Conversations.load_transcript",
+        "Conversations.load_messages",
         "Conversations.list_job_results",
         "Conversations.list_latest_from_outside",
         "Conversations.list_recent",
