@@ -77,7 +77,7 @@ def names_subject(wish: Wish, subject: Subject) -> bool:
     content = [part.text for part in parts if part.role == "content"]
     numbers = _find_numbers(parts, has_content=bool(content), language=wish.language)
     if numbers:
-        return subject.number in numbers
+        return subject.number in numbers and not _names_another(wish, content, subject)
     roles = {part.role for part in parts}
     has_kind = not roles.isdisjoint(KINDS)
     if wish.table == "stated" and not has_kind and "generic" not in roles:
@@ -85,6 +85,12 @@ def names_subject(wish: Wish, subject: Subject) -> bool:
     if not content and has_kind and "all" in roles:
         return True
     return _names_by_words(wish, parts, content, subject)
+
+
+def _names_another(wish: Wish, content: Sequence[str], subject: Subject) -> bool:
+    """Return True if the words beside a number name only something else, such as Eve's list."""
+    is_ending = wish.table in ENDING_TABLES
+    return is_ending and bool(content) and _compare(content, subject.text)[0] == 0
 
 
 def _is_for_now(wish: Wish, subject: Subject) -> bool:

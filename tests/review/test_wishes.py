@@ -372,3 +372,24 @@ def test_a_code_in_a_wish_names_the_reminder_with_this_code() -> None:
     assert wants("Delete the reminder for flight LH400", Effect.REMOVE, flight)
     flights = with_text("check in for flight LH400", "check in for flight LH401")
     assert not wants("Delete the reminder for flight LH401", Effect.REMOVE, flights)
+
+
+@pytest.mark.parametrize(
+    "typed",
+    [
+        "Cancel task 4 of Eve's list",
+        "Delete number 4 of the quiz",
+        "Lösche Nummer 4 der Liste von Eva",
+        "Borra la tarea 4 de la lista de Eva",
+        "Supprime la tâche 4 de la liste d'Ève",
+    ],
+)
+def test_number_beside_the_name_of_another_list_names_no_reminder(typed: str) -> None:
+    assert not wants(typed, Effect.REMOVE)
+
+
+@pytest.mark.parametrize(
+    "typed", ["Cancel task 4", "Delete reminder 4 about the insulin", "Lösche Erinnerung 4"]
+)
+def test_number_alone_or_beside_the_words_of_its_reminder_names_it(typed: str) -> None:
+    assert wants(typed, Effect.REMOVE)
