@@ -284,8 +284,10 @@ def kill_after(connection: psycopg.Connection, home: Path, url: str, steps: int)
     output = process.communicate()[0]
     connection.execute("SELECT pg_advisory_unlock(%s)", (WRITE_LOCK,))
     wait_until(partial(has_no_client, connection))
-    assert process.returncode in (0, -signal.SIGKILL), output
-    return process.returncode != 0
+    # The last kill may have come after the last transaction, so that the copy was complete.
+    had_ended = process.returncode == 0 or "already has messages" in output
+    assert had_ended or process.returncode == -signal.SIGKILL, output
+    return not had_ended
 
 
 @pytest.mark.timeout(600)
