@@ -14,10 +14,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 import tzlocal
 from pydantic import AfterValidator, BeforeValidator, Field
 
-# The name of an environment variable, as the value of an option: "MEM0_API_KEY".
-VARIABLE = re.compile(r"[A-Z][A-Z0-9_]+")
-# A variable inside of a value: "Bearer ${LINEAR_KEY}".
-PLACEHOLDER = re.compile(r"\$\{([A-Z][A-Z0-9_]+)\}")
+from config.variables import PLACEHOLDER, VARIABLE
 
 
 def fill_placeholders(value: str, variables: Mapping[str, str]) -> str:

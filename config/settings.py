@@ -1,9 +1,9 @@
 """Reads all settings: `Settings.load` returns them as typed, immutable objects.
 
 default.toml has the defaults and mneme.toml in the home overrides them. Secrets and addresses come
-from secrets.env in the home and from environment variables, which override the file. No other
-module reads the environment. An error lists all problems with the dotted paths of their options.
-Secrets never appear in an error or a repr.
+from secrets.env in the home and from environment variables, which override the file. Outside of
+this package, no module reads the environment. An error lists all problems with the dotted paths of
+their options. Secrets never appear in an error or a repr.
 """
 
 from __future__ import annotations
@@ -126,21 +126,6 @@ def _add_line(problem: str, text: str) -> str:
     """Add the line of mneme.toml to a problem: ``model.tries: should be … (line 7)``."""
     line = find_line(text, problem.partition(": ")[0]) if text else None
     return problem if line is None else f"{problem} (line {line})"
-
-
-def export_variables(variables: Mapping[str, str]) -> None:
-    """Set environment variables for a library that reads them when it is loaded."""
-    os.environ.update(variables)
-
-
-def child_environment(home: Path) -> dict[str, str]:
-    """Return the environment for another process of Mneme with this home."""
-    return {**os.environ, "MNEME_HOME": str(home)}
-
-
-def select_variables(names: Sequence[str]) -> dict[str, str]:
-    """Return the environment variables with these names, to be passed on to another program."""
-    return {name: os.environ[name] for name in names if name in os.environ}
 
 
 class _Section(BaseModel):

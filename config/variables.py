@@ -1,11 +1,36 @@
-"""Finds the environment variables that options name, because only these are read."""
+"""Environment variables: finds those that options name, and passes some on.
+
+Only the named ones are read as settings. Nothing else of Mneme is loaded here, so that help is
+quick.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
-from config.field_types import PLACEHOLDER, VARIABLE
+# The name of an environment variable, as the value of an option: "MEM0_API_KEY".
+VARIABLE = re.compile(r"[A-Z][A-Z0-9_]+")
+# A variable inside of a value: "Bearer ${LINEAR_KEY}".
+PLACEHOLDER = re.compile(r"\$\{([A-Z][A-Z0-9_]+)\}")
+
+
+def export_variables(variables: Mapping[str, str]) -> None:
+    """Set environment variables for a library that reads them when it is loaded."""
+    os.environ.update(variables)
+
+
+def child_environment(home: Path) -> dict[str, str]:
+    """Return the environment for another process of Mneme with this home."""
+    return {**os.environ, "MNEME_HOME": str(home)}
+
+
+def select_variables(names: Sequence[str]) -> dict[str, str]:
+    """Return the environment variables with these names, to be passed on to another program."""
+    return {name: os.environ[name] for name in names if name in os.environ}
 
 
 def list_named_variables(options: Mapping[str, Any]) -> Iterator[str]:

@@ -97,6 +97,7 @@ DOORS: Mapping[str, tuple[str, ...]] = {
     "filelock": ("*",),
     "tzlocal": ("*",),
 }
+ENVIRONMENT_READERS = ("config/variables.py", "config/settings.py")
 BROAD_CATCHES = (
     "gateway/admission.py",
     "gateway/turns.py",
@@ -146,7 +147,7 @@ def doors(sources: Sequence[Source]) -> Iterator[str]:
                     yield f"{file.path}:{line} imports {package}: its door is {' or '.join(DOORS[package])}, ask there"
             elif package not in FLOORS and package not in sys.stdlib_module_names:
                 yield f"{file.path}:{line} imports {name}: give the package a door here and in pyproject.toml"
-        if str(file.path) != "config/settings.py":
+        if str(file.path) not in ENVIRONMENT_READERS:
             for line in _environment(file):
                 yield f"{file.path}:{line} reads the environment: make it a setting in config/settings.py"
 

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, TextIO
 
 from adapters.terminal.pipe import TerminalPipe
 from config.operating_system import LANGUAGE_VARIABLES, find_shell_language
-from config.settings import select_variables
+from config.variables import select_variables
 from core.errors import Sentence, StoreError
 from core.menus.command_specs import CommandSpec
 from core.ports import Autocompleter, Clock, InboundSink, Reply

@@ -28,9 +28,8 @@ from config.settings import (
     SettingsError,
     list_environment_names,
     read_options,
-    select_variables,
 )
-from config.variables import list_named_variables
+from config.variables import list_named_variables, select_variables
 from gateway.cli import shell
 from gateway.cli.shell import AsJson, print_json, print_text
 from gateway.local.control import ask_gateway

@@ -14,6 +14,7 @@ from typing import Any
 
 from config.operating_system import LANGUAGE_VARIABLES
 from config.operating_system import find_shell_language as find_language_of
+from config.variables import select_variables
 
 FOLDER = files("gateway.texts")
 ENGLISH_CODE = "en"
@@ -54,9 +55,6 @@ def match_language(code: str) -> str | None:
 
 def find_shell_language() -> str:
     """Return the language of the shell, or English if Mneme doesn't speak it."""
-    # Imported here because the settings take a while to load, and few texts need them.
-    from config.settings import select_variables
-
     return match_language(find_language_of(select_variables(LANGUAGE_VARIABLES))) or ENGLISH_CODE
 
 

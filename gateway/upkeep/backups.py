@@ -23,7 +23,8 @@ import structlog
 from filelock import FileLock, Timeout
 
 from config.operating_system import sync_file
-from config.settings import Settings, child_environment
+from config.settings import Settings
+from config.variables import child_environment
 from core.errors import ConfigError, MnemeError, Refused, StoreError
 from core.ports import Clock
 from core.transfer.backup import (

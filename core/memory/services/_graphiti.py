@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from config.masking import has_url_password
-from config.settings import export_variables
+from config.variables import export_variables
 from core.errors import PAYLOAD_ERRORS, ConfigError, DeliveryError, MnemeError, NotReadyError
 from core.memory.http import SEARCH, WRITE
 from core.memory.model_server import Embedder, JsonModel, library_version

@@ -25,7 +25,7 @@ from typing import Any
 
 from config.files import Secret
 from config.operating_system import read_command_line
-from config.settings import select_variables
+from config.variables import select_variables
 from core.errors import ConfigError, DeliveryError, Refused
 from core.guard.guard import clean_service_text
 from core.guard.tool_definitions import ToolArguments, build_tool

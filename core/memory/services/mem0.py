@@ -18,7 +18,7 @@ from typing import Any
 from pydantic import Field
 
 from config.files import Secret
-from config.settings import export_variables
+from config.variables import export_variables
 from core.errors import ConfigError, DeliveryError, NotReadyError
 from core.guard.tool_definitions import ToolArguments, build_tool
 from core.memory.http import SEARCH, JsonService, number_of, objects, segment, text_of

@@ -8,7 +8,8 @@ from typing import Any
 
 from config.draft import SettingsDraft
 from config.operating_system import LANGUAGE_VARIABLES, find_shell_language
-from config.settings import SettingsError, list_environment_names, select_variables
+from config.settings import SettingsError, list_environment_names
+from config.variables import select_variables
 from gateway.cli.setup.dialog import Dialog
 from gateway.texts.catalog import ENGLISH, Texts, load_texts
 from gateway.texts.text_files import match_language

@@ -114,6 +114,23 @@ def test_ctrl_c_in_a_terminal_is_heard_also_if_the_program_that_starts_us_ignore
     assert b"Setup has stopped." in shown
 
 
+def test_list_of_commands_in_the_language_of_the_shell_loads_no_settings() -> None:
+    """Loading the settings takes three times as long as all of the help."""
+    script = (
+        "import sys\n"
+        "sys.argv = ['mneme', '--help']\n"
+        "from gateway.cli.main import main\n"
+        "try: main()\n"
+        "finally: print(*({'pydantic', 'config.settings', 'babel'} & sys.modules.keys()), file=sys.stderr)"
+    )
+    environment = {**os.environ, "LC_ALL": "de_DE.UTF-8", "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=60, env=environment
+    )
+    assert (done.returncode, done.stderr) == (0, "\n")
+    assert "Aufruf: mneme" in done.stdout
+
+
 @pytest.mark.slow
 def test_list_of_commands_loads_no_command_and_names_each_one() -> None:
     script = (
