@@ -320,7 +320,7 @@ class ReceiptWriter:
             if fact is None or action not in texts.table("RECEIPT_FACTS"):
                 continue
             text = texts.table("RECEIPT_FACTS")[action].format(
-                number=fact.id, text=_quote(fact.content)
+                number=fact.id, text=_quote(texts, fact.content)
             )
             button = make_button(
                 texts.RECEIPT_UNDO.format(what=f"f{fact.id}"), "memory", f"undo f{fact.id}"
@@ -352,7 +352,7 @@ class ReceiptWriter:
         text = texts.table("RECEIPT_JOBS")[action].format(
             number=job.id,
             time=texts.describe_time(self.services.appointments, job, is_full=False),
-            text=_quote(job.text),
+            text=_quote(texts, job.text),
         )
         label = texts.RECEIPT_UNDO.format(what=f"/cron {undo}")
         return Receipt(
@@ -621,7 +621,7 @@ def _list_event_receipts(texts: Texts, rows: Sequence[Message]) -> list[Receipt]
         text, uid, calendar = event
         label = texts.RECEIPT_UNDO.format(what=shorten(text, LABEL_CHARS))
         button = make_button(label, "agenda", f"undo {uid} {calendar}")
-        receipts.append(Receipt(texts.RECEIPT_EVENT.format(event=_quote(text)), button))
+        receipts.append(Receipt(texts.RECEIPT_EVENT.format(event=_quote(texts, text)), button))
     return receipts
 
 
@@ -649,7 +649,7 @@ def _render_change(texts: Texts, change: NoteChange) -> str:
         action = "delete" if change.action == "delete" else "keep"
         return texts.table("RECEIPT_SKILLS")[action].format(name=escape(folder))
     return texts.table("RECEIPT_NOTES")[change.action].format(
-        before=_quote(change.before or ""), after=_quote(change.after or "")
+        before=_quote(texts, change.before or ""), after=_quote(texts, change.after or "")
     )
 
 
@@ -662,10 +662,10 @@ def _render_pending(texts: Texts, note: PendingNote) -> str:
         if note.target == TOOL_CALL:
             # The whole call is shown, because all of it may leave the machine.
             name = escape(operation.path)
-            parts.append(f"{name} “{escape(to_single_line(content))}”")
+            parts.append(f"{name} {texts.quote(to_single_line(content))}")
             continue
         verb = texts.table("RECEIPT_VERBS").get(operation.action, operation.action)
-        parts.append(f"{verb} {_quote(content)}")
+        parts.append(f"{verb} {_quote(texts, content)}")
     return texts.RECEIPT_WAITS.format(
         number=note.id,
         kind=kind,
@@ -674,5 +674,5 @@ def _render_pending(texts: Texts, note: PendingNote) -> str:
     )
 
 
-def _quote(text: str) -> str:
-    return f"“{escape(shorten(to_single_line(text), QUOTE_CHARS))}”"
+def _quote(texts: Texts, text: str) -> str:
+    return texts.quote(shorten(to_single_line(text), QUOTE_CHARS))

@@ -275,17 +275,14 @@ class _Answerer:
     ) -> Completion:
         """Turn tool results into an answer.
 
-        The answer to a search lists the facts first, then quotes passages. The result of any other
-        tool, such as "Reminder 1 is set", is already a text for the person.
+        The answer to a search lists the facts first, then quotes passages. After any other tool,
+        the receipt of the gateway describes the change, so the answer doesn't.
         """
         last = results[-1]
         if last.is_error:
             return _say(self.texts["failed"].format(reason=last.text))
         if last.tool_name != "session_search":
-            # The result is worded in English. In another language, only the receipt describes the
-            # change.
-            result = last.text.strip() if self.texts == ENGLISH_TEXTS else ""
-            return _say(result or self.texts["done"])
+            return _say(self.texts["done"])
 
         # Imported here because only questions need it.
         from core.agent.answers import (

@@ -387,10 +387,10 @@ async def test_answer_without_a_model_says_that_no_message_matches() -> None:
     assert text.startswith("I found nothing about that in earlier messages.")
 
 
-async def test_result_of_a_tool_is_the_offline_answer() -> None:
+async def test_offline_answer_after_a_tool_leaves_the_change_to_the_receipt() -> None:
     asked = turn("Remind me tomorrow at 5 to call Bob")
     done = await complete(asked, *searched("Reminder 1 is set.", "reminder"))
-    assert done.text == "Reminder 1 is set."
+    assert done.text == "Done."
     refused = await complete(asked, *searched("Say which 5.", "reminder", is_error=True))
     assert refused.text == "I couldn't do that: Say which 5."
     failed = await complete(
@@ -521,10 +521,8 @@ async def test_gateway_without_a_model_saves_finds_notes_and_reminds(home: Path)
         )
         first = (await harness.say("Where does my sister live?")).text
         assert re.match(r"- You said on .+: “My sister Ana lives in Porto\.”$", first)
-        assert (
-            "Noted: “The code is 4711”."
-            in (await harness.say("Remember that the code is 4711")).text
-        )
+        noted = await harness.say("Remember that the code is 4711")
+        assert noted.text == "Done.\n\n✓ Noted: “The code is 4711”"
         owner = frozenset((Scope.account("telegram", "42"),))
         assert await harness.services.notebook.entries(owner, "memory") == ["The code is 4711"]
         certain = await harness.say("Remind me tomorrow at 9 to call Bob")

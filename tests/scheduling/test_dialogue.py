@@ -275,6 +275,28 @@ def test_reminder_to_delete_is_found_by_words_of_its_text() -> None:
 
 
 @pytest.mark.parametrize(
+    "text",
+    [
+        "delete the reminder with Olga",
+        "lösch die Erinnerung wegen Olga",
+        "supprime le rappel avec Olga",
+        "borra el recordatorio con Olga",
+        "apaga o lembrete com a Olga",
+    ],
+)
+def test_reminder_to_delete_is_found_by_a_person_with_a_preposition(text: str) -> None:
+    jobs = (job("call Olga", number=1), job("feed the hens", number=2))
+
+    assert talk(text, jobs=jobs).job == jobs[0]
+
+
+def test_german_push_verb_moves_the_last_reminder() -> None:
+    only = job("call Olga", datetime(2026, 3, 5, 8, tzinfo=ZONE))
+
+    assert moments(talk("schieb sie auf 9 Uhr", jobs=(only,))) == ["2026-03-05 09:00"]
+
+
+@pytest.mark.parametrize(
     ("words", "moment", "task"),
     [
         ("10:00", "2026-03-06 10:00", "pack"),
