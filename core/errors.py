@@ -167,6 +167,10 @@ class ToolError(MnemeError):
     """A tool call failed. The message is for the model, and says what to do instead."""
 
 
+class UncertainCallError(ToolError):
+    """A tool call gave no result in time, or its connection broke. It may have been carried out."""
+
+
 class DeliveryError(MnemeError):
     """A platform didn't accept a message."""
 

@@ -250,6 +250,7 @@ async def build_message_path(
         show_tools,
         ToolSwitches(services.load_preference).check,
         word_sentence,
+        services.conversations.load_stopped_outcome,
     )
     agent = replace(
         _build_agent(services, chat_model, helper_model, windows, prompt, memory, tool_runner),

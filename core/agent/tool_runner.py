@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import structlog
 
 from core.agent.prompt_and_memory import is_tool_available
-from core.errors import Refused, Sentence, ToolError
+from core.errors import Refused, Sentence, StoreError, ToolError, UncertainCallError
 from core.models.failures import WordSentence
 from core.models.wrappers import take_call
 from core.review.effects import find_effect_fault, list_effects
@@ -77,9 +77,31 @@ UNKNOWN_OUTCOME = (
     "Check that before you call the tool again."
 )
 
+# What the result of a call that was stopped or has failed says after the reason.
+STOPPED_NOT_DONE = "This was not done."
+STOPPED_DONE = "It was done, but its result was lost. Do not call the tool again."
+STOPPED_WAITING = (
+    "It isn't done yet: it was stored to wait for a yes, but its result was lost. "
+    "Do not call the tool again; don't say that it's done."
+)
+STOPPED_UNKNOWN = (
+    "It may or may not have been done. Check that before you call the tool again, "
+    "and tell the person so if you can't check it."
+)
+RETRY = "Call the tool again if it is still wanted."
+GIVE_UP = "Tell the person, or try another way."
+_STOPPED_BY_OUTCOME = {
+    CallOutcome.DONE: STOPPED_DONE,
+    CallOutcome.WAITING: STOPPED_WAITING,
+    CallOutcome.DONE_OR_WAITING: STOPPED_UNKNOWN,
+}
+
 
 SwitchCheck = Callable[[str, Json, Account], Awaitable[None]]
 """Raises ToolError if the account has switched off the tool of this name, for these arguments."""
+
+LoadOutcome = Callable[[ToolCallKey], Awaitable[CallOutcome | None]]
+"""Returns what a stopped call has stored, after all its writes have ended. Raises StoreError."""
 
 
 class ToolRunner:
@@ -93,6 +115,7 @@ class ToolRunner:
         on_start: Callable[[Address, Sequence[str]], None] | None = None,
         check_switch: SwitchCheck | None = None,
         word: WordSentence | None = None,
+        load_outcome: LoadOutcome | None = None,
     ) -> None:
         self.tools = {tool.name: tool for tool in tools}
         if len(self.tools) != len(tools):
@@ -108,13 +131,21 @@ class ToolRunner:
         self._check_switch = check_switch
         # Words the sentence about tools that are at work. None if it isn't shown.
         self._word = word
+        # Looks up whether a call that was stopped has been carried out.
+        self._load_outcome = load_outcome
         self._log = structlog.get_logger("tools")
 
     def with_tools(self, names: Collection[str]) -> ToolRunner:
         """Return a runner for the tools that have one of these names."""
         tools = [tool for tool in self.tools.values() if tool.name in names]
         return ToolRunner(
-            tools, self._timeout_s, self._gate, self._on_start, self._check_switch, self._word
+            tools,
+            self._timeout_s,
+            self._gate,
+            self._on_start,
+            self._check_switch,
+            self._word,
+            self._load_outcome,
         )
 
     def render_searchable_calls(self, calls: Sequence[Json]) -> str | None:
@@ -207,20 +238,49 @@ class ToolRunner:
         try:
             result = await self._call_tool(tool, call, context)
             is_error = False
+        except UncertainCallError as error:
+            result, is_error = await self._explain_outcome(call, context, str(error), RETRY)
         except (Refused, ToolError) as error:
             result = str(error)
         except Exception as error:
             self._log.exception("a tool failed", tool=call["name"])
-            result = (
-                f"{call['name']} failed ({type(error).__name__}). "
-                "Tell the person, or try another way."
-            )
+            reason = f"{call['name']} failed ({type(error).__name__})."
+            result, is_error = await self._explain_outcome(call, context, reason, GIVE_UP)
 
         result = result.encode("utf-8", "replace").decode("utf-8")
         if len(result) > MAX_RESULT_CHARS:
             missing_chars = len(result) - MAX_RESULT_CHARS
             result = f"{result[:MAX_RESULT_CHARS]}\n[cut: {missing_chars:,} more characters]"
         return self._build_row(call, result, context.session, context.now, is_error=is_error)
+
+    async def _explain_outcome(
+        self, call: Json, context: ToolContext, reason: str, advice: str
+    ) -> tuple[str, bool]:
+        """Return the result of a call that was stopped or failed unexpectedly.
+
+        Also returns whether the result is an error. The result is `reason`, then whether the call
+        was carried out, and `advice` if it wasn't.
+        """
+        tool = self.tools[call["name"]]
+        if not _may_change(tool, call):
+            return f"{reason} {advice}", True
+        try:
+            outcome = await self._find_outcome(ToolCallKey(context.session.id, call["id"]))
+        except StoreError as error:
+            self._log.warning("the outcome of a call is unknown", tool=tool.name, error=str(error))
+            return f"{reason} {STOPPED_UNKNOWN}", True
+        if outcome is not None:
+            return f"{reason} {_STOPPED_BY_OUTCOME[outcome]}", False
+        if tool.is_external:
+            # The store doesn't know what an external service has done.
+            return f"{reason} {STOPPED_UNKNOWN}", True
+        return f"{reason} {STOPPED_NOT_DONE} {advice}", True
+
+    async def _find_outcome(self, key: ToolCallKey) -> CallOutcome | None:
+        """Return what is stored about a call. Raises StoreError if that can't be read."""
+        if self._load_outcome is None:
+            raise StoreError("this tool runner has no store")
+        return await self._load_outcome(key)
 
     def _build_row(
         self, call: Json, result: str, session: Session, now: datetime, *, is_error: bool
@@ -293,9 +353,19 @@ class ToolRunner:
             async with asyncio.timeout(timeout_s):
                 return await tool.run(arguments, context)
         except TimeoutError as error:
-            raise ToolError(
+            raise UncertainCallError(
                 f"{tool.name} took longer than {timeout_s:g} s and was stopped."
             ) from error
+
+
+def _may_change(tool: Tool, call: Json) -> bool:
+    """Return whether a call may change anything, here or elsewhere."""
+    if tool.is_read_only or tool.is_lookup:
+        return False
+    try:
+        return bool(list_effects(tool, call.get("input") or {}) - _SCHEDULABLE_EFFECTS)
+    except ToolError:
+        return True
 
 
 def _check_session(tool: Tool, session: Session) -> None:

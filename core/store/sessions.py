@@ -324,6 +324,18 @@ class Conversations:
             lambda connection: read_call_outcomes(connection, session_id)
         )
 
+    async def load_stopped_outcome(self, call: ToolCallKey) -> CallOutcome | None:
+        """Return what is known about a tool call that was stopped before it had a result.
+
+        A write that the call has begun ends first. Returns None if the call stored nothing. Raises
+        StoreError if another program locks the store.
+        """
+        # Writes run one after the other, so this one follows those of the call.
+        outcomes = await self._database.write(
+            lambda connection: read_call_outcomes(connection, call.session_id)
+        )
+        return outcomes.get(call.call_id)
+
     def _append_incognito(
         self, new_messages: Sequence[Message], sent_blocks: Mapping[int, tuple[Json, ...]]
     ) -> list[Message]:

@@ -24,7 +24,7 @@ import structlog
 from config.field_types import fill_placeholders
 from config.tool_options import CalendarSource
 from core.dates.schedule import resolve_wall_time
-from core.errors import MnemeError, Refused, ToolError
+from core.errors import MnemeError, Refused, ToolError, UncertainCallError
 from core.tools.addresses import IPAddress
 from core.tools.web_client import WebClient
 
@@ -156,7 +156,10 @@ class Calendars:
         return events
 
     async def _run(self, name: str, work: Any) -> Any:
-        """Run blocking work in a thread. Raises ToolError if it fails or takes too long."""
+        """Run blocking work in a thread.
+
+        Raises ToolError if it fails, and UncertainCallError if it takes too long.
+        """
         from caldav.lib.error import DAVError
         from niquests.exceptions import RequestException
 
@@ -165,15 +168,15 @@ class Calendars:
             async with asyncio.timeout(timeout_s):
                 return await asyncio.get_running_loop().run_in_executor(self._threads, work)
         except TimeoutError as error:
-            raise ToolError(
-                f"it doesn't answer within {timeout_s:g} s. A new event may have been added."
-            ) from error
+            raise UncertainCallError(f"it doesn't answer within {timeout_s:g} s.") from error
         except (
             *(DAVError, RequestException, OSError, ArithmeticError),
             *(ValueError, LookupError, TypeError, AttributeError),
         ) as error:
             _log.warning("a calendar can't be read", calendar=name, error=type(error).__name__)
-            raise ToolError(f"{type(error).__name__}. Check its address and password.") from error
+            # A request that broke off may have reached the server.
+            kind = UncertainCallError if isinstance(error, RequestException) else ToolError
+            raise kind(f"{type(error).__name__}. Check its address and password.") from error
 
     async def _load_feed(self, name: str) -> bytes:
         """Return the content of a feed, which may be up to `FEED_CACHE_S` old."""

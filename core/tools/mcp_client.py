@@ -24,7 +24,7 @@ from mcp.types import CONNECTION_CLOSED, CallToolResult, Implementation, TextCon
 
 from config.field_types import fill_placeholders
 from config.tool_options import McpServer
-from core.errors import ToolError
+from core.errors import ToolError, UncertainCallError
 
 CONNECT_TIMEOUT_S = 20.0
 MIN_PAUSE_S = 1.0
@@ -83,21 +83,27 @@ class McpConnection:
         return tools
 
     async def call(self, tool: str, arguments: Mapping[str, Any]) -> str:
-        """Call a tool, and return the text of its result. Raises ToolError if it fails."""
+        """Call a tool, and return the text of its result.
+
+        Raises ToolError if it fails, and UncertainCallError if it may have been carried out.
+        """
         client = await self._connect()
         timeout_s = self._options.timeout_s
         try:
             async with asyncio.timeout(timeout_s):
                 result = await client.call_tool(tool, dict(arguments))
         except TimeoutError as error:
-            raise ToolError(f"{self.name} gave no result within {timeout_s:g} s.") from error
+            raise UncertainCallError(
+                f"{self.name} gave no result within {timeout_s:g} s."
+            ) from error
         except MCPError as error:
             if error.error.code == CONNECTION_CLOSED:
                 await self._drop(client)
+                raise UncertainCallError(f"The connection to {self.name} broke off.") from error
             raise ToolError(f"{self.name} refused the call: {error.error.message}") from error
         except _ERRORS as error:
             await self._drop(client)
-            raise ToolError(f"The connection to {self.name} broke off. Try again.") from error
+            raise UncertainCallError(f"The connection to {self.name} broke off.") from error
         text = render_content(result)
         if result.is_error:
             raise ToolError(text or f"{self.name} reports an error without a text.")

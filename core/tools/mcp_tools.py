@@ -301,7 +301,7 @@ class McpServers:
         try:
             result = await (await self._connect(offer.server)).call(offer.tool.name, arguments)
         except ToolError as error:
-            raise ToolError(_frame(offer.server, str(error), options)) from error
+            raise type(error)(_frame(offer.server, str(error), options)) from error
         return _frame(offer.server, result or "Done.", options)
 
 

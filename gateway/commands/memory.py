@@ -13,7 +13,7 @@ from dataclasses import replace
 from datetime import tzinfo
 from typing import TYPE_CHECKING, NamedTuple
 
-from core.errors import Refused, ToolError
+from core.errors import Refused, ToolError, UncertainCallError
 from core.guard.guard import clean_text, find_suspicion
 from core.markup.markdown import escape
 from core.notes.curator import PAUSE_AFTER_REJECTION
@@ -284,7 +284,7 @@ class MemoryCommands:
         """Apply a pending item, and return a sentence about the result.
 
         A pending tool call runs now. Raises Refused if the item can't be applied. A tool
-        call that fails stays pending.
+        call that fails stays pending, unless it may have been carried out.
         """
         texts = context.texts
         if note.target != TOOL_CALL:
@@ -307,7 +307,9 @@ class MemoryCommands:
             report = await self._run_approved_call(note, operation, tool_context)
         except ToolError as error:
             reason = texts.word(error)
-            raise Refused(texts.CANNOT_BE_DONE.format(reason=reason)) from error
+            if not isinstance(error, UncertainCallError) or self._is_lookup(note):
+                raise Refused(texts.CANNOT_BE_DONE.format(reason=reason)) from error
+            report = texts.APPROVED_CALL_UNKNOWN.format(reason=reason)
         await self._services.notes.drop(note.id)
         return report
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import threading
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
 import pytest
@@ -13,26 +15,37 @@ from core.agent.tool_runner import (
     DONE_OR_WAITING,
     MAX_RESULT_CHARS,
     NOT_DONE,
+    RETRY,
     STILL_WAITING,
+    STOPPED_DONE,
+    STOPPED_NOT_DONE,
+    STOPPED_UNKNOWN,
+    STOPPED_WAITING,
     UNKNOWN_OUTCOME,
     ToolRunner,
 )
-from core.errors import TURN_BUDGET_SPENT
+from core.errors import TURN_BUDGET_SPENT, StoreError
 from core.models.failures import word_in_english
-from core.store.tool_calls import CallOutcome
+from core.store.engine import Connection, Database
+from core.store.rows import set_meta
+from core.store.sessions import Conversations
+from core.store.tool_calls import CallOutcome, record_waiting_call
 from core.types import (
     Address,
     Effect,
+    ErasureEpoch,
     Json,
     Scope,
     Sender,
     Session,
     Tool,
+    ToolCallKey,
     ToolContext,
     TurnBudget,
 )
 from gateway.texts.catalog import word_sentence
 from tests.fixtures.clock import SteadyClock
+from tests.fixtures.samples import opened
 
 ANA = Scope.account("telegram", "1")
 CALL = {"type": "tool_use", "id": "toolu_1", "name": "slow", "input": {}}
@@ -63,7 +76,7 @@ async def test_tool_with_its_own_time_limit_may_run_longer_than_the_general_limi
 
     slow = Tool(name="slow", description="", schema={"type": "object"}, effects=ADDS, run=run)
     (stopped,) = await ToolRunner([slow], LIMIT_S).run([CALL], _context())
-    assert stopped.text == "slow took longer than 0.02 s and was stopped."
+    assert stopped.text.startswith("slow took longer than 0.02 s and was stopped.")
     (waited,) = await ToolRunner([replace(slow, timeout_s=30.0)], LIMIT_S).run([CALL], _context())
     assert waited.text == "done"
 
@@ -172,3 +185,97 @@ async def test_tools_that_are_quick_are_not_named() -> None:
     context = replace(_context(), show_status=statuses.append)
     await ToolRunner([quick], 30.0, word=word_in_english).run([CALL], context)
     assert statuses == []
+
+
+async def _store_then_wait(database: Database, epoch: ErasureEpoch | None) -> None:
+    await database.write(lambda connection: set_meta(connection, "a", "1"), epoch)
+    await asyncio.Event().wait()
+
+
+async def _be_stopped_while_writing(database: Database, epoch: ErasureEpoch | None) -> None:
+    """Write in another thread until the call was stopped for sure."""
+    loop = asyncio.get_running_loop()
+    is_stopped = threading.Event()
+    loop.call_later(5 * LIMIT_S, is_stopped.set)
+
+    def write(connection: Connection) -> None:
+        assert is_stopped.wait(60)
+        set_meta(connection, "a", "1")
+
+    await database.write(write, epoch)
+
+
+async def _fail_after_storing(database: Database, epoch: ErasureEpoch | None) -> None:
+    await database.write(lambda connection: set_meta(connection, "a", "1"), epoch)
+    raise LookupError
+
+
+async def _store_for_approval(database: Database, epoch: ErasureEpoch | None) -> None:
+    assert epoch is not None
+    assert epoch.call is not None
+    call = epoch.call
+    await database.write(lambda connection: record_waiting_call(connection, call))
+    await asyncio.Event().wait()
+
+
+async def _only_wait(database: Database, epoch: ErasureEpoch | None) -> None:
+    await asyncio.Event().wait()
+
+
+STOPPED = "slow took longer than 0.02 s and was stopped."
+
+
+@pytest.mark.parametrize(
+    ("act", "options", "result", "is_error"),
+    [
+        (_store_then_wait, {}, f"{STOPPED} {STOPPED_DONE}", False),
+        (_be_stopped_while_writing, {}, f"{STOPPED} {STOPPED_DONE}", False),
+        (
+            _fail_after_storing,
+            {"timeout_s": 60.0},
+            f"slow failed (LookupError). {STOPPED_DONE}",
+            False,
+        ),
+        (_store_for_approval, {}, f"{STOPPED} {STOPPED_WAITING}", False),
+        (_only_wait, {}, f"{STOPPED} {STOPPED_NOT_DONE} {RETRY}", True),
+        (_only_wait, {"is_external": True}, f"{STOPPED} {STOPPED_UNKNOWN}", True),
+        (_only_wait, {"effects": {"": Effect.READ}}, f"{STOPPED} {RETRY}", True),
+    ],
+    ids=["stored", "writing", "failed", "waiting", "not begun", "external", "reading"],
+)
+async def test_stopped_call_is_reported_as_done_only_if_its_change_is_stored(
+    database: Database,
+    act: Callable[[Database, ErasureEpoch | None], Awaitable[None]],
+    options: Json,
+    result: str,
+    is_error: bool,
+) -> None:
+    conversations = Conversations(database, SteadyClock())
+    session = await opened(conversations, "Hello")
+
+    async def run(arguments: Json, context: ToolContext) -> str:
+        await act(database, context.epoch)
+        return "done"
+
+    slow = Tool(name="slow", description="", schema={"type": "object"}, effects=ADDS, run=run)
+    context = replace(_context(), session=session, epoch=ErasureEpoch("[]", 0))
+    runner = ToolRunner(
+        [replace(slow, **options)], LIMIT_S, load_outcome=conversations.load_stopped_outcome
+    )
+    (row,) = await runner.run([CALL], context)
+    assert row.text == result
+    (block,) = row.blocks or ()
+    assert block.get("is_error", False) is is_error
+
+
+async def test_stopped_call_is_reported_as_unknown_if_the_store_cannot_be_read() -> None:
+    async def run(arguments: Json, context: ToolContext) -> str:
+        await asyncio.Event().wait()
+        return "done"
+
+    async def fail(call: ToolCallKey) -> CallOutcome | None:
+        raise StoreError("locked")
+
+    slow = Tool(name="slow", description="", schema={"type": "object"}, effects=ADDS, run=run)
+    (row,) = await ToolRunner([slow], LIMIT_S, load_outcome=fail).run([CALL], _context())
+    assert row.text == f"{STOPPED} {STOPPED_UNKNOWN}"

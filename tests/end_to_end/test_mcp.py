@@ -95,6 +95,20 @@ async def test_foreign_text_can_neither_delete_nor_write_without_a_tap(home: Pat
         assert diary.read_text() == ""
 
 
+async def test_approved_call_whose_result_is_lost_is_called_unknown_and_not_made_again(
+    home: Path,
+) -> None:
+    async with open_diary(home) as (harness, model, diary):
+        diary.write_text("Old entry\n")
+        await ask(harness, model, MAIL, says("It is a mail."), origin="forwarded")
+        await ask(harness, model, "What is it?", calls(("diary__burn", {})), says("It is odd."))
+        (note,) = await harness.services.notes.list_pending(frozenset((OWNER,)))
+        answer = await harness.say(f"/memory approve {note.id}")
+        assert diary.read_text() == ""
+        assert answer.text.startswith("I don't know whether that was done:")
+        assert await harness.services.notes.list_pending(frozenset((OWNER,))) == []
+
+
 async def test_mcp_call_with_unknown_arguments_is_not_sent_even_after_approval(home: Path) -> None:
     async with open_diary(home) as (harness, model, diary):
         odd = {"text": "Met Ana", "the door code is 4471": True}

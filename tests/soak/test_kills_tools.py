@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from core.agent.prompt_and_memory import INTERRUPTED_RESULT
-from core.agent.tool_runner import NOT_DONE
+from core.agent.tool_runner import NOT_DONE, STOPPED_NOT_DONE
 from tests.fixtures.echo_model import FENCE
 from tests.fixtures.kill_storm import (
     TOKEN,
@@ -84,7 +84,7 @@ class ToolCaller:
                 is_latest = block in turn[-1]["content"]
                 if is_latest:
                     self._judge(token, result)
-                if NOT_DONE not in result:
+                if not is_denial(result):
                     done.add(token)
         return done
 
@@ -92,12 +92,17 @@ class ToolCaller:
         """Note a fault if a result doesn't say what is true."""
         assert self.live is not None
         count = count_effects(self.live, token)
-        if NOT_DONE in result and count:
+        if is_denial(result) and count:
             self.faults.append(f"{token} was denied, and happened")
         elif INTERRUPTED_RESULT in result:
             self.faults.append(f"{token}: {result}")
-        elif NOT_DONE not in result and count != 1:
+        elif not is_denial(result) and count != 1:
             self.faults.append(f"{token} has {count} effects, and the model was told: {result}")
+
+
+def is_denial(result: str) -> bool:
+    """Return whether a result says that its call wasn't carried out."""
+    return NOT_DONE in result or STOPPED_NOT_DONE in result
 
 
 def count_effects(live: LiveSystem, token: str) -> int:
