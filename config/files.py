@@ -303,7 +303,11 @@ class OptionForm:
                 problems.append(str(error).rstrip("."))
             except KeyError:
                 # `variables` doesn't have the variable that the option names.
-                problems.append(f"{name}: the environment variable {options[name]} is not set")
+                variable = options[name]
+                problems.append(
+                    f"{name}: the environment variable {variable} is not set "
+                    f"(`mneme config set {variable}` stores it)"
+                )
         if problems:
             raise ValueError("; ".join(problems))
         return None if self._options is None else self._options(**options)

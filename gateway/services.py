@@ -621,6 +621,9 @@ def load_providers(settings: Settings) -> tuple[list[MemoryProvider], Mapping[st
             continue
         if len(providers) >= limit:
             problems[name] = SHELL.compose("too_many_services", name=name, limit=limit)
+            if providers:
+                remedy = SHELL.compose("switch_service_off", name=providers[-1].name)
+                problems[name] += f" {remedy}"
             continue
         try:
             provider = plugins.create_provider(name, options.model_extra or {}, variables)

@@ -26,6 +26,7 @@ from core.dates.requests.lexicon import build_lexicon
 from core.dates.requests.reader import read_in_language
 from core.dates.tokens import Kind, PeriodLexicon, add_day_names
 from core.errors import ToolError
+from core.memory.plugins import SERVICES_FOLDER, Plugins
 from core.ports import Adapter, Reply
 from core.skills.folders import read_skill
 from core.store.archive import TransferRecord
@@ -94,6 +95,31 @@ def test_every_mneme_command_in_the_docs_runs_successfully(document: Path, home:
         assert done.stdout, f"mneme {shlex.join(arguments)} says nothing"
         if output:
             (home.parent / output).write_text(done.stdout, encoding="utf-8")
+
+
+def list_service_setups() -> list[list[str]]:
+    """The arguments behind `mneme memory setup` in all documents, split as a shell does."""
+    texts = [document.read_text(encoding="utf-8").replace("\\\n", " ") for document in DOCUMENTS]
+    return [
+        shlex.split(line)
+        for text in texts
+        for line in re.findall(r"mneme memory setup ([a-z0-9]+ --set [^`|\n]+)", text)
+    ]
+
+
+def test_documented_service_setups_name_options_of_the_service_and_all_required_ones(
+    home: Path,
+) -> None:
+    setups = list_service_setups()
+    for name, *arguments in setups:
+        form = Plugins(home).load_form(name)
+        assert arguments[::2] == ["--set"] * (len(arguments) // 2)
+        values = dict(part.split("=", 1) for part in arguments[1::2])
+        for key, value in values.items():
+            form.parse_value(key, value)
+        assert set(form.required_names) <= set(values), name
+    services = {path.stem for path in SERVICES_FOLDER.glob("[a-z]*.py")}
+    assert {name for name, *_ in setups} == services
 
 
 FAULTS = (

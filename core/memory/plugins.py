@@ -66,8 +66,9 @@ class Plugins:
             try:
                 options = form.build_options(table, variables)
             except ValueError as error:
-                remedy = f"`mneme memory setup {name}` sets it up"
-                raise ConfigError(f"The memory {name} is off: {error}. {remedy}.") from error
+                missing = [key for key in form.required_names if key not in table]
+                remedy = f" `mneme memory setup {name}` sets it up." if missing else ""
+                raise ConfigError(f"The memory {name} is off: {error}.{remedy}") from error
             if provider_class.options is None:
                 provider = provider_class()
             else:

@@ -499,7 +499,11 @@ class ServerService(RemoteService):
         key = options.key.value
         self._is_cloud = options.url == self.cloud
         if self._is_cloud and not key:
-            raise ConfigError(f"{self.name} needs the key of its cloud, or the url of your server.")
+            raise ConfigError(
+                f"{self.name} needs the key of its cloud, or the url of your server: "
+                f"`mneme memory setup {self.name} --set key={self.name.upper()}_API_KEY`, or "
+                "`--set url=http://…`"
+            )
         key_headers = {}
         if key:
             key_headers = {"Authorization": f"Bearer {key}", **dict.fromkeys(headers, key)}

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from config.draft import SettingsDraft
 from config.files import OptionForm, OptionValue, Secret, set_options
 from config.masking import has_url_password
 from config.settings import ProviderOptions, Settings
@@ -229,6 +230,7 @@ def _switch_on(name: str, assignments: Sequence[str], mode: Mode | None) -> None
         options: dict[str, OptionValue] = {"enabled": True, "mode": mode or existing.mode}
         options |= _ask_for_options(form, assignments, existing.model_extra or {})
         set_options(settings.home / _SETTINGS_FILE, (*_PROVIDERS_TABLE, name), options)
+        _ask_for_secrets(form, Settings.load().memory.providers[name].model_extra or {})
     except ValueError as error:
         raise ConfigError(str(error)) from error
 
@@ -318,7 +320,8 @@ def _start_engine(
         new_options = _ask_for_options(form, assignments, existing)
         if new_options:
             set_options(settings.home / _SETTINGS_FILE, (*_ENGINES_TABLE, name), new_options)
-            settings = Settings.load()
+        _ask_for_secrets(form, Settings.load().memory.engines[name])
+        settings = Settings.load()
         variables = {key: secret.get_secret_value() for key, secret in settings.variables.items()}
         options = form.build_options(settings.memory.engines[name], variables)
     except ValueError as error:
@@ -402,3 +405,24 @@ def _prompt_for_option(form: OptionForm, key: str) -> OptionValue | None:
             return _parse_value(form, key, text)
         except ValueError as error:
             shell.print_text(str(error))
+
+
+def _ask_for_secrets(form: OptionForm, options: Mapping[str, object]) -> None:
+    """Ask for the value of each variable that an option names and that isn't set.
+
+    The values are stored in secrets.env. Without a terminal, nothing is asked. Raises
+    ValueError if a value isn't a single line.
+    """
+    if not sys.stdin.isatty():
+        return
+    draft = SettingsDraft()
+    variables = draft.load().variables
+    for key in filter(form.is_secret, form.fields):
+        name = options.get(key)
+        if not isinstance(name, str) or not name or name in variables:
+            continue
+        question = texts.compose("secret_question", name=name)
+        value = typer.prompt(question, default="", hide_input=True, show_default=False)
+        if value.strip():
+            draft.set_secret(name, value)
+    draft.write()

@@ -75,7 +75,7 @@ def test_option_form_reports_all_problems_at_once() -> None:
     with pytest.raises(ValueError, match="is missing") as caught:
         OptionForm(Options).build_options({"key": "K_1", "depth": "three", "colour": 1}, {})
     assert str(caught.value) == (
-        "url is missing; key: the environment variable K_1 is not set; depth should be a whole number; "
+        "url is missing; key: the environment variable K_1 is not set (`mneme config set K_1` stores it); depth should be a whole number; "
         "There is no option colour. The options are: url, key, depth, share, is_brief"
     )
 

@@ -156,7 +156,7 @@ def test_second_memory_service_is_refused_with_a_sentence(home: Path) -> None:
     assert [(one.name, one.mode) for one in found] == [("diary", "context")]
     assert list(warnings.values()) == [
         "The memory service jotter is off, because memory.max_external allows only 1 at a time. Set enabled = false for another service, or "
-        "raise this limit."
+        "raise this limit. To switch diary off, run mneme memory setup diary --off"
     ]
     found, warnings = load_providers(settings(home, "[memory]\nmax_external = 2\n" + both, JOT="k"))
     assert [one.name for one in found] == ["diary", "jotter"]
@@ -172,8 +172,8 @@ def test_a_secret_comes_from_the_environment_and_stays_out_of_sight(home: Path) 
     text = "[memory.providers.jotter]\nurl = 'http://x'\nkey = 'JOT_KEY'\n"
     _, warnings = load_providers(settings(home, text))
     assert list(warnings.values()) == [
-        "The memory jotter is off: key: the environment variable JOT_KEY is not set. `mneme memory setup jotter` sets "
-        "it up."
+        "The memory jotter is off: key: the environment variable JOT_KEY is not set "
+        "(`mneme config set JOT_KEY` stores it)."
     ]
     loaded = settings(home, text, JOT_KEY="hush-hush")
     found, _ = load_providers(loaded)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -29,6 +30,24 @@ def test_start_imports_no_memory_service() -> None:
     assert (
         imported_by(start, "core.memory.services", "core.memory.model_server", *LIBRARIES) == set()
     )
+
+
+def test_conversation_without_a_memory_service_imports_none(home: Path) -> None:
+    command = [sys.executable, "-X", "importtime", "-m", "gateway.cli.main", "chat"]
+    done = subprocess.run(
+        command,
+        input="The boat is called Molly.\nWhat is the boat called?\n",
+        env={"PATH": os.environ["PATH"], "MNEME_HOME": str(home)},
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        check=True,
+    )
+    assert "Molly" in done.stdout
+    modules = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
+    assert "core.memory.manager" in modules
+    of_services = ("core.memory.services", "core.memory.service", "core.memory.model_server")
+    assert {name for name in modules if name.startswith((*of_services, *LIBRARIES))} == set()
 
 
 def test_list_of_services_imports_no_library() -> None:

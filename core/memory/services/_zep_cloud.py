@@ -37,7 +37,7 @@ class CloudEngine:
         """Prepare the header with the key. Raises ConfigError if there is no key."""
         if not key:
             raise ConfigError(
-                "zep needs the key of its cloud: set `key` to the variable that holds it."
+                "zep needs the key of its cloud: `mneme memory setup zep --set key=ZEP_API_KEY`"
             )
         self._http = JsonService("zep", url, {"Authorization": f"Api-Key {key}"})
         self._graphs = SpaceIds(self._find_graph, self._create_graph)

@@ -215,7 +215,8 @@ class _ServerEngine:
         key = options.key.value
         if self._is_platform and not key:
             raise ConfigError(
-                "mem0 needs the key of the platform: set `key` to the variable that holds it."
+                "mem0 needs the key of the platform: "
+                "`mneme memory setup mem0 --set key=MEM0_API_KEY`"
             )
         if not self._is_platform and options.url == Options.url:
             raise ConfigError("mem0 needs the url of your server.")

@@ -11,6 +11,7 @@ import pytest
 from core.memory.plugins import SERVICES_FOLDER
 from tests.fixtures.command_line import good, mneme
 from tests.fixtures.provider_harness import plugged
+from tests.fixtures.scripted_terminal import open_terminal
 
 pytestmark = pytest.mark.slow
 
@@ -116,6 +117,21 @@ def test_password_in_an_address_is_neither_stored_nor_shown(
     settings = home / "mneme.toml"
     stored = settings.read_text() if settings.exists() else ""
     assert "hunter22" not in stored + refused.stdout + refused.stderr
+
+
+async def test_setup_at_a_terminal_asks_for_a_key_that_is_not_set_and_stores_it(home: Path) -> None:
+    plugged(home, "jotter")
+    options = ("--set", "url=http://x", "--set", "key=JOT_KEY")
+    async with open_terminal(home, "memory", "setup", "jotter", *options) as terminal:
+        await terminal.answer("JOT_KEY isn't set. Its value", "hush-hush")
+        await terminal.expect("jotter will be on after the next start")
+        assert await terminal.end() == 0
+    assert "hush-hush" not in terminal.transcript
+    assert (home / "secrets.env").read_text() == "JOT_KEY=hush-hush\n"
+    async with open_terminal(home, "memory", "setup", "jotter") as terminal:
+        await terminal.expect("jotter will be on after the next start")
+        assert await terminal.end() == 0
+    assert "isn't set" not in terminal.transcript
 
 
 def test_second_memory_service_is_set_up_but_reported_off_because_of_the_limit(home: Path) -> None:
