@@ -7,8 +7,6 @@ secrets among them are read from secrets.env or the environment.
 
 from __future__ import annotations
 
-import contextlib
-import ctypes
 import dataclasses
 import os
 import re
@@ -29,8 +27,6 @@ OptionValue = str | int | float | bool
 # Keys that every service's table in mneme.toml has or had in an earlier version.
 RESERVED = ("enabled", "mode", "sync_every_turns")
 _TEMPORARY_SUFFIX = ".half"
-# The flag of `renameat2` and `renamex_np` that exchanges two paths.
-_EXCHANGE = 2
 # The name of an environment variable.
 _VARIABLE = re.compile(r"[A-Z][A-Z0-9_]+")
 
@@ -41,9 +37,14 @@ def replace_file(path: Path, content: bytes) -> None:
     Raises OSError if the file can't be replaced; the temporary file is then removed.
     """
     path = Path(os.path.realpath(path))
-    descriptor, name = tempfile.mkstemp(
-        dir=path.parent, prefix=f".{path.name}.", suffix=_TEMPORARY_SUFFIX
-    )
+    try:
+        descriptor, name = tempfile.mkstemp(
+            dir=path.parent, prefix=f".{path.name}.", suffix=_TEMPORARY_SUFFIX
+        )
+    except OSError as error:
+        # People know the file, not the temporary one.
+        error.filename = str(path)
+        raise
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(content)
@@ -58,22 +59,6 @@ def replace_file(path: Path, content: bytes) -> None:
         sync_file(folder)
     finally:
         os.close(folder)
-
-
-def exchange_paths(first: Path, second: Path) -> bool:
-    """Exchange two files or folders in one step, as Linux and macOS can.
-
-    Returns False, and changes nothing, if the system or the file system can't do that.
-    """
-    library = ctypes.CDLL(None)
-    names = (os.fsencode(first), os.fsencode(second))
-    with contextlib.suppress(AttributeError):
-        # Linux. The folders of relative paths don't matter, because the paths are absolute.
-        return bool(library.renameat2(-100, names[0], -100, names[1], _EXCHANGE) == 0)
-    with contextlib.suppress(AttributeError):
-        # macOS.
-        return bool(library.renamex_np(*names, _EXCHANGE) == 0)
-    return False
 
 
 def read_file(path: Path, limit_bytes: int) -> bytes:

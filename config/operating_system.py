@@ -23,6 +23,8 @@ System = Literal["linux", "macos", "other"]
 PS_TIMEOUT_S = 10.0
 # The largest file that a process with limits may write.
 MAX_FILE_BYTES = 64 * 2**20
+# The flag of `renameat2` and `renamex_np` that exchanges two paths.
+EXCHANGE = 2
 
 
 def find_shell_language(environment: Mapping[str, str]) -> str:
@@ -56,6 +58,24 @@ def sync_file(descriptor: int, system: System = SYSTEM) -> None:
             fcntl.fcntl(descriptor, fcntl.F_FULLFSYNC)  # type: ignore[attr-defined,unused-ignore]
             return
     os.fsync(descriptor)
+
+
+def exchange_paths(first: Path, second: Path, system: System = SYSTEM) -> bool:
+    """Exchange two files or folders in one step. The paths are absolute.
+
+    Returns False, and changes nothing, if the system or the file system can't do that.
+    """
+    # Imported here because most commands don't need it.
+    import ctypes
+
+    library = ctypes.CDLL(None)
+    names = (os.fsencode(first), os.fsencode(second))
+    with contextlib.suppress(AttributeError):
+        if system == "macos":
+            return bool(library.renamex_np(*names, EXCHANGE) == 0)
+        # The folders of relative paths don't matter.
+        return bool(library.renameat2(-100, names[0], -100, names[1], EXCHANGE) == 0)
+    return False
 
 
 def release_freed_memory(system: System = SYSTEM) -> bool:

@@ -15,8 +15,7 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from config.files import exchange_paths
-from config.operating_system import sync_file
+from config.operating_system import exchange_paths, sync_file
 from core.errors import HistoryError, Refused, StoreError
 from core.store.sqlite.copying import read_database_info, verify_copy
 from core.transfer.backup import (

@@ -13,6 +13,7 @@ import pytest
 from config import operating_system
 from config.operating_system import (
     System,
+    exchange_paths,
     find_system,
     measure_memory_mb,
     read_command_line,
@@ -63,6 +64,21 @@ def test_sync_of_a_closed_file_is_an_error(tmp_path: Path) -> None:
     os.close(descriptor)
     with pytest.raises(OSError, match="Bad file descriptor"):
         sync_file(descriptor, "macos")
+
+
+@pytest.mark.parametrize("system", BOTH)
+def test_folders_are_exchanged_with_the_function_of_the_system_or_stay(
+    tmp_path: Path, system: System
+) -> None:
+    first, second = tmp_path / "first", tmp_path / "second"
+    for folder in (first, second):
+        folder.mkdir()
+        (folder / folder.name).touch()
+    is_exchanged = exchange_paths(first, second, system)
+    assert is_exchanged == (system == operating_system.SYSTEM)
+    assert (first / "second").exists() == (second / "first").exists() == is_exchanged
+    assert (first / "first").exists() == (second / "second").exists() != is_exchanged
+    assert not exchange_paths(first, tmp_path / "none", system)
 
 
 @pytest.mark.parametrize("system", BOTH)
@@ -122,7 +138,8 @@ def test_limits_hold_in_a_child_and_memory_is_limited_except_on_macos(system: Sy
 
 def test_only_the_operating_system_module_contains_system_specific_calls() -> None:
     pattern = re.compile(
-        r"sys\.platform|platform\.system|\"/proc|malloc_trim|F_FULLFSYNC|os\.fsync\("
+        r"sys\.platform|platform\.system|\"/proc|malloc_trim|F_FULLFSYNC|renameat2|renamex_np"
+        r"|os\.fsync\("
     )
     offenders = [
         str(path.relative_to(ROOT))

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import sqlite3
 import subprocess
 import sys
@@ -24,6 +23,7 @@ from core.store.sqlite.schema import SCHEMA_VERSION
 from core.transfer.formats import read_lines
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.command_line import good, mneme
+from tests.fixtures.mounts import can_mount
 from tests.gateway.cli.test_main import ROOT, imported
 from tests.transfer.test_archive import exported, line, take
 
@@ -60,15 +60,6 @@ interpreter does."""
 COMMANDS = ("recall ferry", "import history.jsonl", "chat", "memory add 'likes tea'")
 
 
-def _has_mounts() -> bool:
-    """Whether a small disk of one's own can be made here (Linux, and allowed)."""
-    if shutil.which("unshare") is None:
-        return False
-    return not subprocess.run(
-        ["unshare", "-rm", "true"], capture_output=True, check=False
-    ).returncode
-
-
 def _on_small_disk(folder: Path, script: Sequence[str]) -> list[tuple[int, str, str]]:
     """Runs lines of a shell script on a disk of 4 MB, mounted at `folder` for these processes only.
     Every line that begins with ``mneme`` is a process of its own; its exit code and both outputs
@@ -97,7 +88,7 @@ def _on_small_disk(folder: Path, script: Sequence[str]) -> list[tuple[int, str, 
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not _has_mounts(), reason="needs unshare and the right to mount")
+@pytest.mark.skipif(not can_mount(), reason="needs unshare and the right to mount")
 @pytest.mark.parametrize(
     ("spoil", "mend", "told"),
     [

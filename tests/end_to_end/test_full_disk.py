@@ -17,10 +17,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.end_to_end.test_bad_disk import _has_mounts
 from tests.fixtures.bot_api import BotApi
 from tests.fixtures.forked import ROOT
 from tests.fixtures.live_system import LiveSystem
+from tests.fixtures.mounts import can_mount
 
 pytestmark = pytest.mark.slow
 
@@ -127,7 +127,7 @@ EVERY_DISK = pytest.mark.parametrize(
     [
         pytest.param(
             MountedDisk,
-            marks=pytest.mark.skipif(not _has_mounts(), reason="needs the right to mount"),
+            marks=pytest.mark.skipif(not can_mount(), reason="needs the right to mount"),
         ),
         pytest.param(
             LimitedDisk,

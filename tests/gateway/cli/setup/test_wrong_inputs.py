@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import subprocess
+import sys
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,8 +17,10 @@ from tests.fixtures.bot_api import BotApi
 from tests.fixtures.chat_api import ChatApi
 from tests.fixtures.command_line import mneme
 from tests.fixtures.discord_api import DiscordApi
+from tests.fixtures.forked import ROOT
 from tests.fixtures.messages_api import MessagesApi
 from tests.fixtures.model_reply import ModelReply
+from tests.fixtures.mounts import can_mount
 from tests.fixtures.scripted_terminal import open_terminal
 
 # A port that no server uses: its number is reserved.
@@ -171,6 +175,26 @@ def test_setup_that_cannot_write_the_settings_file_leaves_the_secrets_file_unwri
     assert done.returncode == 1
     assert "mneme.toml" in done.stderr
     assert sorted(path.name for path in home.iterdir()) == ["mneme.toml"]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not can_mount(), reason="needs unshare and the right to mount")
+def test_setup_on_a_read_only_disk_names_the_file_that_it_cannot_write(home: Path) -> None:
+    mneme_command = f"{sys.executable} -m gateway.cli.main setup --yes"
+    script = (
+        f'mount --bind "{home}" "{home}" && mount -o remount,bind,ro "{home}" && {mneme_command}'
+    )
+    done = subprocess.run(
+        ["unshare", "-rm", "sh", "-c", script],
+        cwd=ROOT,
+        env={"PATH": os.environ["PATH"], "MNEME_HOME": str(home), "LANG": "C.UTF-8"},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    sentence = f"{home}/mneme.toml can't be used: Read-only file system. Nothing was changed.\n"
+    assert (done.returncode, done.stderr) == (1, sentence)
+    assert os.listdir(home) == []
 
 
 def test_settings_that_are_no_toml_are_named_with_the_place(home: Path) -> None:
