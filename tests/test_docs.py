@@ -24,7 +24,7 @@ import pytest
 from core.dates.recurrence import next_recurrences
 from core.dates.requests.lexicon import build_lexicon
 from core.dates.requests.reader import read_in_language
-from core.dates.tokens import Kind, PeriodLexicon, add_day_names
+from core.dates.tokens import Kind, PeriodLexicon, PeriodLexicons, add_day_names
 from core.errors import ToolError
 from core.memory.plugins import SERVICES_FOLDER, Plugins
 from core.ports import Adapter, Reply
@@ -369,15 +369,16 @@ print(load_names()[texts.language])
 
 def test_the_documented_lexicon_also_names_days_for_recall() -> None:
     example, _ = _blocks(ROOT / "docs" / "extending.md", "toml")
-    lexicon = PeriodLexicon()
+    lexicons = PeriodLexicons(PeriodLexicon(), PeriodLexicon())
 
-    add_day_names(lexicon, tomllib.loads(example))
+    add_day_names(lexicons, tomllib.loads(example))
 
-    kinds = {words: tokens[0].kind for words, tokens in lexicon.phrases.items()}
+    kinds = {words: tokens[0].kind for words, tokens in lexicons.words.phrases.items()}
     assert kinds[("pasquetta",)] is Kind.FEAST
     assert kinds[("maggio",)] is Kind.MONTH
     assert kinds[("domani",)] is Kind.RELATIVE
     assert ("ogni",) not in kinds
+    assert ("oggi",) in lexicons.short_names.phrases
 
 
 @pytest.mark.parametrize(

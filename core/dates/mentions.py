@@ -25,6 +25,7 @@ from core.dates.tokens import (
     compile_grammar,
     kinds_of,
     tokenize,
+    tokenize_name,
     tokenize_word,
 )
 from core.text.normalize import comparison_form
@@ -164,9 +165,14 @@ def parse_named_period(text: str, today: date) -> tuple[date, date] | None:
     A recurring period means its latest occurrence that has begun. Returns None if the text isn't
     exactly one period. Raises OverflowError or ValueError for days outside the years 1 to 9999.
     """
-    name = [token for token in tokenize(text, is_period_name=True) if token.kind != Kind.SINCE]
+    return _parse_name(tokenize_name(text), today) or _parse_name(
+        tokenize_name(text, is_short_first=True), today
+    )
+
+
+def _parse_name(name: Sequence[Token], today: date) -> tuple[date, date] | None:
     # Some forms need a preposition: "2024" alone is read like "in 2024".
-    tokens = [Token(Kind.IN), *name]
+    tokens = [Token(Kind.IN), *(token for token in name if token.kind != Kind.SINCE)]
     kinds = kinds_of(tokens)
     periods = _parse(tokens, today)
     if len(periods) != 1 or _WEEKDAY_THEN_MONTH.search(kinds):

@@ -5,10 +5,11 @@ AT, HALF_PAST and NUMBER, and ``in early May`` becomes IN, THIRD and MONTH. A gr
 expression over kinds: `mentions` reads periods of the past, and `requests` reads moments and
 recurrences of the future. A lexicon lists the phrases for each kind.
 
-`tokenize` splits a sentence in any language into the tokens that `mentions` reads.
-`data/mentions.toml` lists the words for each kind of token. Some names of months are also other
-words or names (``may``, ``mars``, ``April``). Such a word counts as a month only if the tokens next
-to it suggest a date.
+`tokenize` splits a sentence in any language into the tokens that `mentions` reads, and
+`tokenize_name` does so with a text that is only the name of a period. `data/mentions.toml` lists
+the words for each kind of token. The lexicons of `requests` add the names of days and months that
+it lacks. Some names of months are also other words or names (``may``, ``mars``, ``April``). In a
+sentence, such a word counts as a month only if the tokens next to it suggest a date.
 """
 
 from __future__ import annotations
@@ -32,7 +33,11 @@ _MAX_ENDING_LETTERS = 4
 
 _LEXICONS = "core.dates.requests"
 MIN_DAY_NAME = 5
-"""A name of a day or month in a lexicon of `requests` counts for periods with so many letters."""
+"""In sentences, a name of a day or month in a lexicon of `requests` has at least so many letters.
+
+A character of the eastern scripts counts as three letters.
+"""
+_EASTERN = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3]")
 _FIRST_CHARACTER = 0xE000
 """Kinds are private characters in the strings that a grammar matches."""
 
@@ -307,30 +312,38 @@ def lexicon_languages() -> tuple[str, ...]:
     return tuple(sorted(languages, key=lambda language: (language != "en", language)))
 
 
+class PeriodLexicons(NamedTuple):
+    """The phrases of all languages."""
+
+    # Phrases that count in every sentence.
+    words: PeriodLexicon
+    # Short names of days and months, which are too often other words: French "hier" is also German.
+    # They count in the name of a period.
+    short_names: PeriodLexicon
+
+
 @cache
-def _lexicon() -> PeriodLexicon:
+def _lexicons() -> PeriodLexicons:
     """Read `data/mentions.toml` and then the names of days in the lexicon of each language.
 
     If a phrase is listed twice, its first meaning counts.
     """
-    lexicon = PeriodLexicon()
+    lexicons = PeriodLexicons(PeriodLexicon(), PeriodLexicon())
     for name, phrases in language_data("mentions", "core.dates")["tokens"].items():
         tokens = parse_token_name(name)
         for phrase in comparison_form(phrases).split(","):
-            lexicon.add(phrase, tokens)
+            lexicons.words.add(phrase, tokens)
     for language in lexicon_languages():
-        add_day_names(lexicon, language_data(language, _LEXICONS))
-    return lexicon
+        add_day_names(lexicons, language_data(language, _LEXICONS))
+    return lexicons
 
 
-def add_day_names(lexicon: PeriodLexicon, data: Mapping[str, Any]) -> None:
-    """Add the feasts of a language, and its days and months if `mentions.toml` hasn't got them.
+def add_day_names(lexicons: PeriodLexicons, data: Mapping[str, Any]) -> None:
+    """Add the feasts of a language, and the days and months that can't be read without it.
 
-    `data` is the content of a file of `requests/data`. Short words are left out: they are too
-    often other words.
+    `data` is the content of a file of `requests/data`.
     """
-    kinds = _DAY_NAMES if data.get("names_periods") else (Kind.FEAST,)
-    first_words = {kind.name.lower() for kind in kinds}
+    first_words = {kind.name.lower() for kind in _DAY_NAMES}
     for name, phrases in data["tokens"].items():
         # Most names are of another kind. Parsing all of them would take long.
         if name.partition(" ")[0] not in first_words:
@@ -339,9 +352,51 @@ def add_day_names(lexicon: PeriodLexicon, data: Mapping[str, Any]) -> None:
         if len(tokens) != 1:
             continue
         for phrase in re.split(r"[,\n]", comparison_form(phrases)):
-            is_long = len(phrase.strip()) >= MIN_DAY_NAME or data.get("is_unspaced")
-            if is_long and "(" not in phrase:
-                lexicon.add(phrase, tokens)
+            if "(" not in phrase:
+                _add_day_name(lexicons, phrase.strip(), tokens)
+
+
+def _add_day_name(lexicons: PeriodLexicons, phrase: str, tokens: tuple[Token, ...]) -> None:
+    """Add the name of a day or month to the phrases of sentences, or to the short names."""
+    kind = tokens[0].kind
+    is_long = len(phrase) >= MIN_DAY_NAME or len(_EASTERN.sub("...", phrase)) >= MIN_DAY_NAME
+    is_new = _has_unknown_word(lexicons.words, phrase)
+    if kind is Kind.WEEKDAY and _EASTERN.match(phrase):
+        # In these languages, no preposition precedes a weekday.
+        tokens = (Token(Kind.IN), *tokens)
+    if is_long and (is_new or kind is Kind.FEAST):
+        lexicons.words.add(phrase, tokens)
+    elif kind is Kind.WEEKDAY or (is_new and kind is not Kind.FEAST):
+        lexicons.short_names.add(phrase, tokens)
+
+
+def _has_unknown_word(lexicon: PeriodLexicon, phrase: str) -> bool:
+    if (phrase,) in lexicon.phrases:
+        return False
+    words = _split(phrase.removesuffix("*"))
+    position = 0
+    while position < len(words):
+        word_count = _phrase_length(lexicon, words, position)
+        if not word_count and not _is_known(lexicon, words[position]):
+            return True
+        position += word_count or 1
+    return False
+
+
+def _is_known(lexicon: PeriodLexicon, word: str) -> bool:
+    return not word.isalpha() or _find_stem(lexicon, word) is not None
+
+
+def _find_stem(lexicon: PeriodLexicon, word: str) -> tuple[Token, ...] | None:
+    """Return the tokens of a word by its stem: with endings of growing length removed.
+
+    At least three letters are left.
+    """
+    for ending_length in range(1, min(_MAX_ENDING_LETTERS + 1, len(word) - 2)):
+        tokens = lexicon.stems.get(word[:-ending_length])
+        if tokens is not None:
+            return tokens
+    return None
 
 
 @lru_cache(maxsize=4_000)
@@ -349,14 +404,12 @@ def tokenize_word(word: str) -> tuple[Token, ...]:
     """Return the tokens of a word, number or date. `word` must be in its comparison form."""
     if word[:1].isdecimal():
         return (_tokenize_number(word),)
-    lexicon = _lexicon()
+    lexicon = _lexicons().words
     if (word,) in lexicon.phrases:
         return lexicon.phrases[(word,)]
-    # Remove endings of growing length, as long as three letters are left.
-    for ending_length in range(1, min(_MAX_ENDING_LETTERS + 1, len(word) - 2)):
-        stem = word[:-ending_length]
-        if stem in lexicon.stems:
-            return lexicon.stems[stem]
+    tokens = _find_stem(lexicon, word)
+    if tokens is not None:
+        return tokens
     number = str(word_tables()["numbers"].get(word, ""))
     if number.isdecimal():
         return (Token(Kind.NUMBER_WORD, int(number)),)
@@ -383,34 +436,46 @@ def _tokenize_number(text: str) -> Token:
 
 
 @lru_cache(maxsize=16)
-def tokenize(text: str, *, is_period_name: bool = False) -> Sequence[Token]:
-    """Return the tokens of a text.
+def tokenize(text: str) -> Sequence[Token]:
+    """Return the tokens of a text."""
+    return _resolve_ambiguous(_tokenize_words(text, (_lexicons().words,)), _MONTH)
 
-    With `is_period_name`, the text is only the name of a period, so each word that may be a month
-    is read as a month.
+
+@lru_cache(maxsize=16)
+def tokenize_name(text: str, *, is_short_first: bool = False) -> Sequence[Token]:
+    """Return the tokens of a text that is only the name of a period.
+
+    Each word that may be a month is one, and short names of days count: ``hier``, ``mon``. With
+    `is_short_first`, they precede other meanings: Portuguese ``segunda`` is Monday, not "second".
     """
-    lexicon = _lexicon()
+    lexicons = _lexicons()[::-1] if is_short_first else _lexicons()
+    return _resolve_ambiguous(_tokenize_words(text, lexicons), _ANY_MONTH)
+
+
+def _tokenize_words(text: str, lexicons: Sequence[PeriodLexicon]) -> list[Token]:
+    """Return the tokens of a text. A phrase means the first of the lexicons that has it."""
     # The comparison form can be longer than the text, so both are cut.
     form = comparison_form(text[:MAX_TEXT_CHARS])[:MAX_TEXT_CHARS]
     words = _split(form.rstrip("?!.؟ "))
     tokens: list[Token] = []
     position = 0
     while position < len(words):
-        word_count = _phrase_length(words, position)
-        if word_count:
-            meaning = lexicon.phrases[tuple(words[position : position + word_count])]
-        else:
-            meaning = tokenize_word(words[position])
-            word_count = 1
+        word_count = 1
+        meaning = tokenize_word(words[position])
+        for lexicon in lexicons:
+            phrase_length = _phrase_length(lexicon, words, position)
+            if phrase_length:
+                meaning = lexicon.phrases[tuple(words[position : position + phrase_length])]
+                word_count = phrase_length
+                break
         for token in meaning:
             _append(tokens, token)
         position += word_count
-    return _resolve_ambiguous(tokens, _ANY_MONTH if is_period_name else _MONTH)
+    return tokens
 
 
-def _phrase_length(words: Sequence[str], position: int) -> int:
+def _phrase_length(lexicon: PeriodLexicon, words: Sequence[str], position: int) -> int:
     """Return the number of words in the longest known phrase that begins at `position`, or 0."""
-    lexicon = _lexicon()
     count = lexicon.max_words.get(words[position], 0)
     while count and tuple(words[position : position + count]) not in lexicon.phrases:
         count -= 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, date, datetime, time
 from zoneinfo import ZoneInfo
 
@@ -10,6 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.dates.periods import read_period
+from core.dates.tokens import Kind, Token, Unit, lexicon_languages, parse_token_name
+from core.text.normalize import language_data
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 ZONE = ZoneInfo("UTC")
@@ -116,6 +119,56 @@ def _said(text: str, now: datetime = NOW) -> str | None:
 )
 def test_period_is_read_as_people_write_it(text: str, expected: str) -> None:
     assert _said(text) == expected
+
+
+# Phrases of the lexicons that name no period of the past, or that also mean something else.
+NOT_READ = {
+    "en": ("2day", "tomorrow's", "the next day", "next day", "the other day"),
+    "de": ("am nächsten tag", "nächsten monats", "des nächsten monats", "dieses monats", "so."),
+    "es": ("el día de hoy", "mar", "ago"),
+    "fr": ("après demain", "apres demain", "la semaine d'après", "l'an prochain", "mar"),
+    "ja": ("来週の", "今週の", "来月の", "今月の", "来年の"),
+    "ko": ("내일모레", "금주"),
+    "pt": ("ago",),
+    "ru": ("после завтра",),
+    "tr": ("haftaya",),
+    "zh": ("第二天",),
+}
+WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+DAYS = {-2: "the day before yesterday", -1: "yesterday", 0: "today", 1: "tomorrow"}
+DAYS[2] = "the day after tomorrow"
+
+
+def name_in_english(token: Token) -> str | None:
+    """Return the English name of a day, month or time from today, or None if it has none."""
+    number = int(token.number)
+    if token.kind is Kind.WEEKDAY:
+        return WEEKDAYS[number]
+    if token.kind is Kind.MONTH:
+        return date(2026, number, 1).strftime("%B")
+    if token.unit is Unit.DAY:
+        return DAYS.get(number)
+    assert token.unit is not None
+    lead = {-1: "last", 0: "this", 1: "next"}.get(number)
+    return f"{lead} {token.unit.value}" if lead else None
+
+
+@pytest.mark.parametrize("language", lexicon_languages())
+def test_period_filter_reads_the_names_of_days_and_months_that_reminders_read(
+    language: str,
+) -> None:
+    lexicon = language_data(language, "core.dates.requests")["tokens"]
+    read = 0
+    for key, phrases in lexicon.items():
+        (token, *others) = parse_token_name(key) or [Token(Kind.OTHER)]
+        if others or token.kind not in (Kind.RELATIVE, Kind.WEEKDAY, Kind.MONTH):
+            continue
+        english = name_in_english(token)
+        for phrase in (part.strip() for part in re.split(r"[,\n]", phrases)):
+            if english and phrase and "(" not in phrase and phrase not in NOT_READ[language]:
+                assert _said(phrase) == _said(english), phrase
+                read += 1
+    assert read > 35
 
 
 @pytest.mark.parametrize(
