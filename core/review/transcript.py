@@ -126,18 +126,37 @@ class TranscriptReader:
         latest = await self.conversations.list_latest_from_outside(context.scopes, MAX_EARLIER)
         ids = _list_recalled_ids(rows)
         quoted = await self.conversations.load_messages(ids, context.scopes) if ids else ()
-        recalled = {message.id: message for message in quoted if message.id is not None}
+        own_rows = _join_accounts(rows, context)
+        own_quoted = _join_accounts(quoted, context)
+        recalled = {message.id: message for message in own_quoted if message.id is not None}
 
         def read() -> Transcript:
             earlier = list_foreign_texts(latest, session)
             transcript = read_transcript(
-                rows, session, context.sender, earlier, self.prompt_marks, recalled
+                own_rows, session, context.sender, earlier, self.prompt_marks, recalled
             )
             definitions = [ForeignText(_TOOL_SOURCE, text) for text in self.list_definitions()]
             return replace(transcript, foreign=(*transcript.foreign, *definitions))
 
         # To compare long texts takes long.
         return await asyncio.to_thread(read)
+
+
+def _join_accounts(rows: Sequence[Message], context: ToolContext) -> list[Message]:
+    """Return messages of which those of the asker's other accounts have the asker as sender.
+
+    A direct chat shows the scopes of all accounts that are linked. In a group, only the account
+    that asks is the asker's.
+    """
+    if context.session.scope.is_group:
+        return list(rows)
+    own_ids = {scope.speaker("").user_id for scope in context.scopes if not scope.is_group}
+    joined: list[Message] = []
+    for row in rows:
+        if row.sender is not None and not row.sender.is_anonymous and row.sender.id in own_ids:
+            row = replace(row, sender=replace(row.sender, id=context.sender.id))
+        joined.append(row)
+    return joined
 
 
 def read_transcript(

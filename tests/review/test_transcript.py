@@ -9,8 +9,11 @@ from typing import Any
 import pytest
 
 from core.guard.origin_and_fence import EARLIER_ANSWERS_LEAD
-from core.review.transcript import read_transcript
-from core.types import MEMORY_TAG, Address, Message, Scope, Sender, Session
+from core.review.transcript import TranscriptReader, read_transcript
+from core.store.engine import Database
+from core.store.sessions import Conversations
+from core.types import MEMORY_TAG, Address, Message, Scope, Sender, Session, ToolContext
+from tests.fixtures.clock import SteadyClock
 
 AT = datetime(2026, 11, 20, 9, 0, tzinfo=UTC)
 ANA = Sender(id="42", name="Ana")
@@ -131,3 +134,30 @@ def test_recalled_line_that_the_person_did_not_type_as_a_whole_is_foreign(
     line: str, earlier: Message | None
 ) -> None:
     assert list_recalled(line, earlier) == [line]
+
+
+@pytest.mark.parametrize("is_linked", [True, False])
+async def test_recalled_line_is_the_persons_own_if_another_of_their_accounts_typed_it(
+    database: Database, is_linked: bool
+) -> None:
+    conversations = Conversations(database, SteadyClock())
+    telegram, discord = Scope.account("telegram", "42"), Scope.account("discord", "7")
+    earlier = await conversations.create(replace(session_in(telegram), id=0))
+    (wish,) = await conversations.append(
+        [replace(earlier_message("Remind me at 9:00 to buy tea 1"), id=0, session_id=earlier.id)]
+    )
+    line = f"- m{wish.id} 3 May 2026: Ana: Remind me at 9:00 to buy tea 1"
+    sender = Sender(id="7", name="Ana")
+    place = Address(platform="discord", chat_id="9")
+    session = await conversations.create(Session(id=0, address=place, scope=discord, started_at=AT))
+    text = "Remind me at 9:00 to buy tea 2"
+    block = {"type": "text", "text": f"{MEMORY_TAG}\n{line}"}
+    row = earlier_message(text, id=0, session_id=session.id, sender=sender, sent_blocks=(block,))
+    await conversations.append([row])
+    scopes = frozenset({telegram, discord} if is_linked else {discord})
+    context = ToolContext(session=session, scope=discord, scopes=scopes, sender=sender, now=AT)
+    transcript = await TranscriptReader(conversations).load(context)
+    assert transcript.messages == ((text,) if is_linked else ())
+    assert [item.text for item in transcript.foreign if item.text == line] == (
+        [] if is_linked else [line]
+    )
