@@ -42,7 +42,7 @@ pytestmark = pytest.mark.timeout(2400)
 
 def phrase_job(token: str, chance: random.Random) -> str:
     """Return a command that makes a reminder or a scheduled question, due in some seconds."""
-    seconds = chance.randint(1, 5)
+    seconds = chance.randint(1, 3)
     if chance.random() < 0.5:
         return f"/remind in {seconds} seconds tea {token}"
     return f"/cron add in {seconds} seconds | what about {token}?"
