@@ -150,19 +150,23 @@ class TerminalScreen:
         async def stop_on_interrupt() -> None:
             await is_interrupted.wait()
             await stop()
-            await is_leaving.wait()
 
         with self._input.raw_mode(), self._input.attach(read_keys):
-            watcher = asyncio.ensure_future(stop_on_interrupt())
             answered = asyncio.ensure_future(work)
+            stopping = asyncio.create_task(stop_on_interrupt())
+            leaving = asyncio.create_task(is_leaving.wait())
             try:
-                await asyncio.wait([watcher, answered], return_when=asyncio.FIRST_COMPLETED)
+                await asyncio.wait([leaving, answered], return_when=asyncio.FIRST_COMPLETED)
                 if answered.done():
                     answered.result()
+                    if is_interrupted.is_set():
+                        # The answer to `stop` is printed before the prompt returns.
+                        await asyncio.wait([leaving, stopping], return_when=asyncio.FIRST_COMPLETED)
             finally:
-                watcher.cancel()
-                answered.cancel()
-                await asyncio.gather(watcher, answered, return_exceptions=True)
+                tasks = (answered, stopping, leaving)
+                for task in tasks:
+                    task.cancel()
+                await asyncio.gather(*tasks, return_exceptions=True)
         if is_leaving.is_set():
             if self._live is not None:
                 self._live.stop()

@@ -69,7 +69,8 @@ async def run(harness: GatewayHarness) -> list[str]:
     listening.cancel()
     await asyncio.wait([listening])
     await scheduler.close()
-    await harness.turns.drain(10)
+    # The first page starts a process that loads its libraries, which takes long on a busy machine.
+    await harness.turns.drain(120)
     said = [
         f"{address.key} {reply.text}"
         for platform in harness.platforms.values()

@@ -38,6 +38,7 @@ class Parrot:
         self._replies: list[Reply] = []
         self._answer = answer
         self.serving = 0
+        self.has_answered = asyncio.Event()
 
     async def admit(self, inbound: Inbound, reply: Reply) -> int | None:
         assert self.serving == 0 or inbound.command is not None, (
@@ -60,6 +61,7 @@ class Parrot:
         with suppress(DeliveryError):
             await reply.finish(answer)
         self.serving -= 1
+        self.has_answered.set()
 
     async def migrate_group(self, platform: str, old_chat_id: str, new_chat_id: str) -> None:
         raise AssertionError("a terminal never moves")
@@ -385,6 +387,10 @@ async def test_control_c_in_the_terminal_cancels_the_answer_and_keeps_the_typed_
             await stopped.wait()
             return Answer(text="cut short")
         stopped.set()
+        # The stopped answer ends first, and everything that waits for its end goes on.
+        await sink.has_answered.wait()
+        for _ in range(20):
+            await asyncio.sleep(0)
         return Answer(text="done stopping")
 
     sink = Parrot(answer)
@@ -394,6 +400,7 @@ async def test_control_c_in_the_terminal_cancels_the_answer_and_keeps_the_typed_
         await tty.sees("half an ans")
         tty.type("next\x03")
         await tty.sees("cut short")
+        await tty.sees("done stopping")
         await tty.sees("next")
         tty.type("\r")
         await tty.sees(PROMPT)
