@@ -82,7 +82,7 @@ class TextIndex(Protocol):
     ) -> Iterator[Ranking]:
         """Yield rankings of the messages that match a plan: first of the newest, then of the rest.
 
-        `is_small` says that the scopes have a small share of all messages.
+        `is_small` means that the scopes hold a small share of all messages.
         """
         ...
 
@@ -144,7 +144,7 @@ class TextIndex(Protocol):
         ...
 
     def merge(self, connection: Connection, pages: int) -> bool:
-        """Merge parts of the indexes, about so many pages. Returns whether there was work to do."""
+        """Merge about `pages` pages of the indexes. Returns True if there was work to do."""
         ...
 
     def find_damage(self, connection: Connection) -> list[str]:
@@ -211,7 +211,7 @@ class Database(Protocol):
         ...
 
     async def read(self, work: Callable[[Connection], T]) -> T:
-        """Run `work` in one read transaction, which sees one state of the data."""
+        """Run `work` in one read transaction, which sees a consistent snapshot."""
         ...
 
     async def read_inline(self, work: Callable[[Connection], T], limit_s: float = ...) -> T:
@@ -258,7 +258,7 @@ class Database(Protocol):
 
 
 class CopiedTable(NamedTuple):
-    """A table with rows that no engine can compute from other rows."""
+    """A table whose rows can't be derived from other tables."""
 
     name: str
     columns: tuple[str, ...]
@@ -271,18 +271,21 @@ class CopiedTable(NamedTuple):
 
 
 class CopyTools(Protocol):
-    """What an engine does in its own way when a store is copied: functions of a module."""
+    """The engine-specific steps of copying a store.
+
+    Each engine has a module with these functions.
+    """
 
     def insert_rows(
         self, connection: Connection, table: CopiedTable, rows: Iterable[Sequence[Any]], /
     ) -> None: ...
 
     def read_last_ids(self, connection: Connection, /) -> dict[str, int]:
-        """Return the highest id that each table has ever given away, as far as that is known."""
+        """Return the highest id that each table has assigned so far, where it is known."""
         ...
 
     def raise_last_ids(self, connection: Connection, last_ids: Mapping[str, int], /) -> None:
-        """Let the next ids be higher than these, and than the ids of all rows."""
+        """Make new ids higher than these ids and all existing ones."""
         ...
 
 

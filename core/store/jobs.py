@@ -28,7 +28,7 @@ _NOTHING_NEW_LINE = re.compile(r"\W*NOTHING\s+NEW[\W_]*", re.IGNORECASE)
 
 
 def is_nothing_new(answer: str) -> bool:
-    """Whether the last line of an answer says that a watch has nothing to tell."""
+    """Return True if the last line of an answer says that a watch found nothing new."""
     lines = answer.strip().splitlines() or [""]
     return _NOTHING_NEW_LINE.fullmatch(lines[-1]) is not None
 
@@ -201,7 +201,8 @@ class JobMessages:
         """Store the text of a job's outbox item as a message, and link the item to the message.
 
         Does nothing if the conversation is incognito, if the item only explains why there is no
-        answer, or if a watch has nothing to tell. An answer ends a row of failures of the job.
+        answer, or if a watch has nothing to tell. A delivered answer resets the job's count of
+        failures.
         """
         item = connection.execute(_SELECT_UNDELIVERED, {"key": key}).fetchone()
         key_match = _JOB_ITEM_KEY.fullmatch(key)
@@ -402,7 +403,8 @@ class Jobs:
         await self._database.execute(_FINISH_RUN, values)
 
     async def count_failure(self, job_id: int) -> int:
-        """Count a failed run, and return how many runs in a row have failed; 0 for no such job.
+        """Count a failed run, and return how many runs in a row have failed. Returns 0 if there is
+        no such job.
 
         The next answer that is delivered sets the count back to 0.
         """

@@ -1,7 +1,7 @@
-"""Finds the newest message ids that a platform has given in its chats.
+"""Finds the newest message ids that a platform has assigned in its chats.
 
 After a start, an adapter continues where the previous process stopped: it fetches what was written
-since then, or looks for a message of which it's unknown whether it was sent.
+since then, or looks for a message that may or may not have been sent.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ ORDER BY sessions.last_at DESC, sessions.id DESC LIMIT 1
 async def load_author(database: Database, address: Address, external_id: str) -> Scope | None:
     """Return the scope of the direct chat of the person who wrote a message, or None if unknown.
 
-    The message may have been written in a group. In a direct chat, its id may be unknown.
+    In a group, the sender of the message decides. Returns None if no stored message has this id.
     """
     values = {**address_values(address), "external": external_id}
     row = await database.fetch_one(_SELECT_AUTHOR, values)
@@ -133,13 +133,15 @@ async def load_last_message_ids(database: Database, platform: str) -> dict[Addre
 
 
 async def note_first_message(database: Database, address: Address, message_id: str) -> None:
-    """Note a message that was written before Mneme ever ran, so that it's received at the start."""
+    """Record a message that was written before Mneme first ran, so that it's fetched at
+    the start.
+    """
     key = f"{_FIRST_MESSAGE}{address.key}"
     await database.write(lambda connection: set_meta(connection, key, message_id))
 
 
 async def _load_first_messages(database: Database, platform: str) -> dict[Address, str]:
-    """Return the noted first message of each address of a platform."""
+    """Return the recorded first message of each address of a platform."""
     statement = "SELECT key, value FROM state_meta WHERE substr(key, 1, length(:start)) = :start"
     rows = await database.fetch_all(statement, {"start": f"{_FIRST_MESSAGE}{platform}:"})
     messages = {}

@@ -469,12 +469,11 @@ class _History:
 
 
 class HistoryCache:
-    """Loads histories, and keeps those of open sessions, because every turn needs a whole one.
+    """Loads histories, and caches those of open sessions, because every turn needs a whole history.
 
-    For a history that is kept, only the messages that were added since are read. It's loaded again
-    if any process has changed or deleted one of its messages, which triggers count for each
-    session. The number of all messages that are kept, and the total length of their rows, are
-    bounded. Threads may share a cache.
+    For a cached history, only newer messages are read. It's loaded again if any process has changed
+    or deleted one of its messages; triggers count these changes for each session. The number of
+    cached messages and the total length of their rows are bounded. Threads may share a cache.
     """
 
     def __init__(
@@ -490,7 +489,7 @@ class HistoryCache:
         self.char_count = 0
 
     def clear(self) -> None:
-        """Forget all messages."""
+        """Drop all cached histories."""
         with self._lock:
             self._histories.clear()
             self.message_count = 0
@@ -499,13 +498,15 @@ class HistoryCache:
     def load(
         self, connection: Connection, session: Session, scopes: frozenset[Scope]
     ) -> list[Message]:
-        """Load the history of a session in state.db, as `Conversations.load_history` says it."""
+        """Load the history of a session in state.db as `Conversations.load_history` does."""
         return self._load(connection, session, scopes).messages.share()
 
     def load_and_keep(
         self, connection: Connection, session: Session, scopes: frozenset[Scope]
     ) -> list[Message]:
-        """Load the history of an open session, and keep it until another is open at its address."""
+        """Load and cache the history of an open session, until another session opens at its
+        address.
+        """
         history = self._load(connection, session, scopes)
         with self._lock:
             self._forget(session.address)
@@ -539,8 +540,8 @@ class HistoryCache:
 def _continue_history(connection: Connection, history: _History) -> _History | None:
     """Return a history with the messages that were added to its session.
 
-    Returns None if the last known message isn't there as it was, or if a summary was added, which
-    isn't the last message of a history.
+    Returns None if the last known message has changed, or if a summary was added, because a summary
+    stands at the beginning of a history.
     """
     if not history.is_visible:
         return None
@@ -587,7 +588,10 @@ def _load_whole_history(
 
 
 def _is_subset(encoded_keys: str | None, keys: set[str]) -> bool:
-    """Whether all scope keys of an encoded list are among `keys`. None means an empty list."""
+    """Return True if all scope keys of an encoded list are among `keys`.
+
+    None means an empty list.
+    """
     return encoded_keys is None or keys.issuperset(json.loads(encoded_keys))
 
 

@@ -1,6 +1,6 @@
-"""Keeps the limits of models: what they lack, how large their windows are, their outages.
+"""Stores the limits of models: unsupported features, window sizes and outages.
 
-It also keeps the helper models of conversations.
+It also stores the helper models of conversations.
 """
 
 from __future__ import annotations
@@ -37,21 +37,21 @@ _SELECT_ROOT = "SELECT COALESCE(root_id, id) AS root FROM sessions WHERE id = :s
 
 
 class ModelLimits:
-    """The limits in state.db, by the full names of models. One row of `state_meta` for each.
+    """The limits in state.db, one row of `state_meta` for each, by the full names of models.
 
-    What a model lacks is a list such as ``"tools pictures"``.
+    Unsupported features are a list such as ``"tools pictures"``.
     """
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     async def load_lacks(self, model: str) -> frozenset[Ability]:
-        """Return what the server of a model has refused for it."""
+        """Return the features that the server of a model has refused."""
         names = await self._database.read(lambda connection: _read(connection, _lacks_key(model)))
         return frozenset(ability for ability in ABILITIES if ability in names.split())
 
     async def save_lack(self, model: str, ability: Ability) -> None:
-        """Remember that a model can't use something."""
+        """Record that a model doesn't support a feature."""
 
         def write(connection: Connection) -> None:
             names = {*_read(connection, _lacks_key(model)).split(), ability}
@@ -60,7 +60,7 @@ class ModelLimits:
         await self._database.write(write)
 
     async def forget_lacks(self, model: str) -> None:
-        """Forget what a model can't use, so that it is asked for everything again."""
+        """Forget the unsupported features of a model, so that each is tried again."""
         statement = "DELETE FROM state_meta WHERE key = :key"
         await self._database.execute(statement, {"key": _lacks_key(model)})
 
@@ -71,7 +71,7 @@ class ModelLimits:
         return effort if level is None else cast(Effort, level)
 
     async def save_effort(self, model: str, effort: Effort, other: Effort) -> None:
-        """Remember that a model refuses a level of thinking, and which one replaces it."""
+        """Record that a model refuses a level of thinking, and the level that replaces it."""
         key = _effort_key(model, effort)
         await self._database.write(lambda connection: set_meta(connection, key, str(other)))
 
@@ -81,17 +81,17 @@ class ModelLimits:
         return frozenset(row["key"].removeprefix(UNCOUNTED_PREFIX) for row in rows)
 
     async def save_uncounted(self, model: str) -> None:
-        """Remember that the server of a model counts no tokens."""
+        """Record that the server of a model counts no tokens."""
         key = f"{UNCOUNTED_PREFIX}{model}"
         await self._database.write(lambda connection: set_meta(connection, key, "1"))
 
     async def load_window(self, model: str) -> int | None:
-        """Return the size of a model's window that a refusal named, in tokens, or None."""
+        """Return the size of a model's window in tokens, as a refusal named it, or None."""
         tokens = await self._database.read(lambda connection: _read(connection, _window_key(model)))
         return int(tokens) if tokens.isdecimal() else None
 
     async def save_window(self, model: str, tokens: int) -> None:
-        """Remember the size of a model's window."""
+        """Record the size of a model's window, in tokens."""
 
         def write(connection: Connection) -> None:
             set_meta(connection, _window_key(model), str(tokens))
@@ -150,7 +150,7 @@ class HelperChoices:
 
 @dataclass(slots=True)
 class Outage:
-    """A model that doesn't answer, and what its conversations know about that."""
+    """An outage of a model, and the conversations that know about it."""
 
     # A sentence without words of people.
     reason: Sentence
@@ -160,10 +160,11 @@ class Outage:
 
 
 class ModelOutages:
-    """The present outages of models, and the fallbacks of turns, in memory and in state.db.
+    """The current outages of models, and the fallbacks of turns, in memory and in state.db.
 
-    A restarted process goes on with them: it doesn't mention an outage again, and a turn that a
-    fallback has begun stays with it. Without a database, all that is kept in memory only.
+    A restarted process continues with them: it doesn't mention an outage again, and a turn that a
+    fallback model has begun stays with that model. Without a database, all of this is kept in
+    memory only.
     """
 
     def __init__(self, database: Database | None = None) -> None:
@@ -178,7 +179,7 @@ class ModelOutages:
         self._unsaved_turns: set[str] = set()
 
     async def load(self) -> None:
-        """Read the outages of an earlier process. Those that can't be read are forgotten."""
+        """Read the outages of an earlier process. Unreadable ones are dropped."""
         if self._database is None:
             return
         saved = await self._database.read(lambda connection: _read(connection, OUTAGES_KEY))
@@ -196,7 +197,7 @@ class ModelOutages:
             self.turns = {str(key): str(model) for key, model in value["turns"].items()}
 
     def list_reasons(self) -> Mapping[str, Sentence]:
-        """Return why models are out of reach, by their names."""
+        """Return the reason of each outage by the name of the model."""
         return {name: outage.reason for name, outage in self.by_model.items()}
 
     def find(self, model: str, conversation_id: int) -> Outage | None:
@@ -204,7 +205,7 @@ class ModelOutages:
         return self.by_model.get(model) or self.refusals.get((model, conversation_id))
 
     def is_known_in(self, request: Request) -> bool:
-        """Return True if an answer in this conversation has mentioned why its model is silent."""
+        """Return True if an answer in this conversation has already mentioned the outage."""
         conversation_id = _conversation_of(request)
         outage = self.find(request.model, conversation_id)
         return outage is not None and conversation_id in outage.answered_by
@@ -215,7 +216,7 @@ class ModelOutages:
         return outage is not None and outage is not self.by_model.get(request.model)
 
     def note_refusal(self, request: Request, reason: Sentence) -> None:
-        """Note that a model has refused a single request."""
+        """Record that a model has refused a single request."""
         key = (request.model, _conversation_of(request))
         refusal = self.refusals.setdefault(key, Outage(reason))
         refusal.reason = reason
@@ -223,18 +224,20 @@ class ModelOutages:
             del self.refusals[next(iter(self.refusals))]
 
     async def forget_refusal(self, request: Request) -> None:
-        """Note that a model answers again in a conversation."""
+        """Record that a model answers again in a conversation."""
         refusal = self.refusals.pop((request.model, _conversation_of(request)), None)
         if refusal is not None and refusal.answered_by:
             await self._save()
 
     async def begin(self, model: str, reason: Sentence) -> None:
-        """Note that a model doesn't answer."""
+        """Record that a model doesn't answer."""
         outage = self.by_model.setdefault(model, Outage(reason))
         outage.reason = reason
 
     async def note_answer(self, request: Request, fallback: str, *, has_notice: bool) -> None:
-        """Note that a fallback has answered a request, and whether the answer mentions that."""
+        """Record that a fallback model has answered a request, and whether the answer mentions the
+        outage.
+        """
         conversation_id = _conversation_of(request)
         # The outage may be over before the turn is.
         outage = self.find(request.model, conversation_id) or Outage(Sentence(""))
@@ -251,13 +254,13 @@ class ModelOutages:
             await self._save()
 
     async def end(self, model: str) -> None:
-        """Note that a model answers again."""
+        """Record that a model answers again."""
         outage = self.by_model.pop(model)
         if outage.answered_by:
             await self._save()
 
     async def _save(self) -> None:
-        """Write the outages to state.db, without those of conversations in incognito."""
+        """Write the outages to state.db, without those of incognito conversations."""
         if self._database is None:
             return
         outages = {

@@ -231,7 +231,7 @@ INSERT INTO chat_settings (
 
 
 class ChatRules:
-    """The settings of groups. They are few, so they are kept in memory."""
+    """The settings of groups. There are few, so they are kept in memory."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -247,11 +247,14 @@ class ChatRules:
         self._is_loaded = True
 
     def get(self, key: str) -> ChatSettings:
-        """Return what was set for one place itself."""
+        """Return the settings of exactly this place, without those of the places around it."""
         return self._settings.get(key, ChatSettings())
 
     def find(self, inbound: Inbound) -> ChatSettings:
-        """Return the settings that hold for an event. Those of the smallest place come first."""
+        """Return the settings that apply to an event.
+
+        The settings of the smallest place take precedence.
+        """
         settings = ChatSettings()
         if self._settings:
             for key in chat_keys(inbound):
@@ -259,14 +262,14 @@ class ChatRules:
         return settings
 
     def find_retention(self, key: str) -> int | None:
-        """Return after how many days messages of a chat expire, as its admins set it."""
+        """Return the retention of a chat in days, as its admins set it, or None."""
         settings = self.get(key)
         if settings.retention_days is None and settings.server:
             return self.get(settings.server).retention_days
         return settings.retention_days
 
     def list_retention(self) -> dict[str, int]:
-        """Return the days of all places whose admins have set some, by their keys."""
+        """Return the retention in days of all places whose admins have set one, by their keys."""
         return {
             key: settings.retention_days
             for key, settings in sorted(self._settings.items())
@@ -283,10 +286,10 @@ class ChatRules:
         self._settings[key] = settings
 
     async def migrate_group(self, platform: str, old_chat_id: str, new_chat_id: str) -> None:
-        """Give the settings of a group and of its topics to its new id.
+        """Copy the settings of a group and of its topics to its new id.
 
-        What is already set for the new id stays. The old rows stay, too: how long messages are kept
-        is looked up by the group's first id, which is its scope's.
+        Settings that the new id already has stay. The old rows stay, too, because the retention is
+        looked up by the group's first id, which is part of its scope.
         """
         await self.load()
         old, new = (f"{platform}:{chat_id}" for chat_id in (old_chat_id, new_chat_id))

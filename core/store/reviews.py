@@ -122,8 +122,8 @@ class MemoryReviews:
     ) -> ReviewMaterial | None:
         """Record that a review begins, and return the latest messages typed after `since`.
 
-        `scopes` are all scopes of the person. Returns None if one of them was reviewed after
-        `before`, or while something in them is being erased. `limit` is the largest number of
+        `scopes` are all scopes of the person. Returns None if one of the scopes was reviewed after
+        `before`, or while something in the scopes is being erased. `limit` is the largest number of
         messages.
         """
 
@@ -195,10 +195,10 @@ def _load_rejections(connection: Connection, scopes: frozenset[Scope]) -> dict[s
 
 
 def _digest(note: PendingNote) -> list[str]:
-    """Return digests of a change: one of its wording, and one of the message that it cites.
+    """Return two digests of a change: one of its wording, and one of the message that it cites.
 
     The model may word the same proposal differently, or cite another message for it. The end of a
-    fact is the same proposal whatever its wording is. Digests contain no text of the person.
+    fact counts as the same proposal, whatever its wording. Digests contain no text of the person.
     """
     keys = []
     for operation in note.operations:

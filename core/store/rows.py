@@ -135,8 +135,8 @@ def dump_json(value: object) -> str:
 def _convert_for_json(value: object) -> Any:
     """Convert a value that `json` can't encode.
 
-    A mapping becomes a dict, bytes become base64, and a time becomes an ISO string in UTC. Raises
-    TypeError for any other type.
+    A mapping becomes a dict, bytes become base64, and a datetime becomes an ISO string in UTC.
+    Raises TypeError for any other type.
     """
     if isinstance(value, Mapping):
         return dict(value)
@@ -497,7 +497,7 @@ def find_last_turn(messages: Sequence[Message]) -> Sequence[Message]:
 
 
 def is_first_turn(messages: Sequence[Message], last_turn: Sequence[Message]) -> bool:
-    """Whether there is no turn before the last one."""
+    """Return True if no turn comes before the last one."""
     for message in messages:
         if message.role == "user" and message.kind != "summary":
             return message is last_turn[0]
@@ -507,8 +507,8 @@ def is_first_turn(messages: Sequence[Message], last_turn: Sequence[Message]) -> 
 class History(list[Message]):
     """The messages of a session, oldest first. Rows are only added at its end.
 
-    Copies share what `fold` has computed of the first `shared_count` rows. A turn needs several
-    such values, and they'd take longer with each message of a conversation.
+    Copies share the results of `fold` for the first `shared_count` rows. A turn needs several such
+    results, and computing them anew would take longer with each message of a conversation.
     """
 
     def __init__(self, messages: Iterable[Message] = ()) -> None:
@@ -518,7 +518,7 @@ class History(list[Message]):
         self.shared_values: dict[object, Any] = {}
 
     def extend_copy(self, messages: Iterable[Message]) -> History:
-        """Return a copy with more messages, which knows the values that are already computed."""
+        """Return a copy with more messages. It keeps the values that are already computed."""
         extended = History(self)
         extended.extend(messages)
         extended.shared_count = len(extended)
@@ -533,7 +533,8 @@ class History(list[Message]):
 
 
 def fold(messages: Sequence[Message], add: Callable[[T, Message], T], initial: T) -> T:
-    """Call `add` with the value so far and each message, beginning with `initial`.
+    """Reduce the messages to a value: call `add` with the value so far and each message, beginning
+    with `initial`.
 
     `add` is a function of a module that always begins with the same `initial`, and it doesn't
     change its first argument. For a `History`, it's called only for rows that were added since.

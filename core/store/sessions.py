@@ -257,7 +257,7 @@ class Conversations:
         await self._database.execute(statement, {"id": session_id, "title": title}, epoch)
 
     async def set_model(self, session_id: int, model: str, epoch: ErasureEpoch | None) -> None:
-        """Set the model that answers in a session."""
+        """Set the model of a session."""
         self._incognito.set_model(session_id, model)
         statement = "UPDATE sessions SET model = :model WHERE id = :id"
         await self._database.execute(statement, {"id": session_id, "model": model}, epoch)
@@ -296,7 +296,7 @@ class Conversations:
         answered_calls = _answered_calls(new_messages)
 
         def write_turn(connection: Connection) -> list[Message]:
-            """Store the messages, and everything else that `append` was called with."""
+            """Store the messages and all other arguments of `append`."""
             stored_messages = [append_message(connection, message) for message in new_messages]
             if answered_calls:
                 forget_calls(connection, answered_calls)
@@ -319,7 +319,7 @@ class Conversations:
         return await self._database.write_indexed(write_turn, epoch, is_short=is_short)
 
     async def load_call_outcomes(self, session_id: int) -> dict[str, CallOutcome]:
-        """Return what is known about the tool calls that have no stored result."""
+        """Return the recorded outcomes of the tool calls that have no stored result."""
         return await self._database.read(
             lambda connection: read_call_outcomes(connection, session_id)
         )
@@ -465,7 +465,9 @@ class Conversations:
     async def load_latest_question(
         self, address: Address, external_id: str
     ) -> tuple[str, list[str]] | None:
-        """Return a message's text and the tools of its answer; see `message_ids`."""
+        """Return a message's text and the tools of its answer, as
+        `message_ids.load_latest_question` does.
+        """
         return await load_latest_question(self._database, address, external_id)
 
     async def resolve_quote(self, inbound: Inbound, scopes: frozenset[Scope]) -> Quote | None:

@@ -42,7 +42,7 @@ _DELETE_UNFINISHED = f"DELETE FROM unfinished_changes WHERE {in_list('note_id', 
 
 
 class CallOutcome(Enum):
-    """What the record of a tool call says about it."""
+    """The outcome of a tool call, as its record says."""
 
     DONE = 0
     # The call was stored to wait for approval.
@@ -77,9 +77,9 @@ def forget_calls(connection: Connection, calls: Sequence[ToolCallKey]) -> None:
 
 
 def begin_approved_call(connection: Connection, session_id: int, approval: str) -> bool:
-    """Record that a call runs that a person has approved. `approval` names the approval.
+    """Record that a call that a person has approved begins. `approval` names the approval.
 
-    Returns False if a restart has interrupted it, so that it may have been carried out.
+    Returns False if a restart has interrupted the call, so that it may have been carried out.
     """
     statement = "SELECT 1 FROM tool_calls WHERE call_id = ?"
     if connection.execute(statement, (approval,)).fetchone() is not None:
@@ -89,7 +89,9 @@ def begin_approved_call(connection: Connection, session_id: int, approval: str) 
 
 
 def end_approved_call(connection: Connection, approval: str) -> None:
-    """Delete the record of a call that has ended, or whose person was told."""
+    """Delete the record of a call that has ended, or whose interruption the person was
+    told about.
+    """
     connection.execute("DELETE FROM tool_calls WHERE call_id = ?", (approval,))
 
 

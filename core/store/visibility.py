@@ -2,7 +2,7 @@
 
 A person may see a row only if its scope is one of the person's scopes. Every statement that reads
 for a person contains the condition `visible`. No caller filters the results. `check_epoch` refuses
-the writes of those who have read something that was erased since (see `core/store/erasure`).
+writes that are based on data that was erased since (see `core/store/erasure`).
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """A connection to PostgreSQL that behaves like one to SQLite: named parameters, and rows that are
 read by name or position.
 
-Values are written into the statement by the client, correctly quoted, so that a parameter needs no
-type and the server plans each statement with its values.
+The client inserts the quoted values into the statement, so a parameter needs no type and the server
+plans each statement for its values.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class StoreCursor(psycopg.ClientCursor[StoreRow]):
     lastrowid: int | None = None
 
     def take_id(self) -> None:
-        """Read the id that an INSERT statement returns without being asked for it."""
+        """Read the id that the translated INSERT statement returns."""
         for row in self.fetchall():
             self.lastrowid = int(row[0])
 
@@ -151,7 +151,7 @@ class StoreConnection:
 
 
 def _add_lists(values: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
-    """Return the values with the items of those that are JSON lists."""
+    """Return the values, with the items of each JSON list added as an array."""
     added = dict(values)
     for name in names:
         added[name + LIST_SUFFIX] = None if values[name] is None else json.loads(values[name])
@@ -188,7 +188,7 @@ class _TimeDumper(Dumper):
 
 
 class _TruthLoader(Loader):
-    """Reads a truth value as 1 or 0, as SQLite returns it."""
+    """Reads a boolean as 1 or 0, as SQLite returns it."""
 
     def load(self, data: Buffer) -> int:
         return int(bytes(data) == b"t")

@@ -1,4 +1,4 @@
-"""What PostgreSQL does in its own way when a store is copied to it or from it."""
+"""The PostgreSQL-specific steps of copying a store."""
 
 from __future__ import annotations
 
@@ -25,13 +25,16 @@ _RAISE = f"SELECT setval({_SEQUENCE}, GREATEST(:id, 1), :id > 0)"
 
 
 def list_truths(connection: Connection) -> frozenset[tuple[str, str]]:
-    """Return the tables and names of the columns with truth values."""
+    """Return the tables and names of the boolean columns."""
     rows = connection.execute(_TRUTHS, {"schema": SCHEMA}).fetchall()
     return frozenset((row[0], row[1]) for row in rows)
 
 
 def insert_rows(connection: Connection, table: CopiedTable, rows: Iterable[Sequence[Any]]) -> None:
-    """Insert rows with all columns of a table. Truth values must be of the type bool."""
+    """Insert rows with all columns of a table.
+
+    Values of boolean columns must be of the type bool.
+    """
     columns = ", ".join(f'"{column}"' for column in table.columns)
     statement = f"COPY {SCHEMA}.{table.name} ({columns}) FROM STDIN"
     raw = cast(StoreConnection, connection).raw
@@ -41,7 +44,7 @@ def insert_rows(connection: Connection, table: CopiedTable, rows: Iterable[Seque
 
 
 def read_last_ids(connection: Connection) -> dict[str, int]:
-    """Return the highest id that each table has ever given away."""
+    """Return the highest id that each table has assigned so far."""
     last_ids = {}
     for name in _list_counting_tables(connection):
         row = connection.execute(_LAST_ID, {"table": f"{SCHEMA}.{name}"}).fetchone()
@@ -50,7 +53,7 @@ def read_last_ids(connection: Connection) -> dict[str, int]:
 
 
 def raise_last_ids(connection: Connection, last_ids: Mapping[str, int]) -> None:
-    """Let the next ids be higher than these, and than the ids of all rows."""
+    """Make new ids higher than these ids and all existing ones."""
     for name in _list_counting_tables(connection):
         row = connection.execute(f"SELECT COALESCE(MAX(id), 0) FROM {name}").fetchone()
         values = {"table": f"{SCHEMA}.{name}", "id": max(row[0], last_ids.get(name) or 0)}
@@ -63,6 +66,6 @@ def _list_counting_tables(connection: Connection) -> list[str]:
 
 
 def refuse_unfinished_copy(connection: Connection, name: str) -> None:
-    """Raise StoreError if the database has only a part of a store."""
+    """Raise StoreError if the database contains an unfinished copy of a store."""
     if get_meta(connection, COPY_KEY) is not None:
         raise StoreError("copy_unfinished", name=name)

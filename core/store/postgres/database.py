@@ -5,7 +5,8 @@ function runs in one thread from BEGIN to COMMIT, so a cancelled caller can't le
 open.
 
 Several processes may write to the same store. They write one after the other: each write takes an
-advisory lock first. So ids grow in the order of the commits, and no write sees half of another one.
+advisory lock first. Therefore, ids grow in the order of the commits, and no write sees a part of
+another one.
 """
 
 from __future__ import annotations
@@ -87,8 +88,9 @@ class Database:
 
         `password` is used if it isn't empty, and must not be in `url` then.
 
-        Raises StoreError if the server can't be reached, is too old, or has a newer schema, and
-        unless `may_be_part`, if another store was only copied in part to the database.
+        Raises StoreError if the server can't be reached, is too old, or has a newer schema. Unless
+        `may_be_part` is set, it's also raised if the database contains an unfinished copy of a
+        store.
         """
         name = describe_url(url)
         address = make_conninfo(url, password=password) if password else url
@@ -162,7 +164,7 @@ class Database:
     # --- Reading ---
 
     async def read(self, work: Callable[[StoreConnection], T]) -> T:
-        """Run `work` in one read transaction, which sees one state of the data.
+        """Run `work` in one read transaction, which sees a consistent snapshot.
 
         If the connection was cut, it is opened again, and `work` runs again from the start.
         """
@@ -211,7 +213,7 @@ class Database:
         return True
 
     async def compact_step(self) -> bool:
-        """Do what `compact` does. Returns False, because no other step follows."""
+        """Run `compact`. Returns False, because no other step follows."""
         stage = await self.read(lambda connection: get_meta(connection, COMPACTION_KEY))
         if stage is not None:
             await self.vacuum()
@@ -220,7 +222,7 @@ class Database:
         return False
 
     async def wait_for_log_space(self, wait_s: float) -> bool:
-        """Return True: the server tends its log itself."""
+        """Return True: the server manages its log itself."""
         return True
 
     async def vacuum(self) -> None:

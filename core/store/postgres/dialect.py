@@ -1,7 +1,7 @@
-"""Translates statements from the SQL of SQLite, in which the store writes them, to PostgreSQL's.
+"""Translates statements from SQLite's SQL, in which the store writes them, to PostgreSQL's.
 
-The store uses the part of SQL that both engines know. The few differences that are left have a
-rule each here. Statements are constants, so each is translated once.
+The store uses the part of SQL that both engines understand. This module has one rule for each
+remaining difference. Statements are constants, so each is translated once.
 """
 
 from __future__ import annotations
@@ -89,12 +89,12 @@ def translate(statement: str) -> Translated:
 
 
 def _write_distinct(match: re.Match[str]) -> str:
-    """Write a comparison for which NULL equals NULL: ``a IS :b`` compares values in SQLite."""
+    """Translate ``a IS :b``, for which NULL equals NULL, to ``a IS NOT DISTINCT FROM :b``."""
     return "IS DISTINCT FROM " if match[1] else "IS NOT DISTINCT FROM "
 
 
 def _write_pattern(match: re.Match[str]) -> str:
-    """Write a comparison with a pattern such as ``GLOB 'room:*'`` with a regular expression."""
+    """Translate a comparison with a pattern such as ``GLOB 'room:*'`` to a regular expression."""
     pattern = ""
     for part in _GLOB_PART.findall(match["pattern"]):
         if part == "*":
@@ -110,7 +110,9 @@ def _write_pattern(match: re.Match[str]) -> str:
 
 
 def _write_extremes(sql: str) -> str:
-    """Write the functions MIN and MAX with several arguments, which only SQLite has."""
+    """Translate MIN and MAX with several arguments, which only SQLite has, to LEAST and
+    GREATEST.
+    """
     for match in reversed(list(_EXTREME.finditer(sql))):
         if _has_several_arguments(sql, match.end()):
             sql = f"{sql[: match.start()]}{_EXTREMES[match[1]]}{sql[match.end() - 1 :]}"
@@ -118,7 +120,7 @@ def _write_extremes(sql: str) -> str:
 
 
 def _has_several_arguments(sql: str, start: int) -> bool:
-    """Whether the function whose arguments begin at `start` has more than one of them."""
+    """Return True if the function whose arguments begin at `start` has more than one argument."""
     depth = 0
     is_quoted = False
     for character in sql[start:]:

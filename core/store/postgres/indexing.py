@@ -1,7 +1,8 @@
 """Fills and checks the text indexes on PostgreSQL.
 
-Triggers take changed and deleted messages out of the indexes and note the ids of messages to be
-indexed. The end of the same transaction indexes them here, because Python computes the words.
+Triggers remove changed and deleted messages from the indexes and record the ids of messages to be
+indexed. At the end of the same transaction, this module indexes them, because Python computes the
+words.
 
 The caller of a function that takes a connection must have begun a write transaction.
 """
@@ -147,7 +148,7 @@ def index_chunks(connection: Connection, chunk_ids: Iterable[int]) -> None:
 
 
 def remove_chunk(connection: Connection, chunk_id: int) -> None:
-    """Take a chunk out of the index."""
+    """Remove a chunk from the index."""
     connection.execute(_DELETE_CHUNKS, {"ids": encode_list([chunk_id])})
 
 
@@ -177,7 +178,7 @@ def index_fact(connection: Connection, fact_id: int) -> None:
 
 
 def index_file_part(connection: Connection, part_id: int, text: str) -> None:
-    """Index a new part of the text of a file. Files have no scope of their own: it is 0."""
+    """Index a new part of a file's text. Files have no scope of their own, so the scope id is 0."""
     vector = term_vector(0, terms_of(text))
     values = {"id": part_id, "length": vector.length, "vector": vector.literal}
     connection.execute(_INSERT_FILE_PART, values)

@@ -137,6 +137,6 @@ def _create_bare(connection: Connection[Any]) -> None:
 
 
 def _reduce(letter: str) -> str:
-    """Return a letter as the server writes it without accents and capitals."""
+    """Return a letter as the server writes it in lower case and without accents."""
     letters = re.sub(_REMOVED_MARKS, "", unicodedata.normalize("NFKD", letter))
     return unicodedata.normalize("NFKC", letters).lower()

@@ -2,8 +2,8 @@
 
 An index is a `tsvector` of our own terms, so the server analyses no text. BM25 needs to know how
 often a term occurs. `ts_rank` and reading the vectors are too slow, so a term that occurs at least
-twice or four times is indexed with a mark, too (see `words.py`). What each mark adds to the score
-is summed up from the index alone.
+twice or four times is also indexed with a mark (see `words.py`). The scores of the marks are summed
+up from the index alone.
 """
 
 from __future__ import annotations
@@ -134,9 +134,9 @@ class PostgresIndex:
     def rank_messages(
         self, connection: Connection, plan: SearchPlan, scope_ids: Sequence[int], *, is_small: bool
     ) -> Iterator[Ranking]:
-        """Yield rankings of the messages that match a plan: first of the newest, then of the rest.
+        """Yield rankings of the messages that match a plan: first the newest, then the rest.
 
-        A term has its scope, so `is_small` makes no difference.
+        Each term contains its scope, so `is_small` has no effect.
         """
         query = scoped_query(plan, scope_ids)
         if not query:
@@ -203,7 +203,7 @@ class PostgresIndex:
     def _weigh_phrases(
         self, connection: Connection, phrases: Sequence[PhraseQuery], values: Values
     ) -> list[float]:
-        """Return the weight of each phrase. With a single phrase, it makes no difference."""
+        """Return the weight of each phrase. A single phrase needs no weight."""
         if len(phrases) < 2:
             return [1.0] * len(phrases)
         total = connection.execute(_COUNT_SCOPES, values).fetchone()[0]
@@ -335,7 +335,8 @@ class PostgresIndex:
     def merge(self, connection: Connection, pages: int) -> bool:
         """Collect the statistics of new tables. The server does the rest of the upkeep itself.
 
-        The server also collects them, but only after a minute. Without them, it reads whole tables.
+        The server would collect them, too, but only after a minute. Without them, it reads whole
+        tables.
         """
         if connection.execute(_HAS_STATISTICS, {}).fetchone()[0]:
             return False
@@ -355,7 +356,7 @@ def _idf(count: int, total: int) -> float:
 def _score_phrase(
     number: int, phrase: PhraseQuery, weight: float, values: dict[str, object]
 ) -> str:
-    """Return the expression for what a phrase adds to a score, and add its parameters."""
+    """Return the expression for the score of a phrase, and add its parameters to `values`."""
     values[f"phrase{number}"] = phrase.query
     values[f"weight{number}"] = weight
     cases = ""

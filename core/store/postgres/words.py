@@ -73,7 +73,7 @@ def term_vector(scope_id: int, terms: Sequence[str]) -> Vector:
 
 
 def _marks_of(count: int) -> list[str]:
-    """Return what follows a term that occurs `count` times."""
+    """Return the marks that are appended to a term that occurs `count` times."""
     marks = []
     if count >= FEW:
         marks.append(FEW_MARK)
@@ -148,7 +148,7 @@ def _write_phrase(scope_id: int, phrase: Phrase) -> str:
 
 
 def query_words(text: str) -> list[str]:
-    """Return the words of a text in a query. It's already split as the index is."""
+    """Return the words of a text in a query, split as the index splits them."""
     return [word[:MAX_TERM_CHARS] for word in WORD_PATTERN.findall(comparison_form(text))]
 
 
@@ -166,7 +166,9 @@ class PhraseQuery(NamedTuple):
 
 
 def phrase_queries(clauses: Iterable[Clause], scope_ids: Sequence[int]) -> Counter[PhraseQuery]:
-    """Return the texts of the phrases that clauses want, each with how often they want it."""
+    """Return the texts of the phrases in `clauses`, each with the number of clauses that contain
+    it.
+    """
     queries: Counter[PhraseQuery] = Counter()
     for clause in clauses:
         if clause.is_excluded:
@@ -191,5 +193,5 @@ def _scoped_word(text: str, scope_ids: Sequence[int]) -> tuple[str, ...]:
 
 
 def split_scope(term: str) -> int:
-    """Return the id of the scope that a term has before it."""
+    """Return the scope id with which a term begins."""
     return int(term.partition("x")[0])

@@ -1,6 +1,6 @@
-"""Copies SQLite files while programs use them, and reads what a file says about itself.
+"""Copies SQLite files while programs use them, and reads a file's version and epoch.
 
-It also has what SQLite does in its own way when a store is copied to another engine.
+It also has the SQLite-specific steps of copying a store to another engine.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DatabaseInfo:
-    """What a state.db says about itself."""
+    """The versions and the erasure epoch of a state.db."""
 
     schema: int
     # The number of the erasure epoch: how much was forgotten before.
@@ -45,8 +45,8 @@ class DatabaseInfo:
 def copy_database(source: Path, target: Path, on_progress: Progress | None = None) -> None:
     """Copy a SQLite file with its log to a new file, which needs no log.
 
-    Other programs may write meanwhile: the copy is the state of one moment. Raises StoreError if
-    the file can't be read.
+    Other programs may write meanwhile: the copy is a consistent snapshot. Raises StoreError if the
+    file can't be read.
     """
 
     def report(status: int, remaining: int, total: int) -> None:
@@ -93,7 +93,10 @@ def read_database_info(path: Path) -> DatabaseInfo:
 
 
 def count_messages(path: Path) -> int:
-    """Return how many messages a state.db has; 0 if the file is missing. Raises StoreError."""
+    """Return the number of messages in a state.db, or 0 if the file is missing.
+
+    Raises StoreError if it can't be read.
+    """
     if not path.exists():
         return 0
     with translate_errors(path), contextlib.closing(_connect(path)) as connection:
@@ -170,12 +173,12 @@ def insert_rows(connection: Connection, table: CopiedTable, rows: Iterable[Seque
 
 
 def read_last_ids(connection: Connection) -> dict[str, int]:
-    """Return the highest id that each table with AUTOINCREMENT has ever given away."""
+    """Return the highest id that each table with AUTOINCREMENT has assigned so far."""
     return dict(connection.execute("SELECT name, seq FROM sqlite_sequence").fetchall())
 
 
 def raise_last_ids(connection: Connection, last_ids: Mapping[str, int]) -> None:
-    """Let tables with AUTOINCREMENT go on after these ids. The other tables need nothing."""
+    """Make tables with AUTOINCREMENT continue after these ids. Other tables need no change."""
     known = read_last_ids(connection)
     for (name,) in connection.execute(_COUNTING_TABLES).fetchall():
         values = {"name": name, "id": max(known.get(name, 0), last_ids.get(name) or 0)}
@@ -184,7 +187,7 @@ def raise_last_ids(connection: Connection, last_ids: Mapping[str, int]) -> None:
 
 
 def publish_copy(part: Path, path: Path) -> None:
-    """Give a complete copy, which no connection has open, its final name."""
+    """Rename a complete copy to its final name. No connection may have it open."""
     with translate_errors(part), contextlib.closing(_connect(part)) as connection:
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         connection.execute("PRAGMA journal_mode = DELETE")
