@@ -20,6 +20,7 @@ from core.agent.sessions import Turn
 from core.errors import TURN_BUDGET_SPENT
 from core.markup.markdown import escape
 from core.media.tools import SEND_FILE
+from core.review.pending import is_waiting_result
 from core.scheduling.tool import read_choices
 from core.search.citations import CitedFile, CitedMessage, CitedSource, number_citations
 from core.store.actions import ButtonAction
@@ -604,7 +605,7 @@ def _list_done_ids(rows: Sequence[Message]) -> set[str]:
         str(block.get("tool_use_id"))
         for row in rows
         for block in (row.blocks or () if row.role == "tool" else ())
-        if not block.get("is_error") and not row.text.startswith("Not kept")
+        if not block.get("is_error") and not is_waiting_result(row.text)
     }
 
 
@@ -635,7 +636,7 @@ def _list_other_receipts(texts: Texts, rows: Sequence[Message]) -> list[Receipt]
     for row in rows:
         is_done = row.role == "tool" and not (row.blocks or ({},))[0].get("is_error")
         name = row.tool_name or ""
-        if not is_done or row.text.startswith("Not kept"):
+        if not is_done or is_waiting_result(row.text):
             continue
         for suffix, text in names.items():
             if name.endswith(suffix):

@@ -19,6 +19,7 @@ from core.errors import Refused, Sentence, StoreError, ToolError, UncertainCallE
 from core.models.failures import WordSentence
 from core.models.wrappers import take_call
 from core.review.effects import find_effect_fault, list_effects
+from core.review.pending import is_waiting_result
 from core.store.ownership.people import TERMINAL
 from core.store.tool_calls import CallOutcome
 from core.types import (
@@ -347,11 +348,17 @@ class ToolRunner:
         return await self._run_tool(tool, arguments, context)
 
     async def _run_tool(self, tool: Tool, arguments: Json, context: ToolContext) -> str:
-        """Run a tool, and return its text. Raises ToolError if it takes too long."""
+        """Run a tool, and return its text. Raises ToolError if it takes too long.
+
+        An external tool can't claim that its call waits, which would hide the call's receipt.
+        """
         timeout_s = max(self._timeout_s, tool.timeout_s)
         try:
             async with asyncio.timeout(timeout_s):
-                return await tool.run(arguments, context)
+                result = await tool.run(arguments, context)
+            if tool.is_external and is_waiting_result(result):
+                return f"{tool.name}: {result}"
+            return result
         except TimeoutError as error:
             raise UncertainCallError(
                 f"{tool.name} took longer than {timeout_s:g} s and was stopped."

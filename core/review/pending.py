@@ -23,6 +23,9 @@ from core.types import Account, ErasureEpoch, Message, Scope, Sender, ToolContex
 
 # A person writes this before a text to store the text even if it looks suspicious.
 ANYWAY = "--anyway"
+# The result of a call that waits for a yes begins so. `ToolRunner` lets no result of an external
+# tool begin so.
+WAITING_LEAD = "Not kept yet: "
 # Phones replace two hyphens with a dash.
 _ANYWAY_SPELLINGS = (ANYWAY, "\N{EM DASH}anyway")
 # A line of recalled background, such as "- m12 …", but not of a note (n1) or a fact (f1).
@@ -82,7 +85,7 @@ class Review:
             )
         decider = "the owner" if scope.is_group else "the person"
         return (
-            f"Not kept yet: {reason}. It waits for {decider} to say yes "
+            f"{WAITING_LEAD}{reason}. It waits for {decider} to say yes "
             "(/memory pending). Do not try it again in other words."
         )
 
@@ -192,6 +195,11 @@ def find_foreign_source(
     if not source:
         return None
     return word_clause("waits_idea_of_others", source=source)
+
+
+def is_waiting_result(text: str) -> bool:
+    """Return True if the result of a call says that the call waits for a yes."""
+    return text.startswith(WAITING_LEAD)
 
 
 def quote_operations(

@@ -11,6 +11,7 @@ from datetime import tzinfo
 from core.errors import Refused
 from core.guard.origin_and_fence import FILE_LEAD
 from core.markup.markdown import escape
+from core.review.pending import is_waiting_result
 from core.search.query import split_page, text_for_next_page
 from core.search.recall import HistorySearch
 from core.search.rendering import list_parts, to_markdown
@@ -42,8 +43,6 @@ _MAX_RECALLED_CHARS = 160
 # A line of recalled background in the sent form of a message: its token and its text.
 _RECALLED_LINE = re.compile(r"^- (?:([mf][1-9]\d{0,8}) )?(.+)$", re.MULTILINE)
 _FILE_HEADING = re.compile(rf"^\[{FILE_LEAD} (\d+), “([^”\n]*)”")
-# The result of a call that waits for a tap names the command that decides about it.
-_PENDING_COMMAND = "/memory pending"
 # A phone turns two hyphens into a dash.
 _SWITCH = r"(?:--|[\u2012-\u2015])(summary|deep|expand|rerank)"
 # A switch is recognized only before or after the words of the query.
@@ -173,7 +172,7 @@ def _list_calls(texts: Texts, turn: Sequence[Message]) -> Iterator[str]:
         for block in row.blocks or ()
         if block.get("type") == "tool_result"
         and not block.get("is_error")
-        and _PENDING_COMMAND not in row.text
+        and not is_waiting_result(row.text)
     }
     for row in turn:
         for block in row.blocks or ():
