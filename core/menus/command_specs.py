@@ -6,7 +6,7 @@ them. An adapter builds its menus from them without knowing any command.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -16,6 +16,8 @@ OptionKind = Literal["text", "number", "file"]
 # `menu_fills` with its author, the words of that option, or a quote.
 CommandPlace = Literal["", "direct", "group"]
 MenuUse = Literal["text", "words", "quote"]
+# Loads the values of a source, such as "facts", that fit what is typed, with their labels.
+ValueLoader = Callable[[str, str], Awaitable[Mapping[str, str]]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,3 +103,21 @@ class CommandSpec:
         """Return the options of an action, or those of a command without actions."""
         action = self.find_action(action_name)
         return self.options if action is None else action.options
+
+    async def complete(self, typed: str, load: ValueLoader) -> dict[str, str]:
+        """Return the lines that may follow from the beginning of a line, with their labels.
+
+        A line has no command name: from "pau" follows "pause", and from "pause " follow "pause 1"
+        and "pause 2". Only actions and the first option after them are completed.
+        """
+        action, separator, rest = typed.partition(" ")
+        if self.actions and not separator:
+            return {item.name: item.name for item in self.actions if item.name.startswith(typed)}
+        before = f"{action} " if self.actions else ""
+        value = rest if self.actions else typed
+        for option in self.list_options(action):
+            if not option.prefix:
+                values = {name: name for name in option.choices if name.startswith(value)}
+                values |= await load(option.suggests, value)
+                return {f"{before}{name}": label for name, label in values.items()}
+        return {}

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Annotated, BinaryIO
 import typer
 
 from config.settings import Settings, SettingsError, find_home
-from core.errors import ConfigError
+from core.errors import ConfigError, StoreError
 from core.store.sqlite.copying import count_messages, read_database_info
 from core.store.sqlite.schema import SCHEMA_VERSION
 from core.transfer.backup import STATE_FILE, Manifest, Progress
@@ -107,8 +107,18 @@ def backup_command(
             shell.print_text(_describe(result))
 
 
+def complete_backup(incomplete: str) -> list[str]:
+    """Suggest the known backups, newest first. A shell completes other files by itself."""
+    try:
+        records = BackupCatalog(find_home()).load().records
+    except StoreError:
+        return []
+    paths = [str(record.path) for record in reversed(records) if record.kind == "backup"]
+    return [path for path in paths if path.startswith(incomplete)]
+
+
 def restore_command(
-    file: Annotated[Path, typer.Argument()],
+    file: Annotated[Path, typer.Argument(autocompletion=complete_backup)],
     key: Annotated[
         Path | None,
         typer.Option(

@@ -38,7 +38,20 @@ from gateway.texts.catalog import SHELL as texts
 
 # The name of a variable in secrets.env, such as "OPENAI_API_KEY".
 _VARIABLE = re.compile(r"[A-Z][A-Z0-9_]*")
-Key = Annotated[str, typer.Argument()]
+
+
+def complete_key(incomplete: str) -> list[str]:
+    """Suggest options of mneme.toml, one level of tables deeper than typed, and secrets."""
+    try:
+        draft = SettingsDraft()
+        names = [*list_option_paths(_merged_options(draft.text)), *_known_variables(draft)]
+    except (SettingsError, OSError):
+        return []
+    most_dots = incomplete.count(".") + 1
+    return [name for name in names if name.startswith(incomplete) and name.count(".") <= most_dots]
+
+
+Key = Annotated[str, typer.Argument(autocompletion=complete_key)]
 ValueWords = Annotated[list[str] | None, typer.Argument()]
 
 

@@ -24,7 +24,7 @@ from rich.console import Console
 from rich.table import Table
 
 from config.draft import SettingsDraft
-from config.settings import Settings
+from config.settings import Settings, SettingsError
 from config.tool_options import McpServer
 from core.errors import ToolError
 from gateway.cli import shell
@@ -35,7 +35,17 @@ from gateway.texts.catalog import SHELL as texts
 
 # The key that programs send to `mneme mcp serve --http`, in secrets.env.
 KEY_VARIABLE = "MNEME_MCP_KEY"
-Name = Annotated[str, typer.Argument(metavar="NAME")]
+
+
+def complete_name(incomplete: str) -> list[str]:
+    """Suggest the servers that mneme.toml names."""
+    try:
+        return [name for name in Settings.load().mcp if name.startswith(incomplete)]
+    except SettingsError:
+        return []
+
+
+Name = Annotated[str, typer.Argument(metavar="NAME", autocompletion=complete_name)]
 # Values of an environment or of headers that look like a key belong into secrets.env.
 _SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|AUTHORIZATION", re.IGNORECASE)
 

@@ -14,7 +14,7 @@ import typer
 from config.draft import SettingsDraft
 from config.files import OptionForm, OptionValue, Secret, set_options
 from config.masking import has_url_password
-from config.settings import ProviderOptions, Settings
+from config.settings import ProviderOptions, Settings, find_home
 from core.dates.periods import read_period
 from core.errors import ConfigError
 from core.memory.plugins import BUILT_IN, Plugins
@@ -123,8 +123,16 @@ def _describe_provider(name: str, state: _ProviderState) -> str:
     return f"{text}; {sync_state}" if sync_state else text
 
 
+def complete_service(incomplete: str) -> list[str]:
+    """Suggest the memory services and plugins."""
+    return [name for name in Plugins(find_home()).names() if name.startswith(incomplete)]
+
+
+ServiceName = Annotated[str, typer.Argument(autocompletion=complete_service)]
+
+
 def sync_command(
-    name: Annotated[str, typer.Argument()],
+    name: ServiceName,
     since: Annotated[
         str | None,
         typer.Option("--since", metavar="TIME"),
@@ -177,7 +185,7 @@ def _find_provider(
 
 
 def setup_command(
-    name: Annotated[str, typer.Argument()],
+    name: ServiceName,
     given: Annotated[
         list[str] | None,
         typer.Option(

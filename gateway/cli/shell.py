@@ -25,10 +25,17 @@ from typer.core import TyperGroup
 from config.settings import Settings, SettingsError
 from core.errors import MnemeError, Refused
 from core.markup.markdown import to_plain
+from core.menus.command_specs import CommandSpec
 from core.text.normalize import isolate_right_to_left, strip_controls
+from core.transfer.backup import STATE_FILE
 from core.types import LOCAL_SCOPE, Address, Answer, Command, Inbound, Scope, Sender, Session
 from gateway import logs
-from gateway.commands.registry import CommandContext, CommandGroup
+from gateway.commands.registry import (
+    AutocompletingGroup,
+    CommandContext,
+    CommandGroup,
+    list_all_specs,
+)
 from gateway.services import Services
 from gateway.texts.catalog import SHELL as texts
 
@@ -48,10 +55,57 @@ Work = Callable[[Services, CommandContext], Awaitable[object]]
 # Loads the value that a command prints as JSON.
 JsonLoader = Callable[[Services, frozenset[Scope]], Awaitable[object]]
 
+
+def complete_words(context: typer.Context, incomplete: str) -> list[tuple[str, str]]:
+    """Suggest the next word of a shell command that is also a chat command, such as `mneme cron`.
+
+    Returns nothing instead of an error, because the person is still typing.
+    """
+    name, *path = context.command_path.split()[1:]
+    spec = list_all_specs().get(name)
+    if spec is None:
+        return []
+    line = " ".join([*path, *(context.params.get("words") or ()), incomplete])
+    try:
+        lines = asyncio.run(_complete_line(spec, line))
+    except (MnemeError, SettingsError, OSError):
+        return []
+    # The shell replaces only the word that is being typed.
+    start = len(line) - len(incomplete)
+    return [(text[start:], label) for text, label in lines.items()]
+
+
+async def _complete_line(spec: CommandSpec, line: str) -> Mapping[str, str]:
+    """Return the lines that may follow from the beginning of a line; see `CommandSpec.complete`."""
+    settings = Settings.load()
+
+    async def load(source: str, typed: str) -> Mapping[str, str]:
+        if not source or not (settings.home / STATE_FILE).exists():
+            return {}
+        logs.configure(settings, settings.home / LOG_FILE_NAME)
+        async with Services.open(settings) as services:
+            group = _make_completer(source, services)
+            return {} if group is None else await group.autocomplete(source, typed, LOCAL_SCOPE)
+
+    return await spec.complete(line, load)
+
+
+def _make_completer(source: str, services: Services) -> AutocompletingGroup | None:
+    # Imported here because only completion needs them.
+    from gateway.commands.menus.suggestions import Suggestions
+    from gateway.commands.skills import SkillCommands
+
+    if source == "skills":
+        return SkillCommands(services)
+    return Suggestions(services) if source in Suggestions.suggests else None
+
+
 # Options and arguments of several commands.
 AsJson = Annotated[bool, typer.Option("--json")]
 InScope = Annotated[str | None, typer.Option("--scope", metavar="SCOPE")]
-Words = Annotated[list[str] | None, typer.Argument(show_default=False)]
+Words = Annotated[
+    list[str] | None, typer.Argument(show_default=False, autocompletion=complete_words)
+]
 Yes = Annotated[bool, typer.Option("--yes")]
 Limit = Annotated[int, typer.Option("--limit", min=1, max=1000)]
 

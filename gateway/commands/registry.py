@@ -413,13 +413,15 @@ class CommandRegistry:
     ) -> Mapping[str, str]:
         """Return completions for an option of the command `name`; see `AutocompletingGroup`.
 
-        Without a `source`, that of the command's first option is used.
+        Without a `source`, `typed` is a whole line, and the completions are whole lines, too.
         """
+
+        async def load(source: str, value: str) -> Mapping[str, str]:
+            group = self._completers.get(source)
+            return {} if group is None else await group.autocomplete(source, value, scope)
+
         spec = self._specs.get(name)
-        if not source and spec is not None and spec.options:
-            source = spec.options[0].suggests
-        group = self._completers.get(source)
-        return {} if group is None else await group.autocomplete(source, typed, scope)
+        return await load(source, typed) if source or not spec else await spec.complete(typed, load)
 
     async def answer(
         self, command: Command, context: CommandContext

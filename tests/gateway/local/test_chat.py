@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from gateway.local.sockets import MAX_PATH_BYTES, find_socket
-from tests.fixtures.command_line import process
+from tests.fixtures.command_line import good, process
 from tests.fixtures.messages_api import MessagesApi
 from tests.fixtures.model_reply import ModelReply
 from tests.fixtures.scripted_terminal import open_terminal
@@ -151,6 +151,19 @@ async def test_tool_at_work_is_shown_and_arguments_are_completed(home: Path) -> 
         await terminal.expect(">")
         terminal.press("/sessions Po")
         await terminal.expect("Trip to Porto")
+
+
+async def test_actions_and_notes_are_completed_in_the_chat_beside_the_gateway(home: Path) -> None:
+    good(home, "memory", "add", "Ana likes green tea")
+    async with (
+        open_gateway(home) as gateway,
+        open_terminal(home, "chat", environ=gateway.environ) as terminal,
+    ):
+        await terminal.expect(">")
+        terminal.press("/memory rem")
+        await terminal.expect("remove")
+        terminal.press("ove gree")
+        await terminal.expect("Ana likes green tea")
 
 
 def test_socket_of_a_home_with_a_long_path_is_in_a_private_folder(tmp_path: Path) -> None:
