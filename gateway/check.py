@@ -34,7 +34,7 @@ from gateway.installation import list_unreadable_files
 from gateway.local.control import ask_gateway
 from gateway.services import LOCK_FILE, STATE_FILE, Services, create_model_client, load_providers
 from gateway.supervisor import CONNECTED, WallClock
-from gateway.texts.catalog import SHELL as texts
+from gateway.texts.catalog import SHELL, Texts
 from gateway.upkeep.backups import describe_backups, describe_restore
 
 # How long a check waits for a server.
@@ -61,63 +61,65 @@ class CheckResult:
     advice: str = ""
 
 
-async def run_checks(settings: Settings | None, problems: Sequence[str] = ()) -> list[CheckResult]:
+async def run_checks(
+    settings: Settings | None, problems: Sequence[str] = (), texts: Texts = SHELL
+) -> list[CheckResult]:
     """Run all checks, and return the results in the order in which a person would fix them.
 
     `settings` is None if the settings can't be read. `problems` then says why.
     """
     if settings is None:
-        unread = [_describe_settings_problem(problem) for problem in problems]
-        return [*unread, _check_installation(), _check_sqlite()]
+        unread = [_describe_settings_problem(texts, problem) for problem in problems]
+        return [*unread, _check_installation(texts), _check_sqlite(texts)]
 
-    results = [*_check_home(settings), _check_installation(), _check_sqlite()]
+    results = [*_check_home(texts, settings), _check_installation(texts), _check_sqlite(texts)]
     states: Mapping[str, str] = {}
     live: Mapping[str, Any] | None = None
     queues: dict[str, OutboxCounts] = {}
     try:
         async with Services.open(settings) as services:
-            async for result in _check_store(services):
+            async for result in _check_store(texts, services):
                 results.append(result)
             states = await services.load_platform_states()
             live = await asyncio.to_thread(ask_gateway, settings.home, "state")
             if live:
                 states = live["platforms"]
-                results.append(_describe_process(live))
+                results.append(_describe_process(texts, live))
             queues = await _count_queued_items(services)
-            results += await _probe_servers(services)
-            results += await _check_context_files(services)
+            results += await _probe_servers(texts, services)
+            results += await _check_context_files(texts, services)
     except StoreError as error:
-        results.append(_describe_store_error(error, settings))
-    results.append(_check_backups(settings))
+        results.append(_describe_store_error(texts, error, settings))
+    results.append(_check_backups(texts, settings))
 
-    probes = {"model": _probe_model(settings)}
+    probes = {"model": _probe_model(texts, settings)}
     for name in PLATFORMS:
         probes[name] = _probe_platform(settings, name)
     for name, counts in queues.items():
-        probes[f"memory {name}"] = _probe_memory(settings, name, counts)
+        probes[f"memory {name}"] = _probe_memory(texts, settings, name, counts)
     results += await asyncio.gather(
-        *(run_probe(subject, probe) for subject, probe in probes.items())
+        *(run_probe(subject, probe, texts) for subject, probe in probes.items())
     )
-    results = [_apply_gateway_state(result, states) for result in results]
-    return [_apply_live_state(result, live) for result in results] if live else results
+    results = [_apply_gateway_state(texts, result, states) for result in results]
+    return [_apply_live_state(texts, result, live) for result in results] if live else results
 
 
-async def _probe_servers(services: Services) -> list[CheckResult]:
+async def _probe_servers(texts: Texts, services: Services) -> list[CheckResult]:
     """Ask each embedding server, search engine and calendar of the settings whether it answers."""
     settings = services.settings
     results = []
     if services.embeddings is not None:
-        results.append(await run_probe("embeddings", services.embeddings.probe()))
+        results.append(await run_probe("embeddings", services.embeddings.probe(), texts))
     if services.web is not None and settings.web.search:
-        results.append(await run_probe("web search", services.web.probe()))
+        results.append(await run_probe("web search", services.web.probe(), texts))
     if services.calendars is not None:
         for name in settings.calendar:
             probe = services.calendars.probe(name)
-            results.append(await run_probe(f"calendar {name}", probe))
+            results.append(await run_probe(f"calendar {name}", probe, texts))
     return results
 
 
-def _describe_process(live: Mapping[str, Any]) -> CheckResult:
+def _describe_process(texts: Texts, live: Mapping[str, Any]) -> CheckResult:
     """Describe the running gateway, as it describes itself."""
     text = texts.CHECK_PROCESS.format(
         process=live["process"],
@@ -130,7 +132,7 @@ def _describe_process(live: Mapping[str, Any]) -> CheckResult:
     return CheckResult(subject="process", state="right", text=text)
 
 
-def _apply_live_state(result: CheckResult, live: Mapping[str, Any]) -> CheckResult:
+def _apply_live_state(texts: Texts, result: CheckResult, live: Mapping[str, Any]) -> CheckResult:
     """Correct what this shell doesn't know: the running gateway may have other keys and tokens."""
     if result.state != "off":
         return result
@@ -151,12 +153,12 @@ async def _count_queued_items(services: Services) -> dict[str, OutboxCounts]:
     return counts
 
 
-def _describe_store_error(error: StoreError, settings: Settings) -> CheckResult:
+def _describe_store_error(texts: Texts, error: StoreError, settings: Settings) -> CheckResult:
     """Describe why state.db can't be used. If it's damaged or lost, advise to restore a backup."""
     text, hint, _ = str(error).partition(_CHECK_HINT)
     if settings.store.url:
         return CheckResult(subject="postgresql", state="wrong", text=text, advice="")
-    advice = describe_restore(settings) if hint or not _has_state(settings.home) else ""
+    advice = describe_restore(settings, texts) if hint or not _has_state(settings.home) else ""
     return CheckResult(subject="state.db", state="wrong", text=text, advice=advice)
 
 
@@ -165,7 +167,9 @@ def _has_state(home: Path) -> bool:
     return path.exists() and path.stat().st_size > 0
 
 
-def _apply_gateway_state(result: CheckResult, states: Mapping[str, str]) -> CheckResult:
+def _apply_gateway_state(
+    texts: Texts, result: CheckResult, states: Mapping[str, str]
+) -> CheckResult:
     """Mark a result as wrong if the running gateway has a problem with its subject."""
     state = states.get(result.subject, CONNECTED)
     if result.state != "right" or state == CONNECTED:
@@ -175,7 +179,9 @@ def _apply_gateway_state(result: CheckResult, states: Mapping[str, str]) -> Chec
     return replace(result, state="wrong", text=text)
 
 
-async def run_probe(subject: str, probe: Awaitable[str | None]) -> CheckResult:
+async def run_probe(
+    subject: str, probe: Awaitable[str | None], texts: Texts = SHELL
+) -> CheckResult:
     """Await the probe of a server or service, and return its result.
 
     The probe returns a sentence for the result, or None if the subject isn't set up. If the probe
@@ -196,7 +202,7 @@ async def run_probe(subject: str, probe: Awaitable[str | None]) -> CheckResult:
             subject=subject,
             state="wrong",
             text=texts.word_stored(texts.word(error)),
-            advice=_advise(subject, error),
+            advice=_advise(texts, subject, error),
         )
     if text is None:
         advice = texts.table("SET_UP").get(subject, "")
@@ -206,7 +212,7 @@ async def run_probe(subject: str, probe: Awaitable[str | None]) -> CheckResult:
     return CheckResult(subject=subject, state="right", text=texts.word_stored(text))
 
 
-def _advise(subject: str, error: MnemeError) -> str:
+def _advise(texts: Texts, subject: str, error: MnemeError) -> str:
     """Say what mends a failed probe. The token of a platform that isn't reached may be right."""
     advice = texts.table("MEND").get(subject, "")
     if advice and isinstance(error, (DeliveryError, _OutOfReach)):
@@ -214,10 +220,10 @@ def _advise(subject: str, error: MnemeError) -> str:
     return advice
 
 
-async def repair_indexes(settings: Settings) -> CheckResult:
+async def repair_indexes(settings: Settings, texts: Texts = SHELL) -> CheckResult:
     """Repair a damaged state.db, rebuild the text indexes and delete dead letters."""
     try:
-        report = await _repair_file(settings)
+        report = await _repair_file(texts, settings)
         async with Services.open(settings) as services:
             message_count = await services.recall.rebuild()
             while await services.recall.tend():
@@ -231,7 +237,7 @@ async def repair_indexes(settings: Settings) -> CheckResult:
     return CheckResult(subject="repair", state="right", text=text)
 
 
-async def _repair_file(settings: Settings) -> str:
+async def _repair_file(texts: Texts, settings: Settings) -> str:
     """Save the readable rows of a damaged state.db in a new one, and return a report.
 
     The report is empty if state.db isn't damaged. Raises StoreError, and ConfigError while Mneme
@@ -248,7 +254,7 @@ async def _repair_file(settings: Settings) -> str:
     except Timeout as error:
         raise ConfigError(texts.REPAIR_NEEDS_STOP) from error
     lost_rows = ", ".join(
-        f"{name}: {_describe_count(count)}" for name, count in report.lost.items()
+        f"{name}: {_describe_count(texts, count)}" for name, count in report.lost.items()
     )
     lost = texts.compose("rows_lost", rows=lost_rows) if lost_rows else texts.compose("none_lost")
     return texts.REPAIRED.format(
@@ -258,13 +264,13 @@ async def _repair_file(settings: Settings) -> str:
     )
 
 
-def _describe_count(lost_count: int | None) -> str:
+def _describe_count(texts: Texts, lost_count: int | None) -> str:
     if lost_count is None:
         return texts.compose("unknown_rows")
     return texts.compose("at_most", rows=texts.format_count(lost_count, "row"))
 
 
-def _describe_settings_problem(problem: str) -> CheckResult:
+def _describe_settings_problem(texts: Texts, problem: str) -> CheckResult:
     """Build the result for a problem such as "model.tries: should be a whole number"."""
     name = problem.partition(":")[0]
     token = ENVIRONMENT.get(f"{name.partition('.')[0]}_token", "")
@@ -278,17 +284,19 @@ def _describe_settings_problem(problem: str) -> CheckResult:
     return CheckResult(subject="settings", state="wrong", text=problem, advice=advice)
 
 
-def _check_home(settings: Settings) -> list[CheckResult]:
+def _check_home(texts: Texts, settings: Settings) -> list[CheckResult]:
     """Check that no other user can read or replace the files of the home."""
     text = texts.compose("settings_complete", home=settings.home)
     results = [CheckResult(subject="settings", state="right", text=text, advice=settings.advice)]
-    advice_by_problem = _find_readable_files(settings.home) | _find_replaceable_files(settings.home)
+    advice_by_problem = _find_readable_files(texts, settings.home) | _find_replaceable_files(
+        texts, settings.home
+    )
     for problem, advice in advice_by_problem.items():
         results.append(CheckResult(subject="privacy", state="wrong", text=problem, advice=advice))
     return results
 
 
-def _find_readable_files(home: Path) -> dict[str, str]:
+def _find_readable_files(texts: Texts, home: Path) -> dict[str, str]:
     """Return a problem, with its advice, for each path of the home that other users can read."""
     problems: dict[str, str] = {}
     if not _is_readable_by_others(home):
@@ -304,7 +312,7 @@ def _is_readable_by_others(path: Path) -> bool:
     return bool(path.stat().st_mode & 0o077)
 
 
-def _find_replaceable_files(home: Path) -> dict[str, str]:
+def _find_replaceable_files(texts: Texts, home: Path) -> dict[str, str]:
     """Return a problem, with its advice, for each link and each file of another user."""
     problems: dict[str, str] = {}
     own_id = os.geteuid()
@@ -322,12 +330,12 @@ def _find_replaceable_files(home: Path) -> dict[str, str]:
     return problems
 
 
-def _check_backups(settings: Settings) -> CheckResult:
+def _check_backups(texts: Texts, settings: Settings) -> CheckResult:
     """Check that the last good backup is as recent as the settings want."""
     if settings.store.url:
         text = texts.BACKUP_IN_POSTGRES.format(home=settings.home)
         return CheckResult(subject="backups", state="off", text=text)
-    sentence, problem = describe_backups(settings, WallClock().now())
+    sentence, problem = describe_backups(settings, WallClock().now(), texts)
     if problem:
         text = f"{sentence} {problem}"
         return CheckResult(subject="backups", state="wrong", text=text, advice=texts.BACKUP_ADVICE)
@@ -338,7 +346,7 @@ def _check_backups(settings: Settings) -> CheckResult:
     return CheckResult(subject="backups", state="right", text=sentence)
 
 
-def _check_installation() -> CheckResult:
+def _check_installation(texts: Texts) -> CheckResult:
     problems = []
     unreadable = list_unreadable_files()
     if unreadable:
@@ -347,7 +355,7 @@ def _check_installation() -> CheckResult:
     return _build_result("installation", problems, texts.compose("install_again"), right)
 
 
-def _check_sqlite() -> CheckResult:
+def _check_sqlite(texts: Texts) -> CheckResult:
     problems = []
     version_text = ".".join(map(str, sqlite.SQLITE_VERSION))
     if sqlite.SQLITE_VERSION < sqlite.MIN_SQLITE_VERSION:
@@ -357,7 +365,7 @@ def _check_sqlite() -> CheckResult:
     return _build_result("sqlite", problems, texts.compose("sqlite_advice"), right)
 
 
-async def _check_database(services: Services) -> CheckResult:
+async def _check_database(texts: Texts, services: Services) -> CheckResult:
     database = services.database
     if isinstance(database, Database):
         damage = await find_damage(database)
@@ -365,7 +373,7 @@ async def _check_database(services: Services) -> CheckResult:
         if damage:
             reason = "; ".join(damage)
             problems.append(texts.compose("damaged", path=database.name, reason=reason))
-        advice = describe_restore(services.settings)
+        advice = describe_restore(services.settings, texts)
         right = texts.compose("undamaged", path=database.name)
         return _build_result("state.db", problems, advice, right)
     # Imported here because psycopg is an extra.
@@ -376,9 +384,9 @@ async def _check_database(services: Services) -> CheckResult:
     return _build_result("postgresql", [], "", right)
 
 
-async def _check_store(services: Services) -> AsyncIterator[CheckResult]:
+async def _check_store(texts: Texts, services: Services) -> AsyncIterator[CheckResult]:
     """Yield the results for state.db one by one, because a later check may raise StoreError."""
-    yield await _check_database(services)
+    yield await _check_database(texts, services)
     if services.restore_report:
         yield CheckResult(subject="backup", state="right", text=services.restore_report)
     yield _build_result(
@@ -399,7 +407,7 @@ async def _check_store(services: Services) -> AsyncIterator[CheckResult]:
         yield _build_result("outbox", ["; ".join(dead_items)], texts.UNDELIVERED_ADVICE, "")
 
 
-async def _check_context_files(services: Services) -> list[CheckResult]:
+async def _check_context_files(texts: Texts, services: Services) -> list[CheckResult]:
     """Report for each folder which context files are read and which aren't.
 
     The home is left out if it has no context files.
@@ -413,13 +421,15 @@ async def _check_context_files(services: Services) -> list[CheckResult]:
             continue
         # A folder that can't be read is reported as a file with its own path.
         problems = [f"{folder}: {file.reason}." for file in files if file.path == folder]
-        summary = _summarize_files(files, folder, settings.context.file_chars)
+        summary = _summarize_files(texts, files, folder, settings.context.file_chars)
         right = f"{folder}: {summary or texts.NO_FILES}."
         results.append(_build_result("context files", problems, texts.NO_FOLDER, right))
     return results
 
 
-def _summarize_files(files: Sequence[ContextFile], folder: Path, max_chars: int) -> str:
+def _summarize_files(
+    texts: Texts, files: Sequence[ContextFile], folder: Path, max_chars: int
+) -> str:
     """List files by their state: ``read A.md (cut in the middle); not read B.md (a link)``."""
     names_by_state: dict[FileState, list[str]] = {"read": [], "offered": [], "not read": []}
     for file in files:
@@ -442,7 +452,7 @@ def _build_result(subject: str, problems: Sequence[str], advice: str, right: str
     return CheckResult(subject=subject, state="right", text=right)
 
 
-async def _probe_model(settings: Settings) -> str | None:
+async def _probe_model(texts: Texts, settings: Settings) -> str | None:
     """Ask the chat model, its fallbacks, the other offered models and the helper models.
 
     Returns a sentence for each model, or None if no model is set up.
@@ -483,7 +493,7 @@ async def _probe_platform(settings: Settings, name: str) -> str | None:
     return await check_discord(token, settings.discord_api_url, has_message_content=has_content)
 
 
-async def _probe_memory(settings: Settings, name: str, counts: OutboxCounts) -> str:
+async def _probe_memory(texts: Texts, settings: Settings, name: str, counts: OutboxCounts) -> str:
     """Return a sentence about a memory service, and about its waiting and failed outbox items.
 
     Raises ConfigError if the service can't be used, or if items have failed permanently.
@@ -495,7 +505,7 @@ async def _probe_memory(settings: Settings, name: str, counts: OutboxCounts) -> 
     sync_state = texts.describe_sync_state(counts)
     sync_sentence = f" {sync_state[0].upper()}{sync_state[1:]}." if sync_state else ""
     try:
-        report = await probe_provider(provider)
+        report = await probe_provider(provider, texts)
     except MnemeError as error:
         text = f"{str(error).rstrip('.')}.{sync_sentence}".replace("?.", "?")
         raise ConfigError(text) from error
@@ -509,7 +519,7 @@ async def _probe_memory(settings: Settings, name: str, counts: OutboxCounts) -> 
     return f"{works}; {sync_state or texts.compose('nothing_to_send')}."
 
 
-async def probe_provider(provider: MemoryProvider) -> str:
+async def probe_provider(provider: MemoryProvider, texts: Texts = SHELL) -> str:
     """Return a memory provider's description of itself, or "" if it has no probe.
 
     Raises MnemeError if the provider isn't available.

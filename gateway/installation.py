@@ -24,6 +24,12 @@ def _list_languages(folder: str, prefix: str = "") -> tuple[str, ...]:
     return tuple(sorted(f"{prefix}{name}" for name in {"en.toml", *names}))
 
 
+def _list_option_reasons() -> tuple[str, ...]:
+    """Return the files with the reasons of options. The English reasons are in default.toml."""
+    folder = ROOT / "gateway" / "texts" / "options"
+    return tuple(sorted(f"options/{path.name}" for path in folder.glob("*.toml")))
+
+
 DATA_FILES: Mapping[str, Sequence[str]] = {
     "adapters": ("data/hints.toml", "data/refusals.toml"),
     "config": ("default.toml", "model_servers.toml", "problems.toml", "soul.md"),
@@ -84,7 +90,7 @@ DATA_FILES: Mapping[str, Sequence[str]] = {
         "data/confirmations.toml",
         "data/synonyms.toml",
     ),
-    "gateway/texts": _list_languages("gateway/texts"),
+    "gateway/texts": (*_list_languages("gateway/texts"), *_list_option_reasons()),
     "gateway/web": (
         "static/chat.js",
         "static/icon.svg",

@@ -182,7 +182,7 @@ class MemoryReviewer:
     async def _load_holdings(self, scopes: frozenset[Scope], since: datetime) -> _Holdings:
         """Load the notes, the latest facts that can be ended, and the skills used after `since`."""
         entries = {target: await self.notebook.entries(scopes, target) for target in FILES}
-        page = await self.facts.list_page(scopes, 0, MAX_FACTS)
+        page = await self.facts.list_page(scopes, MAX_FACTS)
         skills: dict[str, tuple[Skill, str]] = {}
         for skill in (await self.skills.list_skills(scopes))[0]:
             is_recent = skill.used_at is not None and skill.used_at >= since

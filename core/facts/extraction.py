@@ -232,7 +232,7 @@ class FactReader:
         # Imported here because few messages are about changes.
         from core.facts.successors import MAX_MESSAGES_BACK, find_successor
 
-        page = await self.facts.list_page(frozenset((session.scope,)), 0, MAX_KNOWN)
+        page = await self.facts.list_page(frozenset((session.scope,)), MAX_KNOWN)
         facts = [fact for fact in page if fact.is_open]
         successors = []
         for message in changes:

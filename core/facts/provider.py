@@ -438,7 +438,7 @@ class FactsProvider(MemoryProvider):
                 result = {"groups": [list(map(self._to_json, group)) for group in groups]}
             case "list":
                 facts = await self.facts.list_page(
-                    context.scopes, arguments.offset, arguments.limit
+                    context.scopes, arguments.limit, arguments.offset
                 )
                 result = {"facts": list(map(self._to_json, facts))}
             case "add":
@@ -457,7 +457,7 @@ class FactsProvider(MemoryProvider):
         fact = await self.facts.find(parsed.fact_id, context.scopes)
         if parsed.mode not in ("update", "remove", "feedback") or fact is None:
             return []
-        facts = await self.facts.list_page(context.scopes, 0, MAX_COMPARED_FACTS)
+        facts = await self.facts.list_page(context.scopes, MAX_COMPARED_FACTS)
         return [
             Subject(
                 label=word_clause("label_fact", number=fact.id),

@@ -340,14 +340,14 @@ class Notebook:
         return entry
 
     async def history(
-        self, scopes: Scopes, limit: int = 20, offset: int = 0, before: int = 2**62
+        self, scopes: Scopes, limit: int = 20, before: int = 2**62, after: int = 0
     ) -> list[NoteChange]:
         """Return the latest changes, newest first, including edits by hand.
 
-        Only changes whose ids are below `before` are returned.
+        Only changes whose ids are below `before` are returned, or the first ones above `after`.
         """
         await self.log_hand_edits(scopes)
-        return await self._notes.list_changes(scopes, limit, offset, before)
+        return await self._notes.list_changes(scopes, limit, before, after)
 
     async def find_change(self, scopes: Scopes, number: int | None = None) -> NoteChange:
         """Return the change with this number. Without a number, return the latest undoable change.

@@ -388,17 +388,15 @@ class Notes:
         return [read_change(row) for row in await self._database.fetch_all(_SELECT_UNFINISHED)]
 
     async def list_changes(
-        self, scopes: frozenset[Scope], limit: int = 20, offset: int = 0, before: int = 2**62
+        self, scopes: frozenset[Scope], limit: int = 20, before: int = 2**62, after: int = 0
     ) -> list[NoteChange]:
-        """List the latest changes whose ids are below `before`, with their messages."""
-        return await self._fetch_changes(
-            f"{_SELECT_VISIBLE} AND note_changes.id < :before "
-            "ORDER BY note_changes.id DESC LIMIT :limit OFFSET :offset",
-            scopes,
-            limit=max(0, limit),
-            offset=rows.int64_or_zero(max(0, offset)),
-            before=before,
-        )
+        """List the latest changes below `before`, or the first ones above `after`, latest first."""
+        order = "ASC" if after else "DESC"
+        statement = f"""{_SELECT_VISIBLE} AND note_changes.id < :before AND note_changes.id > :after
+            ORDER BY note_changes.id {order} LIMIT :limit"""
+        values = {"limit": max(0, limit), "before": before, "after": after}
+        changes = await self._fetch_changes(statement, scopes, **values)
+        return changes[::-1] if after else changes
 
     async def list_changes_since(
         self, scopes: frozenset[Scope], session_id: int, at: datetime

@@ -109,18 +109,22 @@ def list_notes_command(words: Words = None, scope: InScope = None, as_json: AsJs
 
 
 def list_changes_command(
-    page: Annotated[int, typer.Argument(min=1, max=10_000)] = 1,
+    before: Annotated[int | None, typer.Argument(min=1)] = None,
     scope: InScope = None,
     as_json: AsJson = False,
 ) -> None:
-    """List changes to notes and skills, latest first."""
+    """List changes to notes and skills, latest first. With a number: those before that change."""
 
     async def load_json(services: Services, scopes: frozenset[Scope]) -> object:
-        offset = CHANGES_PER_PAGE * (page - 1)
-        changes = await services.notebook.history(scopes, CHANGES_PER_PAGE, offset)
+        bound = {} if before is None else {"before": before}
+        changes = await services.notebook.history(scopes, CHANGES_PER_PAGE, **bound)
         return [_change_to_json(change) for change in changes]
 
-    _run_list(["history", str(page)], scope, load_json if as_json else None)
+    _run_list(
+        ["history", *([] if before is None else [str(before)])],
+        scope,
+        load_json if as_json else None,
+    )
 
 
 def list_pending_command(scope: InScope = None, as_json: AsJson = False) -> None:

@@ -15,6 +15,7 @@ from core.errors import Refused
 from core.facts.editor import FactEditor
 from core.facts.provider import FactRanking, FactSearch, Question
 from core.markup.markdown import escape
+from core.store.facts.history import list_facts_after, list_facts_before
 from core.store.facts.rows import Fact, FactChange
 from core.store.messages import find_original
 from core.text.normalize import shorten
@@ -31,11 +32,12 @@ from gateway.services import Services
 from gateway.texts.catalog import Texts
 
 _FACTS_PER_PAGE = 8
-_MAX_PAGE_DIGITS = 5
 _MAX_SHOWN_CHANGES = 12
 _MAX_BEFORE_CHARS = 120
 # "f12", or "f12 I live in Faro" with the rest "I live in Faro".
 _FACT_NAME = re.compile(r"f(?P<id>\d{1,12})(?:\s+(?P<rest>.*))?", re.IGNORECASE | re.DOTALL)
+# "after f12": the page that begins after this fact.
+_PAGE = re.compile(r"(?P<side>after|before) f(?P<id>\d{1,12})", re.IGNORECASE)
 # The actions of /memory on a fact. `data/commands.toml` describes them.
 _FACT_ACTIONS = (
     "facts",
@@ -123,30 +125,31 @@ class FactCommands:
     async def find_facts(self, text: str, context: CommandContext, limit: int) -> Sequence[Fact]:
         """Return the facts that match `text`, best first; without a text, the latest ones."""
         if not text:
-            return await self._facts.list_page(context.scopes, 0, limit)
+            return await self._facts.list_page(context.scopes, limit)
         question = Question(text, context.scopes, self._services.clock.now(), context.account)
         return await self.known_facts.search(question, limit)
 
-    async def render_page(self, context: CommandContext, number: int = 1) -> Answer:
-        """Render one page of all facts, grouped by kind, with a button for each fact."""
+    async def render_page(
+        self, context: CommandContext, after: int | None = None, before: int | None = None
+    ) -> Answer:
+        """Render one page of all facts, grouped by kind, with a button for each fact.
+
+        With the number of a fact, the page begins after that fact, or ends before it.
+        """
         texts = context.texts
-        offset = (max(1, number) - 1) * _FACTS_PER_PAGE
-        facts = await self._facts.list_page(context.scopes, offset, _FACTS_PER_PAGE + 1)
-        has_more = len(facts) > _FACTS_PER_PAGE
-        facts = facts[:_FACTS_PER_PAGE]
+        facts, has_earlier, has_more = await self._load_page(context, after, before)
         if not facts:
-            empty = texts.NO_SUCH_PAGE if number > 1 else texts.NO_FACTS
+            is_first = after is None and before is None
+            empty = texts.NO_FACTS if is_first else texts.NO_SUCH_PAGE
             return Answer(text=f"{texts.FACTS_HEADING}\n\n{empty}")
 
-        title = texts.FACTS_HEADING
-        if number > 1 or has_more:
-            title = texts.FACTS_HEADING_OF_PAGE.format(number=number)
-        lines = [title, *self._render_groups(texts, facts)]
+        lines = [texts.FACTS_HEADING, *self._render_groups(texts, facts)]
         buttons = _make_fact_choices(texts, facts)
-        if number > 1:
-            buttons.append(make_button(texts.BUTTON_BACK, "memory", f"facts {number - 1}"))
+        if has_earlier:
+            earlier_page = f"facts before f{facts[0].id}"
+            buttons.append(make_button(texts.BUTTON_BACK, "memory", earlier_page))
         if has_more:
-            next_page = f"facts {number + 1}"
+            next_page = f"facts after f{facts[-1].id}"
             buttons.append(make_button(texts.BUTTON_MORE, "memory", next_page))
             lines.append("")
             lines.append(texts.FACTS_MORE.format(page=next_page))
@@ -154,6 +157,21 @@ class FactCommands:
         lines.append("")
         lines.append(texts.FACTS_HINT.format(fact=first))
         return Answer(text="\n".join(lines), buttons=tuple(buttons), is_page=True)
+
+    async def _load_page(
+        self, context: CommandContext, after: int | None, before: int | None
+    ) -> tuple[Sequence[Fact], bool, bool]:
+        """Return the facts of a page, and whether there are facts before and after them."""
+        database, scopes = self._services.database, context.scopes
+        limit = _FACTS_PER_PAGE + 1
+        if before is not None:
+            facts = await list_facts_before(database, scopes, before, limit)
+            return facts[-_FACTS_PER_PAGE:], len(facts) == limit, True
+        if after is not None:
+            facts = await list_facts_after(database, scopes, after, limit)
+            return facts[:_FACTS_PER_PAGE], True, len(facts) == limit
+        facts = await self._facts.list_page(scopes, limit)
+        return facts[:_FACTS_PER_PAGE], False, len(facts) == limit
 
     def _render_groups(self, texts: Texts, facts: Sequence[Fact]) -> list[str]:
         """Render facts as Markdown lines, one titled group for each kind of fact."""
@@ -164,11 +182,16 @@ class FactCommands:
         return lines
 
     async def _list(self, text: str, context: CommandContext) -> Answer:
-        """List one page of the facts. If `text` isn't a page number, list the facts that match."""
+        """List one page of the facts, or the facts that match `text`.
+
+        ``after f12`` and ``before f12`` name a page.
+        """
         if not text:
             return await self.render_page(context)
-        if text.isdecimal() and len(text) <= _MAX_PAGE_DIGITS:
-            return await self.render_page(context, int(text))
+        if match := _PAGE.fullmatch(text):
+            fact_id = int(match["id"])
+            is_after = match["side"].lower() == "after"
+            return await self.render_page(context, **{"after" if is_after else "before": fact_id})
         facts = await self.find_facts(text, context, _FACTS_PER_PAGE)
         if not facts:
             return Answer(text=context.texts.NO_FACTS_ABOUT.format(words=escape(text)))

@@ -39,11 +39,14 @@ if TYPE_CHECKING:
     from core.agent.tool_runner import ToolRunner
 
 _CHANGES_PER_PAGE = 10
+# After the ids of all changes.
+_LAST_CHANGE = 2**62
+# A number of a change before or after which the history is shown.
+_HISTORY_BOUND = re.compile(r"(?P<after>after )?(?P<number>[0-9]{1,12})", re.IGNORECASE)
 _MAX_SOURCE_CHARS = 300
 _MAX_PENDING_BUTTONS = 8
 _MAX_EDITABLE_NOTES = 25
 _MAX_LABEL_CHARS = 90
-_MAX_PAGE_DIGITS = 6
 _CHANGING_ACTIONS = ("add", "replace", "remove", "undo", "approve", "reject")
 # `"old text" => new text`, `"old text" new text`, or `old text => new text`.
 _REPLACEMENT = re.compile(
@@ -390,25 +393,32 @@ class MemoryCommands:
         return Answer(text=_escape_lines(texts.word_report(report)))
 
     async def _show_history(self, text: str, context: CommandContext) -> Answer:
-        """Show a page of the changes, latest first; `text` is the number of the page."""
+        """Show a page of the changes, latest first.
+
+        `text` is empty, or ``12`` for the changes before change 12, or ``after 12`` for the page
+        that ends after it.
+        """
         texts = context.texts
-        page = 1
-        if text.isdecimal():
-            page = max(1, int(text[:_MAX_PAGE_DIGITS]))
-        offset = _CHANGES_PER_PAGE * (page - 1)
-        changes = await self._notebook.history(context.scopes, _CHANGES_PER_PAGE + 1, offset)
+        match = _HISTORY_BOUND.fullmatch(text)
+        is_back = match is not None and bool(match["after"])
+        number = int(match["number"]) if match else 0
+        bounds = {"after": number} if is_back else {"before": number or _LAST_CHANGE}
+        limit = _CHANGES_PER_PAGE + 1
+        changes = await self._notebook.history(context.scopes, limit, **bounds)
+        has_more = len(changes) == limit
+        changes = changes[-_CHANGES_PER_PAGE:] if is_back else changes[:_CHANGES_PER_PAGE]
         if not changes:
-            return Answer(text=texts.NOTHING_CHANGED if page == 1 else texts.NOTHING_OLDER)
-        lines = [
-            f"- {self._render_change(texts, change)}" for change in changes[:_CHANGES_PER_PAGE]
-        ]
-        buttons: tuple[Button, ...] = ()
-        if len(changes) > _CHANGES_PER_PAGE:
-            buttons = (make_button(texts.BUTTON_OLDER, "memory", f"history {page + 1}"),)
-        if page > 1:
-            buttons = (make_button(texts.BUTTON_BACK, "memory", f"history {page - 1}"), *buttons)
+            return Answer(text=texts.NOTHING_OLDER if number else texts.NOTHING_CHANGED)
+        lines = [f"- {self._render_change(texts, change)}" for change in changes]
+        buttons: list[Button] = []
+        if has_more if is_back else number:
+            buttons.append(
+                make_button(texts.BUTTON_BACK, "memory", f"history after {changes[0].id}")
+            )
+        if is_back or has_more:
+            buttons.append(make_button(texts.BUTTON_OLDER, "memory", f"history {changes[-1].id}"))
         text = "\n".join([*lines, "", texts.HISTORY_HINT])
-        return Answer(text=text, buttons=buttons, is_page=True)
+        return Answer(text=text, buttons=tuple(buttons), is_page=True)
 
     async def _explain(self, text: str, context: CommandContext) -> Answer:
         """Say which change a note comes from, and which message led to that change."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -42,6 +42,25 @@ def load_file(language: str) -> Mapping[str, Any]:
     """Return the content of the file of a language, or an empty table if there is none."""
     path = FOLDER.joinpath(f"{language}.toml")
     return tomllib.loads(path.read_text("utf-8")) if path.is_file() else {}
+
+
+@cache
+def load_option_reasons(language: str) -> Mapping[str, str]:
+    """Return what each option of the settings is for, by its dotted path.
+
+    English has no file: its reasons are the comments of config/default.toml.
+    """
+    path = FOLDER.joinpath("options", f"{language}.toml")
+    sections = tomllib.loads(path.read_text("utf-8")) if path.is_file() else {}
+    return dict(_flatten(sections))
+
+
+def _flatten(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
+    for name, value in table.items():
+        if isinstance(value, Mapping):
+            yield from _flatten(value, f"{prefix}{name}.")
+        else:
+            yield f"{prefix}{name}", value
 
 
 def match_language(code: str) -> str | None:

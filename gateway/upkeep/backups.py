@@ -38,8 +38,8 @@ from core.transfer.backup import (
     verify_backup,
     write_backup,
 )
+from gateway.texts.catalog import SHELL, Texts
 from gateway.texts.catalog import SHELL as texts
-from gateway.texts.catalog import Texts
 from gateway.upkeep.catalog import (
     BackupCatalog,
     BackupRecord,
@@ -403,7 +403,7 @@ async def run_backup(settings: Settings) -> str:
     return lines[-1] if lines else f"it ended with code {process.returncode}"
 
 
-def describe_backups(settings: Settings, now: datetime) -> tuple[str, str]:
+def describe_backups(settings: Settings, now: datetime, texts: Texts = SHELL) -> tuple[str, str]:
     """Return a sentence about the last backup, and a problem or ""."""
     state = BackupCatalog(settings.home).load()
     last = state.last_backup
@@ -419,7 +419,7 @@ def describe_backups(settings: Settings, now: datetime) -> tuple[str, str]:
     return sentence, texts.BACKUP_LATE if is_late(settings, state, now) else ""
 
 
-def describe_restore(settings: Settings) -> str:
+def describe_restore(settings: Settings, texts: Texts = SHELL) -> str:
     """Return advice for a damaged or lost state.db; it names the last good backup."""
     last = BackupCatalog(settings.home).load().last_backup
     if last is None:

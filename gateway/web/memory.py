@@ -56,7 +56,7 @@ async def load_memory(request: PageRequest) -> Values:
     instructions = await notebook.entries(frozenset({request.context.scope}), INSTRUCTIONS)
     pending = await notebook.review.list_pending(request.scopes)
     conflicts = await request.services.facts.list_conflicts(request.scopes)
-    facts = await request.services.facts.list_page(request.scopes, 0, FACTS_PER_PAGE + 1)
+    facts = await request.services.facts.list_page(request.scopes, FACTS_PER_PAGE + 1)
     shown = [*facts[:FACTS_PER_PAGE], *(fact for group in conflicts for fact in group)]
     return {
         "files": files,

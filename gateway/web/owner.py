@@ -34,6 +34,7 @@ from core.transfer.backup import verify_backup
 from core.types import Answer, Scope
 from gateway.local.control import ask_gateway
 from gateway.services import is_running, load_providers
+from gateway.texts.text_files import load_option_reasons
 from gateway.upkeep.backups import describe_backups, run_backup
 from gateway.upkeep.catalog import BackupCatalog, BackupRecord
 from gateway.web.views import (
@@ -68,7 +69,7 @@ GROUPS: Sequence[tuple[str, Sequence[str]]] = (
 
 @dataclass(frozen=True, slots=True)
 class DescribedOption:
-    """An option of default.toml with the comment above it."""
+    """An option of default.toml with the comment above it, which is its reason in English."""
 
     # Such as "model.chat".
     path: str
@@ -98,10 +99,11 @@ async def load_settings(request: PageRequest) -> Values | None:
     words = request.parameter("q").strip().lower()
     chosen: Sequence[ShownOption] = ()
     if section or words:
-        chosen = await asyncio.to_thread(_list_options, section, words)
+        language = request.texts.language
+        chosen = await asyncio.to_thread(_list_options, section, words, language)
         if section and not chosen:
             return None
-    backup, problem = describe_backups(request.services.settings, request.services.clock.now())
+    backup, problem = _describe_backups(request)
     return {
         "groups": GROUPS,
         "section": section,
@@ -113,6 +115,12 @@ async def load_settings(request: PageRequest) -> Values | None:
         "backups": _list_backups(request),
         "services": await _list_services(request),
     }
+
+
+def _describe_backups(request: PageRequest) -> tuple[str, str]:
+    """Return a sentence about the last backup, and a problem or an empty text."""
+    services = request.services
+    return describe_backups(services.settings, services.clock.now(), request.texts)
 
 
 def _list_backups(request: PageRequest) -> list[BackupRecord]:
@@ -132,20 +140,22 @@ async def load_backup(request: PageRequest) -> Path | None:
     return None if record is None else record.path
 
 
-def _list_options(section: str, words: str) -> list[ShownOption]:
-    """Return the options of a section, or those that contain all the words."""
+def _list_options(section: str, words: str, language: str) -> list[ShownOption]:
+    """Return the options of a section, or those that contain all the words, with their reasons."""
+    reasons = load_option_reasons(language)
     draft = SettingsDraft()
     options, _ = read_options(SETTINGS_FILE, draft.text)
     defaults = load_default_options()
     chosen = []
     for option in list_described_options():
-        text = f"{option.path} {option.reason}".lower()
+        reason = reasons.get(option.path, option.reason)
+        text = f"{option.path} {reason}".lower()
         is_chosen = all(word in text for word in words.split())
         if is_chosen and section in ("", option.path.partition(".")[0]):
             chosen.append(
                 ShownOption(
                     path=option.path,
-                    reason=option.reason,
+                    reason=reason,
                     value=_write_value(find_option(options, option.path)),
                     default=_write_value(find_option(defaults, option.path)),
                     is_own=find_option(draft.own_options, option.path) is not None,
@@ -292,7 +302,7 @@ async def back_up(request: PageRequest, form: Mapping[str, str]) -> Answer:
     failure = await run_backup(request.services.settings)
     if failure:
         raise Refused(failure)
-    sentence, problem = describe_backups(request.services.settings, request.services.clock.now())
+    sentence, problem = _describe_backups(request)
     return Answer(text=problem or sentence)
 
 
@@ -326,7 +336,7 @@ async def test_service(request: PageRequest, form: Mapping[str, str]) -> Answer:
     provider = next((each for each in providers if each.name == name), None)
     if provider is None:
         raise Refused(problems.get(name) or request.words["WRONG_FIELD"])
-    result = await run_probe(name, probe_provider(provider))
+    result = await run_probe(name, probe_provider(provider, request.texts), request.texts)
     return Answer(text=f"{result.text} {result.advice}".strip())
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from datetime import datetime
+from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
 from zoneinfo import ZoneInfo
@@ -55,6 +56,7 @@ def create_environment() -> Environment:
         auto_reload=False,
     )
     environment.filters["markdown"] = render_markdown
+    environment.filters["fixed_markdown"] = render_fixed_markdown
     environment.filters["commands"] = render_commands
     environment.filters["snippet"] = render_snippet
     environment.filters["plain"] = strip_controls
@@ -94,6 +96,15 @@ def render_markdown(markdown: str) -> Markup:
     """Render the Markdown of an answer as HTML."""
     styled = render(strip_controls(markdown))
     return Markup('<div class="prose">{}</div>').format(_render_span(styled, 0, len(styled.text)))
+
+
+@lru_cache(maxsize=2_000)
+def render_fixed_markdown(markdown: str) -> Markup:
+    """Render the Markdown of a text of the product, such as a help text, once.
+
+    Texts of people must not be passed: they would stay in memory after they are erased.
+    """
+    return render_markdown(markdown)
 
 
 def _render_span(styled: StyledText, start: int, end: int, first: int = 0) -> Markup:

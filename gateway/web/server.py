@@ -12,6 +12,7 @@ import contextlib
 import json
 import re
 import secrets
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
@@ -46,6 +47,8 @@ COOKIE = "mneme_login"
 # A form with more bytes is refused.
 MAX_FORM_BYTES = 1_000_000
 SHUTDOWN_S = 1.0
+# Rendering lets answers of chats go first after so many seconds.
+RENDER_STEP_S = 0.002
 # The top of a page that is sent first, and where it ends.
 OPENING = "opening.html"
 MAIN = '<main id="content"'
@@ -155,16 +158,18 @@ class PageServer:
             self._check_origin(request)
             response = await handler(request)
         except _Denied as denial:
-            response = self._render_error(request, denial.status, denial.reason)
+            response = await self._render_error(request, denial.status, denial.reason)
         except web.HTTPRequestEntityTooLarge:
-            response = self._render_error(request, 413, "TOO_LARGE")
+            response = await self._render_error(request, 413, "TOO_LARGE")
         except web.HTTPException as error:
             reason = "NOT_FOUND" if error.status in (404, 405) else "WRONG_FIELD"
-            response = self._render_error(request, error.status, reason)
+            response = await self._render_error(request, error.status, reason)
         except StoreError as error:
-            response = self._render_error(request, 503, "", load_request_texts(request).word(error))
+            sentence = load_request_texts(request).word(error)
+            response = await self._render_error(request, 503, "", sentence)
         except MnemeError as error:
-            response = self._render_error(request, 422, "", load_request_texts(request).word(error))
+            sentence = load_request_texts(request).word(error)
+            response = await self._render_error(request, 422, "", sentence)
         for name, value in _HEADERS.items():
             response.headers.setdefault(name, value)
         return response
@@ -197,11 +202,12 @@ class PageServer:
         """Log a browser in by the key of the address, or ask for the password if there is one."""
         key = request.query.get("key", "")
         if not self._options.password:
-            return self._log_in(request, key)
+            return await self._log_in(request, key)
         if self._logins.is_locked:
             raise _Denied(429, "MANY_KEYS")
         # With "no-referrer", a browser would send the form without its origin.
-        return self._render_template("password.html", load_request_texts(request), {"key": key})
+        texts = load_request_texts(request)
+        return await self._render_template("password.html", texts, {"key": key})
 
     async def _log_in_with_password(self, request: web.Request) -> web.Response:
         """Log a browser in by a key and the password. The key outlives a wrong password."""
@@ -214,9 +220,9 @@ class PageServer:
         if not expected or not secrets.compare_digest(typed, expected.encode()):
             self._logins.record_wrong_key()
             raise _Denied(401, "WRONG_PASSWORD")
-        return self._log_in(request, str(form.get("key", "")))
+        return await self._log_in(request, str(form.get("key", "")))
 
-    def _log_in(self, request: web.Request, key: str) -> web.Response:
+    async def _log_in(self, request: web.Request, key: str) -> web.Response:
         """Turn a key into a cookie. The page that follows opens the first view.
 
         It isn't a redirect: a browser doesn't send a strict cookie if the link was clicked in
@@ -231,7 +237,7 @@ class PageServer:
         cookie, login = redeemed
         language = self._services.languages.codes.get(login.visitor.account.key)
         texts = load_request_texts(request, language)
-        response = self._render_template("welcome.html", texts, {})
+        response = await self._render_template("welcome.html", texts, {})
         response.headers["Referrer-Policy"] = "no-referrer"
         is_encrypted = self._options.url.startswith("https:")
         response.set_cookie(
@@ -380,7 +386,7 @@ class PageServer:
     ) -> web.StreamResponse:
         """Send the top of a page at once, so that the browser loads the styles, then the rest."""
         layout = await self._describe_layout(page_request)
-        opening = self._render(OPENING, page_request.texts, layout, page_request.page)
+        opening = await self._render(OPENING, page_request.texts, layout, page_request.page)
         headers = {**_HEADERS, "Content-Type": "text/html; charset=utf-8"}
         response = web.StreamResponse(headers=headers)
         await response.prepare(request)
@@ -388,13 +394,14 @@ class PageServer:
         try:
             values = await view.load(page_request)
             assert isinstance(values, Mapping)
-            content = self._render(
-                view.template, page_request.texts, {**layout, **values}, page_request.page
+            shown = {**layout, **values, "is_top_sent": True}
+            content = await self._render(
+                view.template, page_request.texts, shown, page_request.page
             )
         except MnemeError as error:
-            sentence = {"sentence": page_request.texts.word(error)}
-            content = self._render("error.html", page_request.texts, sentence)
-        await response.write(f"{MAIN}{content.partition(MAIN)[2]}".encode())
+            shown = {"sentence": page_request.texts.word(error), "is_top_sent": True}
+            content = await self._render("error.html", page_request.texts, shown)
+        await response.write(content.encode())
         await response.write_eof()
         return response
 
@@ -404,7 +411,8 @@ class PageServer:
         """Render a view, with the answer to the last action on top."""
         layout = await self._describe_layout(page_request)
         texts = page_request.texts
-        return self._render_template(view.template, texts, {**layout, **values}, page_request.page)
+        shown = {**layout, **values}
+        return await self._render_template(view.template, texts, shown, page_request.page)
 
     async def _describe_layout(self, page_request: PageRequest) -> dict[str, object]:
         """Return what all pages show, with the answer to the last action."""
@@ -439,24 +447,34 @@ class PageServer:
             buttons.append({"label": button.label, "question": question, "link": link})
         return buttons
 
-    def _render_error(
+    async def _render_error(
         self, request: web.Request, status: int, reason: str, sentence: str = ""
     ) -> web.Response:
         texts = load_request_texts(request)
         values = {"sentence": sentence or load_words(texts)[reason]}
-        response = self._render_template("error.html", texts, values)
+        response = await self._render_template("error.html", texts, values)
         response.set_status(status)
         return response
 
-    def _render_template(
+    async def _render_template(
         self, name: str, texts: Texts, values: Values, page: str = ""
     ) -> web.Response:
-        content = self._render(name, texts, values, page)
+        content = await self._render(name, texts, values, page)
         return web.Response(text=content, content_type="text/html", charset="utf-8")
 
-    def _render(self, name: str, texts: Texts, values: Values, page: str = "") -> str:
+    async def _render(self, name: str, texts: Texts, values: Values, page: str = "") -> str:
+        """Render a template in short steps, so that no answer of a chat waits for a long page."""
+        shown = {"is_top_sent": False, **values}
+        words = load_words(texts, page)
         template = self._environment.get_template(name)
-        return template.render(t=load_words(texts, page), language=texts.language, **values)
+        pieces = []
+        begun_s = time.perf_counter()
+        for piece in template.generate(t=words, language=texts.language, **shown):
+            pieces.append(piece)
+            if time.perf_counter() - begun_s > RENDER_STEP_S:
+                await asyncio.sleep(0)
+                begun_s = time.perf_counter()
+        return "".join(pieces)
 
 
 def _link_files(login: Login, files: Sequence[File]) -> list[FileLink]:

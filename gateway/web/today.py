@@ -103,7 +103,7 @@ async def _load_health(request: PageRequest) -> tuple[list[str], list[str]]:
     for name, reason in outages.list_reasons().items():
         problems.append(f"**{escape(name)}**: {escape(texts.word(reason))}")
     lines = await StatusCommands(services, None).render_lines(texts)
-    backup, problem = describe_backups(services.settings, services.clock.now())
+    backup, problem = describe_backups(services.settings, services.clock.now(), texts)
     lines = [line for line in lines if line not in problems]
     label = request.words["BACKUP"]
     if problem:
@@ -132,7 +132,7 @@ async def load_checks(request: PageRequest) -> Values | None:
     # Imported here because few people look at this.
     from gateway.check import run_checks
 
-    return {"results": await run_checks(request.services.settings)}
+    return {"results": await run_checks(request.services.settings, texts=request.texts)}
 
 
 async def edit_pending(request: PageRequest, form: Mapping[str, str]) -> Answer:

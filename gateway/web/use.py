@@ -22,6 +22,8 @@ MAX_COLOURS = 6
 CHART_WIDTH = 720
 CHART_HEIGHT = 180
 BAR_GAP = 4
+# The time axis names one day of so many.
+TICK_DAYS = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +51,11 @@ class Chart:
     bars: Sequence[Bar]
     # The models in the order of their colours.
     models: Sequence[str]
-    # The amount of the highest bar.
+    # The amount of the highest bar, and half of it, for the axis.
     highest: str
+    half: str
+    # The days that the time axis names.
+    ticks: Sequence[str]
     first_day: str
     last_day: str
 
@@ -170,6 +175,11 @@ def draw_chart(texts: Texts, days: Sequence[tuple[date, Spending]]) -> Chart | N
         bars=bars,
         models=models,
         highest=_format_measure(texts, days[0][1], highest, has_prices=has_prices),
+        half=_format_measure(texts, days[0][1], highest / 2, has_prices=has_prices),
+        ticks=[
+            texts.result_words.format_short_day(datetime.combine(day, time()))
+            for day, _ in days[::TICK_DAYS]
+        ],
         first_day=_name_day(texts, days[0][0]),
         last_day=_name_day(texts, days[-1][0]),
     )

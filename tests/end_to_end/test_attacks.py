@@ -172,7 +172,7 @@ async def read_state(harness: GatewayHarness) -> str:
     services = harness.services
     scopes = frozenset((OWNER, GROUP))
     jobs = [await services.jobs.get(number) for number in range(1, 12)]
-    facts = await services.facts.list_page(scopes, 0, 50)
+    facts = await services.facts.list_page(scopes, 50)
     state = {
         "notes": await services.notebook.entries(scopes, "memory"),
         "jobs": [

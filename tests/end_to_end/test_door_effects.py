@@ -190,7 +190,7 @@ class House:
         """Return everything that a tool could have changed, as text."""
         services = self.harness.services
         jobs = [await services.jobs.get(number) for number in range(1, 40)]
-        facts = await services.facts.list_page(SCOPES, 0, 100)
+        facts = await services.facts.list_page(SCOPES, 100)
         skills = self.home / "skills" / "tidy"
         state = {
             "notes": await services.notebook.entries(SCOPES, "memory"),

@@ -25,7 +25,7 @@ async def test_fact_that_the_tool_adds_has_a_receipt_that_takes_it_back(
         answer = (await harness.say("I repair old radios with Sandra")).answer
         assert answer is not None
         scopes = frozenset({OWNER})
-        (known,) = await harness.services.facts.list_page(scopes, 0, 9)
+        (known,) = await harness.services.facts.list_page(scopes, 9)
         assert f"Fact {known.id} stored" in answer.text
         await harness.say(f"/memory undo f{known.id}")
-        assert await harness.services.facts.list_page(scopes, 0, 9) == []
+        assert await harness.services.facts.list_page(scopes, 9) == []

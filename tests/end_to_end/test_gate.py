@@ -36,7 +36,7 @@ async def jobs(harness: GatewayHarness) -> list[str]:
 
 
 async def facts(harness: GatewayHarness) -> Sequence[Fact]:
-    return await harness.services.facts.list_page(frozenset((OWNER,)), 0, 10)
+    return await harness.services.facts.list_page(frozenset((OWNER,)), 10)
 
 
 async def prepare(harness: GatewayHarness) -> None:

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from gateway.web.pages import PAGES
-from tests.fixtures.page_browser import OpenPage
-from tests.pages.conftest import log_in, open_chromium
+from tests.fixtures.page_browser import OpenPage, open_page
+from tests.gateway.web.test_hostile import MARK, OWNER
+from tests.gateway.web.test_hostile import fill as fill_with_hostile_texts
+from tests.pages.conftest import find_chromium, log_in, open_chromium
 
 pytestmark = [pytest.mark.pages, pytest.mark.slow]
+
+PHONE = {"width": 390, "height": 844}
 
 
 def list_paths() -> list[str]:
@@ -112,3 +117,20 @@ async def test_no_page_is_wider_than_the_screen(year: OpenPage, width: int) -> N
             await tab.goto(year.server.address + path)
             wide = await tab.evaluate("document.documentElement.scrollWidth")
             assert wide <= width, path
+
+
+async def test_hostile_texts_run_nothing_and_widen_no_page_in_a_browser(home: Path) -> None:
+    find_chromium()
+    async with open_page(home) as page, open_chromium(viewport=PHONE) as context:
+        await fill_with_hostile_texts(page)
+        ran: list[str] = []
+        await context.expose_function(MARK, lambda *_: ran.append("ran"))
+        tab = await context.new_page()
+        tab.on("dialog", lambda dialog: ran.append(dialog.message))
+        await log_in(tab, page)
+        sessions = await page.harness.services.conversations.list_recent(frozenset({OWNER}), 1)
+        for path in [*list_paths(), f"/conversations/{sessions[0].id}", f"/recall?q={MARK}"]:
+            await tab.goto(page.server.address + path, wait_until="load")
+            assert ran == [], path
+            wide = await tab.evaluate("document.documentElement.scrollWidth")
+            assert wide <= PHONE["width"], path

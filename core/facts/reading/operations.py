@@ -278,7 +278,7 @@ async def load_held_facts(
     ((_, matches),) = await facts.find_candidates(terms, keys, scopes)
     matches = sorted(matches, key=lambda item: (-item.name_count, -item.text_score))
     best = [match.fact for match in matches][:MAX_MATCHING]
-    latest = await facts.list_page(scopes, 0, MAX_LISTED)
+    latest = await facts.list_page(scopes, MAX_LISTED)
     held: dict[int, Fact] = {}
     for fact in (*best, *latest):
         is_of_writer = any(is_by_sender(fact, message) for message in messages)

@@ -16,6 +16,7 @@ from core.errors import Refused, word_clause
 from core.ports import Clock
 from core.store import rows
 from core.store.engine import Connection, Database, Row, in_list
+from core.store.facts.history import FIRST_PLACES_FIRST
 from core.store.facts.learning import (
     CONFIRMATION_STEP,
     DOUBT_FACTOR,
@@ -74,10 +75,7 @@ IDLE_TIME = timedelta(seconds=30)
 """A session that has been idle for this long is due if it has any unread message."""
 _UNKNOWN_AUTHOR = Author()
 
-_SELECT_PAGE = f"""
-{SELECT_VISIBLE} ORDER BY is_pinned DESC, closed_at IS NOT NULL, last_at DESC, id DESC
-LIMIT :limit OFFSET :offset
-"""
+_SELECT_PAGE = f"{SELECT_VISIBLE} {FIRST_PLACES_FIRST} OFFSET :offset"
 _SELECT_CHANGES = f"""
 SELECT *, json_extract(before, '$.content') AS content FROM fact_changes
 WHERE {visible("scope_id")} AND fact_id = :id ORDER BY id
@@ -242,8 +240,11 @@ class Facts:
         """Return a fact by its id, or None if it isn't visible in these scopes."""
         return await self._database.read(lambda connection: find_fact(connection, fact_id, scopes))
 
-    async def list_page(self, scopes: Scopes, offset: int = 0, limit: int = 20) -> list[Fact]:
-        """List visible facts: pinned, then open, then closed facts, each group latest first."""
+    async def list_page(self, scopes: Scopes, limit: int = 20, offset: int = 0) -> list[Fact]:
+        """List visible facts: pinned, then open, then closed facts, each group latest first.
+
+        People turn pages by key, with the functions of `core/store/facts/history.py`.
+        """
         offset = rows.int64_or_zero(max(0, offset))
         return await self._select_facts(_SELECT_PAGE, scopes, max(0, limit), offset=offset)
 

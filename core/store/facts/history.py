@@ -14,7 +14,7 @@ from typing import Protocol, TypeVar
 
 from core.store import rows
 from core.store.engine import Connection, Database, Row, in_list
-from core.store.facts.rows import FACT_COLUMNS, Fact, read_fact
+from core.store.facts.rows import FACT_COLUMNS, SELECT_VISIBLE, Fact, read_fact
 from core.store.visibility import encode_list, scope_parameter, visible
 from core.types import Account, Scopes
 
@@ -31,6 +31,17 @@ SELECT fact_changes.*, id = (
     SELECT MAX(later.id) FROM fact_changes AS later WHERE later.fact_id = fact_changes.fact_id
 ) AS is_last
 FROM fact_changes WHERE {_IS_NEXT_IN_SCOPE}
+"""
+# The place of a fact in a list: pinned, then open, then closed facts, each group latest first.
+_PLACE = "is_pinned, closed_at IS NULL, last_at, id"
+FIRST_PLACES_FIRST = (
+    "ORDER BY is_pinned DESC, closed_at IS NULL DESC, last_at DESC, id DESC LIMIT :limit"
+)
+_PLACE_OF_BOUND = f"(SELECT {_PLACE} FROM facts WHERE id = :bound AND {visible('facts.scope_id')})"
+_SELECT_AFTER = f"{SELECT_VISIBLE} AND ({_PLACE}) < {_PLACE_OF_BOUND} {FIRST_PLACES_FIRST}"
+_SELECT_BEFORE = f"""
+{SELECT_VISIBLE} AND ({_PLACE}) > {_PLACE_OF_BOUND}
+ORDER BY is_pinned, closed_at IS NULL, last_at, id LIMIT :limit
 """
 _SELECT_CHANGED = f"""
 SELECT fact_id FROM fact_changes
@@ -74,6 +85,37 @@ async def list_latest_facts(
     return await database.read(
         lambda connection: _walk(connection, _SELECT_FACTS, read_fact, scopes, limit, before)
     )
+
+
+async def list_facts_after(
+    database: Database, scopes: Scopes, fact_id: int, limit: int
+) -> list[Fact]:
+    """List the visible facts that follow a fact in the order of `Facts.list_page`.
+
+    Returns none if that fact isn't visible.
+    """
+    return await _list_around(database, _SELECT_AFTER, scopes, fact_id, limit)
+
+
+async def list_facts_before(
+    database: Database, scopes: Scopes, fact_id: int, limit: int
+) -> list[Fact]:
+    """List the visible facts right before a fact in the order of `Facts.list_page`.
+
+    Returns none if that fact isn't visible.
+    """
+    return (await _list_around(database, _SELECT_BEFORE, scopes, fact_id, limit))[::-1]
+
+
+async def _list_around(
+    database: Database, statement: str, scopes: Scopes, fact_id: int, limit: int
+) -> list[Fact]:
+    values = {
+        "scopes": scope_parameter(scopes),
+        "bound": rows.int64_or_zero(fact_id),
+        "limit": limit,
+    }
+    return [read_fact(row) for row in await database.fetch_all(statement, values)]
 
 
 async def list_latest_changes(

@@ -56,7 +56,7 @@ class Suggestions:
         return _filter(labels, "" if source == "zones" else typed)
 
     async def _list_facts(self, scopes: Scopes) -> dict[str, str]:
-        facts = await self._services.facts.list_page(scopes, 0, _MAX_FACTS)
+        facts = await self._services.facts.list_page(scopes, _MAX_FACTS)
         return {f"f{fact.id}": fact.content for fact in facts}
 
     async def _list_notes(self, scopes: Scopes) -> dict[str, str]:

@@ -37,7 +37,7 @@ def test_memory_commands_of_the_shell_show_history_and_reason_and_undo_changes(h
     assert "by terminal:local" in mneme("why", "porto")
     assert "Now noted: “Ana lives in Lisbon”" in mneme("undo")
     assert "no change 9 here" in mneme("undo", "9", code=1)
-    assert "There is nothing older." in mneme("history", "2")
+    assert "There is nothing older." in mneme("history", "1")
 
 
 def test_note_that_contains_a_secret_is_stored_only_with_the_anyway_option(home: Path) -> None:

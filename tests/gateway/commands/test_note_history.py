@@ -40,7 +40,16 @@ async def test_memory_history_is_paged_and_shows_only_the_persons_own_changes(ho
         last = await harness.say("/memory history 2")
         assert "“note 0.”" in last.text
         assert "“note 1.”" not in last.text
-        assert "nothing older" in (await harness.say("/memory history 9")).text
+        assert last.answer is not None
+        assert [button.command.arguments for button in last.answer.buttons] == ["history after 1"]
+        await harness.say("/memory add note 11.")
+        back = await harness.say("/memory history after 1")
+        assert "“note 10.”" in back.text
+        assert "“note 0.”" not in back.text
+        assert back.answer is not None
+        pages = [button.command.arguments for button in back.answer.buttons]
+        assert pages == ["history after 11", "history 2"]
+        assert "nothing older" in (await harness.say("/memory history 1")).text
         assert (await harness.say("/memory history", "7")).text == "Nothing has changed yet."
 
 

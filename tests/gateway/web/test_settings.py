@@ -57,6 +57,16 @@ async def test_option_has_its_reason_and_is_changed_and_reset(page_home: Path) -
         assert "late_after_s" not in (page_home / "mneme.toml").read_text()
 
 
+async def test_reason_of_an_option_is_in_the_language_of_the_reader(page_home: Path) -> None:
+    async with open_page(page_home) as page:
+        german = {"Accept-Language": "de"}
+        settings = await page.browser.open("/settings/backup", **german)
+        assert "Wie viele unverschlüsselte Sicherungen bleiben." in settings.text
+        found = await page.browser.open("/settings?q=unverschlüsselte", **german)
+        assert "backup.keep" in found.text
+        assert "backup.every" not in found.text
+
+
 async def test_wrong_value_is_refused_with_a_sentence_and_changes_nothing(page_home: Path) -> None:
     async with open_page(page_home) as page:
         before = (page_home / "mneme.toml").read_text()

@@ -115,6 +115,16 @@ async def test_health_and_checks_are_for_the_owner(home: Path) -> None:
         assert WORDS["STATE_OFF"] in checks.text
 
 
+async def test_checks_are_worded_in_the_language_of_the_reader(home: Path) -> None:
+    async with open_page(home) as page:
+        checks = await page.browser.open("/today/checks", **{"Accept-Language": "de"})
+        german = load_texts("de")
+        assert german.compose("index_right") in checks.text
+        assert german.compose("settings_complete", home=home) in checks.text
+        today = await page.browser.open("/today", **{"Accept-Language": "de"})
+        assert german.BACKUP_NONE in today.text
+
+
 async def test_health_shows_what_is_known_to_be_wrong_and_leads_to_the_checks(home: Path) -> None:
     async with open_page(home) as page:
         services = page.harness.services
