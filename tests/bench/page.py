@@ -15,6 +15,7 @@ import signal
 import sys
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -29,13 +30,13 @@ from tests.fixtures.page_year import OWNER, fill_year, list_records
 MESSAGES = 200_000
 MESSAGES_PER_SESSION = 20
 ROUNDS = 20
-# Answers are timed in so many turns without and with a browser, so many in each.
-TURNS = 6
-ANSWERS = 20
+# Answers are timed in so many rounds, so many without and so many with a browser in each.
+ROUNDS_OF_ANSWERS = 16
+ANSWERS = 10
 # How long the browser takes to stop or to go on.
 SETTLE_S = 1.0
-# How long somebody in a hurry looks at a page.
-READING_S = 0.3
+# How long a person in a hurry looks at a page, and one who reads a little.
+READING_TIMES_S = (0.3, 2.0)
 # What issue 38 asks for.
 TARGET_MS = 60.0
 TARGET_KB = 150.0
@@ -87,20 +88,43 @@ async def describe(page: OpenPage, messages: int) -> str:
     paths = await _list_paths(page)
     for name, addresses in paths.items():
         lines.append(f"| {name} | {await _time_paths(page, addresses)} |")
-    alone, browsing = await _time_answers_by_turns(page, [each[0] for each in paths.values()])
-    ratios = [
-        f"{_find_quantile(browsing, share) / _find_quantile(alone, share):.2f}"
-        for share in (0.5, 0.95)
-    ]
+    count = ROUNDS_OF_ANSWERS * ANSWERS
     lines += [
         "",
-        f"| {len(alone)} answers of a chat each | p50 / p95 ms |",
-        "|---|---|",
-        f"| nobody browses | {_describe_quantiles(alone)} |",
-        f"| somebody browses | {_describe_quantiles(browsing)} |",
-        f"| ratio | {' / '.join(ratios)} |",
+        f"| {count} answers of a chat each | alone p50 / p95 ms | browsing p50 / p95 ms "
+        "| ratio of each round: half (quartiles) |",
+        "|---|---|---|---|",
     ]
+    for reading_s in READING_TIMES_S:
+        rounds = await _time_answers(page, [each[0] for each in paths.values()], reading_s)
+        lines.append(f"| a page every {reading_s} s | {_describe_rounds(rounds)} |")
     return "\n".join(lines)
+
+
+@dataclass(frozen=True, slots=True)
+class _Round:
+    """The times of answers in milliseconds, first without a browser, then with one."""
+
+    alone_ms: Sequence[float]
+    browsing_ms: Sequence[float]
+
+    @property
+    def ratio(self) -> float:
+        return _find_quantile(self.browsing_ms, 0.5) / _find_quantile(self.alone_ms, 0.5)
+
+
+def _describe_rounds(rounds: Sequence[_Round]) -> str:
+    alone_ms = [time_ms for each in rounds for time_ms in each.alone_ms]
+    browsing_ms = [time_ms for each in rounds for time_ms in each.browsing_ms]
+    ratios = [each.ratio for each in rounds]
+    low, half, high = (_find_quantile(ratios, share) for share in (0.25, 0.5, 0.75))
+    return " | ".join(
+        [
+            _describe_quantiles(alone_ms),
+            _describe_quantiles(browsing_ms),
+            f"{half:.2f} ({low:.2f} to {high:.2f})",
+        ]
+    )
 
 
 async def _list_paths(page: OpenPage) -> dict[str, Sequence[str]]:
@@ -151,31 +175,29 @@ async def _time_paths(page: OpenPage, paths: Sequence[str]) -> str:
     return " | ".join(columns)
 
 
-async def _time_answers_by_turns(
-    page: OpenPage, paths: Sequence[str]
-) -> tuple[list[float], list[float]]:
-    """Return the times of answers while nobody browses, and while another process does."""
-    alone: list[float] = []
-    browsing: list[float] = []
+async def _time_answers(page: OpenPage, paths: Sequence[str], reading_s: float) -> Sequence[_Round]:
+    """Time answers by turns, while nobody browses and while another process does."""
+    rounds = []
     link = page.server.create_owner_link()
     browser = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "tests.bench.page", link, *paths
+        sys.executable, "-m", "tests.bench.page", link, str(reading_s), *paths
     )
     try:
-        for _ in range(TURNS):
+        await asyncio.sleep(SETTLE_S)
+        for _ in range(ROUNDS_OF_ANSWERS):
             browser.send_signal(signal.SIGSTOP)
             await asyncio.sleep(SETTLE_S)
-            alone += await _time_answers(page)
+            alone_ms = await _time_some_answers(page)
             browser.send_signal(signal.SIGCONT)
             await asyncio.sleep(SETTLE_S)
-            browsing += await _time_answers(page)
+            rounds.append(_Round(alone_ms, await _time_some_answers(page)))
     finally:
         browser.kill()
         await browser.wait()
-    return alone, browsing
+    return rounds
 
 
-async def _time_answers(page: OpenPage) -> list[float]:
+async def _time_some_answers(page: OpenPage) -> list[float]:
     """Return how long messages take until they are answered, in milliseconds."""
     times_ms = []
     for number in range(ANSWERS):
@@ -186,8 +208,8 @@ async def _time_answers(page: OpenPage) -> list[float]:
     return times_ms
 
 
-async def browse(link: str, paths: Sequence[str]) -> None:
-    """Open one page after the other, as somebody in a hurry does."""
+async def browse(link: str, reading_s: float, paths: Sequence[str]) -> None:
+    """Open one page after the other, and look at each for so many seconds."""
     address = link.partition("/login")[0]
     async with ClientSession(cookie_jar=CookieJar(unsafe=True)) as session:
         await session.get(link)
@@ -195,7 +217,7 @@ async def browse(link: str, paths: Sequence[str]) -> None:
             for path in paths:
                 async with session.get(address + path) as answer:
                     await answer.read()
-                await asyncio.sleep(READING_S)
+                await asyncio.sleep(reading_s)
 
 
 def _describe_quantiles(times_ms: Sequence[float]) -> str:
@@ -208,4 +230,4 @@ def _find_quantile(values: Sequence[float], share: float) -> float:
 
 
 if __name__ == "__main__":
-    asyncio.run(browse(sys.argv[1], sys.argv[2:]))
+    asyncio.run(browse(sys.argv[1], float(sys.argv[2]), sys.argv[3:]))
