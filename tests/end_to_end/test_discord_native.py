@@ -362,7 +362,8 @@ async def test_pages_of_a_list_in_a_channel_stay_with_the_person_who_asked(home:
         (facts,) = await scene.read(await api.slash(scene.channel, scene.ana, "facts"))
         assert facts["flags"] & EPHEMERAL
         await api.press(scene.channel, scene.ana, facts["id"], "More")
-        await api.wait_for(lambda: "page 2" in facts["content"])
+        await api.wait_for(lambda: "Boat 0 is blue" in facts["content"])
+        assert "Boat 8 is blue" not in facts["content"]
         assert api.said(scene.channel, viewer=scene.bo) == []
 
 
