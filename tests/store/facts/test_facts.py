@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from core.errors import Refused
 from core.store.engine import Database
 from core.store.facts.facts import Facts
+from core.store.facts.history import list_facts_after, list_facts_before
 from core.store.facts.rows import Fact
 from core.store.notes import Author
 from core.store.sessions import Conversations
@@ -104,6 +105,26 @@ async def test_contradicting_fact_closes_the_old_fact_and_both_stay_stored(
     assert (await facts.list_page(OWN))[0].id == back.id, (
         "an old message replayed brings nothing back"
     )
+
+
+async def test_pages_of_facts_go_on_from_a_fact_in_both_directions(
+    facts: Facts, database: Database
+) -> None:
+    for number in range(7):
+        await facts.learn(fact(f"Shelf {number} is full", message_id=number + 1))
+    await facts.pin(2, OWN)
+    await facts.learn(home("Lisbon", message_id=8))
+    await facts.learn(home("Porto", message_id=9))
+    order = [known.id for known in await facts.list_page(OWN)]
+    assert (order[0], order[-1]) == (2, 8), "the pinned one first, the closed one last"
+    for place, fact_id in enumerate(order):
+        after = await list_facts_after(database, OWN, fact_id, 3)
+        assert [known.id for known in after] == order[place + 1 : place + 4]
+        before = await list_facts_before(database, OWN, fact_id, 3)
+        assert [known.id for known in before] == order[max(0, place - 3) : place]
+    for scopes in WRONG:
+        assert await list_facts_after(database, scopes, order[0], 3) == []
+        assert await list_facts_before(database, scopes, order[-1], 3) == []
 
 
 async def test_earlier_value_of_a_fact_is_stored_as_past(facts: Facts) -> None:
