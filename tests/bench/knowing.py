@@ -87,12 +87,7 @@ async def scored(
     """How many facts the set teaches; by blend, of each question its kind, hit@1 and recall@10."""
     async with Database.open(folder / "quality.db") as database:
         facts = Facts(database, SteadyClock())
-        count = 0
-        order = [*NOISE[: len(NOISE) // 2], *TOLD, *NOISE[len(NOISE) // 2 :]]
-        for number, text in enumerate(order, 1):
-            for fact in _facts(text, number):
-                await facts.learn(fact)
-                count += 1
+        count = await learn_set(facts)
         return count, {
             name: [
                 (question.kind, *await _score(facts, blend, question)) for question in questions()
@@ -101,19 +96,37 @@ async def scored(
         }
 
 
+async def learn_set(facts: Facts) -> int:
+    """Learn all that the set tells, with the noise around it. Returns the number of facts."""
+    count = 0
+    order = [*NOISE[: len(NOISE) // 2], *TOLD, *NOISE[len(NOISE) // 2 :]]
+    for number, text in enumerate(order, 1):
+        for fact in _facts(text, number):
+            await facts.learn(fact)
+            count += 1
+    return count
+
+
 def _cell(scores: Sequence[tuple[str, float, float]]) -> str:
     return f"{100 * statistics.mean(s[1] for s in scores):.0f} / {100 * statistics.mean(s[2] for s in scores):.0f}"
 
 
 async def _score(facts: Facts, blend: FactRanking, question: Asked) -> tuple[float, float]:
+    shown = await find_fact_contents(facts, blend, question, 10)
+    hits = sum(any(content.startswith(answer) for content in shown) for answer in question.answers)
+    is_first = bool(shown) and shown[0].startswith(question.answers)
+    return float(is_first), hits / len(question.answers)
+
+
+async def find_fact_contents(
+    facts: Facts, blend: FactRanking, question: Asked, count: int
+) -> list[str]:
+    """Return the contents of the facts that answer a question best."""
     query = Question(question.question, SCOPES, START + timedelta(days=60))
     ranked = blend.rank_by_aliases(
         await facts.find_candidates(query.terms, query.keys, SCOPES, query.text), query
     )
-    shown = [fact.content for fact, _ in ranked[:10]]
-    hits = sum(any(content.startswith(answer) for content in shown) for answer in question.answers)
-    is_first = bool(shown) and shown[0].startswith(question.answers)
-    return float(is_first), hits / len(question.answers)
+    return [fact.content for fact, _ in ranked[:count]]
 
 
 async def scale(folder: Path) -> str:

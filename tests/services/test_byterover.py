@@ -24,6 +24,7 @@ from tests.fixtures.provider_harness import ANA, BEN, ProviderHarness, harness
 from tests.services.doubles.byterover import MANY, ByteRoverDouble
 from tests.services.doubles.double import running
 from tests.services.registry import SERVICES
+from tests.services.test_setup import set_up
 
 pytestmark = pytest.mark.slow
 
@@ -105,6 +106,19 @@ def add_files(provider: ByteRover, count: int = MANY) -> None:
         (folder / f"invoice_{number}.md").write_text(
             f"---\n{front}\n---\nInvoice {number} is paid.\n"
         )
+
+
+async def test_setup_of_byterover_that_gives_no_answer_says_what_to_do_and_that_it_does_not_work(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with running(double := SERVICE.double()):
+        double.fault = "hanging"
+        monkeypatch.setattr("core.memory.http.WRITE", CallTimeout(0.5, 0.5))
+        said = await set_up(home, SERVICE, double)
+    assert "brv gave no answer within 0.5 s: without internet it needs account_url" in said
+    assert "it doesn't work yet" in said
+    assert "To switch it off, run mneme memory setup byterover --off" in said
+    assert "will be on after the next start. It then gets" not in said
 
 
 async def test_byterover_search_finds_a_file_with_any_word_of_the_question_in_a_large_tree(

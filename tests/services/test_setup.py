@@ -92,17 +92,17 @@ async def test_setup_of_an_unreachable_service_is_refused_with_a_sentence(
         assert "Found" not in said
 
 
-async def test_a_talk_of_three_turns_with_a_restart_is_known_to_it_once(
+async def test_a_talk_of_three_turns_with_a_kill_after_each_is_known_to_it_once(
     served: tuple[Service, Double], home: Path
 ) -> None:
     service, double = served
     await set_up(home, service, double)
     said = ["The boat is called Molly.", "The dog is called Rex.", "The cat is called Tom."]
-    async with chatting(home, SERVICE_KEY=KEY) as process:
-        for line in said[:2]:
+    for line in said[:2]:
+        async with chatting(home, SERVICE_KEY=KEY) as process:
             assert await say(process, line)
-        process.kill()
-        await process.wait()
+            process.kill()
+            await process.wait()
     async with chatting(home, SERVICE_KEY=KEY) as process:
         assert await say(process, said[2])
         for line in said:

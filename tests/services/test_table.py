@@ -115,9 +115,9 @@ PROOFS: Mapping[str, Proof] = {
         ],
         engines=[test_talk.test_turn_that_waits_at_a_crash_is_sent_to_the_engine_once],
     ),
-    "a conversation of three turns with SIGKILL between": Proof(
-        doubles=[test_setup.test_a_talk_of_three_turns_with_a_restart_is_known_to_it_once],
-        engines=[test_talk.test_a_talk_of_three_turns_with_a_kill_between_is_known_to_it_once],
+    "three turns, with SIGKILL after each of the first two": Proof(
+        doubles=[test_setup.test_a_talk_of_three_turns_with_a_kill_after_each_is_known_to_it_once],
+        engines=[test_talk.test_a_talk_of_three_turns_with_a_kill_after_each_is_known_to_it_once],
     ),
     "sent twice, stored once": Proof(
         doubles=[

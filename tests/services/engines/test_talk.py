@@ -22,7 +22,7 @@ MAX_RECALLS = 6
 SAID = ["The boat is called Molly.", "The dog is called Rex.", "The cat is called Tom."]
 
 
-async def test_a_talk_of_three_turns_with_a_kill_between_is_known_to_it_once(
+async def test_a_talk_of_three_turns_with_a_kill_after_each_is_known_to_it_once(
     subject: EngineSubject, home: Path
 ) -> None:
     name, options, variables = (
@@ -36,11 +36,11 @@ async def test_a_talk_of_three_turns_with_a_kill_between_is_known_to_it_once(
     given = [part for key, value in written.items() for part in ("--set", f"{key}={value}")]
     said = await asyncio.to_thread(good, home, "memory", "setup", name, *given, **variables)
     assert f"Found {name}" in said
-    async with chatting(home, **variables) as process:
-        for line in SAID[:2]:
+    for line in SAID[:2]:
+        async with chatting(home, **variables) as process:
             assert await say(process, line)
-        process.kill()
-        await process.wait()
+            process.kill()
+            await process.wait()
     async with chatting(home, **variables) as process:
         assert await say(process, SAID[2])
         await _left(process)
