@@ -7,6 +7,7 @@ in `registry.py`."""
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import get_args
@@ -143,9 +144,14 @@ async def test_turn_refused_for_good_is_not_sent_again_and_delays_nothing(
 async def test_turn_after_a_passing_fault_is_sent_again_in_order_and_once(
     subject: ServiceSubject, home: Path, fault: Fault, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("core.memory.http.WRITE", CallTimeout(0.3, 0.3))
-    monkeypatch.setattr(JsonModel.complete, "__defaults__", (CallTimeout(0.3, 0.3),))
+    short = CallTimeout(0.3, 0.3)
+    monkeypatch.setattr("core.memory.http.WRITE", short)
+    monkeypatch.setattr(JsonModel.complete, "__defaults__", (short,))
     async with harness(home, [subject.made(home)]) as one, one.working():
+        # A service may first look up where to write.
+        for name, module in list(sys.modules.items()):
+            if name.startswith("core.memory.services.") and hasattr(module, "SEARCH"):
+                monkeypatch.setattr(module, "SEARCH", short)
         subject.fails(fault)
         await one.turn(SAID)
         await one.turn("My brother Rui lives in Braga.")
