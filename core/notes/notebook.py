@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 from collections.abc import Callable, Coroutine, Iterable, Sequence
 from dataclasses import replace
 from functools import lru_cache
@@ -83,13 +84,14 @@ class NoteFile(NamedTuple):
 class NoteFiles:
     """Reads and writes the note files below a folder.
 
-    All methods except `lock` and `stat_fingerprint` block. Call them in a thread.
+    All methods except `lock`, `has_folder` and `stat_fingerprint` block. Call them in a thread.
     """
 
     def __init__(self, folder: Path) -> None:
         self._path = lru_cache(MAX_CACHED_PATHS)(
             lambda scope, target: folder_of(folder, scope) / ALL_FILES[target]
         )
+        self._folder = lru_cache(MAX_CACHED_PATHS)(lambda scope: str(folder_of(folder, scope)))
         # One lock for all scopes, since the limits count their notes together.
         self.lock = FolderLock(folder, "notes").hold
 
@@ -109,6 +111,10 @@ class NoteFiles:
         """Delete the temporary files that a killed process left. Call this under the lock."""
         for leftover in find_leftovers(self._path(scope, target)):
             leftover.unlink(missing_ok=True)
+
+    def has_folder(self, scope: Scope) -> bool:
+        """Return whether a scope may have files. Call this without a thread."""
+        return os.access(self._folder(scope), os.F_OK)
 
     def stat_fingerprint(self, scope: Scope, target: str) -> tuple[int, ...] | None:
         """Return a value that changes whenever the file does, or None if there is no file.
@@ -177,7 +183,7 @@ class Notebook:
         self._on_change = on_change
         # The fingerprint that each file, by scope and target, had when edits by hand were last
         # logged.
-        self._logged_fingerprints: dict[tuple[Scope, str], tuple[int, ...] | None] = {}
+        self._logged_fingerprints: dict[Scope, dict[str, tuple[int, ...] | None]] = {}
 
     async def entries(self, scopes: Scopes, target: str) -> list[str]:
         """Return the notes of all scopes, each once, in the order of the scopes and files."""
@@ -404,10 +410,16 @@ class Notebook:
 
     def _has_changed_files(self, scopes: Scopes) -> bool:
         for scope in scopes:
+            logged = self._logged_fingerprints.get(scope, {})
+            if not self._files.has_folder(scope):
+                # A person with many chats has notes in few of them.
+                if len(logged) < len(ALL_FILES) or any(logged.values()):
+                    return True
+                continue
             for target in ALL_FILES:
                 fingerprint = self._files.stat_fingerprint(scope, target)
                 # The default () differs from every fingerprint, also from None.
-                if self._logged_fingerprints.get((scope, target), ()) != fingerprint:
+                if logged.get(target, ()) != fingerprint:
                     return True
         return False
 
@@ -497,7 +509,8 @@ class Notebook:
         """
         for scope in sorted(scopes):
             fingerprint = await asyncio.to_thread(self._files.stat_fingerprint, scope, target)
-            if self._logged_fingerprints.get((scope, target), ()) == fingerprint:
+            logged = self._logged_fingerprints.setdefault(scope, {})
+            if logged.get(target, ()) == fingerprint:
                 continue
             await asyncio.to_thread(self._files.sweep, scope, target)
             entries, problem = await asyncio.to_thread(self._files.read, scope, target)
@@ -513,7 +526,7 @@ class Notebook:
             for entry in new_entries:
                 if warn is not None and (reason := find_suspicion(entry)):
                     await warn(scope, target, reason, entry)
-            self._logged_fingerprints[scope, target] = fingerprint
+            logged[target] = fingerprint
 
     def _build_hand_edits(
         self, scope: Scope, target: str, old_entries: Sequence[str], new_entries: Sequence[str]

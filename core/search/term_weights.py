@@ -131,9 +131,7 @@ def weigh_terms(index: TextSearch, text: str, names: Sequence[str]) -> TermWeigh
 def _find_unknown_terms(index: TextSearch, frequencies: Mapping[str, int]) -> set[str]:
     """Return the terms that no message contains, neither in a chunk nor without a chunk."""
     return {
-        term
-        for term, count in frequencies.items()
-        if not count and term not in index.unchunked_term_counts
+        term for term, count in frequencies.items() if not count and not index.is_in_unchunked(term)
     }
 
 

@@ -91,6 +91,10 @@ WHERE {visible("entities.scope_id")} AND {in_list("entities.name", "names")}
 GROUP BY fact_entities.fact_id
 """
 """Counts how many of ``:names`` each fact contains."""
+_SCOPES_WITH_FACTS = f"""
+SELECT id FROM scopes
+WHERE {visible("scopes.id")} AND EXISTS (SELECT 1 FROM facts WHERE facts.scope_id = scopes.id)
+"""
 _SELECT_BY_NAMES = f"{_COUNT_NAMES} ORDER BY names DESC, fact_id DESC LIMIT :limit"
 _SELECT_WITH_ALL_NAMES = f"""
 SELECT {FACT_COLUMNS} FROM facts
@@ -614,8 +618,7 @@ def _find_candidates(
         "limit": MAX_CANDIDATES,
         "names": encode_list(keys),
     }
-    statement = f"SELECT id FROM scopes WHERE {visible('scopes.id')}"
-    scope_ids = [int(row["id"]) for row in connection.execute(statement, values)]
+    scope_ids = [int(row["id"]) for row in connection.execute(_SCOPES_WITH_FACTS, values)]
     text_scores = connection.index.score_facts(connection, terms, scope_ids, MAX_CANDIDATES)
     name_rows = connection.execute(_SELECT_BY_NAMES, values)
     name_counts = {row["fact_id"]: row["names"] for row in name_rows}

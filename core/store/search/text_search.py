@@ -100,6 +100,8 @@ class _ScopeSizes(NamedTuple):
     """The scopes of a query and their number of chunks."""
 
     scope_ids: list[int]
+    # Without the scopes that have no chunk, such as chats with few messages.
+    chunked_scope_ids: list[int]
     chunk_count: int
     # The approximate number of chunks in the whole database.
     total_chunk_count: int
@@ -241,6 +243,7 @@ class TextSearch:
         rows = self._connection.execute(_SCOPE_SIZES, values).fetchall()
         return _ScopeSizes(
             scope_ids=[row[0] for row in rows],
+            chunked_scope_ids=[row[0] for row in rows if row[1]],
             chunk_count=sum(row[1] or 0 for row in rows),
             total_chunk_count=rows[0][2] if rows else 0,
         )
@@ -259,9 +262,10 @@ class TextSearch:
         """
         frequencies = dict.fromkeys(terms, 0)
         terms_by_scoped: dict[str, str] = {}
-        for term in frequencies:
-            for scope_id in self._sizes.scope_ids[:max_scopes]:
-                terms_by_scoped[scoped_term(scope_id, term)] = term
+        for scope_id in self._sizes.chunked_scope_ids[:max_scopes]:
+            start = scoped_term(scope_id, "")
+            for term in frequencies:
+                terms_by_scoped[start + term] = term
         if terms_by_scoped:
             counts = self._connection.index.count_chunks(self._connection, terms_by_scoped)
             for index_term, count in counts:
@@ -277,9 +281,10 @@ class TextSearch:
         """
         terms = list(terms)
         scoped_terms: list[str] = []
-        for scope_id in self._sizes.scope_ids:
+        for scope_id in self._sizes.chunked_scope_ids:
+            start = scoped_term(scope_id, "")
             for term in terms:
-                index_term = scoped_term(scope_id, term)
+                index_term = start + term
                 if index_term in self._known_terms:
                     scoped_terms.append(index_term)
         return scoped_terms
@@ -296,6 +301,13 @@ class TextSearch:
             counts.update(message.name_terms)
             counts.update(message.day_terms)
         return counts
+
+    def is_in_unchunked(self, term: str) -> bool:
+        """Return whether a message that isn't part of a chunk yet contains a term."""
+        return any(
+            term in message.terms or term in message.name_terms or term in message.day_terms
+            for _, message in self._tail
+        )
 
     # --- Candidates for ranking ---
 
