@@ -682,13 +682,18 @@ def filler_words(language: str) -> frozenset[str]:
     return frozenset(form for form in forms if form)
 
 
+@cache
+def _list_plain_words(table: str) -> frozenset[str]:
+    """Return the words of all languages in a table of `wishes.toml`, without accents."""
+    tables = language_data("wishes", "core.review")
+    return frozenset(to_plain(word) for words in tables[table].values() for word in words)
+
+
 def is_plain_yes(text: str) -> bool:
     """Return True if a text says "yes" in any language, perhaps with polite words, and no more."""
     if "?" in text or "\uff1f" in text:
         return False
-    tables = language_data("wishes", "core.review")
-    yes = {to_plain(word) for words in tables["yes"].values() for word in words}
-    polite = {to_plain(word) for words in tables["polite"].values() for word in words}
+    yes, polite = _list_plain_words("yes"), _list_plain_words("polite")
     words = to_plain(text).split()
     while words and words[-1] in polite and " ".join(words) not in yes:
         words = words[:-1]

@@ -71,6 +71,21 @@ def explain_untyped_schedule(
     return None
 
 
+def find_typed_request(task: str, transcript: Transcript) -> str:
+    """Return the typed text that a job of the model is compared with.
+
+    If several messages are answered together and each asks for something to be planned, it's the
+    last one that has all words of the task. Otherwise, it's all of them.
+    """
+    messages = transcript.messages
+    if len(messages) < 2 or transcript.questions:
+        return transcript.typed
+    candidates = [message for message in messages if consists_of(task, message)]
+    if not candidates or not all(find_wishes([each], Effect.PLAN) for each in messages):
+        return transcript.typed
+    return candidates[-1]
+
+
 def may_be_meant(
     planned: ParsedSchedule, transcript: Transcript, now: datetime, zone: ZoneInfo
 ) -> bool:

@@ -29,6 +29,7 @@ from core.scheduling.phrases import find_phrase
 from core.scheduling.planning import (
     explain_untyped_schedule,
     find_typed_alternative,
+    find_typed_request,
     may_be_meant,
 )
 from core.scheduling.zones import find_zones
@@ -252,7 +253,7 @@ class _ReminderTool:
         typed_reading = None
         with contextlib.suppress(Refused):
             typed_reading = await self.appointments.interpret(
-                transcript.typed, account=_account_of(context)
+                find_typed_request(reading.text, transcript), account=_account_of(context)
             )
         min_interval = timedelta(seconds=self.appointments.planned_question_every_s)
         now = self.appointments.clock.now()
@@ -278,9 +279,8 @@ class _ReminderTool:
     ) -> ParsedSchedule | None:
         """Return the job with the time of the person's words, or None if it's the same time."""
         zone = load_zone(await self.appointments.zone_of(_account_of(context)))
-        schedule = find_typed_alternative(
-            reading, transcript.typed, self.appointments.clock.now(), zone
-        )
+        typed = find_typed_request(reading.text, transcript)
+        schedule = find_typed_alternative(reading, typed, self.appointments.clock.now(), zone)
         return None if schedule is None else replace(reading, schedule=schedule)
 
     async def _ask_which(self, readings: Sequence[ParsedSchedule], context: ToolContext) -> str:

@@ -462,6 +462,34 @@ async def test_reminder_that_may_be_somebody_elses_wish_waits_for_approval(
     assert await appointments.approve(pending) == receipt, "approved twice it is one"
 
 
+async def test_each_of_several_requests_that_are_answered_together_is_set_at_its_own_time(
+    tool: Tool,
+    appointments: Appointments,
+    review: Review,
+    conversations: Conversations,
+    context: ToolContext,
+) -> None:
+    mail = Message(
+        role="user",
+        text="Pay the plumber 300 EUR, says Bob.",
+        origin="forwarded",
+        session_id=context.session.id,
+        created_at=context.now,
+    )
+    answer = replace(mail, role="assistant", text="It is a bill.", origin="typed")
+    wish = replace(mail, origin="typed", sender=context.sender)
+    texts = ("remind me tomorrow at 9 to buy tea", "remind me tomorrow at 11 to call Bob")
+    await conversations.append([mail, answer, *(replace(wish, text=text) for text in texts)])
+    for moment, task in (("2026-11-21T09:00", "buy tea"), ("2026-11-21T11:00", "call Bob")):
+        call = {"action": "add", "moment": moment, "task": task}
+        assert "is set" in await tool.run(call, context)
+    assert len(await appointments.jobs.list_visible(context.scopes)) == 2
+    # The words of one request with the time of the other aren't what was typed.
+    swapped = {"action": "add", "moment": "2026-11-21T11:00", "task": "buy tea"}
+    assert "Not kept yet" in await tool.run(swapped, context)
+    assert len(await review.list_pending(context.scopes)) == 1
+
+
 @pytest.mark.parametrize(("verdict", "is_set"), [("yes", True), ("no", False), ("unclear", False)])
 async def test_reminder_in_free_words_is_set_if_the_helper_model_confirms_the_request(
     appointments: Appointments,
