@@ -46,6 +46,10 @@ STRIPPED_RESULT = (
     "Do not call it again for the same purpose."
 )
 
+# More calls of a round wait. The timeout of a call begins when the call runs, so that many calls at
+# once don't all end unfinished on a slow machine.
+MAX_CONCURRENT_CALLS = 8
+
 # Tools that take longer are named below the answer so far.
 SLOW_TOOLS_S = 1.0
 
@@ -173,11 +177,17 @@ class ToolRunner:
         names = list(dict.fromkeys(str(call["name"]) for call in calls))
         if self._on_start is not None:
             self._on_start(context.session.address, names)
+        slots = asyncio.Semaphore(MAX_CONCURRENT_CALLS)
+
+        async def run_call(call: Json) -> Message:
+            async with slots:
+                return await self._run_call(call, context)
+
         loop = asyncio.get_running_loop()
         timer = loop.call_later(SLOW_TOOLS_S, self._show_status, names, context)
         try:
             async with asyncio.TaskGroup() as group:
-                tasks = [group.create_task(self._run_call(call, context)) for call in calls]
+                tasks = [group.create_task(run_call(call)) for call in calls]
         finally:
             timer.cancel()
         return [task.result() for task in tasks]

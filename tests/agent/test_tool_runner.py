@@ -13,6 +13,7 @@ from core.agent import tool_runner
 from core.agent.tool_runner import (
     ALREADY_DONE,
     DONE_OR_WAITING,
+    MAX_CONCURRENT_CALLS,
     MAX_RESULT_CHARS,
     NOT_DONE,
     RETRY,
@@ -280,6 +281,25 @@ async def test_stopped_call_is_reported_as_done_only_if_its_change_is_stored(
     assert row.text == result
     (block,) = row.blocks or ()
     assert block.get("is_error", False) is is_error
+
+
+async def test_calls_of_a_round_over_the_limit_wait_until_others_have_ended() -> None:
+    running: list[int] = []
+    counts: list[int] = []
+
+    async def run(arguments: Json, context: ToolContext) -> str:
+        running.append(1)
+        counts.append(len(running))
+        for _ in range(5):
+            await asyncio.sleep(0)
+        running.pop()
+        return "done"
+
+    slow = Tool(name="slow", description="", schema={"type": "object"}, effects=ADDS, run=run)
+    calls = [{**CALL, "id": str(number)} for number in range(30)]
+    rows = await ToolRunner([slow], 30.0).run(calls, _context())
+    assert [row.text for row in rows] == ["done"] * 30
+    assert max(counts) == MAX_CONCURRENT_CALLS
 
 
 async def test_stopped_call_is_reported_as_unknown_if_the_store_cannot_be_read() -> None:
