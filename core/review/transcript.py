@@ -146,11 +146,12 @@ def _join_accounts(rows: Sequence[Message], context: ToolContext) -> list[Messag
     """Return messages of which those of the asker's other accounts have the asker as sender.
 
     A direct chat shows the scopes of all accounts that are linked. In a group, only the account
-    that asks is the asker's.
+    that asks is the asker's. An anonymous asker has no accounts.
     """
-    if context.session.scope.is_group:
-        return list(rows)
     own_ids = {scope.speaker("").user_id for scope in context.scopes if not scope.is_group}
+    is_owner_of_chat = context.sender.id in own_ids and not context.sender.is_anonymous
+    if context.session.scope.is_group or not is_owner_of_chat:
+        return list(rows)
     joined: list[Message] = []
     for row in rows:
         if row.sender is not None and not row.sender.is_anonymous and row.sender.id in own_ids:
