@@ -108,9 +108,14 @@ async def test_axe_finds_no_serious_accessibility_fault_on_any_web_page(
             assert serious == [], path
 
 
-@pytest.mark.parametrize("width", [320, 390, 1400])
-async def test_no_page_is_wider_than_the_screen(year: OpenPage, width: int) -> None:
-    async with open_chromium(viewport={"width": width, "height": 800}) as context:
+# Long words and many signs: each language breaks lines at other places.
+@pytest.mark.parametrize(
+    ("width", "language"),
+    [(320, "en"), (390, "en"), (1400, "en"), (320, "de"), (320, "ru"), (320, "pt-BR"), (320, "ja")],
+)
+async def test_no_page_is_wider_than_the_screen(year: OpenPage, width: int, language: str) -> None:
+    viewport = {"width": width, "height": 800}
+    async with open_chromium(viewport=viewport, locale=language) as context:
         tab = await context.new_page()
         await log_in(tab, year)
         for path in [*list_paths(), "/memory/facts/1", "/recall?q=ferry"]:
