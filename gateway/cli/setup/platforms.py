@@ -124,8 +124,12 @@ def _wait_for_owner(
     """
     words = setup.words["owner"]
     writers = watch()
+    is_over = False
 
     async def read_next() -> FirstMessage:
+        if is_over:
+            # Ctrl-C came after the runner had made this task, and before it ran.
+            raise asyncio.CancelledError
         return await anext(writers)
 
     async def close() -> None:
@@ -157,6 +161,7 @@ def _wait_for_owner(
         # The runner raises the second one if Ctrl-C meets a request that was being cancelled.
         setup.dialog.tell(setup.words["left_out"].format(step=platform))
     finally:
+        is_over = True
         runner.run(close())
 
 

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import io
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextvars import Context
 from pathlib import Path
+from typing import Any
 
 import pytest
 from rich.console import Console
 
 from config.draft import SettingsDraft
 from core.ports import FirstMessage
+from core.types import Address, Sender
 from gateway.cli.setup.dialog import Dialog
 from gateway.cli.setup.platforms import _wait_for_owner
 from gateway.cli.setup.steps import Setup
@@ -29,9 +32,47 @@ def test_ctrl_c_while_a_request_is_cancelled_leaves_the_step_out(
         raise interruption
         yield
 
+    with asyncio.Runner() as runner:
+        shown = wait_for_owner(runner, watch)
+    assert "Left out. `mneme setup telegram` does it later." in shown
+
+
+class InterruptedRunner(asyncio.Runner):
+    """Gets Ctrl-C between the creation of its first task and the start of the loop."""
+
+    _is_interrupted = False
+
+    def run(self, coro: Coroutine[Any, Any, Any], *, context: Context | None = None) -> Any:
+        if self._is_interrupted:
+            return super().run(coro, context=context)
+        self._is_interrupted = True
+        self._task = self.get_loop().create_task(coro)
+        raise KeyboardInterrupt
+
+
+def test_ctrl_c_before_the_wait_begins_leaves_the_step_out(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MNEME_HOME", str(home))
+
+    async def watch() -> AsyncIterator[FirstMessage]:
+        await asyncio.Event().wait()
+        yield FirstMessage(
+            sender=Sender(id="1", name="Ana"),
+            text="",
+            address=Address(platform="telegram", chat_id="1"),
+            message_id="1",
+        )
+
+    with InterruptedRunner() as runner:
+        shown = wait_for_owner(runner, watch)
+    assert "Left out. `mneme setup telegram` does it later." in shown
+
+
+def wait_for_owner(runner: asyncio.Runner, watch: Callable[[], AsyncIterator[FirstMessage]]) -> str:
+    """Wait for the owner's first message, and return what is shown."""
     output = io.StringIO()
     dialog = Dialog(is_interactive=True, console=Console(file=output))
     setup = Setup(dialog=dialog, draft=SettingsDraft())
-    with asyncio.Runner() as runner:
-        _wait_for_owner(setup, runner, "Write something.", "telegram", watch)
-    assert "Left out. `mneme setup telegram` does it later." in output.getvalue()
+    _wait_for_owner(setup, runner, "Write something.", "telegram", watch)
+    return output.getvalue()
