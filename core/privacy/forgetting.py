@@ -149,6 +149,7 @@ class Forgetting:
         if begun_list is None:
             return 0
         await self._carry_out(begun_list)
+        await self._remove_files()
         return len(begun_list.ids["messages"])
 
     async def resume(self, before: datetime | None = None) -> int:

@@ -12,8 +12,10 @@ import pytest
 from core.store.sqlite.copying import copy_database
 from core.types import Address, Scope
 from gateway.upkeep.retention import RetentionKeeper
+from tests.end_to_end.test_media import kept_files
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.gateway_harness import GatewayHarness, open_gateway
+from tests.fixtures.media_samples import make_photo
 
 pytestmark = pytest.mark.slow
 
@@ -131,6 +133,14 @@ async def test_note_and_fact_that_came_from_expired_messages_go_unless_pinned(ho
         await expire_all(harness)
         assert LONG_NOTE not in await texts_of(harness)
         assert await services.database.fetch_all("SELECT id FROM facts", {}) == []
+
+
+async def test_file_of_an_expired_message_is_deleted_with_it(home: Path) -> None:
+    async with talked(home) as harness:
+        await harness.send(make_photo(), "mill.jpg", "photo", "The old mill")
+        assert kept_files(home)
+        await expire_all(harness)
+    assert kept_files(home) == []
 
 
 async def test_only_the_scopes_that_the_settings_name_expire(home: Path) -> None:
