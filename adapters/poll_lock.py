@@ -13,7 +13,6 @@ import structlog
 from filelock import AsyncFileLock, Timeout
 
 from core.errors import ConfigError
-from core.text.normalize import language_data
 
 DIGEST_CHARS = 16
 # How long to wait for the lock. A process that shuts down releases it within eight seconds.
@@ -60,8 +59,7 @@ class PollLock:
             self._lock = lock
         except Timeout as error:
             process = path.read_text() or "unknown"
-            message = language_data("refusals", "adapters")["in_use"]
-            raise ConfigError(message.format(platform=self._platform, process=process)) from error
+            raise ConfigError("token_in_use", platform=self._platform, process=process) from error
         except OSError as error:
             _log.warning("no lock for the token", platform=self._platform, error=str(error))
 

@@ -184,10 +184,14 @@ class DeliveryError(MnemeError):
         is_missing: bool = False,
         is_uncertain: bool = False,
         is_unreachable: bool = False,
+        **values: object,
     ) -> None:
-        """Create the error. `words` is the service's explanation, which isn't logged."""
-        super().__init__(f"{message}: {words}" if words else message)
-        self.log_message = mask_secrets(message)
+        """Create the error. `words` is the service's explanation, which isn't logged.
+
+        If the message is a key of `errors.toml`, `values` are those of its placeholders.
+        """
+        super().__init__(f"{message}: {words}" if words else message, **values)
+        self.log_message = mask_secrets(compose_sentence(message, values))
         # The message may have arrived nevertheless, for example because the connection broke.
         self.is_uncertain = is_uncertain
         # No retry can succeed: the chat is gone, the bot is blocked or the token has expired.

@@ -31,7 +31,7 @@ def _list_option_reasons() -> tuple[str, ...]:
 
 
 DATA_FILES: Mapping[str, Sequence[str]] = {
-    "adapters": ("data/hints.toml", "data/refusals.toml"),
+    "adapters": ("data/hints.toml",),
     "config": ("default.toml", "model_servers.toml", "problems.toml", "soul.md"),
     "core": ("errors.toml",),
     "core/agent": (

@@ -17,7 +17,6 @@ import discord
 
 from adapters.discord.client import (
     API_URL,
-    REFUSALS,
     DiscordClient,
     log_in,
     set_server_urls,
@@ -226,10 +225,10 @@ class Discord:
             if connection.done():
                 connection.result()
         except discord.PrivilegedIntentsRequired as error:
-            raise AccessRefused(REFUSALS["intent"]) from error
+            raise AccessRefused("discord_intent_refused") from error
         except (*CALL_ERRORS, *PAYLOAD_ERRORS) as error:
             if isinstance(error, discord.ConnectionClosed) and error.code == INVALID_TOKEN:
-                raise AccessRefused(REFUSALS["token_of_discord"]) from error
+                raise AccessRefused("discord_token_refused") from error
             client.failure = describe_error(error)
             log.error("The gateway connection to Discord broke and is opened again: %r", error)
         finally:

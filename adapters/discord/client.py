@@ -25,7 +25,6 @@ from adapters.discord.errors import CALL_ERRORS, describe_error
 from adapters.discord.events import DiscordEvents
 from config.open_files import bound_connections
 from core.errors import PAYLOAD_ERRORS, AccessRefused, ConfigError, DeliveryError
-from core.text.normalize import language_data
 
 API_URL = "https://discord.com"
 API_PATH = "/api/v10"
@@ -38,7 +37,6 @@ MAX_RATE_LIMIT_S = 30.0
 CONNECTIONS = 64
 # These events start a session. If one of them can't be parsed, the connection must end.
 SESSION_EVENTS = ("READY", "RESUMED")
-REFUSALS = language_data("refusals", "adapters")
 
 log = logging.getLogger(__name__)
 
@@ -172,12 +170,12 @@ async def log_in(client: discord.Client, token: str, *, has_message_content: boo
         flags = client.application_flags
         is_allowed = flags.gateway_message_content or flags.gateway_message_content_limited
         if has_message_content and not is_allowed:
-            raise AccessRefused(REFUSALS["intent"])
+            raise AccessRefused("discord_intent_refused")
     except discord.LoginFailure as error:
-        raise AccessRefused(REFUSALS["token_of_discord"]) from error
+        raise AccessRefused("discord_token_refused") from error
     except (*CALL_ERRORS, *PAYLOAD_ERRORS) as error:
-        message = f"Discord cannot be reached: {describe_error(error)}"
-        raise DeliveryError(message, is_unreachable=True) from error
+        reason = describe_error(error)
+        raise DeliveryError("discord_unreachable", is_unreachable=True, reason=reason) from error
 
 
 def set_server_urls(api_url: str | None, gateway_url: str | None) -> None:

@@ -13,7 +13,7 @@ from contextlib import asynccontextmanager
 
 import discord
 
-from adapters.discord.client import REFUSALS, log_in, set_server_urls
+from adapters.discord.client import log_in, set_server_urls
 from adapters.discord.errors import CALL_ERRORS, describe_error
 from adapters.discord.normalize import PLATFORM
 from core.errors import PAYLOAD_ERRORS, AccessRefused, DeliveryError
@@ -115,11 +115,11 @@ class DiscordSetup(discord.Client):
                     continue
                 writer.cancel()
                 connection.result()
-                raise DeliveryError("Discord closed the connection. Try again.")
+                raise DeliveryError("discord_closed")
         except discord.PrivilegedIntentsRequired as error:
-            raise AccessRefused(REFUSALS["intent"]) from error
+            raise AccessRefused("discord_intent_refused") from error
         except (*CALL_ERRORS, *PAYLOAD_ERRORS) as error:
-            raise DeliveryError(f"Discord can't be reached: {describe_error(error)}.") from error
+            raise DeliveryError("discord_unreachable", reason=describe_error(error)) from error
         finally:
             connection.cancel()
             with contextlib.suppress(asyncio.CancelledError, *CALL_ERRORS):

@@ -545,5 +545,4 @@ async def _get_me(bot: Bot, root: str) -> User:
     try:
         return await bot.get_me()
     except InvalidToken as error:
-        refusal = language_data("refusals", "adapters")["token_of_telegram"]
-        raise AccessRefused(refusal.format(root=root, reason=error.message)) from error
+        raise AccessRefused("telegram_token_refused", root=root, reason=error.message) from error

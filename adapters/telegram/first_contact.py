@@ -20,7 +20,6 @@ from adapters.telegram.messages import TelegramRequest
 from adapters.telegram.normalize import PLATFORM
 from core.errors import AccessRefused, DeliveryError
 from core.ports import FirstMessage
-from core.text.normalize import language_data
 from core.types import Address, Sender
 
 POLL_TIMEOUT_S = 5
@@ -100,12 +99,9 @@ def _translate_errors(root: str) -> Iterator[None]:
     try:
         yield
     except InvalidToken as error:
-        refusal = language_data("refusals", "adapters")["token_of_telegram"]
-        raise AccessRefused(refusal.format(root=root, reason=error.message)) from error
+        raise AccessRefused("telegram_token_refused", root=root, reason=error.message) from error
     except Conflict as error:
-        raise DeliveryError(
-            "Another program reads this bot's messages. Stop it, and try again."
-        ) from error
+        raise DeliveryError("telegram_read_elsewhere") from error
     except TelegramError as error:
-        message = f"Telegram can't be reached at {root}: {describe_error(error)}."
-        raise DeliveryError(message) from error
+        reason = describe_error(error)
+        raise DeliveryError("telegram_unreachable", root=root, reason=reason) from error

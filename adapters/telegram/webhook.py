@@ -20,7 +20,6 @@ import structlog
 from aiohttp import web
 
 from core.errors import ConfigError
-from core.text.normalize import language_data
 from core.types import Json
 
 SECRET_HEADER = "X-Telegram-Bot-Api-Secret-Token"
@@ -59,9 +58,8 @@ class WebhookServer:
             await web.TCPSite(runner, host.strip("[]"), int(port)).start()
         except OSError as error:
             await runner.cleanup()
-            refusal = language_data("refusals", "adapters")["webhook_address"]
-            reason = error.strerror or error
-            raise ConfigError(refusal.format(address=address, reason=reason)) from error
+            reason = error.strerror or str(error)
+            raise ConfigError("webhook_port_refused", address=address, reason=reason) from error
         try:
             yield
         finally:

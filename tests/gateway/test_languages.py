@@ -53,14 +53,12 @@ PLURALS = {"zero", "one", "two", "few", "many", "other"}
 # English sentences that stay in code, by module, each with its reason.
 SENTENCES_IN_CODE: Mapping[str, tuple[int, str]] = {
     "adapters/discord/adapter.py": (1, "the result of a probe, for `mneme check` and the log"),
-    "adapters/discord/client.py": (2, "errors of the platform, for the log"),
+    "adapters/discord/client.py": (1, "errors of the platform, for the log"),
     "adapters/discord/errors.py": (12, "errors of the platform, for the log and the outbox"),
     "adapters/discord/files.py": (4, "errors of files, for the log and the model"),
-    "adapters/discord/first_contact.py": (2, "errors of the platform, with its own words"),
     "adapters/telegram/adapter.py": (2, "the result of a probe, for `mneme check` and the log"),
     "adapters/telegram/errors.py": (3, "errors of the platform, for the log and the outbox"),
     "adapters/telegram/files.py": (5, "errors of files, for the log and the model"),
-    "adapters/telegram/first_contact.py": (2, "errors of the platform, with its own words"),
     "adapters/telegram/messages.py": (2, "errors of the platform, for the log and the outbox"),
     "gateway/cli/main.py": (1, "a sentence of the library that is replaced"),
     "gateway/installation.py": (2, "no package is loaded yet, so no language is known"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -19,6 +20,7 @@ OWN_SERVER = "own"
 NO_SERVER = "none"
 OWN_KEY = "OWN_MODEL_KEY"
 MAX_LISTED_MODELS = 12
+_ADDRESS = re.compile(r"https?://[^\s/]+", re.IGNORECASE)
 PROBE_TIMEOUT_S = 60.0
 # Statuses of a server that doesn't list its models.
 _NO_LIST_STATUSES = (404, 405, 501)
@@ -124,6 +126,8 @@ def _set_up_own_server(setup: Setup, url: str, key: str, name: str) -> None:
     Raises StepFailed if it's no server for models, ModelError if the model doesn't answer.
     """
     words = setup.words["model"]
+    if not _ADDRESS.match(url):
+        raise StepFailed(words["no_address"].format(url=url))
     if key:
         setup.set_secret(OWN_KEY, key)
     first_failure: ModelFailure | None = None

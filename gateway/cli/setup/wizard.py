@@ -17,6 +17,7 @@ import typer
 from config.draft import SettingsDraft
 from config.settings import SettingsError
 from core.errors import MnemeError
+from core.scheduling.zones import find_zones
 from gateway.cli import shell
 from gateway.cli.setup import past
 from gateway.cli.setup.dialog import Choice, Dialog
@@ -192,8 +193,17 @@ def _set_zone(setup: Setup) -> None:
     zone = setup.options.zone
     if not zone and setup.dialog.is_interactive:
         zone = setup.dialog.ask(setup.words["zone"]["question"], current)
-    setup.set_option("general.zone", zone or current)
-    setup.dialog.tell(setup.words["zone"]["result"].format(zone=zone or current))
+    zone = _find_zone(setup, zone) if zone else current
+    setup.set_option("general.zone", zone)
+    setup.dialog.tell(setup.words["zone"]["result"].format(zone=zone))
+
+
+def _find_zone(setup: Setup, name: str) -> str:
+    """Return the time zone that a person names, also by a city. Raises StepFailed if none is."""
+    zones = [name] if name == "auto" else find_zones(name)
+    if len(zones) != 1:
+        raise StepFailed(setup.words["zone"]["unknown"].format(zone=name))
+    return zones[0]
 
 
 def _set_backup_folder(setup: Setup) -> None:

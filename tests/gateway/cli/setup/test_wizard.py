@@ -187,7 +187,7 @@ async def test_setup_offered_at_the_first_run_keeps_finished_steps_after_ctrl_c(
 async def test_setup_wizard_uses_the_language_of_the_shell_and_stores_it(home: Path) -> None:
     async with open_terminal(home, "setup", environ={"LANG": "de_AT.UTF-8"}) as terminal:
         await terminal.expect("Mneme stellt ein paar Fragen")
-        await terminal.answer("Deine Zeitzone", "Lissabon")
+        await terminal.answer("Deine Zeitzone", "Lissabun")
         await terminal.answer("Noch einmal versuchen? [j/n] (j)", "vielleicht")
         await terminal.answer("Schreib j oder n.", "")
         await terminal.answer("Deine Zeitzone", "")

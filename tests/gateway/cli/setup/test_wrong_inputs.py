@@ -88,7 +88,7 @@ CASES: dict[str, tuple[list[str], dict[str, str], str]] = {
     "no network to Discord": (
         [],
         {"DISCORD_BOT_TOKEN": "MTA.test.token", "MNEME_DISCORD_API_URL": CLOSED},
-        "Discord cannot be reached",
+        "Discord can't be reached",
     ),
     "Discord without encryption": (
         [],
@@ -158,6 +158,38 @@ async def test_api_key_that_the_model_server_refuses_is_not_stored_by_setup(
     assert sentence in done.stderr
     assert len(done.stderr.splitlines()) == 1
     assert os.listdir(home) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("arguments", "environ", "sentence"),
+    [
+        (["--zone", "Lissabun"], {}, "Lissabun ist keine Zeitzone."),
+        (["--url", "localhost"], {}, "localhost ist keine Adresse."),
+        ([], {"TELEGRAM_BOT_TOKEN": "110201543:wrong"}, "nimmt das Token nicht an"),
+        (
+            [],
+            {"TELEGRAM_BOT_TOKEN": "1:abc", "MNEME_TELEGRAM_API_URL": CLOSED},
+            "Telegram ist unter http://127.0.0.1:1 nicht erreichbar",
+        ),
+        ([], {"DISCORD_BOT_TOKEN": "MTA.wrong.token"}, "discord: Das Token wurde abgelehnt."),
+    ],
+)
+async def test_wrong_setup_input_is_refused_in_the_language_of_the_shell(
+    home: Path, world: World, arguments: list[str], environ: dict[str, str], sentence: str
+) -> None:
+    german = {"LC_ALL": "de_DE.UTF-8"}
+    code, said = await set_up(home, world, arguments, environ | german)
+    assert code == 1
+    assert sentence in said
+    assert said.endswith("Nichts wurde geändert.\n")
+
+
+@pytest.mark.slow
+async def test_time_zone_may_be_named_by_a_city(home: Path, world: World) -> None:
+    code, said = await set_up(home, world, ["--zone", "Lissabon"], {})
+    assert (code, said) == (0, "")
+    assert 'zone = "Europe/Lisbon"' in (home / "mneme.toml").read_text()
 
 
 def test_home_that_cannot_be_created_is_named(tmp_path: Path) -> None:
