@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import io
 from collections.abc import AsyncIterator, Callable, Coroutine
-from contextvars import Context
 from pathlib import Path
 from typing import Any
 
@@ -37,19 +36,6 @@ def test_ctrl_c_while_a_request_is_cancelled_leaves_the_step_out(
     assert "Left out. `mneme setup telegram` does it later." in shown
 
 
-class InterruptedRunner(asyncio.Runner):
-    """Gets Ctrl-C between the creation of its first task and the start of the loop."""
-
-    _is_interrupted = False
-
-    def run(self, coro: Coroutine[Any, Any, Any], *, context: Context | None = None) -> Any:
-        if self._is_interrupted:
-            return super().run(coro, context=context)
-        self._is_interrupted = True
-        self._task = self.get_loop().create_task(coro)
-        raise KeyboardInterrupt
-
-
 def test_ctrl_c_before_the_wait_begins_leaves_the_step_out(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -64,7 +50,17 @@ def test_ctrl_c_before_the_wait_begins_leaves_the_step_out(
             message_id="1",
         )
 
-    with InterruptedRunner() as runner:
+    with asyncio.Runner() as runner:
+        begun: list[asyncio.Task[Any]] = []
+
+        def run(coroutine: Coroutine[Any, Any, Any]) -> Any:
+            """Get Ctrl-C after the first task was made, and before the loop runs it."""
+            if begun:
+                return asyncio.Runner.run(runner, coroutine)
+            begun.append(runner.get_loop().create_task(coroutine))
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(runner, "run", run)
         shown = wait_for_owner(runner, watch)
     assert "Left out. `mneme setup telegram` does it later." in shown
 
