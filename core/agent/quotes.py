@@ -23,6 +23,7 @@ from core.facts.changes import (
     starts_later,
     topic_words_in,
     topics_of,
+    topics_of_people,
 )
 from core.facts.wording import have_same_stem
 from core.text.normalize import fold, is_unspaced, language_data, plain_with_offsets, words_of
@@ -32,6 +33,8 @@ NAME_WEIGHT = 2
 ATTRIBUTE_WEIGHT = 0.5
 NARROW_TOPICS = frozenset(("rent",))
 """Words of such a topic belong to a wider one, too, such as home."""
+PEOPLE_TOPICS = frozenset(("partner", "children", "siblings"))
+"""A person of such a topic answers questions about it: "my son" and "my children"."""
 ATTRIBUTE_TOPICS = frozenset(("name",))
 """Such a topic of a question counts less than what it belongs to: "what's my daughter's name?"."""
 MIN_STEM_CHARS = 3
@@ -286,13 +289,15 @@ class AskedQuestion:
 
     def _leaves_out_person(self, person: str) -> bool:
         """Whether the question isn't about a person, such as "my cousin" or "she"."""
-        if not self.topics.isdisjoint(topics_of(person)):
-            # "My son" belongs to "what are my children called?".
+        # "My boss" belongs to "who is my manager?", but not to "where do I work?".
+        asked_topics = (self.topics & PEOPLE_TOPICS) | topics_of_people(self.text)
+        if not asked_topics.isdisjoint(topics_of(person)):
             return False
         if self.is_impersonal and person in PRONOUNS:
             return False
         # "my cousin" is in "when is my cousin's birthday?", but "my" alone isn't.
-        person_words = distinct_words(person) if is_unspaced(person) else words_of(person)[-1:]
+        # In "엄마 주치의", the person comes first; in "le médecin de maman", last.
+        person_words = distinct_words(person)[:1] if is_unspaced(person) else words_of(person)[-1:]
         return not any(map(words_in(self.text).contain, person_words))
 
 

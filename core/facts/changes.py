@@ -193,6 +193,16 @@ def topics_of(text: str) -> frozenset[str]:
     return frozenset(topic for topics in topic_words_in(text).values() for topic in topics)
 
 
+def topics_of_people(text: str) -> frozenset[str]:
+    """Return the topics of the people whom a text mentions anywhere, such as "my boss"."""
+    plain = _plain(text)
+    topics: set[str] = set()
+    for language in languages_of(text):
+        for match in _change_pattern(language, "other").finditer(plain):
+            topics |= topics_of(match[0])
+    return frozenset(topics)
+
+
 def topic_words_in(text: str) -> dict[str, set[str]]:
     """Return the words of a text that belong to topics, each with its topics."""
     plain = _plain(text)

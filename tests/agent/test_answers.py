@@ -291,15 +291,33 @@ def test_at_most_two_statements_of_the_same_topic_stand_below_the_answer() -> No
         ("私はどこに住んでいますか？", "札幌に住んでいます", "健太が小樽に引っ越した"),
         ("나 어디 살아?", "나는 대전에 살아", "준이가 세종으로 이사했어"),
         ("Nerede oturuyorum?", "Bursa'da oturuyorum", "Kerem Konya'ya taşındı"),
+        ("where do I work?", "I work at Aldi", "my boss has moved to Lidl"),
+        ("我在哪里工作？", "我在工商银行上班", "我老板跳槽去招商银行了"),
+        ("qui est mon dentiste ?", "mon dentiste c'est Roy", "le dentiste de ma soeur est Bel"),
+        ("¿quién es mi médico?", "mi médico es Salas", "el médico de mi hermana ahora es Rey"),
+        ("quem é minha dentista?", "minha dentista é Lívia", "o dentista do meu irmão é Breno"),
+        ("кто мой врач?", "Мой врач — Орлова", "у мамы теперь новый врач, Громов"),
+        (
+            "내 주치의가 누구야?",
+            "제 주치의는 박 선생님이에요",
+            "엄마 주치의는 이제 최 선생님이에요",
+        ),
+        ("kedimin adı ne?", "Kedimin adı Pamuk", "komşunun yeni kedisinin adı Zeytin"),
     ],
 )
-def test_move_of_another_named_person_does_not_outdate_the_askers_own_home(
+def test_change_of_another_person_does_not_outdate_the_askers_own_statement(
     question: str, own: str, somebody_elses: str
 ) -> None:
     lines = ask(question, own, somebody_elses)
 
     assert own in lines[0]
     assert "no longer so" not in lines[0]
+
+
+def test_question_about_a_person_is_answered_with_another_word_for_that_person() -> None:
+    lines = ask("who is my manager?", "I work at Aldi", "my boss is Ingrid")
+
+    assert "Ingrid" in lines[0]
 
 
 @pytest.mark.parametrize(

@@ -44,7 +44,7 @@ async def test_a_talk_of_three_turns_with_a_kill_after_each_is_known_to_it_once(
     async with chatting(home, **variables) as process:
         assert await say(process, SAID[2])
         await _left(process)
-    async with chatting(home, **variables) as process, asyncio.timeout(90):
+    async with chatting(home, **variables) as process, asyncio.timeout(300):
         while (row := await _load_row(home, name, variables))["waiting"]:
             assert not row["undelivered"]
         assert (row["state"], row["mode"]) == ("on", "hybrid")
