@@ -13,6 +13,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequ
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import takewhile
 from typing import Protocol
 
 import structlog
@@ -107,6 +108,8 @@ class MessageApi(Protocol):
     pace_s: float
     # Whether each file is a message of its own, after those of the text.
     posts_files_alone: bool
+    # The most files of one post: of an album, or of the message that they are attached to.
+    max_files: int
     # Whether lost messages are searched for while drafts are shown. If a search edits messages,
     # only `finish` searches.
     can_read_history: bool
@@ -132,6 +135,18 @@ class MessageApi(Protocol):
         `answer` is given only with the last part: its buttons and files are attached to that
         message. The part is empty if the answer consists only of files. If `posts_files_alone`,
         each file comes with an empty part of its own.
+        """
+
+    def count_album_files(self, files: Sequence[File]) -> int:
+        """Return how many of the files, from the first one on, can be posted as one album.
+
+        1 means that the first file is posted alone. Asked only if `posts_files_alone`.
+        """
+
+    async def post_album(self, files: Sequence[File]) -> Sequence[str]:
+        """Post files as one album, and return the ids of its messages, one for each file.
+
+        Raises DeliveryError with `is_missing` if the platform refuses the album.
         """
 
     async def edit(self, message_id: str, part: StyledText, answer: Answer | None) -> None:
@@ -272,21 +287,24 @@ class StreamedReply:
     def _list_pieces(self, parts: Sequence[StyledText], answer: Answer) -> list[_Piece]:
         """Return the messages of the final answer: its text, then its files.
 
-        The last message of the text has the buttons and, if the platform allows it, the files.
+        The last message of the text has the buttons and, if the platform allows it, as many files
+        as fit. Further files follow in messages without text.
         """
-        files: Sequence[File] = ()
+        attached, rest = answer.files[: self._api.max_files], answer.files[self._api.max_files :]
+        files_per_message = self._api.max_files
         if self._api.posts_files_alone:
-            files = answer.files
-            answer = replace(answer, files=())
-        if not parts and not files:
-            parts = [StyledText("") if answer.files else _NO_TEXT]
+            attached, rest = (), answer.files
+            files_per_message = 1
+        answer = replace(answer, files=attached)
+        if not parts and (attached or not rest):
+            parts = [StyledText("") if attached else _NO_TEXT]
         pieces = [_Piece(part) for part in parts]
         if pieces:
             pieces[-1] = _Piece(parts[-1], answer)
-        return [
-            *pieces,
-            *(_Piece(StyledText(""), Answer(text="", files=(file,))) for file in files),
-        ]
+        for start in range(0, len(rest), files_per_message):
+            files = rest[start : start + files_per_message]
+            pieces.append(_Piece(StyledText(""), Answer(text="", files=files)))
+        return pieces
 
     async def abandon(self) -> None:
         """Stop typing and drafts. Posted messages stay for the process that resumes the answer."""
@@ -340,9 +358,56 @@ class StreamedReply:
 
     async def _finish_pieces(self, pieces: Sequence[_Piece], *, is_final: bool = True) -> None:
         """Make the messages show these pieces. If not `is_final`, they'll be changed once more."""
-        for index, piece in enumerate(pieces):
-            is_last = is_final and index == len(pieces) - 1
-            await self._retry(partial(self._finish_piece, index, piece, is_last=is_last))
+        index = 0
+        while index < len(pieces):
+            count = 0
+            if index == len(self._messages):
+                count = await self._post_album(pieces[index:])
+            if not count:
+                count = 1
+                is_last = is_final and index == len(pieces) - 1
+                finish = partial(self._finish_piece, index, pieces[index], is_last=is_last)
+                await self._retry(finish)
+            index += count
+
+    async def _post_album(self, pieces: Sequence[_Piece]) -> int:
+        """Post the first pieces as an album if they are files that form one.
+
+        Returns how many pieces were posted. The messages are recorded like those of single files.
+        If the platform refuses the album, nothing is posted, so the caller posts the files one by
+        one.
+        """
+        files = [
+            piece.answer.files[0]
+            for piece in takewhile(lambda piece: piece.is_file, pieces)
+            if piece.answer is not None
+        ]
+        if len(files) < 2 or not self._api.posts_files_alone:
+            return 0
+        count = self._api.count_album_files(files)
+        if count < 2:
+            return 0
+        try:
+            await self._retry(partial(self._post_files, files[:count]))
+        except DeliveryError as error:
+            if not error.is_missing or error.is_permanent:
+                raise
+            _log.info("album refused", error=str(error))
+            return 0
+        return count
+
+    async def _post_files(self, files: Sequence[File]) -> None:
+        """Post files as one album and record the id of each message."""
+        await self._record.intend(self._api.newest_id, count=len(files))
+        try:
+            async with self._api.post_lock.hold_for_post():
+                message_ids = await self._api.post_album(files)
+        except DeliveryError as error:
+            if not error.is_uncertain:
+                await self._record.retract()
+            raise
+        self._messages += [_PostedMessage(id_, StyledText("")) for id_ in message_ids]
+        await self._record.record(*message_ids)
 
     async def _add_duplicate_notices(self, pieces: list[_Piece], answer: Answer) -> list[_Piece]:
         """Return the pieces with a notice before each piece that may appear twice.

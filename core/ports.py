@@ -72,8 +72,8 @@ class DeliveryRecord(Protocol):
         reply stays marked.
         """
 
-    async def intend(self, after_id: str = "") -> None:
-        """Store that a message is about to be posted.
+    async def intend(self, after_id: str = "", *, count: int = 1) -> None:
+        """Store that a message is about to be posted, or an album of `count` messages.
 
         `after_id` is the newest message of the chat. If the response is lost, the message comes
         after it. The entry is durable when this method returns. If the store fails, the entry is
@@ -81,13 +81,13 @@ class DeliveryRecord(Protocol):
         """
 
     async def retract(self) -> None:
-        """Store that the intended message wasn't posted."""
+        """Store that the intended messages weren't posted."""
 
-    async def record(self, message_id: str, *, is_last: bool = False) -> None:
-        """Store the id of a message that was posted.
+    async def record(self, *message_ids: str, is_last: bool = False) -> None:
+        """Store the ids of the intended messages, which were posted.
 
-        The id is as durable as the entry of `intend`. With `is_last`, no message follows, and the
-        id becomes durable together with the end of the delivery.
+        The ids are as durable as the entry of `intend`. With `is_last`, no message follows, and the
+        ids become durable together with the end of the delivery.
         """
 
     async def record_found(

@@ -346,6 +346,9 @@ class File:
     name: str
     content: bytes
     mime: str = "application/octet-stream"
+    # Sent as a file although a platform could show it as a picture or play it, because it came as a
+    # file. Platforms reduce the quality of pictures.
+    is_document: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -81,8 +81,8 @@ class PostedRecord:
     ) -> None:
         self.key = key
         self._entries = list(posted)
-        # Whether the last entry is a message that is being posted now.
-        self._is_posting = False
+        # How many entries, the last ones, are messages that are being posted now.
+        self._posting = 0
         self._store = store
         self._load_known_ids = load_known_ids
 
@@ -104,18 +104,18 @@ class PostedRecord:
             lost_posts.append(LostPost(position=position, after_id=after_id, before_id=before_id))
         return lost_posts
 
-    async def intend(self, after_id: str = "") -> None:
-        self._entries.append(f"{INTENT_MARK}{after_id}")
-        self._is_posting = True
+    async def intend(self, after_id: str = "", *, count: int = 1) -> None:
+        self._entries += [f"{INTENT_MARK}{after_id}"] * count
+        self._posting = count
         await self._save()
 
     async def retract(self) -> None:
         self._remove_intention()
         await self._save()
 
-    async def record(self, message_id: str, *, is_last: bool = False) -> None:
+    async def record(self, *message_ids: str, is_last: bool = False) -> None:
         self._remove_intention()
-        self._entries.append(message_id)
+        self._entries += message_ids
         if not is_last:
             await self._save()
 
@@ -127,7 +127,7 @@ class PostedRecord:
         If the message may belong to another answer, the post stays lost, but isn't looked for
         again.
         """
-        self._is_posting = False
+        self._posting = 0
         index = self._entries.index(f"{INTENT_MARK}{lost_post.after_id}")
         doubt = () if is_certain else (INTENT_MARK,)
         self._entries[index : index + 1] = (*doubt, message_id)
@@ -135,7 +135,7 @@ class PostedRecord:
 
     async def record_absent(self, lost_post: LostPost) -> None:
         """Remove the entry of a lost post that has created no message."""
-        self._is_posting = False
+        self._posting = 0
         self._entries.remove(f"{INTENT_MARK}{lost_post.after_id}")
         await self._save()
 
@@ -144,9 +144,9 @@ class PostedRecord:
         return {*others, *self.message_ids}
 
     def _remove_intention(self) -> None:
-        if self._is_posting:
-            del self._entries[-1]
-            self._is_posting = False
+        if self._posting:
+            del self._entries[-self._posting :]
+            self._posting = 0
 
     async def _save(self) -> None:
         if self._store is not None:

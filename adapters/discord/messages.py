@@ -10,13 +10,13 @@ import asyncio
 import hashlib
 import logging
 import secrets
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from typing import Any
 
 import discord
 
 from adapters.discord.channels import DiscordChannels
-from adapters.discord.components import build_edited_parts, build_parts
+from adapters.discord.components import MAX_FILES, build_edited_parts, build_parts
 from adapters.discord.errors import ALREADY_ACKNOWLEDGED, translate_errors
 from adapters.discord.forms import DiscordForms
 from adapters.streaming import ABSENT, LostMessage, PostLock
@@ -24,7 +24,7 @@ from core.errors import DeliveryError
 from core.markup.discord import to_discord
 from core.markup.markdown import StyledText
 from core.ports import LostPost
-from core.types import Address, Answer
+from core.types import Address, Answer, File
 
 MAX_NONCE_CHARS = 25
 MAX_THREAD_NAME_CHARS = 100
@@ -49,6 +49,7 @@ class _Messages:
     pace_s = 1.2
     can_read_history = True
     posts_files_alone = False
+    max_files = MAX_FILES
     # The most lines of one message. 0: any number.
     max_lines = 0
 
@@ -65,6 +66,14 @@ class _Messages:
     async def show_draft(self, part: StyledText, nonce: str) -> bool:
         """Return False, because Discord has no drafts."""
         return False
+
+    def count_album_files(self, files: Sequence[File]) -> int:
+        """Return 1, because all files of a message are attached to it."""
+        return 1
+
+    async def post_album(self, files: Sequence[File]) -> Sequence[str]:
+        """Raise DeliveryError, because Discord has no albums."""
+        raise DeliveryError("Discord has no albums", is_missing=True)
 
 
 class DiscordMessages(_Messages):

@@ -13,7 +13,7 @@ import json
 import time
 import zlib
 from collections import defaultdict, deque
-from collections.abc import Awaitable, Callable, Collection, Iterator
+from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache, partial
 from http import HTTPStatus
@@ -42,6 +42,12 @@ from adapters.telegram.errors import (
     is_refusal,
     to_delivery_error,
 )
+from adapters.telegram.uploads import (
+    MAX_ALBUM_FILES,
+    count_album_files,
+    send_album,
+    send_file,
+)
 from core.errors import DeliveryError
 from core.markup.markdown import StyledText, utf16_length
 from core.ports import LostPost
@@ -62,7 +68,18 @@ GROUP_PERIOD_S = 60.0
 # A call that would have to wait longer than this fails, and its caller decides when to try again.
 MAX_WAIT_S = 5.0
 POLL_METHOD = "getUpdates"
-_MESSAGE_METHODS = frozenset({"sendMessage", "sendDocument", "editMessageText"})
+_MESSAGE_METHODS = frozenset(
+    {
+        "sendMessage",
+        "sendDocument",
+        "sendPhoto",
+        "sendVideo",
+        "sendAudio",
+        "sendVoice",
+        "sendMediaGroup",
+        "editMessageText",
+    }
+)
 # Methods that only show progress. They are dropped rather than delayed.
 _COSMETIC_METHODS = frozenset({"sendChatAction", "sendMessageDraft"})
 # A pattern for error messages, in lower case, if Telegram rejects the formatting.
@@ -80,8 +97,6 @@ _GATEWAY_STATUSES = (HTTPStatus.BAD_GATEWAY, HTTPStatus.GATEWAY_TIMEOUT)
 # How many messages after the newest known one are tried to find a lost message. Each try counts
 # against the limits of a group.
 MAX_LOST_TRIES = 8
-# The type of files that are sent as voice messages: OGG, with Opus.
-VOICE_TYPE = "audio/ogg"
 
 # Telegram's limit for one message, in UTF-16 units.
 LIMIT_UTF16 = 4096
@@ -383,6 +398,7 @@ class TelegramMessages:
     limit_chars = LIMIT_UTF16
     can_read_history = False
     posts_files_alone = True
+    max_files = MAX_ALBUM_FILES
 
     def __init__(
         self,
@@ -456,11 +472,27 @@ class TelegramMessages:
         else:
             assert answer is not None
             (file,) = answer.files
-            message = await self._send_file(file)
+            message = await send_file(self._bot, self._call, file, self._place())
+        self._note_posted(message)
+        return str(message.message_id)
+
+    def count_album_files(self, files: Sequence[File]) -> int:
+        return count_album_files(files)
+
+    async def post_album(self, files: Sequence[File]) -> Sequence[str]:
+        """Post files as one album and return the ids of its messages.
+
+        Raises a DeliveryError with `is_missing` if Telegram refuses the album.
+        """
+        messages = await send_album(self._bot, self._call, files, self._place())
+        for message in messages:
+            self._note_posted(message)
+        return [str(message.message_id) for message in messages]
+
+    def _note_posted(self, message: telegram.Message) -> None:
         self._history.note_posted(self._chat_id, message.message_id)
         # Only the first message is shown as a reply; the others follow it.
         self._reply_to = None
-        return str(message.message_id)
 
     async def edit(self, message_id: str, part: StyledText, answer: Answer | None) -> None:
         """Replace the text of a message.
@@ -544,13 +576,6 @@ class TelegramMessages:
     async def delete(self, message_id: str) -> None:
         """Delete a message. Raises DeliveryError if it is more than two days old."""
         await self._call(self._bot.delete_message, message_id=int(message_id))
-
-    async def _send_file(self, file: File) -> Any:
-        """Send a file. A recording in the form of voice messages becomes one."""
-        upload = telegram.InputFile(file.content, filename=file.name)
-        if file.mime == VOICE_TYPE:
-            return await self._call(self._bot.send_voice, voice=upload, **self._place())
-        return await self._call(self._bot.send_document, document=upload, **self._place())
 
     def _place(self) -> dict[str, Any]:
         """Return the topic and the message to reply to, as arguments of a call."""

@@ -21,7 +21,12 @@ async def load_outgoing(file: AttachedFile, folder: MediaFolder, decoder: Decode
         return None
     if file.content.width:
         content = await _remove_position(content, file, folder, decoder)
-    return File(name=_add_suffix(file), content=content, mime=file.content.type)
+    return File(
+        name=_add_suffix(file),
+        content=content,
+        mime=file.content.type,
+        is_document=file.kind == "document",
+    )
 
 
 async def _remove_position(

@@ -304,7 +304,7 @@ async def test_streaming_of_an_answer_stops_when_its_turn_is_cancelled() -> None
 
 async def test_failure_to_record_a_posted_message_is_raised_at_the_end_of_the_answer() -> None:
     class _Broken(ListRecord):
-        async def record(self, message_id: str, *, is_last: bool = False) -> None:
+        async def record(self, *message_ids: str, is_last: bool = False) -> None:
             raise StoreError("the disk is full")
 
     chat = FakeChat()
@@ -335,6 +335,15 @@ async def test_answer_with_only_files_is_sent_without_text() -> None:
     await painter.finish(answer)
     assert chat.messages == {"102": ""}
     assert chat.answers == {"102": answer}
+
+
+async def test_files_that_do_not_fit_into_one_message_follow_in_further_messages() -> None:
+    chat = FakeChat()
+    chat.max_files = 2
+    files = tuple(File(name=f"{number}.csv", content=b"1") for number in range(5))
+    await begun(chat).finish(Answer(text="Here", files=files))
+    assert chat.shown == ["Here", "", ""]
+    assert [len(answer.files) for answer in chat.answers.values()] == [2, 2, 1]
 
 
 async def test_buttons_are_added_to_an_answer_whose_text_is_already_shown() -> None:
@@ -435,7 +444,7 @@ async def kill() -> None:
 
 async def test_answer_repeated_after_a_kill_during_posting_is_marked_as_possibly_seen() -> None:
     class _Unreached(ListRecord):
-        async def record(self, message_id: str, *, is_last: bool = False) -> None:
+        async def record(self, *message_ids: str, is_last: bool = False) -> None:
             await asyncio.Event().wait()
 
     chat, record = FakeChat(), _Unreached()

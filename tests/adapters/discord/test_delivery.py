@@ -135,7 +135,7 @@ async def test_a_draft_that_was_posted_but_not_recorded_is_found_again(
     api: DiscordApi, inbox: Inbox
 ) -> None:
     class _Unreached(ListRecord):
-        async def record(self, message_id: str, *, is_last: bool = False) -> None:
+        async def record(self, *message_ids: str, is_last: bool = False) -> None:
             raise StoreError("killed before this could be written")
 
     channel = api.dm(api.user("Ana"))

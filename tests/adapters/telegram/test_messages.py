@@ -376,6 +376,8 @@ async def test_buttons_of_an_answer_become_an_inline_keyboard(api: BotApi, bot: 
     assert "reply_markup" not in api.messages(42)[0]
 
 
+# The server of the double warns as it reads the end of a large file of an album.
+@pytest.mark.filterwarnings("ignore:unread_data:DeprecationWarning")
 async def test_files_follow_the_text_and_are_sent_once(api: BotApi, bot: Bot) -> None:
     large = b"two" * 1_000_000
     files = (File(name="a.csv", content=b"1,2"), File(name="b für Ana.txt", content=large))
@@ -383,6 +385,7 @@ async def test_files_follow_the_text_and_are_sent_once(api: BotApi, bot: Bot) ->
     record = ListRecord()
     reply = StreamedReply(canvas(bot, 42))
     reply.begin(record)
+    api.fail(400, "Bad Request: try it once more", method="sendMediaGroup")
     api.fail(400, "Bad Request: try it once more", method="sendDocument")
     with pytest.raises(DeliveryError):
         await reply.finish(answer)
@@ -405,6 +408,69 @@ async def test_recording_in_the_form_of_a_voice_message_is_sent_as_one(
     file = File(name="answer.ogg", content=b"OggS123", mime="audio/ogg")
     await reply.finish(Answer(text="", files=(file,)))
     assert [message["voice"]["file_size"] for message in api.messages(42)] == [7]
+
+
+def pictures(count: int) -> tuple[File, ...]:
+    return tuple(
+        File(name=f"{number}.jpg", content=b"\xff\xd8 %d" % number, mime="image/jpeg")
+        for number in range(count)
+    )
+
+
+async def test_album_is_recorded_message_by_message_and_not_sent_again_after_a_restart(
+    api: BotApi, bot: Bot
+) -> None:
+    answer = Answer(text="Here", files=pictures(3))
+    record = ListRecord()
+    reply = StreamedReply(canvas(bot, 42))
+    reply.begin(record)
+    await reply.finish(answer)
+    assert record.stored == [str(message["message_id"]) for message in api.messages(42)]
+    assert len(record.stored) == 4
+    again = StreamedReply(canvas(bot, 42))
+    again.begin(ListRecord(posted=record.stored))
+    await again.finish(answer)
+    assert len(api.called("sendMediaGroup")) == 1
+    assert len(api.messages(42)) == 4
+
+
+async def test_album_whose_response_was_lost_is_found_and_not_sent_again(
+    api: BotApi, bot: Bot
+) -> None:
+    answer = Answer(text="Here", files=pictures(3))
+    record = ListRecord()
+    reply = StreamedReply(canvas(bot, 42))
+    reply.begin(record)
+    api.lose(502, method="sendMediaGroup")
+    with pytest.raises(DeliveryError) as lost:
+        await reply.finish(answer)
+    assert lost.value.is_uncertain
+    text_id, *file_ids = (str(message["message_id"]) for message in api.messages(42))
+    assert record.stored == [text_id, *[f"{INTENT_MARK}{text_id}"] * 3]
+    after_restart = ListRecord(posted=record.stored)
+    again = StreamedReply(canvas(bot, 42))
+    again.begin(after_restart)
+    await again.finish(answer)
+    assert len(api.messages(42)) == 4
+    assert after_restart.message_ids == [text_id, *file_ids]
+
+
+async def test_album_that_never_arrived_is_sent_once_without_a_notice(
+    api: BotApi, bot: Bot
+) -> None:
+    answer = Answer(text="Here", files=pictures(2))
+    reply = StreamedReply(canvas(bot, 42))
+    reply.begin(ListRecord())
+    api.fail(502, "Bad Gateway", method="sendMediaGroup")
+    with pytest.raises(DeliveryError):
+        await reply.finish(answer)
+    (message,) = api.messages(42)
+    text_id = str(message["message_id"])
+    again = StreamedReply(canvas(bot, 42))
+    again.begin(ListRecord(posted=[text_id, *[f"{INTENT_MARK}{text_id}"] * 2]))
+    await again.finish(answer)
+    assert api.texts(42) == ["Here", "", ""]
+    assert len(api.called("sendMediaGroup")) == 2
 
 
 async def test_answer_with_only_files_is_sent_without_text(api: BotApi, bot: Bot) -> None:

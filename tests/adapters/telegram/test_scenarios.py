@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -120,6 +121,12 @@ def origin(kind: str, **fields: Any) -> Json:
 
 USER = origin("user", sender_user=BOB)
 """Where a forwarded message comes from."""
+
+
+PICTURE = File(name="a.jpg", content=b"\xff\xd8\xff picture", mime="image/jpeg")
+VIDEO = File(name="a.mp4", content=b"mp4", mime="video/mp4")
+SONG = File(name="a.mp3", content=b"mp3", mime="audio/mpeg")
+TABLE = File(name="a.csv", content=b"1,2", mime="text/csv")
 
 
 # --- What people send. The router echoes its kind and text, with a button. ---
@@ -644,6 +651,61 @@ OUTGOING: Mapping[str, tuple[Json, Answer, list[str]]] = {
         Answer(text="Here.", files=(File(name="a.txt", content=b"abc", mime="text/plain"),)),
         ["sendMessage 42 'Here.'", "sendDocument 42 document 3 bytes"],
     ),
+    "picture": (
+        said("hello"),
+        Answer(text="Here.", files=(PICTURE,)),
+        ["sendMessage 42 'Here.'", "sendPhoto 42 photo 11 bytes"],
+    ),
+    "picture that came as a file": (
+        said("hello"),
+        Answer(text="", files=(replace(PICTURE, is_document=True),)),
+        ["sendDocument 42 document 11 bytes"],
+    ),
+    "picture that Telegram can't show": (
+        said("hello"),
+        Answer(text="", files=(File(name="a.jpg", content=b"no JPEG", mime="image/jpeg"),)),
+        ["sendPhoto 42 photo 7 bytes", "sendDocument 42 document 7 bytes"],
+    ),
+    "video and audio": (
+        said("hello"),
+        Answer(text="", files=(VIDEO, SONG)),
+        ["sendVideo 42 video 3 bytes", "sendAudio 42 audio 3 bytes"],
+    ),
+    "album of pictures and a video": (
+        said("hello"),
+        Answer(text="Here.", files=(PICTURE, VIDEO, PICTURE)),
+        ["sendMessage 42 'Here.'", "sendMediaGroup 42 photo video photo"],
+    ),
+    "albums of each kind": (
+        said("hello"),
+        Answer(text="", files=(PICTURE, PICTURE, TABLE, TABLE, SONG, SONG, PICTURE)),
+        [
+            "sendMediaGroup 42 photo photo",
+            "sendMediaGroup 42 document document",
+            "sendMediaGroup 42 audio audio",
+            "sendPhoto 42 photo 11 bytes",
+        ],
+    ),
+    "eleven pictures": (
+        said("hello"),
+        Answer(text="", files=(PICTURE,) * 11),
+        ["sendMediaGroup 42" + " photo" * 10, "sendPhoto 42 photo 11 bytes"],
+    ),
+    "album with a picture that Telegram can't show": (
+        said("hello"),
+        Answer(text="", files=(PICTURE, File(name="a.jpg", content=b"no JPEG", mime="image/jpeg"))),
+        [
+            "sendMediaGroup 42 photo photo",
+            "sendPhoto 42 photo 11 bytes",
+            "sendPhoto 42 photo 7 bytes",
+            "sendDocument 42 document 7 bytes",
+        ],
+    ),
+    "album in a forum topic": (
+        said("@mneme_bot hello", FORUM, message_thread_id=5, is_topic_message=True),
+        Answer(text="", files=(PICTURE, PICTURE)),
+        ["sendMediaGroup -1001234567890 topic 5 to 700 photo photo"],
+    ),
     "spoken answer": (
         said("hello"),
         Answer(text="", files=(File(name="a.ogg", content=b"OggS-and-more", mime="audio/ogg"),)),
@@ -704,7 +766,9 @@ def describe(method: str, values: Mapping[str, Any]) -> str:
     ][:6]
     rows = (values.get("reply_markup") or {}).get("inline_keyboard", ())
     parts += ["[" + " | ".join(button["text"] for button in row) + "]" for row in rows]
-    parts += [f"{key} {len(values[key])} bytes" for key in ("document", "voice") if key in values]
+    kinds = ("document", "voice", "photo", "video", "audio")
+    parts += [f"{key} {len(values[key])} bytes" for key in kinds if key in values]
+    parts += [item["type"] for item in values.get("media", ())]
     parts += [str(values[key]) for key in ("action", "callback_query_id") if key in values]
     return " ".join(part for part in parts if part)
 
