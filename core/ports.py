@@ -8,7 +8,15 @@ from datetime import datetime
 from typing import Protocol, runtime_checkable
 
 from core.menus.command_specs import CommandSpec
-from core.types import Address, Answer, Attachment, Completion, Inbound, Request, Sender
+from core.types import (
+    Address,
+    Answer,
+    Attachment,
+    Completion,
+    Inbound,
+    Request,
+    Sender,
+)
 
 TextCallback = Callable[[str], None]
 """Receives the text to show while an answer is being written."""
@@ -46,6 +54,18 @@ class FirstMessage:
     text: str
     address: Address
     message_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PastMessage:
+    """A message of a chat as its platform still has it. It needn't be stored here."""
+
+    at: datetime
+    # The sender's name. Empty if it's unknown.
+    name: str
+    text: str
+    # Written by the assistant.
+    is_ours: bool = False
 
 
 class DeliveryRecord(Protocol):
@@ -237,6 +257,23 @@ class AdminSource(Protocol):
         """Return whether the sender of a group's event manages the group or server.
 
         Raises DeliveryError if the platform can't be asked.
+        """
+
+
+@runtime_checkable
+class ChannelSource(Protocol):
+    """Reads what was said earlier in a channel. An Adapter may implement this too."""
+
+    @property
+    def can_read_channels(self) -> bool:
+        """Whether the platform gives the bot messages that aren't meant for it."""
+
+    async def read_channel(
+        self, address: Address, since: datetime | None, limit: int
+    ) -> Sequence[PastMessage]:
+        """Return the last `limit` messages of a channel or thread since a time, oldest first.
+
+        Raises DeliveryError if the platform can't be asked, or doesn't show the channel.
         """
 
 

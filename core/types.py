@@ -346,8 +346,7 @@ class File:
     name: str
     content: bytes
     mime: str = "application/octet-stream"
-    # Sent as a file although a platform could show it as a picture or play it, because it came as a
-    # file. Platforms reduce the quality of pictures.
+    # It came as a file, so it's sent as one, because platforms reduce the quality of pictures.
     is_document: bool = False
 
 
@@ -462,8 +461,7 @@ class Session:
     messages: int = 0
     # An incognito session exists in memory only.
     is_incognito: bool = False
-    # The session is a task of the parent session, on which the model works alone. A delegated
-    # session begins a lineage of its own.
+    # A task of the parent session, in a lineage of its own, on which the model works alone.
     is_delegated: bool = False
 
     @property
@@ -615,8 +613,9 @@ class Tool:
     is_schedulable: bool = False
     # The tool looks something up outside: its arguments are an address or search words.
     is_lookup: bool = False
-    # Used instead of the general timeout if it's longer.
-    timeout_s: float = 0.0
+    # The only platform in whose groups the model has the tool. Empty: the model has it everywhere.
+    group_platform: str = ""
+    timeout_s: float = 0.0  # Used instead of the general timeout if it's longer.
     # Returns the stored things that a call changes. None if the tool can't tell.
     find_subjects: Callable[[Json, ToolContext], Awaitable[Sequence[Subject]]] | None = None
     # The tool counts the model calls that it makes against the budget of the turn. Each call of

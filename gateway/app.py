@@ -36,7 +36,7 @@ from core.models.wrappers import FallbackModel, HelperModel, MeteredModel
 from core.notes.curator import Curator
 from core.notes.provider import NotesProvider
 from core.notes.verdicts import Verifier
-from core.ports import Adapter, Model
+from core.ports import Adapter, ChannelSource, Model
 from core.review.gate import Gate
 from core.review.transcript import TranscriptReader
 from core.review.wish_judge import WishJudge
@@ -231,6 +231,7 @@ async def build_message_path(
         *skills.tools.tools,
         *build_file_tools(services.files),
         *_build_outside_tools(services, helper_model),
+        *_build_channel_tools(services, platforms),
     ]
     reserved_names = [DELEGATE, *(tool.name for tool in core_tools)]
     tools = [*await memory.tools(reserved_names), *core_tools]
@@ -337,6 +338,22 @@ def _build_outside_tools(services: Services, helper: Model | None) -> list[Tool]
         tools.append(
             calendar_tool(services.calendars, find_zone, partial(is_owner, services.people))
         )
+    return tools
+
+
+def _build_channel_tools(services: Services, platforms: Mapping[str, Adapter]) -> list[Tool]:
+    """Build the tool that reads a channel, for each platform that lets the bot read channels."""
+    tools = []
+    for name, adapter in platforms.items():
+        if isinstance(adapter, ChannelSource) and adapter.can_read_channels:
+            from core.tools.channel import channel_tool
+
+            async def find_zone(context: ToolContext) -> str:
+                return await services.appointments.zone_of(context.asker)
+
+            rules = services.chat_rules
+            stores_all = services.settings.room.listen
+            tools.append(channel_tool(name, adapter, rules, find_zone, stores_all=stores_all))
     return tools
 
 

@@ -11,6 +11,7 @@ import asyncio
 import logging
 from collections.abc import Sequence
 from dataclasses import InitVar, dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 import discord
@@ -28,7 +29,7 @@ from adapters.discord.normalize import PLATFORM
 from adapters.poll_lock import PollLock
 from core.errors import PAYLOAD_ERRORS, AccessRefused, DeliveryError, FileError, MnemeError
 from core.menus.command_specs import CommandSpec
-from core.ports import Clock, InboundSink, Reply
+from core.ports import Clock, InboundSink, PastMessage, Reply
 from core.text.normalize import language_data
 from core.types import Address, Attachment, Inbound
 
@@ -156,6 +157,16 @@ class Discord:
         except DeliveryError as error:
             raise FileError(str(error)) from error
         return await fetch_file(client, attachment, address, message_id, limit_bytes)
+
+    @property
+    def can_read_channels(self) -> bool:
+        return self.has_message_content
+
+    async def read_channel(
+        self, address: Address, since: datetime | None, limit: int
+    ) -> Sequence[PastMessage]:
+        """Return the last messages of a channel: see `core.ports.ChannelSource`."""
+        return await self.events.read_channel(address, since, limit)
 
     async def is_admin(self, inbound: Inbound) -> bool:
         """Return whether the sender may manage the server: see `core.ports.AdminSource`."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections import deque
 from collections.abc import Awaitable, Callable
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -88,6 +88,24 @@ class DiscordChannels:
             if len(page) < PAGE_MESSAGES:
                 return messages, bool(messages) and _read_id(messages[0]) == first_id
         return messages, False
+
+    async def list_last(self, channel_id: int, since: datetime | None, limit: int) -> list[Any]:
+        """Return the raw data of the last messages of a channel since a time, oldest first.
+
+        Raises DeliveryError if the messages can't be fetched.
+        """
+        client = await self.get_client()
+        first_id = 0 if since is None else discord.utils.time_snowflake(since)
+        messages: list[Any] = []
+        while len(messages) < limit:
+            before_id = int(messages[-1]["id"]) if messages else None
+            size = min(PAGE_MESSAGES, limit - len(messages))
+            with translate_errors():
+                page: list[Any] = await client.http.logs_from(channel_id, size, before=before_id)
+            messages += [raw for raw in page if _read_id(raw) >= first_id]
+            if len(page) < size or _read_id(page[-1]) < first_id:
+                break
+        return messages[::-1]
 
     async def find(
         self, channel_id: int, library_channel: object = None, user_id: int | None = None

@@ -13,7 +13,7 @@ import logging
 from collections import deque
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakValueDictionary
@@ -32,7 +32,7 @@ from adapters.reactions import WORKING, WorkingMark
 from adapters.streaming import StreamedReply
 from core.errors import PAYLOAD_ERRORS, DeliveryError, MnemeError, StoreError
 from core.menus.command_specs import CommandSpec
-from core.ports import Autocompleter, Clock, InboundSink, MissedReporter, Reply
+from core.ports import Autocompleter, Clock, InboundSink, MissedReporter, PastMessage, Reply
 from core.types import Address, Inbound
 
 if TYPE_CHECKING:
@@ -246,6 +246,19 @@ class DiscordEvents:
         active_threads.sort(reverse=True)
         new_threads = [thread_id for newest_id, thread_id in active_threads if newest_id > after_id]
         return new_threads[:CATCH_UP_CHANNELS]
+
+    async def read_channel(
+        self, address: Address, since: datetime | None, limit: int
+    ) -> list[PastMessage]:
+        """Return the last messages of a channel: see `core.ports.ChannelSource`."""
+        channel_id = int(address.thread_id or address.chat_id)
+        client = await self._channels.get_client()
+        channel: Any = client.get_channel(channel_id) or client.get_partial_messageable(channel_id)
+        messages = []
+        for raw in await self._channels.list_last(channel_id, since, limit):
+            message = discord.Message(state=client._connection, channel=channel, data=raw)
+            messages.append(normalize.convert_past_message(message, _get_bot(message)))
+        return messages
 
     async def set_aside(self, raw: Any, error: str) -> None:
         """Store the raw data of an event that can't be handled.

@@ -24,6 +24,7 @@ from adapters.discord.commands import (
 from adapters.reactions import read_thumb
 from core.guard.origin_and_fence import insertion
 from core.menus.command_specs import CommandSpec
+from core.ports import PastMessage
 from core.types import Address, Attachment, Command, Inbound, Quote, Scope, Sender
 
 PLATFORM = "discord"
@@ -479,6 +480,16 @@ def _quote_of(message: discord.Message, bot: discord.ClientUser) -> Quote | None
         user_id=sender.id,
         at=target.created_at,
         is_ours=target.author.id == bot.id,
+    )
+
+
+def convert_past_message(message: discord.Message, bot: discord.ClientUser) -> PastMessage:
+    """Convert a message of a channel's history."""
+    return PastMessage(
+        at=message.created_at,
+        name=_sender_of(message).name,
+        text=_text_of(message, bot) or _describe_content(message),
+        is_ours=message.author.id == bot.id,
     )
 
 

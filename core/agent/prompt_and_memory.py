@@ -503,8 +503,11 @@ def is_tool_available(tool: Tool, session: Session) -> bool:
     """Return True if the model may see and call a tool in a session.
 
     An incognito session has only read-only tools. A scheduled session has no tools of external
-    services, except those that are meant for it.
+    services, except those that are meant for it. Some tools belong to the groups of one platform.
     """
+    platform = session.address.platform if session.scope.is_group else ""
+    if tool.group_platform and tool.group_platform != platform:
+        return False
     if session.is_incognito:
         return tool.is_read_only
     return session.is_remembered or not tool.is_external or tool.is_schedulable

@@ -21,6 +21,7 @@ from core.store.rows import load_inbound, to_datetime
 from core.store.search.text_search import TextSearch, is_stale, latest_message_id
 from core.store.visibility import encode_list
 from core.text.terms import stop_words
+from core.tools.channel import READ_CHANNEL
 
 # The maximum number of messages for a query that has filters but no words.
 MAX_MESSAGES = 100_000
@@ -281,9 +282,14 @@ def _is_repeat(row: Row | dict[str, Any], request: ErasureRequest, matcher: Quot
     * An answer repeats a message if it contains a passage of the message.
     * A command, a tool result or the answer of the person's own job also repeats a message if it
       contains the words of the query or a whole short text.
+    * Messages that were read from a channel may be the person's although they aren't stored. The
+      result is erased if it contains the words of the query, or if a member names none.
     * Other messages that people typed never count as repetitions.
     """
     texts = (row["text"], row["tools"], row["blocks"])
+    if row["tool_name"] == READ_CHANNEL:
+        is_wide = request.is_limited and not matcher.has_patterns
+        return is_wide or matcher.has_words(*texts) or matcher.has_copy(*texts)
     is_from_user = row["role"] == "user"
     is_own = is_from_user and row["sender_id"] == request.account.user_id
     is_typed = is_from_user and row["origin"] != "tool" and row["kind"] != "summary"

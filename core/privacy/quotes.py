@@ -64,6 +64,11 @@ class QuoteMatcher:
         matches = (pattern.search(content) is not None for pattern in self._patterns)
         return any(matches) if self._is_any else all(matches)
 
+    @property
+    def has_patterns(self) -> bool:
+        """Whether there are words to look for."""
+        return bool(self._patterns)
+
     def has_passage(self, *texts: str | None) -> bool:
         """Return whether one of the texts contains a passage of a source."""
         if not self._passages:

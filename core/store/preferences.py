@@ -16,7 +16,7 @@ from core.dates.schedule import load_zone, resolve_wall_time
 from core.store import rows
 from core.store.engine import Connection, Database, in_list
 from core.store.visibility import encode_list
-from core.types import Account, Inbound
+from core.types import Account, Address, Inbound
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -258,6 +258,15 @@ class ChatRules:
         settings = ChatSettings()
         if self._settings:
             for key in chat_keys(inbound):
+                settings = settings.fill_gaps(self.get(key))
+        return settings
+
+    def find_at(self, address: Address) -> ChatSettings:
+        """Return the settings that hold at an address, with those of its server if it's known."""
+        chat_key = replace(address, thread_id=None).key
+        settings = ChatSettings()
+        for key in dict.fromkeys((address.key, chat_key, self.get(chat_key).server)):
+            if key:
                 settings = settings.fill_gaps(self.get(key))
         return settings
 

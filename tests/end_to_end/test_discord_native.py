@@ -11,7 +11,7 @@ from core.types import Scope
 from tests.fixtures.discord_scene import open_scene
 from tests.fixtures.live_system import LiveSystem
 from tests.fixtures.media_samples import make_pdf
-from tests.fixtures.scripted_model import ScriptedModel, says
+from tests.fixtures.scripted_model import ScriptedModel, calls, says
 
 pytestmark = pytest.mark.slow
 
@@ -298,6 +298,56 @@ async def test_summary_of_a_channel_is_of_what_its_admins_have_stored(home: Path
         sent = str(model.requests[-1].messages)
         assert "the boat leaks" not in sent
         assert sent.index("the quay is closed") < sent.index("fog until noon")
+
+
+async def test_channel_is_read_from_discord_only_after_its_admins_have_allowed_it(
+    home: Path,
+) -> None:
+    read = calls(("read_channel", {"limit": 20}))
+    model = ScriptedModel(read, says("Not allowed."), read, says("The boat leaks."))
+    async with open_scene(home, model, has_message_content=True) as scene:
+        api, channel = scene.api, scene.channel
+        ask = f"{api.mention()} summarise what was said today"
+        await api.user_says(channel, "the boat leaks", scene.bo)
+        await api.user_says(channel, ask, scene.ana)
+        await scene.said(channel, "Not allowed.")
+        assert "`/setup store all`" in str(model.requests[-1].messages[-1])
+        assert "the boat leaks" not in str(model.requests[-1].messages)
+
+        await scene.read(await api.slash(channel, scene.ana, "setup", what="store", value="all"))
+        await api.user_says(channel, ask, scene.ana)
+        await scene.said(channel, "The boat leaks.")
+        assert "Bo: the boat leaks" in str(model.requests[-1].messages[-1])
+
+
+async def test_messages_read_from_a_channel_are_erased_with_what_a_member_forgets(
+    home: Path,
+) -> None:
+    read = calls(("read_channel", {"limit": 20}))
+    model = ScriptedModel(read, says("Read."), says("Done."))
+    async with open_scene(home, model, has_message_content=True) as scene:
+        api, channel = scene.api, scene.channel
+        await api.user_says(channel, "my boat leaks", scene.bo)
+        await scene.read(await api.slash(channel, scene.ana, "setup", what="store", value="all"))
+        await api.user_says(channel, f"{api.mention()} what was said?", scene.ana)
+        await scene.said(channel, "Read.")
+        assert "leaks" in str(model.requests[-1].messages[-1])
+        (question,) = await scene.read(await api.slash(channel, scene.bo, "forget", what="leaks"))
+        await scene.read(await api.press(channel, scene.bo, question["id"], "Yes"))
+        await api.user_says(channel, f"{api.mention()} and now?", scene.ana)
+        await scene.said(channel, "Done.")
+        assert "leaks" not in str(model.requests[-1].messages)
+
+
+async def test_only_groups_of_discord_have_the_tool_that_reads_a_channel(home: Path) -> None:
+    model = ScriptedModel()
+    async with open_scene(home, model, has_message_content=True) as scene:
+        await scene.api.user_says(scene.direct, "hello", scene.ana)
+        await scene.said(scene.direct, "ok")
+        await scene.api.user_says(scene.channel, f"{scene.api.mention()} hello", scene.ana)
+        await scene.said(scene.channel, "ok")
+        has_tool = ["read_channel" in str(request.tools) for request in model.requests]
+        assert has_tool == [False, True]
 
 
 async def test_form_opens_for_a_button_or_choice_that_is_older_than_a_restart(home: Path) -> None:

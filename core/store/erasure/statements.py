@@ -395,7 +395,7 @@ _IS_OF_OWN_JOB = """(:limited AND :account IS (
     END AS BIGINT)
 ))"""
 SELECT_POSSIBLE_REPEATS = f"""
-SELECT id, role, origin, kind, text, blocks, tools, sender_id,
+SELECT id, role, origin, kind, text, blocks, tools, tool_name, sender_id,
     {_IS_OF_OWN_JOB} AS is_of_own_job
 FROM messages
 WHERE session_id IN ({VISIBLE_SESSION_IDS}) AND (
