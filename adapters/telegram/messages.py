@@ -42,6 +42,7 @@ from adapters.telegram.errors import (
     is_refusal,
     to_delivery_error,
 )
+from adapters.telegram.rich import RichMessages
 from adapters.telegram.uploads import (
     MAX_ALBUM_FILES,
     count_album_files,
@@ -71,6 +72,7 @@ POLL_METHOD = "getUpdates"
 _MESSAGE_METHODS = frozenset(
     {
         "sendMessage",
+        "sendRichMessage",
         "sendDocument",
         "sendPhoto",
         "sendVideo",
@@ -356,6 +358,7 @@ class ChatHistory:
         # Messages that an answer is trying to edit, because one of them may be its lost message.
         self._claimed: set[tuple[int, int]] = set()
         self._locks: WeakValueDictionary[int, PostLock] = WeakValueDictionary()
+        self.rich = RichMessages()
 
     def note_seen(self, chat_id: int, message_id: int) -> None:
         """Remember that a chat has a message."""
@@ -466,15 +469,28 @@ class TelegramMessages:
     async def post(self, part: StyledText, answer: Answer | None, nonce: str) -> str:
         """Create a message, which is a text or a file, and return its id."""
         if part.text:
-            message = await self._call(
-                self._bot.send_message, **self._place(), **_text_arguments(part, answer)
-            )
+            message = await self._post_text(part, answer)
         else:
             assert answer is not None
             (file,) = answer.files
             message = await send_file(self._bot, self._call, file, self._place())
         self._note_posted(message)
         return str(message.message_id)
+
+    async def _post_text(self, part: StyledText, answer: Answer | None) -> Any:
+        """Create a message with a text, which is a rich one if it has a table."""
+        html = self._history.rich.write(part)
+        if html:
+            try:
+                send = partial(self._history.rich.send, self._bot, html)
+                markup = _build_keyboard(answer)
+                return await self._call(send, reply_markup=markup, **self._place())
+            except DeliveryError as error:
+                if not error.is_missing or error.is_permanent:
+                    raise
+                _log.info("telegram.no_rich_message", error=str(error))
+        arguments = _text_arguments(part, answer)
+        return await self._call(self._bot.send_message, **self._place(), **arguments)
 
     def count_album_files(self, files: Sequence[File]) -> int:
         return count_album_files(files)
@@ -507,6 +523,16 @@ class TelegramMessages:
         if not part.text:
             # The message is a file. To set the same empty caption fails if it isn't one.
             return await self._call(self._bot.edit_message_caption, message_id=id_) is not None
+        html = self._history.rich.write(part)
+        if html:
+            try:
+                edit = partial(self._history.rich.edit, self._bot, html)
+                markup = _build_keyboard(answer)
+                return await self._call(edit, message_id=id_, reply_markup=markup) is not None
+            except DeliveryError as error:
+                if not error.is_missing or error.is_permanent:
+                    raise
+                _log.info("telegram.no_rich_message", error=str(error))
         change = await self._call(
             self._bot.edit_message_text, message_id=id_, **_text_arguments(part, answer)
         )

@@ -86,6 +86,15 @@ class _Boundary(Enum):
 _MIN_SHARES = {_Boundary.PARAGRAPH: 0.5, _Boundary.LINE: 0.6, _Boundary.SENTENCE: 0.6}
 
 
+@dataclass(frozen=True, slots=True)
+class Table:
+    """The cells of a table. All rows have the same length; the first one has the headings."""
+
+    rows: tuple[tuple[str, ...], ...]
+    # "left", "right", "center" or "" for each column.
+    alignments: tuple[str, ...]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TextEntity:
     """The style of a piece of text. Offset and length are in characters."""
@@ -101,6 +110,8 @@ class TextEntity:
     language: str | None = None
     # The level of a heading.
     level: int = 0
+    # The table that a whole pre shows, for platforms that have tables.
+    table: Table | None = None
 
     @property
     def end(self) -> int:
@@ -137,6 +148,7 @@ def _clip_entity(entity: TextEntity, start: int, end: int) -> TextEntity:
         url=entity.url,
         language=entity.language,
         level=entity.level,
+        table=entity.table if last - first == entity.length else None,
     )
 
 
@@ -277,7 +289,9 @@ class _Writer:
                 language = info_words[0] if info_words else None
                 self._write_code(node.content.removesuffix("\n"), language)
             case "table":
-                self._write_code("\n".join(_table_lines(node)), None)
+                table = _read_table(node)
+                lines = align_table(table.rows, table.alignments)
+                self._write_code("\n".join(lines), None, table)
             case "hr":
                 self.write(_RULE)
             case _:
@@ -315,8 +329,8 @@ class _Writer:
             self.active_kinds.discard("blockquote")
             self._add_entity("blockquote", start)
 
-    def _write_code(self, text: str, language: str | None) -> None:
-        """Write a code block.
+    def _write_code(self, text: str, language: str | None, table: Table | None = None) -> None:
+        """Write a code block, or a table as one.
 
         A block with an entity isn't indented, because the indentation would become part of the
         code.
@@ -333,7 +347,7 @@ class _Writer:
         start = self.offset
         self.write(text)
         self.code_spans.append((start, self.offset))
-        self._add_entity("pre", start, language=language)
+        self._add_entity("pre", start, language=language, table=table)
 
     def write_inlines(self, nodes: Sequence[SyntaxTreeNode]) -> None:
         """Write inline nodes, such as text, code and links, each by its type."""
@@ -408,13 +422,14 @@ class _Writer:
             self.entities.append(TextEntity(kind=kind, offset=start, length=end - start, **fields))
 
 
-def _table_lines(table: SyntaxTreeNode) -> list[str]:
-    """Return the lines of a table. The parser makes sure that all rows have the same length."""
+def _read_table(table: SyntaxTreeNode) -> Table:
+    """Return the cells of a table. The parser makes sure that all rows have the same length."""
     rows: list[Sequence[SyntaxTreeNode]] = []
     for part in table.children:
         rows += [row.children for row in part.children]
     alignments = [str(cell.attrs.get("style", "")).removeprefix("text-align:") for cell in rows[0]]
-    return align_table([[_inline_text(cell) for cell in row] for row in rows], alignments)
+    texts = [tuple(_inline_text(cell) for cell in row) for row in rows]
+    return Table(tuple(texts), tuple(alignments))
 
 
 def _inline_text(cell: SyntaxTreeNode) -> str:

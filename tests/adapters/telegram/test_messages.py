@@ -114,6 +114,37 @@ async def test_telegram_message_with_refused_formatting_is_sent_as_plain_text(
     assert api.texts(42) == ["bold words"]
 
 
+TABLE = "| a | b |\n|---|---|\n| 1 | 2 |"
+
+
+@pytest.mark.parametrize("is_unknown", [True, False])
+async def test_table_is_monospaced_text_if_telegram_refuses_the_rich_message(
+    api: BotApi, bot: Bot, is_unknown: bool
+) -> None:
+    if is_unknown:
+        api.unknown_methods.add("sendRichMessage")
+    else:
+        api.fail(400, "Bad Request: RICH_MESSAGE_INVALID", method="sendRichMessage", times=2)
+    drawn = canvas(bot, 42)
+    for _ in range(2):
+        await drawn.post(render(TABLE), None, "turn:1:0")
+    assert api.texts(42) == ["a | b\n--+--\n1 | 2"] * 2
+    tries = [path for path in api.paths if path == "sendRichMessage"]
+    assert len(tries) == (1 if is_unknown else 2)
+
+
+async def test_message_that_becomes_a_table_and_a_text_again_is_edited_in_place(
+    api: BotApi, bot: Bot
+) -> None:
+    drawn = canvas(bot, 42)
+    message_id = await drawn.post(render("Let me see."), None, "turn:1:0")
+    await drawn.edit(message_id, render(TABLE), None)
+    assert api.texts(42)[0].startswith("<table bordered>")
+    await drawn.edit(message_id, render(TABLE), None)
+    await drawn.edit(message_id, render("Nothing."), None)
+    assert api.texts(42) == ["Nothing."]
+
+
 async def test_length_is_counted_in_utf16_units_of_the_rendered_text(bot: Bot) -> None:
     assert canvas(bot, 42).measure(render(f"**{'🦉' * 50}**")) == 100
 

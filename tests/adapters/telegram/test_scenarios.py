@@ -572,7 +572,36 @@ OUTGOING: Mapping[str, tuple[Json, Answer, list[str]]] = {
     "table": (
         said("hello"),
         Answer(text="| a | b |\n|---|---|\n| 1 | 2 |"),
-        ["sendMessage 42 'a | b\\n--+--\\n1 | 2' pre 0+17"],
+        [
+            "sendRichMessage 42 <table bordered><tr><th>a</th><th>b</th></tr>"
+            "<tr><td>1</td><td>2</td></tr></table>"
+        ],
+    ),
+    "table in a text": (
+        said("hello"),
+        Answer(text="## Trip\n\n**Two** boats & one `bus`:\n\n|a|b|\n|:-|-:|\n|<1>|2|\n\n> late"),
+        [
+            "sendRichMessage 42 <h2><b>Trip</b></h2><p><b>Two</b> boats &amp; one "
+            '<code>bus</code>:</p><table bordered><tr><th align="left">a</th>'
+            '<th align="right">b</th></tr><tr><td align="left">&lt;1&gt;</td>'
+            '<td align="right">2</td></tr></table><blockquote><p>late</p></blockquote>'
+        ],
+    ),
+    "table with a button in a forum topic": (
+        said("@mneme_bot hello", FORUM, message_thread_id=5, is_topic_message=True),
+        Answer(
+            text="| a |\n|---|\n| 1 |",
+            buttons=(Button(label="Yes", command=Command(name="x"), id="act-0"),),
+        ),
+        [
+            "sendRichMessage -1001234567890 topic 5 to 700 <table bordered><tr><th>a</th></tr>"
+            "<tr><td>1</td></tr></table> [Yes]"
+        ],
+    ),
+    "table with more columns than Telegram takes": (
+        said("hello"),
+        Answer(text="|" + "a|" * 21 + "\n|" + "-|" * 21 + "\n|" + "1|" * 21),
+        ["sendMessage 42 245 characters pre 0+245"],
     ),
     "arithmetic and money": (
         said("hello"),
@@ -759,6 +788,8 @@ def describe(method: str, values: Mapping[str, Any]) -> str:
     if "text" in values:
         text = values["text"]
         parts.append(repr(text) if len(text) <= 120 else f"{len(text)} characters")
+    if "rich_message" in values:
+        parts.append(values["rich_message"]["html"])
     parts += [
         f"{entity['type']} {entity['offset']}+{entity['length']}"
         + "".join(f" {entity[key]}" for key in ("url", "language") if key in entity)
