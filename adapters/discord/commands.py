@@ -79,6 +79,7 @@ def _describe_options(options: Sequence[Option]) -> list[Payload]:
             "name": option.name,
             "description": option.description,
             "required": option.is_required,
+            **_localize("name", option.name_translations),
             **_localize("description", option.translations),
         }
         if payload["type"] == STRING_TYPE:

@@ -36,8 +36,9 @@ class Option:
     suggests: str = ""
     # A form has a large field for the value.
     is_long: bool = False
-    # The description in other languages, by codes such as "de" and "pt-BR".
+    # The description and the name in other languages, by codes such as "de" and "pt-BR".
     translations: Mapping[str, str] = field(default_factory=dict)
+    name_translations: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def is_switch(self) -> bool:

@@ -10,7 +10,7 @@ import re
 import string
 import tomllib
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, get_type_hints
@@ -21,6 +21,7 @@ from babel import Locale
 from pydantic import TypeAdapter, ValidationError
 from typer.main import get_command
 
+from adapters.discord.commands import command_payloads
 from adapters.terminal.adapter import make_inbound
 from config.settings import GeneralOptions
 from core.dates.requests.reader import read_request
@@ -28,6 +29,8 @@ from core.errors import Sentence, load_sentences, word_clause
 from core.scheduling.recurrence_words import describe_recurrences, load_english_words
 from core.search.rendering import load_english_words as load_result_words
 from gateway.cli.main import app, word_help
+from gateway.commands.menus.specs import translate_specs
+from gateway.commands.registry import list_all_specs
 from gateway.texts.catalog import (
     ENGLISH,
     list_languages,
@@ -187,6 +190,44 @@ def test_texts_keep_the_limits_of_the_platforms(language: str) -> None:
     for name, text in catalog.items():
         if name.startswith("BUTTON_"):
             assert len(text) <= MAX_LABEL_CHARS, name
+
+
+DISCORD_LOCALES = {"de", "es-ES", "es-419", "fr", "ja", "ko", "pt-BR", "ru", "tr", "zh-CN"}
+
+
+def list_payloads(payloads: Iterable[Mapping[str, Any]]) -> Iterator[list[Mapping[str, Any]]]:
+    """Yield the payloads whose names must differ: of commands, of actions, and of options."""
+    siblings = list(payloads)
+    yield siblings
+    for payload in siblings:
+        yield from list_payloads(payload.get("options", ()))
+
+
+def test_commands_actions_and_options_on_discord_are_described_in_every_language() -> None:
+    specs = translate_specs(tuple(list_all_specs().values()))
+    payloads = [payload for spec in specs for payload in command_payloads(spec)]
+    entries = [entry for siblings in list_payloads(payloads) for entry in siblings]
+    assert len(entries) > 100
+    for entry in entries:
+        # An entry in the menu of a message has no description.
+        key = "description" if "description" in entry else "name"
+        assert entry[f"{key}_localizations"].keys() == DISCORD_LOCALES, entry["name"]
+
+
+@pytest.mark.parametrize("locale", sorted(DISCORD_LOCALES))
+def test_names_on_discord_have_allowed_characters_and_are_unique(locale: str) -> None:
+    specs = translate_specs(tuple(list_all_specs().values()))
+    payloads = [payload for spec in specs for payload in command_payloads(spec)[:1]]
+    translated = 0
+    for siblings in list_payloads(payloads):
+        names = [entry.get("name_localizations", {}).get(locale, "") for entry in siblings]
+        translated += len(list(filter(None, names)))
+        shown = [name or entry["name"] for name, entry in zip(names, siblings, strict=True)]
+        assert len(set(shown)) == len(shown), shown
+        for name in shown:
+            assert re.fullmatch(r"[-_'\w]{1,32}", name), name
+            assert name == name.lower()
+    assert translated > 60
 
 
 @pytest.mark.parametrize("language", list_languages())

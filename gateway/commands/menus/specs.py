@@ -34,7 +34,12 @@ def _translate_spec(spec: CommandSpec, words: Mapping[str, Mapping[str, Any]]) -
 
     def translate_options(options: Sequence[Option]) -> tuple[Option, ...]:
         return tuple(
-            replace(option, translations=translate("options", option.name)) for option in options
+            replace(
+                option,
+                translations=translate("options", option.name),
+                name_translations=_list_option_names(option.name, words),
+            )
+            for option in options
         )
 
     actions = [
@@ -63,6 +68,12 @@ def _list_names(command: str, languages: Iterable[str]) -> dict[str, str]:
         if words:
             names[language] = words[0]
     return names
+
+
+def _list_option_names(option: str, languages: Iterable[str]) -> dict[str, str]:
+    """Return the names of an option by language, as far as the language has one."""
+    names = {language: load_texts(language).table("OPTION_NAMES") for language in languages}
+    return {language: table[option] for language, table in names.items() if option in table}
 
 
 def list_commands(texts: Texts, specs: Sequence[CommandSpec]) -> str:
