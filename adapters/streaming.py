@@ -26,7 +26,6 @@ from core.types import Answer, File
 
 # `finish` waits at most this long in total if the platform asks for delays.
 _MAX_DELAY_S = 30.0
-_NO_TEXT = StyledText("(no text)")
 # If the text of an answer begins within this time, no typing indicator is shown.
 _FIRST_TYPING_S = 0.2
 # A platform removes a draft a little later than this, so typing is shown then.
@@ -39,7 +38,6 @@ _FIRST_CHARS = 20
 _MAX_WORDS_WAIT_S = 0.6
 # Words that come within this time are part of the first draft. The answer may be complete then.
 _SETTLING_S = 0.06
-_DUPLICATE_NOTICE = "(you may have seen this; the connection broke)"
 _log = structlog.get_logger("streaming")
 
 
@@ -297,7 +295,7 @@ class StreamedReply:
             files_per_message = 1
         answer = replace(answer, files=attached)
         if not parts and (attached or not rest):
-            parts = [StyledText("") if attached else _NO_TEXT]
+            parts = [StyledText("" if attached else self._record.notices.no_text)]
         pieces = [_Piece(part) for part in parts]
         if pieces:
             pieces[-1] = _Piece(parts[-1], answer)
@@ -415,14 +413,15 @@ class StreamedReply:
         Messages with a known id are edited, so they don't appear twice. A lost post whose message
         wasn't found, or may be another one, may still have created one.
         """
+        notice = self._record.notices.may_be_duplicate
         positions = {lost_post.position for lost_post in self._record.lost_posts}
         if 0 in positions:
-            text = f"{_DUPLICATE_NOTICE}\n\n{answer.text}"
+            text = f"{notice}\n\n{answer.text}"
             pieces = self._list_pieces(await run_off_loop(self._split, text), answer)
         pieces = list(pieces)
         for position in sorted(positions - {0}):
             if position < len(pieces):
-                pieces.insert(position, _Piece(StyledText(_DUPLICATE_NOTICE)))
+                pieces.insert(position, _Piece(StyledText(notice)))
         return pieces
 
     def _end_soon(self) -> None:

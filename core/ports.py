@@ -68,6 +68,16 @@ class PastMessage:
     is_ours: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class DeliveryNotices:
+    """What a reply says by itself, in the language of its chat."""
+
+    # Above a message that may have arrived before, too.
+    may_be_duplicate: str
+    # Instead of an answer in which nothing is visible.
+    no_text: str
+
+
 class DeliveryRecord(Protocol):
     """The platform messages that make up one reply.
 
@@ -79,6 +89,10 @@ class DeliveryRecord(Protocol):
     @property
     def key(self) -> str:
         """A unique key. A platform may use it to make a send idempotent."""
+
+    @property
+    def notices(self) -> DeliveryNotices:
+        """What the reply may say by itself."""
 
     @property
     def message_ids(self) -> Sequence[str]:

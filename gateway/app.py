@@ -53,7 +53,7 @@ from core.store.sync import PLATFORM as MEMORY
 from core.store.sync import SyncQueue
 from core.text.normalize import language_data
 from core.tools.switches import ToolSwitches
-from core.types import Address, Tool, ToolContext
+from core.types import Tool, ToolContext
 from gateway.access_and_rates import Access, RateLimiter
 from gateway.admission import Admission
 from gateway.briefs import BriefWriter
@@ -79,7 +79,7 @@ from gateway.commands.skills import SkillCommands
 from gateway.commands.status import StatusCommands, UsageCommands
 from gateway.commands.time_settings import TimeCommands
 from gateway.commands.undo import UndoCommands
-from gateway.delivery import Delivery, ReplyFactory, describe_delay, memory_reply
+from gateway.delivery import Delivery, DeliveryWords, ReplyFactory, memory_reply
 from gateway.failures import BatchSteps, Failures
 from gateway.media.thumbs import ThumbReader
 from gateway.media.voice import VoiceCommands
@@ -601,10 +601,6 @@ def _build_delivery(services: Services, memory: MemoryManager, wakeup: asyncio.E
     if memory.externals:
         replies[MEMORY] = lambda address, reply_to: memory_reply(memory)
 
-    def find_delay_notice(address: Address, late_s: float) -> str:
-        texts = services.languages.of_address(address)
-        return describe_delay(texts, late_s, services.settings.cron.late_after_s)
-
     return Delivery(
         services.inbox,
         services.outbox,
@@ -612,7 +608,10 @@ def _build_delivery(services: Services, memory: MemoryManager, wakeup: asyncio.E
         replies,
         wakeup=wakeup,
         on_undelivered=UndeliveredNotices(services, memory.report_abandoned_task).tell,
-        find_delay_notice=find_delay_notice,
+        words=DeliveryWords(
+            find_texts=services.languages.of_address,
+            late_after_s=services.settings.cron.late_after_s,
+        ),
     )
 
 

@@ -488,9 +488,12 @@ async def _probe_platform(settings: Settings, name: str) -> str | None:
     if token is None:
         return None
     if name == "telegram":
-        return await check_telegram(token, settings.telegram_api_url)
-    has_content = settings.discord.message_content
-    return await check_discord(token, settings.discord_api_url, has_message_content=has_content)
+        sentence = await check_telegram(token, settings.telegram_api_url)
+    else:
+        has_content = settings.discord.message_content
+        url = settings.discord_api_url
+        sentence = await check_discord(token, url, has_message_content=has_content)
+    return texts.word_reason(sentence)
 
 
 async def _probe_memory(texts: Texts, settings: Settings, name: str, counts: OutboxCounts) -> str:

@@ -16,7 +16,7 @@ import asyncio
 import contextlib
 from collections import deque
 from collections.abc import Awaitable, Callable, Collection, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
 from typing import TypeVar
@@ -27,7 +27,7 @@ import structlog
 from adapters.streaming import QuietReply
 from core.errors import ChatRefused, DeliveryError, MnemeError, StoreError
 from core.memory.manager import MemoryManager
-from core.ports import Clock, DeliveryRecord, LostPost, Reply
+from core.ports import Clock, DeliveryNotices, DeliveryRecord, LostPost, Reply
 from core.store.mailbox import INTENT_MARK, Inbox, Outbox, OutboxItem
 from core.store.sync import SyncTask
 from core.types import Address, Answer, Inbound
@@ -78,13 +78,21 @@ class PostedRecord:
         posted: Sequence[str] = (),
         store: Callable[[Sequence[str]], Awaitable[None]] | None = None,
         load_known_ids: Callable[[], Awaitable[Collection[str]]] | None = None,
+        find_texts: Callable[[], Texts] = lambda: ENGLISH,
     ) -> None:
         self.key = key
+        # Returns the texts in the language of the chat.
+        self._find_texts = find_texts
         self._entries = list(posted)
         # How many entries, the last ones, are messages that are being posted now.
         self._posting = 0
         self._store = store
         self._load_known_ids = load_known_ids
+
+    @property
+    def notices(self) -> DeliveryNotices:
+        texts = self._find_texts()
+        return DeliveryNotices(texts.MAY_BE_DUPLICATE, texts.NO_TEXT)
 
     @property
     def message_ids(self) -> Sequence[str]:
@@ -164,6 +172,16 @@ def describe_delay(texts: Texts, late_s: float, late_after_s: float = LATE_AFTER
     return texts.SENT_LATE.format(late=texts.format_duration(late_s - late_s % 60))
 
 
+@dataclass(frozen=True, kw_only=True)
+class DeliveryWords:
+    """What `Delivery` says by itself."""
+
+    # Returns the texts in the language of a chat.
+    find_texts: Callable[[Address], Texts] = lambda _: ENGLISH
+    # A reminder that is sent later than this says that it is late.
+    late_after_s: float = LATE_AFTER_S
+
+
 class Delivery:
     """Delivers the answers of running turns.
 
@@ -182,9 +200,7 @@ class Delivery:
         *,
         wakeup: asyncio.Event | None = None,
         on_undelivered: Callable[[OutboxItem, MnemeError], Awaitable[None]] | None = None,
-        find_delay_notice: Callable[[Address, float], str] = (
-            lambda _, late_s: describe_delay(ENGLISH, late_s)
-        ),
+        words: DeliveryWords | None = None,
     ) -> None:
         self.inbox = inbox
         self.outbox = outbox
@@ -196,8 +212,7 @@ class Delivery:
         # Called before an item that will never arrive is marked dead. If the process crashes in
         # between, the next process calls it again.
         self._on_undelivered = on_undelivered
-        # Returns the notice of a reminder that is sent late, or "". By default, it is English.
-        self._find_delay_notice = find_delay_notice
+        self._words = words or DeliveryWords()
         # A lock for each address key, which is held during a delivery to the address.
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         # Keys of answers that `run` will send, because an older item must be sent first.
@@ -250,7 +265,10 @@ class Delivery:
         async def load_known_ids() -> Collection[str]:
             return await self._read_outbox(self.outbox.list_posted_ids(outbox_item), ())
 
-        record = PostedRecord(outbox_item.key, outbox_item.posted, store, load_known_ids)
+        find_texts = partial(self._words.find_texts, outbox_item.address)
+        record = PostedRecord(
+            outbox_item.key, outbox_item.posted, store, load_known_ids, find_texts
+        )
         self._records[outbox_item.key] = record
         reply.begin(record)
 
@@ -431,7 +449,8 @@ class Delivery:
         if outbox_item.kind != "reminder" or outbox_item.created_at is None:
             return answer
         late_s = (self._clock.now() - outbox_item.created_at).total_seconds()
-        notice = self._find_delay_notice(outbox_item.address, late_s)
+        texts = self._words.find_texts(outbox_item.address)
+        notice = describe_delay(texts, late_s, self._words.late_after_s)
         return replace(answer, text=f"{answer.text}\n\n{notice}") if notice else answer
 
     async def send_unstored(

@@ -73,7 +73,7 @@ class _Messages:
 
     async def post_album(self, files: Sequence[File]) -> Sequence[str]:
         """Raise DeliveryError, because Discord has no albums."""
-        raise DeliveryError("Discord has no albums", is_missing=True)
+        raise DeliveryError("no albums", is_missing=True)
 
 
 class DiscordMessages(_Messages):

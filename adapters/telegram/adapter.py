@@ -530,7 +530,7 @@ async def check_telegram(token: str, api_url: str | None) -> str:
         me = await _get_me(bot, root)
     except TelegramError as error:
         raise DeliveryError(
-            f"Telegram cannot be reached at {root}: {describe_error(error)}"
+            f"Telegram ({root}) cannot be reached: {describe_error(error)}"
         ) from error
     finally:
         await request.shutdown()

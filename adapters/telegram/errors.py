@@ -102,7 +102,7 @@ def to_delivery_error(error: TelegramError) -> DeliveryError:
     # The library makes BadRequest a subclass of NetworkError, although Telegram answered.
     is_network_error = isinstance(error, NetworkError) and not isinstance(error, BadRequest)
     return DeliveryError(
-        f"Telegram did not take the message: {message}",
+        f"Telegram refused the message: {message}",
         retry_after_s=error.retry_after_s if isinstance(error, FloodError) else None,
         # If an edit was refused, it would fail again, so a new message must be posted instead.
         is_missing=isinstance(error, BadRequest),

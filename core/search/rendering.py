@@ -22,6 +22,7 @@ from core.store.query import (
     Shape,
     ShownMessage,
 )
+from core.text.normalize import isolate_title
 
 TITLE_CHARS = 80
 MAX_CARD_MATCHES = 2
@@ -302,7 +303,7 @@ def _render_heading(number: str, result: FoundSession, at: datetime, words: Resu
     time = words.format_time(at)
     platform = session.address.platform
     name = words.templates["session"].format(number=session.id)
-    return f"**{number}{_escape_line(title)}** · {time} · {platform} · {name}"
+    return f"**{number}{isolate_title(_escape_line(title))}** · {time} · {platform} · {name}"
 
 
 def _time_of(result: FoundSession) -> datetime:

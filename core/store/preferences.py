@@ -81,6 +81,16 @@ ON CONFLICT (account) DO UPDATE SET language = excluded.language
 """
 
 
+_SELECT_DIRECT_CHATS = """
+SELECT DISTINCT addresses.platform, addresses.chat_id, preferences.account
+FROM preferences JOIN scopes ON scopes.key = 'account:' || preferences.account
+JOIN sessions ON sessions.scope_id = scopes.id
+JOIN addresses ON addresses.id = sessions.address_id
+WHERE preferences.language IS NOT NULL AND sessions.external_id IS NULL
+    AND scopes.key LIKE 'account:' || addresses.platform || ':%'
+"""
+
+
 class Preferences:
     """The preferences in state.db."""
 
@@ -103,6 +113,16 @@ class Preferences:
         statement = "SELECT account, language FROM preferences WHERE language IS NOT NULL"
         found = await self._database.fetch_all(statement)
         return {row["account"]: row["language"] for row in found}
+
+    async def list_direct_chats(self) -> dict[tuple[str, str], Account]:
+        """Return the accounts with a language by platform and chat id of their direct chats."""
+        found = await self._database.fetch_all(_SELECT_DIRECT_CHATS)
+        chats = {}
+        for row in found:
+            account = rows.parse_account(row["account"])
+            if account is not None:
+                chats[row["platform"], row["chat_id"]] = account
+        return chats
 
     async def save_language(self, key: str, language: str) -> None:
         """Store the language of an account or a group, which the key names."""

@@ -520,6 +520,15 @@ def isolate_right_to_left(text: str) -> str:
     )
 
 
+def isolate_title(title: str) -> str:
+    """Return a title between isolates if it has right-to-left words.
+
+    The numbers and dates next to it in a list keep their places then.
+    """
+    has_right_to_left = not title.isascii() and _RIGHT_TO_LEFT_RUN.search(title) is not None
+    return f"\u2068{title}\u2069" if has_right_to_left else title
+
+
 def strip_controls(text: str) -> str:
     """Return the text without characters that control a terminal. Every line ends with "\\n"."""
     return _CONTROLS.sub("", text.replace("\r\n", "\n"))

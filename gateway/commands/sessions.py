@@ -12,7 +12,7 @@ from core.errors import Refused
 from core.markup.markdown import escape
 from core.store.mailbox import InboxEntry, OutboxItem
 from core.store.query import ResultLimits, SearchQuery
-from core.text.normalize import shorten
+from core.text.normalize import isolate_title, shorten
 from core.types import Answer, Command, Json, Scope, Session
 from gateway.commands.registry import CommandContext, load_specs, make_button, parse_number
 from gateway.services import Services
@@ -81,6 +81,7 @@ class SessionCommands:
         completions = {}
         for session in sessions:
             title = shorten(session.title or texts.UNTITLED, _MAX_COMPLETION_CHARS)
+            title = isolate_title(title)
             day = texts.format_day(session.last_at or session.started_at, zone)
             completions[str(session.id)] = f"{title} ({day})"
         return completions
@@ -312,4 +313,5 @@ def _describe_session(session: Session, context: CommandContext, zone: tzinfo) -
         details.append(texts.SESSION_ON.format(platform=platform))
     if session.id == context.session.id:
         details.append(texts.SESSION_IS_THIS)
-    return f"{escape(session.title or texts.UNTITLED)} ({', '.join(details)})"
+    title = escape(isolate_title(session.title or texts.UNTITLED))
+    return f"{title} ({', '.join(details)})"

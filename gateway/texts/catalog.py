@@ -22,10 +22,12 @@ from core.markup.markdown import escape
 from core.store.mailbox import DeadItem, OutboxCounts
 from core.store.notes import Operation
 from core.store.usage_and_limits import Spending, UsedLimit
+from core.text.normalize import isolate_title
 from core.types import Account
 from gateway.texts.text_files import (
     ENGLISH_CODE,
     find_shell_language,
+    list_reason_patterns,
     load_file,
     load_names,
     match_language,
@@ -195,8 +197,25 @@ class Texts:
             pattern = re.escape(english).replace(r"\{reason\}", "(?P<reason>.*)")
             match = re.fullmatch(pattern.replace(r"\{count\}", r"(?P<count>\d+)"), state, re.DOTALL)
             if match is not None:
-                return self.table("STATES")[key].format(**match.groupdict())
+                values = match.groupdict()
+                if "reason" in values:
+                    values["reason"] = self.word_reason(values["reason"])
+                return self.table("STATES")[key].format(**values)
         return state
+
+    def word_reason(self, reason: str) -> str:
+        """Return in this language why a platform can't be used or refuses a message.
+
+        An explanation in the platform's own words stays as it is.
+        """
+        for key, pattern in list_reason_patterns():
+            match = pattern.fullmatch(reason)
+            if match is not None:
+                values = match.groupdict()
+                if "reason" in values:
+                    values["reason"] = self.word_reason(values["reason"])
+                return self.table("REASONS")[key].format(**values)
+        return reason
 
     # --- Usage ---
 
@@ -386,7 +405,7 @@ class Texts:
 
     def quote(self, text: str) -> str:
         """Quote a text of a person in the quotation marks of the language."""
-        return self.QUOTED.format(text=escape(text))
+        return self.QUOTED.format(text=escape(isolate_title(text)))
 
     def quote_title(self, title: str | None) -> str:
         """Return a title in quotation marks after a space: `` “Ferry”``; "" for no title."""
@@ -449,10 +468,10 @@ class Texts:
         item = dead_item.item
         return self.DEAD_ITEM.format(
             id=item.id,
-            kind=item.kind,
+            kind=self.table("OUTBOX_KINDS")[item.kind],
             address=item.address.key,
             moment=self.format_moment(dead_item.dead_at, zone),
-            error=dead_item.error,
+            error=self.word_reason(dead_item.error),
         )
 
     def describe_sync_state(self, counts: OutboxCounts) -> str:

@@ -20,11 +20,14 @@ class Languages:
         self._preferences = preferences
         # The languages by the keys of accounts and groups, as far as they are known.
         self.codes: dict[str, str] = {}
+        # The accounts of direct chats, by platform and chat id. On Telegram, both have the same id.
+        self._chat_accounts: dict[tuple[str, str], Account] = {}
         self.is_loaded = False
 
     async def load(self) -> None:
         """Load the languages. Until then, people get the language that their platform reports."""
         self.codes = await self._preferences.list_languages()
+        self._chat_accounts = await self._preferences.list_direct_chats()
         self.is_loaded = True
 
     async def choose(self, inbound: Inbound, scope: Scope) -> str:
@@ -34,6 +37,8 @@ class Languages:
         """
         language = match_language(inbound.language) or "en"
         key = inbound.account.key
+        if inbound.is_direct:
+            self._chat_accounts[_chat_key(inbound.address)] = inbound.account
         is_scheduled = inbound.address.platform == "cron"
         if not is_scheduled and not inbound.sender.is_anonymous:
             language = self.codes.setdefault(key, language)
@@ -62,5 +67,11 @@ class Languages:
         """Return the texts for a chat when only its address is known."""
         return self.of_scope(
             Scope.group(address.platform, address.chat_id),
-            Account(platform=address.platform, user_id=address.chat_id),
+            self._chat_accounts.get(
+                _chat_key(address), Account(platform=address.platform, user_id=address.chat_id)
+            ),
         )
+
+
+def _chat_key(address: Address) -> tuple[str, str]:
+    return address.platform, address.chat_id

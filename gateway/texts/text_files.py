@@ -18,6 +18,15 @@ from config.variables import select_variables
 
 FOLDER = files("gateway.texts")
 ENGLISH_CODE = "en"
+# What the values of the texts REASONS look like. Any other value may be any text.
+_REASON_VALUES = {
+    "code": r"\S+",
+    "host": r"\S+",
+    "root": r"\S+",
+    "seconds": r"\d+",
+    "server": r"[^:]+|Telegram \(\S+\)",
+    "status": r"\d+",
+}
 # The first text of a file is the language's own name.
 NAME_KEY = "LANGUAGE_NAME"
 _NAME = re.compile(rf'^{NAME_KEY} = "([^"\n]+)"$', re.MULTILINE)
@@ -81,3 +90,16 @@ def load_shell_table(name: str) -> Mapping[str, Any]:
     """Return a table in the language of the shell, or in English if its file lacks the table."""
     table: Mapping[str, Any] | None = load_file(find_shell_language()).get(name)
     return table if table is not None else load_file(ENGLISH_CODE)[name]
+
+
+@cache
+def list_reason_patterns() -> list[tuple[str, re.Pattern[str]]]:
+    """Return a pattern for each English reason, by its key."""
+    patterns = []
+    for key, english in load_file(ENGLISH_CODE)["REASONS"].items():
+        pattern = re.escape(english)
+        for name in re.findall(r"\{(\w+)\}", english):
+            value = _REASON_VALUES.get(name, ".*")
+            pattern = pattern.replace(rf"\{{{name}\}}", f"(?P<{name}>{value})", 1)
+        patterns.append((key, re.compile(pattern, re.DOTALL)))
+    return patterns

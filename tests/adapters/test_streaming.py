@@ -16,6 +16,8 @@ from core.markup.markdown import StyledText, render, split
 from core.ports import DeliveryRecord, Reply
 from core.store.mailbox import INTENT_MARK
 from core.types import Answer, Button, Command, File
+from gateway.delivery import PostedRecord
+from gateway.texts.catalog import load_texts
 from tests.fixtures.delivery_record import ListRecord
 from tests.fixtures.fake_chat import FakeChat
 from tests.fixtures.hostile import ANSWERS
@@ -458,6 +460,16 @@ async def test_answer_repeated_after_a_kill_during_posting_is_marked_as_possibly
         "Half an",
         "(you may have seen this; the connection broke)\n\nHalf an hour.",
     ]
+
+
+async def test_notice_above_a_repeated_answer_is_in_the_language_of_its_chat() -> None:
+    chat = FakeChat()
+    german = load_texts("de")
+    record = PostedRecord("turn:1", [INTENT_MARK], find_texts=lambda: german)
+    reply = StreamedReply(chat, first_words_s=0)
+    reply.begin(record)
+    await reply.finish(Answer(text="Um neun."))
+    assert chat.shown == [f"{german.MAY_BE_DUPLICATE}\n\nUm neun."]
 
 
 async def test_only_the_unconfirmed_part_of_a_repeated_answer_is_marked_as_possibly_seen() -> None:

@@ -19,12 +19,38 @@ import pytest
 
 from gateway.texts.catalog import Texts, load_texts
 from tests.fixtures.english_words import find_english
-from tests.fixtures.live_system import PERSON, LiveSystem
+from tests.fixtures.live_system import KEY, PERSON, LiveSystem
+from tests.fixtures.messages_api import MessagesApi
+from tests.fixtures.model_reply import ModelReply
 from tests.fixtures.sweeps import list_cases
 
 pytestmark = pytest.mark.slow
 
 STRANGER = 99
+STICKER: dict[str, Any] = {
+    "file_id": "s",
+    "file_unique_id": "s",
+    "type": "regular",
+    "width": 90,
+    "height": 90,
+    "is_animated": False,
+    "is_video": False,
+}
+POLL: dict[str, Any] = {
+    "id": "1",
+    "question": "Kim?",
+    "options": [
+        {"persistent_id": "a", "text": "Kim", "voter_count": 0},
+        {"persistent_id": "b", "text": "Mika", "voter_count": 0},
+    ],
+    "total_voter_count": 0,
+    "is_closed": False,
+    "is_anonymous": True,
+    "type": "regular",
+    "allows_multiple_answers": False,
+    "allows_revoting": True,
+    "members_only": False,
+}
 # Lines that people type in every language: commands with their English names and arguments.
 COMMON = (
     "/start",
@@ -118,6 +144,17 @@ COMMON = (
 )
 
 
+# What people send besides text.
+SENT_THINGS: tuple[dict[str, Any], ...] = (
+    {"photo": [{"file_id": "p", "file_unique_id": "p", "width": 90, "height": 60}]},
+    {"document": {"file_id": "d", "file_unique_id": "d", "file_name": "x.pdf"}},
+    {"voice": {"file_id": "v", "file_unique_id": "v", "duration": 3}},
+    {"sticker": {**STICKER, "emoji": "👍"}},
+    {"location": {"latitude": 38.7, "longitude": -9.1}},
+    {"contact": {"phone_number": "+351 1", "first_name": "Kim"}},
+    {"dice": {"emoji": "🎲", "value": 3}},
+    {"poll": POLL},
+)
 # Commands on Discord that need no option.
 NAMES_ALONE = (
     *("facts", "link", "model", "sessions", "status", "stop", "timezone", "undo", "unlink"),
@@ -183,7 +220,8 @@ async def test_hour_of_use_on_telegram_in_another_language_shows_no_english_text
     home: Path, language: str
 ) -> None:
     script, texts = load_script(language), load_texts(language)
-    async with LiveSystem.open(home, is_loop_watched=False) as live:
+    model = MessagesApi(propose_note(script), key=KEY)
+    async with LiveSystem.open(home, model, is_loop_watched=False) as live:
         telegram = live.telegram
         telegram.person(PERSON, "Kim", language_code=language)
         telegram.person(STRANGER, "Mika", language_code=language)
@@ -205,11 +243,20 @@ async def test_hour_of_use_on_telegram_in_another_language_shows_no_english_text
         for line in script.list_lines():
             await say(line)
         await see_reminder(live, texts)
+        for fields in SENT_THINGS:
+            count = len(telegram.messages(PERSON))
+            telegram.user_says(PERSON, "", **fields)
+            await live.until(partial(has_more, partial(telegram.messages, PERSON), count))
+        await see_dead_letter(live, texts)
+        await say("/status")
+        assert await live.stop() == 0
+        await see_late_reminder(live, texts)
+        await see_waiting_changes(live, script, texts)
         assert await live.stop() == 0
         assert telegram.violations == []
         shown = [
             text
-            for method in ("sendMessage", "editMessageText", "sendDocument")
+            for method in ("sendMessage", "editMessageText", "sendDocument", "sendRichMessage")
             for values in telegram.called(method)
             for text in list_shown(values)
         ]
@@ -271,6 +318,70 @@ async def test_hour_of_use_on_discord_in_french_shows_no_english_text(home: Path
         )
 
 
+async def see_dead_letter(live: LiveSystem, texts: Texts) -> None:
+    """Let Telegram refuse an answer, and look at how the command line lists it."""
+    live.telegram.fail(403, "Forbidden: bot was blocked by the user", method="sendMessage")
+    live.telegram.user_says(PERSON, "/whoami")
+    await live.until(lambda: live.query("SELECT 1 FROM outbox WHERE dead_at IS NOT NULL") != [])
+    ((error,),) = live.query("SELECT error FROM outbox WHERE dead_at IS NOT NULL")
+    worded = texts.word_reason(str(error))
+    assert worded != error
+    assert worded.endswith("bot was blocked by the user")
+
+
+async def see_late_reminder(live: LiveSystem, texts: Texts) -> None:
+    """Let a reminder be due while Mneme is off."""
+    assert live.query("SELECT 1 FROM jobs WHERE ended_at IS NULL") != []
+    live.change("UPDATE jobs SET next_at = next_at - 86400 * 400 WHERE ended_at IS NULL")
+    live.change("UPDATE jobs SET at = at - 86400 * 400 WHERE at IS NOT NULL AND ended_at IS NULL")
+    count = len(live.telegram.messages(PERSON))
+    await live.start(ANTHROPIC_API_KEY="", ANTHROPIC_BASE_URL="")
+    await live.until(partial(has_more, partial(live.telegram.messages, PERSON), count))
+    assert await live.stop() == 0
+    assert "⏰" in live.telegram.texts(PERSON)[count]
+
+
+def propose_note(script: Script) -> Callable[[dict[str, Any]], ModelReply]:
+    """Return a model that notes what a forwarded message says, and answers in the language."""
+
+    def answer(body: dict[str, Any]) -> ModelReply:
+        if not body.get("tools"):
+            return ModelReply.say("[]")
+        if body["messages"][-1]["content"][0]["type"] == "tool_result":
+            return ModelReply.say(script.hello)
+        note = {"action": "add", "target": "user", "content": script.remember}
+        return ModelReply.call(("memory", note))
+
+    return answer
+
+
+async def see_waiting_changes(live: LiveSystem, script: Script, texts: Texts) -> None:
+    """Let the model propose notes from forwarded messages: approve one and reject one."""
+    telegram = live.telegram
+    await live.start()
+    origin = {"type": "hidden_user", "sender_user_name": "Mika", "date": telegram.now()}
+    for label in (texts.BUTTON_APPROVE, texts.BUTTON_REJECT):
+        telegram.user_says(PERSON, script.remember, forward_origin=origin)
+        await live.until(lambda: live.query("SELECT 1 FROM pending_notes") != [])
+        ((number,),) = live.query("SELECT id FROM pending_notes")
+        button = label.format(id=number)
+        await live.until(partial(has_button, live, button))
+        count = len(telegram.messages(PERSON))
+        question = next(filter(partial(shows_button, button), telegram.messages(PERSON)))
+        telegram.user_presses(PERSON, question["message_id"], button)
+        await live.until(partial(has_more, partial(telegram.messages, PERSON), count))
+        await live.until(lambda: live.query("SELECT 1 FROM pending_notes") == [])
+
+
+def shows_button(label: str, message: Mapping[str, Any]) -> bool:
+    rows = message.get("reply_markup", {}).get("inline_keyboard", ())
+    return any(button["text"] == label for row in rows for button in row)
+
+
+def has_button(live: LiveSystem, label: str) -> bool:
+    return any(shows_button(label, message) for message in live.telegram.messages(PERSON))
+
+
 def list_posted(post: Mapping[str, Any]) -> Iterator[str]:
     """Yield the text and the labels of the buttons of a message on Discord."""
     yield str(post["content"])
@@ -325,6 +436,8 @@ def has_more(read: Callable[[], Sequence[object]], count: int) -> bool:
 def list_shown(values: Mapping[str, Any]) -> Iterator[str]:
     """Yield the text and the labels of the buttons of a message to Telegram, without its code."""
     text = str(values.get("text") or values.get("caption") or "")
+    if "rich_message" in values:
+        text = re.sub(r"<[^>]*>", " ", load(values["rich_message"])["html"])
     units = text.encode("utf-16-le")
     for entity in load(values.get("entities") or values.get("caption_entities") or []):
         if entity["type"] in ("code", "pre"):

@@ -13,19 +13,27 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, get_type_hints
 from zoneinfo import ZoneInfo
 
+import discord
 import pytest
 from babel import Locale
 from pydantic import TypeAdapter, ValidationError
+from telegram.error import BadRequest, Conflict, Forbidden, InvalidToken
 from typer.main import get_command
 
+from adapters.discord.client import REFUSALS
 from adapters.discord.commands import command_payloads
+from adapters.discord.errors import EXPIRED_INTERACTION, translate_errors
+from adapters.discord.errors import describe_error as describe_discord_error
+from adapters.telegram.errors import describe_error as describe_telegram_error
+from adapters.telegram.errors import describe_network_error, to_delivery_error
 from adapters.terminal.adapter import make_inbound
 from config.settings import GeneralOptions
 from core.dates.requests.reader import read_request
-from core.errors import Sentence, load_sentences, word_clause
+from core.errors import DeliveryError, Sentence, load_sentences, word_clause
 from core.scheduling.recurrence_words import describe_recurrences, load_english_words
 from core.search.rendering import load_english_words as load_result_words
 from gateway.cli.main import app, word_help
@@ -55,14 +63,14 @@ MAX_LABEL_CHARS = 40
 PLURALS = {"zero", "one", "two", "few", "many", "other"}
 # English sentences that stay in code, by module, each with its reason.
 SENTENCES_IN_CODE: Mapping[str, tuple[int, str]] = {
-    "adapters/discord/adapter.py": (1, "the result of a probe, for `mneme check` and the log"),
+    "adapters/discord/adapter.py": (1, "the result of a probe, which [REASONS] words"),
     "adapters/discord/client.py": (1, "errors of the platform, for the log"),
-    "adapters/discord/errors.py": (12, "errors of the platform, for the log and the outbox"),
+    "adapters/discord/errors.py": (12, "errors of the platform, which [REASONS] words"),
     "adapters/discord/files.py": (4, "errors of files, for the log and the model"),
-    "adapters/telegram/adapter.py": (2, "the result of a probe, for `mneme check` and the log"),
-    "adapters/telegram/errors.py": (3, "errors of the platform, for the log and the outbox"),
+    "adapters/telegram/adapter.py": (1, "the result of a probe, which [REASONS] words"),
+    "adapters/telegram/errors.py": (3, "errors of the platform, which [REASONS] words"),
     "adapters/telegram/files.py": (5, "errors of files, for the log and the model"),
-    "adapters/telegram/messages.py": (2, "errors of the platform, for the log and the outbox"),
+    "adapters/telegram/messages.py": (2, "errors of the platform, which [REASONS] words"),
     "gateway/cli/main.py": (1, "a sentence of the library that is replaced"),
     "gateway/installation.py": (2, "no package is loaded yet, so no language is known"),
     "gateway/scheduler.py": (1, "an internal error, for the log"),
@@ -190,6 +198,48 @@ def test_texts_keep_the_limits_of_the_platforms(language: str) -> None:
     for name, text in catalog.items():
         if name.startswith("BUTTON_"):
             assert len(text) <= MAX_LABEL_CHARS, name
+
+
+def raise_of_discord(status: int, message: str) -> str:
+    """Return the error of the adapter if Discord answers with this status."""
+    response = SimpleNamespace(status=status, reason="", method="POST", headers={})
+    with pytest.raises(DeliveryError) as caught, translate_errors(is_post=True):
+        raise discord.HTTPException(response, {"code": 0, "message": message})  # type: ignore[arg-type]
+    return str(caught.value)
+
+
+PLATFORM_REASONS = {
+    "Telegram's refusal": lambda: str(to_delivery_error(BadRequest("Wrong type"))),
+    "blocked bot": lambda: str(to_delivery_error(Forbidden("bot was blocked by the user"))),
+    "Telegram's gateway": lambda: "Telegram answers with status 502",
+    "login page": lambda: "the answer with status 200 isn't from a Bot API",
+    "token of Telegram": lambda: describe_telegram_error(InvalidToken("Not Found")),
+    "two processes": lambda: describe_telegram_error(Conflict("terminated by other request")),
+    "webhook": lambda: describe_telegram_error(Conflict("webhook is active")),
+    "time": lambda: describe_network_error(TimeoutError(), "https://api.telegram.org"),
+    "Discord's refusal": lambda: raise_of_discord(400, "Invalid Form Body"),
+    "Discord's outage": lambda: raise_of_discord(503, "Down"),
+    "Discord's limit": lambda: raise_of_discord(429, "Slow down"),
+    "Discord's time": lambda: describe_discord_error(TimeoutError()),
+    "broken connection": lambda: describe_discord_error(RuntimeError()),
+    "expired interaction": lambda: EXPIRED_INTERACTION,
+    "missing intent": lambda: REFUSALS["intent"],
+    "token of Discord": lambda: REFUSALS["token_of_discord"],
+    "wrong token": lambda: REFUSALS["token_of_telegram"].format(root="https://a.b", reason="x"),
+}
+
+
+@pytest.mark.parametrize("language", TRANSLATIONS)
+@pytest.mark.parametrize("name", PLATFORM_REASONS)
+def test_reason_of_a_platform_is_worded_in_the_language(language: str, name: str) -> None:
+    reason = PLATFORM_REASONS[name]()
+    texts = load_texts(language)
+    worded = texts.word_reason(reason)
+    assert ENGLISH.word_reason(reason) == reason
+    assert worded != reason
+    state = texts.word_state(f"out of reach ({reason}), trying again")
+    assert worded in state
+    assert "{" not in worded
 
 
 DISCORD_LOCALES = {"de", "es-ES", "es-419", "fr", "ja", "ko", "pt-BR", "ru", "tr", "zh-CN"}

@@ -22,6 +22,7 @@ from core.text.normalize import (
     indexed_words,
     is_unspaced,
     isolate_right_to_left,
+    isolate_title,
     make_stream_safe,
     plain_with_offsets,
     quote_at_end,
@@ -273,3 +274,8 @@ def test_right_to_left_words_are_isolated_by_unicode_marks_in_left_to_right_text
     text: str, shown: str
 ) -> None:
     assert isolate_right_to_left(text) == shown
+
+
+def test_title_with_right_to_left_words_is_isolated_as_a_whole() -> None:
+    assert isolate_title("ברכה 12") == "\u2068ברכה 12\u2069"
+    assert isolate_title("Fähre 12") == "Fähre 12"
