@@ -101,8 +101,7 @@ MediaBlocks = Callable[
     [Sequence[Message], Sequence[Message], ToolContext], Awaitable[list[tuple[Json, ...]]]
 ]
 """Returns the blocks of files for each row of a turn, given these rows and all earlier rows."""
-# The beginning of the line for an attachment (`with_attachments`).
-ATTACHMENT_MARK = "[attached "
+ATTACHMENT_MARK = "[attached "  # Begins the line for an attachment (`with_attachments`).
 
 # A turn with this many tool calls may contain a procedure that is worth saving as a skill.
 MANY_TOOL_CALLS = 5
@@ -137,10 +136,8 @@ class PromptWriter:
     """Writes system prompts and the sent form of people's messages."""
 
     owner_files: OwnerFiles
-    # The assistant's identity if there is no SOUL.md.
-    soul: str
-    # An IANA time zone.
-    zone: str
+    soul: str  # The assistant's identity if there is no SOUL.md.
+    zone: str  # An IANA time zone.
     memory: MemoryManager
     # A turn gets at most this many characters of recalled memory.
     budget_chars: int = 0

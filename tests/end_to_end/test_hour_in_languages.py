@@ -250,7 +250,7 @@ async def test_hour_of_use_on_telegram_in_another_language_shows_no_english_text
         await see_dead_letter(live, texts)
         await say("/status")
         assert await live.stop() == 0
-        await see_late_reminder(live, texts)
+        await see_late_reminder(live, partial(telegram.texts, PERSON))
         await see_waiting_changes(live, script, texts)
         assert await live.stop() == 0
         assert telegram.violations == []
@@ -304,9 +304,10 @@ async def test_hour_of_use_on_discord_in_french_shows_no_english_text(home: Path
         await call("forget", what=script.word)
         await say(script.yes)
         await call("new")
+        assert await live.stop() == 0
+        await see_late_reminder(live, partial(discord.said, channel))
         shown += [text for post in discord.messages(channel) for text in list_posted(post)]
         assert texts.ERASED in "".join(shown)
-        assert await live.stop() == 0
         assert discord.violations == []
         check_shown(shown, "fr", script.list_words())
         menus = [text for command in discord.commands for text in list_localized(command, "fr")]
@@ -329,16 +330,15 @@ async def see_dead_letter(live: LiveSystem, texts: Texts) -> None:
     assert worded.endswith("bot was blocked by the user")
 
 
-async def see_late_reminder(live: LiveSystem, texts: Texts) -> None:
-    """Let a reminder be due while Mneme is off."""
+async def see_late_reminder(live: LiveSystem, read: Callable[[], Sequence[str]]) -> None:
+    """Let a reminder be due while Mneme is off. `read` returns the texts of the chat."""
     assert live.query("SELECT 1 FROM jobs WHERE ended_at IS NULL") != []
     live.change("UPDATE jobs SET next_at = next_at - 86400 * 400 WHERE ended_at IS NULL")
     live.change("UPDATE jobs SET at = at - 86400 * 400 WHERE at IS NOT NULL AND ended_at IS NULL")
-    count = len(live.telegram.messages(PERSON))
+    count = len(read())
     await live.start(ANTHROPIC_API_KEY="", ANTHROPIC_BASE_URL="")
-    await live.until(partial(has_more, partial(live.telegram.messages, PERSON), count))
+    await live.until(lambda: any("⏰" in text for text in read()[count:]))
     assert await live.stop() == 0
-    assert "⏰" in live.telegram.texts(PERSON)[count]
 
 
 def propose_note(script: Script) -> Callable[[dict[str, Any]], ModelReply]:
