@@ -477,9 +477,15 @@ class TelegramMessages:
         self._note_posted(message)
         return str(message.message_id)
 
+    def _write_rich(self, part: StyledText) -> str:
+        """Return the HTML of a rich message for a text with a table, or ""."""
+        if not any(entity.table is not None for entity in part.entities):
+            return ""
+        return self._history.rich.write(part)
+
     async def _post_text(self, part: StyledText, answer: Answer | None) -> Any:
         """Create a message with a text, which is a rich one if it has a table."""
-        html = self._history.rich.write(part)
+        html = self._write_rich(part)
         if html:
             try:
                 send = partial(self._history.rich.send, self._bot, html)
@@ -523,7 +529,7 @@ class TelegramMessages:
         if not part.text:
             # The message is a file. To set the same empty caption fails if it isn't one.
             return await self._call(self._bot.edit_message_caption, message_id=id_) is not None
-        html = self._history.rich.write(part)
+        html = self._write_rich(part)
         if html:
             try:
                 edit = partial(self._history.rich.edit, self._bot, html)
