@@ -247,7 +247,9 @@ def _add_repeats(connection: Connection, erasure_list: ErasureList, matcher: Quo
     message_ids = set(erasure_list.ids["messages"])
     request = erasure_list.request
     for row in connection.execute(statements.SELECT_POSSIBLE_REPEATS, erasure_list.parameters):
-        if row["id"] in message_ids or not _is_repeat(row, request, matcher):
+        is_excerpt = row["tool_name"] == READ_CHANNEL
+        is_repeat = _is_excerpt_to_erase if is_excerpt else _is_repeat
+        if row["id"] in message_ids or not is_repeat(row, request, matcher):
             continue
         if row["kind"] == "summary":
             remaining_text = _remove_repeating_lines(row, request, matcher)
@@ -257,6 +259,16 @@ def _add_repeats(connection: Connection, erasure_list: ErasureList, matcher: Quo
         else:
             erasure_list.message_texts.append(row["text"])
         erasure_list.ids["repeats"].append(row["id"])
+
+
+def _is_excerpt_to_erase(row: Row, request: ErasureRequest, matcher: QuoteMatcher) -> bool:
+    """Return whether messages that were read from a channel are erased.
+
+    They may be the person's although they aren't stored. They are erased if they contain the words
+    of the query, or if a member names none. They can be read again.
+    """
+    is_wide = request.is_limited and not matcher.has_patterns
+    return is_wide or matcher.has_words(row["text"]) or matcher.has_copy(row["text"])
 
 
 def _remove_repeating_lines(row: Row, request: ErasureRequest, matcher: QuoteMatcher) -> str | None:
@@ -282,14 +294,9 @@ def _is_repeat(row: Row | dict[str, Any], request: ErasureRequest, matcher: Quot
     * An answer repeats a message if it contains a passage of the message.
     * A command, a tool result or the answer of the person's own job also repeats a message if it
       contains the words of the query or a whole short text.
-    * Messages that were read from a channel may be the person's although they aren't stored. The
-      result is erased if it contains the words of the query, or if a member names none.
     * Other messages that people typed never count as repetitions.
     """
     texts = (row["text"], row["tools"], row["blocks"])
-    if row["tool_name"] == READ_CHANNEL:
-        is_wide = request.is_limited and not matcher.has_patterns
-        return is_wide or matcher.has_words(*texts) or matcher.has_copy(*texts)
     is_from_user = row["role"] == "user"
     is_own = is_from_user and row["sender_id"] == request.account.user_id
     is_typed = is_from_user and row["origin"] != "tool" and row["kind"] != "summary"
