@@ -10,7 +10,7 @@ import re
 import string
 import tomllib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from types import SimpleNamespace
@@ -208,7 +208,7 @@ def raise_of_discord(status: int, message: str) -> str:
     return str(caught.value)
 
 
-PLATFORM_REASONS = {
+PLATFORM_REASONS: Mapping[str, Callable[[], str]] = {
     "Telegram's refusal": lambda: str(to_delivery_error(BadRequest("Wrong type"))),
     "blocked bot": lambda: str(to_delivery_error(Forbidden("bot was blocked by the user"))),
     "Telegram's gateway": lambda: "Telegram answers with status 502",
