@@ -94,7 +94,7 @@ async def run_checks(
 
     probes = {"model": _probe_model(texts, settings)}
     for name in PLATFORMS:
-        probes[name] = _probe_platform(settings, name)
+        probes[name] = _probe_platform(texts, settings, name)
     for name, counts in queues.items():
         probes[f"memory {name}"] = _probe_memory(texts, settings, name, counts)
     results += await asyncio.gather(
@@ -482,7 +482,7 @@ async def _probe_model(texts: Texts, settings: Settings) -> str | None:
     return " ".join(answers)
 
 
-async def _probe_platform(settings: Settings, name: str) -> str | None:
+async def _probe_platform(texts: Texts, settings: Settings, name: str) -> str | None:
     """Check the token of a platform. Returns None if there is no token."""
     token = settings.platform_tokens.get(name)
     if token is None:
