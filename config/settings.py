@@ -106,6 +106,7 @@ class SettingsError(ValueError):
     """
 
     def __init__(self, problems: list[str], file: Path, text: str = "") -> None:
+        self.file = file
         self.problems = tuple(mask_secrets(_name_list(problem, text)) for problem in problems)
         self.located_problems = tuple(_add_line(problem, text) for problem in self.problems)
         count = "a mistake" if len(problems) == 1 else f"{len(problems)} mistakes"

@@ -35,6 +35,7 @@ from gateway.local.control import ask_gateway
 from gateway.services import LOCK_FILE, STATE_FILE, Services, create_model_client, load_providers
 from gateway.supervisor import CONNECTED, WallClock
 from gateway.texts.catalog import SHELL, Texts
+from gateway.texts.settings_problems import word_problem
 from gateway.upkeep.backups import describe_backups, describe_restore
 
 # How long a check waits for a server.
@@ -281,7 +282,8 @@ def _describe_settings_problem(texts: Texts, problem: str) -> CheckResult:
         advice = texts.compose("set_token", name=token)
     elif name == SECRETS_FILE:
         advice = texts.compose("correct_there")
-    return CheckResult(subject="settings", state="wrong", text=problem, advice=advice)
+    text = word_problem(texts, problem)
+    return CheckResult(subject="settings", state="wrong", text=text, advice=advice)
 
 
 def _check_home(texts: Texts, settings: Settings) -> list[CheckResult]:

@@ -35,6 +35,7 @@ from gateway.cli.shell import AsJson, print_json, print_text
 from gateway.local.control import ask_gateway
 from gateway.services import is_running
 from gateway.texts.catalog import SHELL as texts
+from gateway.texts.settings_problems import word_problem
 
 # The name of a variable in secrets.env, such as "OPENAI_API_KEY".
 _VARIABLE = re.compile(r"[A-Z][A-Z0-9_]*")
@@ -175,7 +176,8 @@ def edit_command() -> None:
             try:
                 draft.replace_text(text)
             except SettingsError as error:
-                print_text("\n".join(error.located_problems))
+                problems = (word_problem(texts, problem) for problem in error.located_problems)
+                print_text("\n".join(problems))
                 if typer.confirm(texts.compose("correct_it"), default=True):
                     continue
                 typer.echo(texts.compose("unchanged"))
@@ -221,8 +223,10 @@ def _set_option(draft: SettingsDraft, key: str, typed: str) -> Any:
         problem = error.problems[0]
         if "isn't a known option" in problem:
             problem = _describe_unknown(key, list(list_option_paths(_merged_options(draft.text))))
-        elif not problem.endswith((".", "?")):
-            problem += "."
+        else:
+            problem = word_problem(texts, problem)
+            if not problem.endswith((".", "?", "。", "？")):
+                problem += "."
         shell.fail(f"{problem} {texts.compose('unchanged')}")
 
 

@@ -38,6 +38,7 @@ from gateway.commands.registry import (
 )
 from gateway.services import Services
 from gateway.texts.catalog import SHELL as texts
+from gateway.texts.settings_problems import word_settings_error
 
 TERMINAL_ADDRESS = Address(platform="terminal", chat_id="local")
 OWNER = Sender(id="local", name="Owner")
@@ -301,6 +302,8 @@ def describe_error(error: Exception) -> str:
     """
     if isinstance(error, Refused):
         return render_plain(texts.word(error))
+    if isinstance(error, SettingsError):
+        return word_settings_error(texts, error)
     if not isinstance(error, OSError):
         return texts.word(error)
     try:

@@ -27,7 +27,7 @@ from core.types import Account
 from gateway.texts.text_files import (
     ENGLISH_CODE,
     find_shell_language,
-    list_reason_patterns,
+    list_patterns,
     load_file,
     load_names,
     match_language,
@@ -208,7 +208,7 @@ class Texts:
 
         An explanation in the platform's own words stays as it is.
         """
-        for key, pattern in list_reason_patterns():
+        for key, pattern in list_patterns("REASONS"):
             match = pattern.fullmatch(reason)
             if match is not None:
                 values = match.groupdict()

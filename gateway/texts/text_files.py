@@ -18,14 +18,17 @@ from config.variables import select_variables
 
 FOLDER = files("gateway.texts")
 ENGLISH_CODE = "en"
-# What the values of the texts REASONS look like. Any other value may be any text.
+# What the values of texts that are found by their English look like. Others may be any text.
 _REASON_VALUES = {
     "code": r"\S+",
+    "file": r"\S+",
     "host": r"\S+",
     "root": r"\S+",
     "seconds": r"\d+",
     "server": r"[^:]+|Telegram \(\S+\)",
+    "number": r"\d+",
     "status": r"\d+",
+    "variable": r"[A-Z_]+",
 }
 # The first text of a file is the language's own name.
 NAME_KEY = "LANGUAGE_NAME"
@@ -93,10 +96,10 @@ def load_shell_table(name: str) -> Mapping[str, Any]:
 
 
 @cache
-def list_reason_patterns() -> list[tuple[str, re.Pattern[str]]]:
-    """Return a pattern for each English reason, by its key."""
+def list_patterns(table: str) -> list[tuple[str, re.Pattern[str]]]:
+    """Return a pattern for each English text of a table, by its key, in the order of the file."""
     patterns = []
-    for key, english in load_file(ENGLISH_CODE)["REASONS"].items():
+    for key, english in load_file(ENGLISH_CODE)[table].items():
         pattern = re.escape(english)
         for name in re.findall(r"\{(\w+)\}", english):
             value = _REASON_VALUES.get(name, ".*")

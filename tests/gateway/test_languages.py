@@ -31,7 +31,7 @@ from adapters.discord.errors import describe_error as describe_discord_error
 from adapters.telegram.errors import describe_error as describe_telegram_error
 from adapters.telegram.errors import describe_network_error, to_delivery_error
 from adapters.terminal.adapter import make_inbound
-from config.settings import GeneralOptions
+from config.settings import GeneralOptions, Settings, SettingsError
 from core.dates.requests.reader import read_request
 from core.errors import DeliveryError, Sentence, load_sentences, word_clause
 from core.scheduling.recurrence_words import describe_recurrences, load_english_words
@@ -46,6 +46,7 @@ from gateway.texts.catalog import (
     load_offline_texts,
     load_texts,
 )
+from gateway.texts.settings_problems import word_problem, word_settings_error
 from gateway.texts.text_files import load_names
 from tests.fixtures.clock import SteadyClock
 
@@ -240,6 +241,24 @@ def test_reason_of_a_platform_is_worded_in_the_language(language: str, name: str
     state = texts.word_state(f"out of reach ({reason}), trying again")
     assert worded in state
     assert "{" not in worded
+
+
+@pytest.mark.parametrize("language", TRANSLATIONS)
+def test_mistakes_in_the_settings_are_worded_in_the_language(tmp_path: Path, language: str) -> None:
+    (tmp_path / "mneme.toml").write_text(
+        'model.tries = "x"\nturn.gathr_s = 1\nturn.while_answering = "wait"\nowner = 1\n'
+        'telegram.enabled = true\ndiscord_token = "x"\nmodel.chat = "nowhere/x"\n'
+    )
+    with pytest.raises(SettingsError) as caught:
+        Settings.load({"MNEME_HOME": str(tmp_path)})
+    texts = load_texts(language)
+    assert len(caught.value.problems) >= 6
+    for problem in caught.value.problems:
+        assert word_problem(texts, problem) != problem
+        assert word_problem(ENGLISH, problem).replace(",", " or") == problem.replace(",", " or")
+    text = word_settings_error(texts, caught.value)
+    assert "mneme.toml" in text
+    assert "should" not in text
 
 
 DISCORD_LOCALES = {"de", "es-ES", "es-419", "fr", "ja", "ko", "pt-BR", "ru", "tr", "zh-CN"}

@@ -1,0 +1,43 @@
+"""Words mistakes in the settings, which `config.settings` describes in English."""
+
+from __future__ import annotations
+
+import re
+
+from config.settings import SettingsError
+from gateway.texts.catalog import Texts
+from gateway.texts.text_files import list_patterns
+
+_LINE = re.compile(r" \(line (\d+)\)\Z")
+
+
+def word_problem(texts: Texts, problem: str) -> str:
+    """Return a mistake in a language: ``path: explanation (line 7)``.
+
+    What no text describes, such as the explanation of a library, stays English.
+    """
+    path, separator, explanation = problem.partition(": ")
+    table = texts.table("SETTINGS_PROBLEMS")
+    line = _LINE.search(explanation)
+    place = ""
+    if line is not None:
+        explanation = explanation[: line.start()]
+        place = f" {table['line'].format(number=line[1])}"
+    for key, pattern in list_patterns("SETTINGS_PROBLEMS"):
+        match = pattern.fullmatch(explanation)
+        if match is not None:
+            values = match.groupdict()
+            if "choices" in values:
+                values["choices"] = values["choices"].replace(" or ", ", ")
+            explanation = table[key].format(**values)
+            break
+    return f"{path}{separator}{explanation}{place}"
+
+
+def word_settings_error(texts: Texts, error: SettingsError) -> str:
+    """Return all mistakes in the settings, one a line."""
+    count = len(error.problems)
+    heading = texts.choose_plural(texts.table("SETTINGS_MISTAKES"), count)
+    lines = [heading.format(count=texts.format_number(count), file=error.file)]
+    lines += [f"  {word_problem(texts, problem)}" for problem in error.located_problems]
+    return "\n".join(lines)
