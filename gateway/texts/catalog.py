@@ -26,6 +26,7 @@ from core.text.normalize import isolate_title
 from core.types import Account
 from gateway.texts.text_files import (
     ENGLISH_CODE,
+    compile_template,
     find_shell_language,
     list_patterns,
     load_file,
@@ -45,6 +46,13 @@ if TYPE_CHECKING:
 _LOCALES: Mapping[str, str] = {"en": "en_GB", "zh": "zh_Hans"}
 # The keys of clauses in `core/errors.toml` that are stored with their values.
 _CLAUSE_PREFIXES = ("waits_", "source_", "label_", "mark_")
+# The keys in `core/errors.toml` of the errors that a state of a platform may consist of.
+_PLATFORM_ERRORS = (
+    "telegram_token_refused",
+    "discord_token_refused",
+    "discord_intent_refused",
+    "discord_unreachable",
+)
 # What their values look like. Any other value may be any text.
 _VALUES = {"number": r"\d+", "percent": r"\d+", "file": r"\S+"}
 
@@ -215,6 +223,10 @@ class Texts:
                 if "reason" in values:
                     values["reason"] = self.word_reason(values["reason"])
                 return self.table("REASONS")[key].format(**values)
+        for key in _PLATFORM_ERRORS:
+            match = compile_template(load_sentences()[key]).fullmatch(reason)
+            if match is not None:
+                return self.word(Sentence(key, match.groupdict()))
         return reason
 
     # --- Usage ---

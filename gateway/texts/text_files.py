@@ -98,11 +98,15 @@ def load_shell_table(name: str) -> Mapping[str, Any]:
 @cache
 def list_patterns(table: str) -> list[tuple[str, re.Pattern[str]]]:
     """Return a pattern for each English text of a table, by its key, in the order of the file."""
-    patterns = []
-    for key, english in load_file(ENGLISH_CODE)[table].items():
-        pattern = re.escape(english)
-        for name in re.findall(r"\{(\w+)\}", english):
-            value = _REASON_VALUES.get(name, ".*")
-            pattern = pattern.replace(rf"\{{{name}\}}", f"(?P<{name}>{value})", 1)
-        patterns.append((key, re.compile(pattern, re.DOTALL)))
-    return patterns
+    texts = load_file(ENGLISH_CODE)[table]
+    return [(key, compile_template(english)) for key, english in texts.items()]
+
+
+@cache
+def compile_template(english: str) -> re.Pattern[str]:
+    """Return a pattern that matches an English text with any values, in groups by their names."""
+    pattern = re.escape(english)
+    for name in re.findall(r"\{(\w+)\}", english):
+        value = _REASON_VALUES.get(name, ".*")
+        pattern = pattern.replace(rf"\{{{name}\}}", f"(?P<{name}>{value})", 1)
+    return re.compile(pattern, re.DOTALL)

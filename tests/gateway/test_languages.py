@@ -24,7 +24,6 @@ from pydantic import TypeAdapter, ValidationError
 from telegram.error import BadRequest, Conflict, Forbidden, InvalidToken
 from typer.main import get_command
 
-from adapters.discord.client import REFUSALS
 from adapters.discord.commands import command_payloads
 from adapters.discord.errors import EXPIRED_INTERACTION, translate_errors
 from adapters.discord.errors import describe_error as describe_discord_error
@@ -224,9 +223,12 @@ PLATFORM_REASONS: Mapping[str, Callable[[], str]] = {
     "Discord's time": lambda: describe_discord_error(TimeoutError()),
     "broken connection": lambda: describe_discord_error(RuntimeError()),
     "expired interaction": lambda: EXPIRED_INTERACTION,
-    "missing intent": lambda: REFUSALS["intent"],
-    "token of Discord": lambda: REFUSALS["token_of_discord"],
-    "wrong token": lambda: REFUSALS["token_of_telegram"].format(root="https://a.b", reason="x"),
+    "missing intent": lambda: str(Sentence("discord_intent_refused")),
+    "token of Discord": lambda: str(Sentence("discord_token_refused")),
+    "unreachable Discord": lambda: str(Sentence("discord_unreachable", {"reason": "x"})),
+    "wrong token": lambda: str(
+        Sentence("telegram_token_refused", {"root": "https://a.b", "reason": "x"})
+    ),
 }
 
 
