@@ -13,7 +13,8 @@ from tests.gateway.web.test_hostile import MARK, OWNER
 from tests.gateway.web.test_hostile import fill as fill_with_hostile_texts
 from tests.pages.conftest import find_chromium, log_in, open_chromium
 
-pytestmark = [pytest.mark.pages, pytest.mark.slow]
+# A browser on a busy machine takes minutes for all pages.
+pytestmark = [pytest.mark.pages, pytest.mark.slow, pytest.mark.timeout(900)]
 
 PHONE = {"width": 390, "height": 844}
 
