@@ -276,13 +276,14 @@ class Database:
     async def _try_on_writer(self, work: Callable[[StoreConnection], T]) -> T:
         """Run `work` once in the writer's thread. Raises _BusyError if the file is locked."""
 
-        def locked_work(connection: StoreConnection) -> T:
+        def locked_run() -> T:
+            # Without the lock, `run` could replace the connection while another thread writes.
             with self._writer_lock:
-                _let_copy_log(connection, True)
-                return work(connection)
+                _let_copy_log(self._writer.slot.connection, True)
+                return self._writer.slot.run(work)
 
         try:
-            return await self._writer.run(locked_work)
+            return await self._writer.call(locked_run)
         except sqlite3.DatabaseError as error:
             if is_busy(error):
                 self._lock_wait.note_lock()
@@ -404,13 +405,12 @@ class Database:
         if not self._guard.is_smaller:
             return True
 
-        def count_bytes(connection: StoreConnection) -> int:
-            page_count: int = connection.execute("PRAGMA page_count").fetchone()[0]
-            page_bytes: int = connection.execute("PRAGMA page_size").fetchone()[0]
-            return page_count * page_bytes
+        def count_bytes() -> int:
+            query = "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size"
+            return int(self._writer.slot.connection.execute(query).fetchone()[0])
 
         try:
-            expected_bytes = await self._writer.run(count_bytes)
+            expected_bytes = await self._writer.call(count_bytes)
         except sqlite3.DatabaseError:
             return True
         if not 0 < expected_bytes < self._guard.file_bytes:

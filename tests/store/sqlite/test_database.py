@@ -7,6 +7,7 @@ import os
 import sqlite3
 import stat
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -47,6 +48,62 @@ async def test_database_checkpoint_empties_the_write_ahead_log(tmp_path: Path) -
         assert await database.checkpoint()
         assert log.stat().st_size == 0
         assert await database.read(lambda connection: get_meta(connection, "a")) == "1"
+
+
+class WatchedLock:
+    """A lock after whose release a thread waits, so that another thread can take it."""
+
+    def __init__(self, lock: threading.Lock, began: threading.Event) -> None:
+        self._lock = lock
+        self._began = began
+        self.was_released = threading.Event()
+
+    def acquire(self, blocking: bool = True) -> bool:
+        return self._lock.acquire(blocking)
+
+    def release(self) -> None:
+        self._lock.release()
+        if threading.current_thread() is not threading.main_thread():
+            self.was_released.set()
+            assert self._began.wait(60)
+
+    def __enter__(self) -> bool:
+        return self.acquire()
+
+    def __exit__(self, *_: object) -> None:
+        self.release()
+
+
+async def test_write_in_another_thread_that_ends_leaves_the_connection_to_an_inline_write(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with Database.open(tmp_path / "state.db") as database:
+        began, has_run = threading.Event(), threading.Event()
+        lock = WatchedLock(threading.Lock(), began)
+        monkeypatch.setattr(database, "_writer_lock", lock)
+        slot = database._writer.slot
+        run, connection = slot.run, slot.connection
+
+        def watched_run(work: Callable[[Connection], object]) -> object:
+            try:
+                return run(work)
+            finally:
+                if threading.current_thread() is not threading.main_thread():
+                    has_run.set()
+
+        monkeypatch.setattr(slot, "run", watched_run)
+        other = asyncio.create_task(database.write(lambda opened: set_meta(opened, "a", "1")))
+        assert await asyncio.to_thread(lock.was_released.wait, 60)
+
+        def write_inline(opened: Connection) -> None:
+            began.set()
+            assert has_run.wait(60)
+            set_meta(opened, "b", "2")
+
+        database._write_inline(write_inline)
+        await other
+        assert slot.connection is connection
+        assert await database.read(lambda opened: get_meta(opened, "b")) == "2"
 
 
 async def test_a_newer_file_is_refused_with_a_sentence(tmp_path: Path) -> None:
