@@ -64,17 +64,6 @@ _FILE_TYPES: dict[type, _FileType] = {
 
 # The kinds of files that a group message is asked about.
 _ASKABLE_KINDS = frozenset({"photo", "animation", "document", "video", "sticker"})
-# Kinds of messages whose content bots don't get, or that Mneme doesn't understand.
-_UNREADABLE_KINDS = {
-    "story": "a story",
-    "game": "a game",
-    "invoice": "an invoice",
-    "gift": "a gift",
-    "unique_gift": "a gift",
-    "giveaway": "a giveaway",
-    "giveaway_winners": "the winners of a giveaway",
-    "paid_media": "paid media",
-}
 
 
 def normalize(update: Update, me: User, now: datetime) -> Inbound | None:
@@ -474,7 +463,7 @@ def _find_command(
 
 
 def _text_of(message: Message) -> tuple[str, tuple[MessageEntity, ...]]:
-    """Return the text or caption with its entities. Places and contacts are described as text."""
+    """Return the text or caption with its entities. Messages without text are described."""
     if message.text:
         return message.text, message.entities
     if message.caption:
@@ -490,36 +479,16 @@ def _text_of(message: Message) -> tuple[str, tuple[MessageEntity, ...]]:
         contact = message.contact
         name = " ".join(part for part in (contact.first_name, contact.last_name) if part)
         return f"Contact: {insertion(f'{name}, {contact.phone_number}')}", ()
-    return _describe_special(message), ()
+    # Imported here because such messages are rare.
+    from adapters.telegram.special_messages import describe_special_message
 
-
-def _describe_special(message: Message) -> str:
-    """Describe a poll, checklist or dice, or name a kind of message that can't be read; else ""."""
-    if message.poll:
-        poll = message.poll
-        options = [option.text for option in poll.options]
-        if poll.is_closed:
-            options = [f"{option.text} ({option.voter_count})" for option in poll.options]
-        state = "Closed poll" if poll.is_closed else "Poll"
-        joined = "; ".join(options)
-        return f"{state}: {insertion(f'{poll.question} Options: {joined}')}"
-    if message.checklist:
-        tasks = "; ".join(
-            f"{'done' if task.completion_date else 'open'}: {task.text}"
-            for task in message.checklist.tasks
-        )
-        return f"Checklist: {insertion(f'{message.checklist.title}. {tasks}')}"
-    if message.dice:
-        return f"Dice: {insertion(f'{message.dice.emoji} {message.dice.value}')}"
-    for field, name in _UNREADABLE_KINDS.items():
-        if getattr(message, field, None):
-            return f"Message: {insertion(f'{name}, which can be read only in Telegram')}"
-    return ""
+    return describe_special_message(message), ()
 
 
 def _attachments_of(message: Message) -> tuple[Attachment, ...]:
     """Return the file of a message, or nothing. `reference` is Telegram's id of the file."""
-    attachment: Any = message.effective_attachment
+    # A live photo has its still picture as `photo`.
+    attachment: Any = message.photo or message.effective_attachment
     # A photo comes in several sizes, the largest last.
     file = attachment[-1] if isinstance(attachment, Sequence) else attachment
     file_type = _FILE_TYPES.get(type(file))

@@ -44,7 +44,7 @@ MAX_SMALL_CHARS = 80
 # A line of `prompt_and_memory.with_attachments`: "[attached photo: boat.jpg (image/jpeg)]".
 _ATTACHMENT = re.compile(r"\[attached [^:\[\]\n]{1,40}: [^\n]*\]")
 # A kind of message that an adapter can only name.
-_UNREADABLE = re.compile(r"^Message: \{[^}]*, which can be read only in \w+\}$")
+_UNREADABLE = re.compile(r"^Message: \{[^}]*, which can be read only in \w+(?:: [^}]*)?\}$")
 # The frame of a file that is kept: its name, and its type and size.
 _FILE_FRAME = re.compile(rf"\[{FILE_LEAD}(?: (\d+))?, “([^”]*)” \(([^)]*)\)")
 _WORDING: Mapping[str, Any] = tomllib.loads(

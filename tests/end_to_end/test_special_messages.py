@@ -23,7 +23,7 @@ MESSAGES = {
     "contact": f"Contact: {insertion('Ben, +351 900')}",
     "place": f"Location: {insertion('38.7, -9.1')}",
 }
-STORY = f"Message: {insertion('a story, which can be read only in Telegram')}"
+INVOICE = f"""Message: {insertion('an invoice, which can be read only in Telegram: ("title": "Kayak")')}"""
 
 
 @pytest.mark.parametrize("kind", MESSAGES)
@@ -37,7 +37,8 @@ async def test_special_message_is_saved_and_gets_a_short_answer_without_a_model(
 
 async def test_message_of_an_unreadable_kind_is_stored_and_confirmed_as_unread(home: Path) -> None:
     async with open_gateway(home, OfflineModel("Europe/Lisbon")) as harness:
-        assert (await harness.say(STORY)).text.startswith("I've kept that, but I can't read it.")
+        assert (await harness.say(INVOICE)).text.startswith("I've kept that, but I can't read it.")
+        assert "Kayak" in (await harness.say("/recall kayak")).text
 
 
 async def test_model_reads_the_words_of_a_special_message(home: Path) -> None:

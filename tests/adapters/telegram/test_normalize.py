@@ -509,12 +509,40 @@ async def test_telegram_dice_and_checklists_become_text(chats: BotChats) -> None
     assert heard(chats, checklist).text == "Checklist: {Shop. open: Milk; done: Bread}"
 
 
-async def test_telegram_message_of_an_unreadable_kind_becomes_text_that_names_the_kind(
-    chats: BotChats,
+UNREADABLE = {
+    "a story": {"story": {"chat": {"id": 42, "type": "private", "first_name": "Ana"}, "id": 3}},
+    "a game": {"game": {"title": "Walrus", "description": "Catch it", "photo": []}},
+    "an invoice": {
+        "invoice": {
+            "title": "Walrus",
+            "description": "A ferry",
+            "start_parameter": "",
+            "currency": "EUR",
+            "total_amount": 900,
+        }
+    },
+    "data of a web app": {"web_app_data": {"data": "walrus", "button_text": "Send"}},
+    # PTB doesn't know this kind.
+    "something new": {"hologram": {"words": "Walrus"}},
+}
+
+
+@pytest.mark.parametrize("kind", UNREADABLE)
+async def test_telegram_message_of_an_unreadable_kind_becomes_text_that_names_and_keeps_it(
+    chats: BotChats, kind: str
 ) -> None:
-    story = {"chat": {"id": 42, "type": "private", "first_name": "Ana"}, "id": 3}
-    message = chats.user_says(42, "", story=story)
-    assert heard(chats, message).text == ("Message: {a story, which can be read only in Telegram}")
+    text = heard(chats, chats.user_says(42, "", **UNREADABLE[kind])).text
+    assert text.startswith(f"Message: {{{kind}, which can be read only in Telegram: (")
+    assert ("Ana" if kind == "a story" else "walrus") in text.replace("Walrus", "walrus")
+    assert text.count("{") == text.count("}") == 1
+
+
+async def test_live_photo_is_received_as_its_still_picture(chats: BotChats) -> None:
+    size = {"file_id": "still", "file_unique_id": "s", "width": 90, "height": 90}
+    video = {**size, "file_id": "moving", "file_unique_id": "m", "duration": 3}
+    message = chats.user_says(42, "", photo=[size], live_photo={**video, "photo": [size]})
+    (attachment,) = heard(chats, message).attachments
+    assert (attachment.kind, attachment.reference) == ("photo", "still")
 
 
 BEN = {"id": 43, "is_bot": False, "first_name": "Ben"}

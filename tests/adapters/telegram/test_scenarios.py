@@ -417,7 +417,8 @@ INCOMING: Mapping[str, tuple[Json, list[str]]] = {
     "story": (
         sent(story={"chat": CHANNEL, "id": 3}),
         [
-            "sendMessage 42 'message: Message: {a story, which can be read only in Telegram}' italic 0+7 [Again]"
+            # The text names the story and has it as JSON.
+            "sendMessage 42 133 characters italic 0+7 [Again]"
         ],
     ),
     "edit": (
