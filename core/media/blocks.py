@@ -18,6 +18,7 @@ import structlog
 from config.media_options import MediaOptions
 from core.errors import StoreError
 from core.guard.origin_and_fence import FILE_LEAD, neutralise
+from core.media.api_limits import API_LIMITS
 from core.media.descriptions import (
     NAME_CHARS,
     find_descriptions,
@@ -39,10 +40,11 @@ VIEW_TYPE = "image/jpeg"
 MAX_DOCUMENTS_SHARE = 3
 MAX_OUTLINE_PARTS = 60
 OUTLINE_CHARS = 80
-# A request has at most this many pictures, and this many bytes of pictures. The API allows 100 and
-# 32 MB. Older pictures are left out in steps, so that the prefix doesn't change with each turn.
-MAX_PICTURES = 60
-MAX_PICTURE_BYTES = 20_000_000
+# A request has at most this many pictures, and this many bytes of them in Base64, well below the
+# limits of the API. Older pictures are left out in steps, so that the prefix doesn't change with
+# each turn.
+MAX_PICTURES = 60 * API_LIMITS.pictures // 100
+MAX_PICTURE_BYTES = 60 * API_LIMITS.request_bytes // 100
 DROP_STEP = 20
 MAX_CACHED_BYTES = 32_000_000
 _log = structlog.get_logger("media")

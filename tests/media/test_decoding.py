@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import io
+import random
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from PIL import Image
 
+from core.media.api_limits import API_LIMITS
+from core.media.blocks import MAX_PICTURE_BYTES, MAX_PICTURES, VIEW_TYPE
 from core.media.decoding import Decoded, Decoder
 from core.media.formats.images import VIEW_EDGE
 from tests.fixtures.media_samples import (
@@ -77,6 +80,28 @@ async def test_photo_gets_a_scaled_view_without_exif_data(tmp_path: Path) -> Non
     with Image.open(tmp_path / "view") as view:
         assert max(view.size) == VIEW_EDGE
         assert not view.getexif()
+
+
+def make_noise(width: int, height: int) -> bytes:
+    """A picture that hardly compresses."""
+    image = Image.frombytes("RGB", (width, height), random.Random(7).randbytes(3 * width * height))
+    buffer = io.BytesIO()
+    image.save(buffer, "BMP")
+    return buffer.getvalue()
+
+
+@pytest.mark.parametrize(("width", "height"), [(1_600, 1_600), (9_000, 90)])
+async def test_view_of_a_picture_fits_into_the_limits_of_the_api(
+    tmp_path: Path, width: int, height: int
+) -> None:
+    await decode(tmp_path, make_noise(width, height), "p.bmp")
+    view = (tmp_path / "view").read_bytes()
+    assert VIEW_TYPE in API_LIMITS.picture_types
+    assert 4 * len(view) / 3 < API_LIMITS.picture_bytes
+    with Image.open(io.BytesIO(view)) as image:
+        assert max(image.size) <= API_LIMITS.edge_of_many_px
+    assert API_LIMITS.pictures >= MAX_PICTURES
+    assert API_LIMITS.request_bytes > MAX_PICTURE_BYTES
 
 
 async def test_view_of_the_same_photo_has_the_same_bytes(tmp_path: Path) -> None:

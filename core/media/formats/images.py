@@ -12,10 +12,12 @@ from pathlib import Path
 
 from PIL import Image, ImageOps
 
+from core.media.api_limits import API_LIMITS
+
 # A larger picture isn't decoded.
 MAX_PIXELS = 100_000_000
-# The longest edge of a view. Models scale larger pictures down themselves.
-VIEW_EDGE = 1568
+# The longest edge of a view.
+VIEW_EDGE = API_LIMITS.useful_edge_px
 VIEW_QUALITY = 85
 # The EXIF tag of the table with the position, and the tags that may also say where it was taken.
 _GPS_TABLE = 0x8825
