@@ -12,7 +12,7 @@ import contextlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, time, tzinfo
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from core.agent.offline import NO_MODEL
@@ -22,7 +22,7 @@ from core.markup.markdown import escape
 from core.media.tools import SEND_FILE
 from core.review.pending import is_waiting_result
 from core.scheduling.tool import read_choices
-from core.search.citations import CitedFile, CitedMessage, CitedSource, number_citations
+from core.search.citations import CitedSource, number_citations
 from core.store.actions import ButtonAction
 from core.store.jobs import Job, is_nothing_new
 from core.store.mailbox import OutboxItem
@@ -31,6 +31,7 @@ from core.store.notes import TOOL_CALL, NoteChange, PendingNote
 from core.store.rows import find_last_turn, split_turns
 from core.text.normalize import shorten, to_single_line
 from core.types import Account, Answer, Button, File, Json, Message, Scope
+from gateway.answers.sources import LABEL_CHARS, SourceWriter
 from gateway.commands.registry import (
     assign_button_ids,
     make_button,
@@ -43,18 +44,12 @@ from gateway.services import Services
 from gateway.texts.catalog import Texts, load_offline_texts, load_texts
 
 if TYPE_CHECKING:
-    from core.store.media.files import AttachedFile
-    from core.tools.web import Source
+    pass
 
 QUOTE_CHARS = 80
-# The label of a button quotes this much of a reminder.
-LABEL_CHARS = 20
 # A turn makes at most this many changes of notes that receipts can show.
 MAX_CHANGES = 50
 MAX_BUTTONS = 8
-# An answer names at most this many of the web pages that were read for it.
-MAX_SOURCES = 5
-SOURCE_CHARS = 60
 # For each action of the tool `reminder`: the subcommand of /cron that takes the action back.
 _UNDO_OF_JOB_ACTIONS = {"remove": "restore", "pause": "resume", "resume": "pause"}
 
@@ -149,7 +144,7 @@ class ReceiptWriter:
         """Return an answer with receipts and questions for a reader, and its buttons' actions.
 
         `judged_id` is the id of a note that was proposed and now waits for approval. `cited` are
-        the messages and files that the answer cites, in the order of their numbers.
+        what the answer cites, in the order of their numbers.
         """
         answer, file_buttons = await self._add_files(texts, answer, rows, reader.scopes)
         receipts = await self.list_receipts(texts, rows, reader.scopes)
@@ -164,7 +159,8 @@ class ReceiptWriter:
             lines.append(_render_pending(texts, note))
             if not note.scope.is_group or reader.is_owner:
                 buttons += make_decision_buttons(texts, note)
-        source_line, source_buttons = await self._render_sources(texts, cited, rows, reader.scopes)
+        writer = SourceWriter(self.services, texts, reader.scopes)
+        source_line, source_buttons = await writer.write(cited, rows)
         lines += source_line
         buttons += source_buttons
         if any(_is_over_budget(row) for row in rows):
@@ -178,50 +174,6 @@ class ReceiptWriter:
         )
         text = "\n\n".join(part for part in (answer.text, "\n".join(lines)) if part)
         return replace(answer, text=text, buttons=(*answer.buttons, *labelled_buttons)), actions
-
-    async def _render_sources(
-        self,
-        texts: Texts,
-        cited: Sequence[CitedSource],
-        rows: Sequence[Message],
-        scopes: frozenset[Scope],
-    ) -> tuple[list[str], list[Button]]:
-        """Return a line with the sources that an answer cites and the web pages of its turn.
-
-        The answer contains the numbers of the sources. The line is left out if it would be empty.
-        The buttons send the cited files.
-        """
-        zone = self.services.zone
-        items: list[str] = []
-        buttons: dict[int, Button] = {}
-        for number, source in enumerate(cited, start=1):
-            if isinstance(source, CitedFile):
-                file = await self.services.files.find(source.file_id, scopes)
-                items.append(f"{number}. {await self._render_cited_file(texts, source, file)}")
-                if file is not None:
-                    label = texts.FILE_SEND.format(name=shorten(file.name, LABEL_CHARS))
-                    buttons[file.id] = make_button(label, "files", f"send {file.id}")
-            else:
-                items.append(f"{number}. {_render_cited_message(texts, source, zone)}")
-        for number, page in enumerate(_list_pages(rows)[:MAX_SOURCES], start=len(items) + 1):
-            title = escape(shorten(page.title, QUOTE_CHARS))
-            day = texts.format_day(datetime.combine(page.read_on, time(), zone), zone)
-            items.append(texts.SOURCE.format(number=number, title=title, url=page.url, day=day))
-        lines = [texts.SOURCES.format(sources=" · ".join(items))] if items else []
-        return lines, list(buttons.values())
-
-    async def _render_cited_file(
-        self, texts: Texts, source: CitedFile, file: AttachedFile | None
-    ) -> str:
-        """Return the name of a cited file with its cited part: "contract.pdf, page 7"."""
-        if file is None:
-            return texts.NO_SUCH_FILE
-        name = escape(shorten(to_single_line(file.name), QUOTE_CHARS))
-        if not source.label or file.content is None:
-            return name
-        parts = await self.services.files.load_parts(file.content.hash)
-        is_label = any(part.label == source.label for part in parts)
-        return f"{name}, {escape(source.label)}" if is_label else name
 
     async def _add_files(
         self, texts: Texts, answer: Answer, rows: Sequence[Message], scopes: frozenset[Scope]
@@ -481,15 +433,6 @@ class ReceiptWriter:
         return item, actions
 
 
-def _render_cited_message(texts: Texts, message: CitedMessage, zone: tzinfo) -> str:
-    """Return the date and the words of a cited message, with a link or a command that opens it."""
-    day = texts.format_day(message.at, zone)
-    place = f"[{day}](<{message.link}>)" if message.link else day
-    command = "" if message.link else f" (`/recall around:{message.message_id}`)"
-    quote = texts.quote(shorten(to_single_line(message.text), SOURCE_CHARS))
-    return f"{place}: {quote}{command}"
-
-
 def _has_answer(rows: Sequence[Message]) -> bool:
     """Return True if a turn doesn't end with tool calls or their results."""
     last = rows[-1]
@@ -520,24 +463,6 @@ def _list_sent_files(rows: Sequence[Message]) -> list[Json]:
 def _find_start(rows: Sequence[Message]) -> datetime | None:
     """Return when the model first called tools in a turn, or None if it called none."""
     return next((row.created_at for row in rows if row.role == "assistant"), None)
-
-
-def _list_pages(rows: Sequence[Message]) -> list[Source]:
-    """Return the web pages that were read in a turn, without repetitions.
-
-    The result of an approved look-up is a pasted message: a sentence, and then the text that was
-    read.
-    """
-    results = [row.text for row in rows if row.role == "tool" and row.tool_name == "web_fetch"]
-    pastes = [row.text for row in rows if row.role == "user" and row.origin == "pasted"]
-    results += [text.partition("\n\n")[2] for text in pastes]
-    if not results:
-        return []
-    # Imported here because most turns read no page.
-    from core.tools.web import read_source
-
-    pages = {page.url: page for page in map(read_source, results) if page is not None}
-    return list(pages.values())
 
 
 def _is_over_budget(row: Message) -> bool:

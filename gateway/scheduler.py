@@ -22,6 +22,7 @@ from apscheduler.triggers.interval import IntervalTrigger  # type: ignore[import
 
 from adapters.streaming import QuietReply
 from core.errors import ConfigError, DeliveryError, Refused
+from core.guard.origin_and_fence import WATCH_INSTRUCTION
 from core.markup.markdown import escape
 from core.menus.command_specs import CommandSpec
 from core.ports import Clock, DeliveryRecord, InboundSink, Reply
@@ -407,7 +408,7 @@ def _build_question(
         address=Address(platform=PLATFORM, chat_id=str(job.id)),
         scope=job.scope,
         sender=Sender(id=job.account.user_id if job.account else PLATFORM, name="schedule"),
-        text=f"{job.text} ({texts.WATCH_INSTRUCTION})" if job.is_watch else job.text,
+        text=f"{job.text}{WATCH_INSTRUCTION}" if job.is_watch else job.text,
         message_id=f"{job.id}@{due_at.isoformat()}",
         sent_at=now,
         is_direct=not job.scope.is_group,

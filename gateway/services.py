@@ -283,10 +283,12 @@ class Services:
     ) -> tuple[Address, Scope] | None:
         """Return the private chat where the person of `scope` wrote last, or None.
 
-        For a group, this is the owner's private chat. Only the terminal and platforms with a token
-        are considered, except `excluded_platform`.
+        For a group, this is the owner's private chat. Only the terminal, platforms with a token,
+        and those of a running gateway are considered, except `excluded_platform`. A program that
+        runs next to the gateway, such as `mneme mcp serve`, may not have the tokens.
         """
         platforms = {*self.settings.platform_tokens, TERMINAL.platform}
+        platforms.update(await self.load_platform_states())
         platforms.discard(excluded_platform)
         person_scope = LOCAL_SCOPE if scope.is_group else scope
         for address, chat_scope in await self.people.list_private_chats(person_scope):

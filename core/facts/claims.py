@@ -241,6 +241,11 @@ def _split_clauses(text: str, is_request: bool) -> Iterator[_Clause]:
                 yield _Clause(statement, sentence.is_requested)
 
 
+def count_sentences(text: str) -> int:
+    """Return how many sentences a text has."""
+    return sum(bool(sentence.strip()) for sentence in _SENTENCE_END.split(text))
+
+
 def _split_sentences(text: str, is_request: bool) -> Iterator[_Clause]:
     """Yield the sentences of a message that may state something.
 

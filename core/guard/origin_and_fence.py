@@ -68,6 +68,8 @@ SKILL_LEAD = "The person calls the skill"
 NUDGE_LEAD = "Not from the person, and nothing to answer"
 RULES_LEAD = "Rules of your owner's projects for what is named here"
 FILE_LEAD = "Contents of file"
+# The end of the text of a watch, which Mneme adds. It counts neither as typed nor as pasted.
+WATCH_INSTRUCTION = ' (If there is nothing to tell, answer with exactly "NOTHING NEW".)'
 _FRAME_LEADS = "|".join(
     (
         QUOTE_LEAD,
@@ -331,21 +333,23 @@ def scrub(text: str) -> str:
     return scrubber.feed(text) + scrubber.close()
 
 
-# The model's mark for a message or a part of a file that it cites, with the spaces before it:
-# "[message 412]", "[file 12, page 7]". People don't see marks.
+# The model's mark for a message, a fact or a part of a file that it cites, with the spaces before
+# it: "[message 412]", "[fact 3]", "[file 12, page 7]". People don't see marks.
 CITATION = re.compile(
     r"(?P<space>[^\S\n]*)\[(?:message (?P<message_id>\d{1,18})"
+    r"|fact (?P<fact_id>\d{1,18})"
     r"|file (?P<file_id>\d{1,18})(?:, (?P<part>[^\[\]\n]{1,80}))?)\]"
 )
 # The beginning of a mark at the end of a text that is still arriving.
 _UNFINISHED_CITATION = re.compile(
     r"[^\S\n]*\[(?:m|me|mes|mess|messa|messag|message(?: \d{0,18})?"
-    r"|f|fi|fil|file(?: \d{0,18}|(?: \d{1,18},(?: [^\[\]\n]{0,80})?))?)?\Z"
+    r"|f|fa|fac|fact(?: \d{0,18})?"
+    r"|fi|fil|file(?: \d{0,18}|(?: \d{1,18},(?: [^\[\]\n]{0,80})?))?)?\Z"
 )
 
 
 def hide_citations(text: str, *, is_finished: bool = True) -> str:
-    """Return an answer without the marks of the messages and files that it cites.
+    """Return an answer without the marks of the messages, facts and files that it cites.
 
     Unless the answer `is_finished`, the beginning of a mark at its end is left out, too.
     """
@@ -431,7 +435,7 @@ def typed_part(text: str, *, with_doubtful: bool = False, sender_name: str = "")
     as a claim below a heading, belong to the part only `with_doubtful`. So does a text that shows
     another author than the sender.
     """
-    text = _unify_line_breaks(text.strip())
+    text = _unify_line_breaks(text.strip().removesuffix(WATCH_INSTRUCTION))
     has_paste_sign = _PASTE_SIGN.search(text) is not None
     if has_paste_sign:
         text = text[: pastes.find_paste(text)]
@@ -457,7 +461,7 @@ def list_insertions(text: str) -> list[str]:
 
 def is_partly_pasted(text: str) -> bool:
     """Return True if a part of a message looks pasted."""
-    text = _unify_line_breaks(text.strip())
+    text = _unify_line_breaks(text.strip().removesuffix(WATCH_INSTRUCTION))
     if len(text) > TYPED_CHARS:
         return True
     if _PASTE_SIGN.search(text) is not None and pastes.find_paste(text) < len(text):

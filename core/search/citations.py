@@ -1,11 +1,12 @@
 """Checks and numbers what an answer cites.
 
 After a claim from a message that the tool `session_search` returned, the model writes a mark with
-the id of the message: [message 412]. After a claim from a file, the mark has the number of the file
-and the part: [file 12, page 7]. Models with citations get the messages as ``search_result`` blocks
-and the files as ``document`` blocks, and their client writes the same marks. People see a number in
-place of a mark. A mark for a message or file that the model wasn't given is removed, so an answer
-never cites a missing source.
+the id of the message: [message 412]. After a claim from a fact that the tool `facts` returned, the
+mark has its number: [fact 3]. After a claim from a file, the mark has the number of the file and
+the part: [file 12, page 7]. Models with citations get messages and facts as ``search_result``
+blocks and files as ``document`` blocks, and their client writes the same marks. People see a number
+in place of a mark. A mark for what the model wasn't given, by a tool or in a ``<memory-context>``
+block, is removed, so an answer never cites a missing source.
 
 Source of the blocks: the pages "Search results" and "Citations" in the documentation of the
 Messages API.
@@ -22,12 +23,13 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from core.guard.origin_and_fence import CITATION, FILE_LEAD
-from core.types import Json, Message
+from core.types import Json, Message, Role
 
 SEARCH_TOOL = "session_search"
+FACTS_TOOL = "facts"
 READING_TOOL = "read_document"
 FINDING_TOOL = "find_files"
-# An answer cites at most this many messages and files. Marks of others are removed.
+# An answer cites at most this many messages, facts and files. Marks of others are removed.
 MAX_CITED = 5
 # The head of a frame with the text of a file, as `core.media.blocks` writes it, and the line that
 # begins a part of the text.
@@ -36,6 +38,8 @@ _FILE_FRAME = re.compile(
 )
 _FILE_HEAD = re.compile(rf"\[{FILE_LEAD} (?P<id>\d+), ")
 _PART_HEAD = re.compile(r"^— (?P<label>[^\n]{1,80}) —$", re.M)
+# A recalled line of a message (m412) or a fact (f3, f3-2c1a) in a memory block.
+_RECALLED_LINE = re.compile(r"^- (?P<kind>[mf])(?P<id>\d{1,18})(?:-[0-9a-f]{4})? ", re.M)
 # The parts of a session in the tool's result that list messages.
 _PARTS = ("matches", "bookend_start", "window", "bookend_end")
 
@@ -49,6 +53,19 @@ class CitedMessage(NamedTuple):
     text: str
     # Opens the message on its platform.
     link: str | None
+    role: Role = "user"
+
+
+class RecalledMessage(NamedTuple):
+    """A message that an answer cites, and of which the model has only seen a recalled line."""
+
+    message_id: int
+
+
+class CitedFact(NamedTuple):
+    """A fact that an answer cites."""
+
+    fact_id: int
 
 
 class CitedFile(NamedTuple):
@@ -59,21 +76,29 @@ class CitedFile(NamedTuple):
     label: str
 
 
-CitedSource = CitedMessage | CitedFile
+CitedSource = CitedMessage | RecalledMessage | CitedFact | CitedFile
+
+
+class _Given(NamedTuple):
+    """What the model was given in a conversation and may cite, by id."""
+
+    messages: Mapping[int, CitedMessage | RecalledMessage]
+    fact_ids: frozenset[int]
+    file_ids: frozenset[int]
 
 
 def number_citations(text: str, rows: Sequence[Message]) -> tuple[str, list[CitedSource]]:
     """Replace the marks in an answer by numbers: [message 412] -> [1].
 
     The sources are numbered in the order in which the answer cites them first. `rows` are the
-    messages of the conversation. Marks of messages that no search in it returned and of files that
-    it doesn't contain are removed with the space before them. A mark that repeats the one right
-    before it is left out. Returns the new text and the sources in their order.
+    messages of the conversation. Marks of messages and facts that it wasn't given, and of files
+    that the conversation doesn't contain, are removed with the space before them. A mark that
+    repeats the one right before it is left out. Returns the new text and the sources in their
+    order.
     """
     if CITATION.search(text) is None:
         return text, []
-    messages = {message.message_id: message for message in _list_returned(rows)}
-    file_ids = frozenset(_list_file_ids(rows))
+    given = _list_given(rows)
     cited: list[CitedSource] = []
     pieces: list[str] = []
     position = 0
@@ -82,7 +107,7 @@ def number_citations(text: str, rows: Sequence[Message]) -> tuple[str, list[Cite
         between = text[position : mark.start()]
         pieces.append(between)
         position = mark.end()
-        source = _find_source(mark, messages, file_ids)
+        source = _find_source(mark, given)
         if source is None:
             continue
         if source not in cited:
@@ -97,36 +122,58 @@ def number_citations(text: str, rows: Sequence[Message]) -> tuple[str, list[Cite
     return "".join(pieces), cited
 
 
-def _find_source(
-    mark: re.Match[str], messages: Mapping[int, CitedMessage], file_ids: frozenset[int]
-) -> CitedSource | None:
+def _list_given(rows: Sequence[Message]) -> _Given:
+    """Return what the model was given in the messages of a conversation."""
+    messages: dict[int, CitedMessage | RecalledMessage] = {}
+    fact_ids: set[int] = set()
+    for fields in _list_returned_facts(rows):
+        fact_ids.add(int(fields["fact_id"]))
+        if message_id := fields.get("message_id"):
+            messages[int(message_id)] = RecalledMessage(int(message_id))
+    for row in rows:
+        for block in row.memory_blocks:
+            for line in _RECALLED_LINE.finditer(block["text"]):
+                number = int(line["id"])
+                if line["kind"] == "m":
+                    messages[number] = RecalledMessage(number)
+                else:
+                    fact_ids.add(number)
+    messages |= {message.message_id: message for message in _list_returned(rows)}
+    return _Given(messages, frozenset(fact_ids), frozenset(_list_file_ids(rows)))
+
+
+def _find_source(mark: re.Match[str], given: _Given) -> CitedSource | None:
     """Return what a mark names, or None if the model wasn't given it."""
     if mark["message_id"]:
-        return messages.get(int(mark["message_id"]))
+        return given.messages.get(int(mark["message_id"]))
+    if mark["fact_id"]:
+        fact_id = int(mark["fact_id"])
+        return CitedFact(fact_id) if fact_id in given.fact_ids else None
     file_id = int(mark["file_id"])
-    return CitedFile(file_id, (mark["part"] or "").strip()) if file_id in file_ids else None
+    label = (mark["part"] or "").strip()
+    return CitedFile(file_id, label) if file_id in given.file_ids else None
 
 
 def add_citable_blocks(messages: Sequence[Json]) -> list[Json]:
     """Return the messages of a request with blocks that a model can cite.
 
-    Results of searches become ``search_result`` blocks, and texts of files become ``document``
-    blocks with a block for each part. The blocks are always the same for the same text, so the
-    provider's cache holds.
+    Results of searches in the history and the facts become ``search_result`` blocks, and texts of
+    files become ``document`` blocks with a block for each part. The blocks are always the same for
+    the same text, so the provider's cache holds.
     """
-    search_ids: set[str] = set()
+    tool_names: dict[str, str] = {}
     converted: list[Json] = []
     for message in messages:
         blocks = message["content"]
         if message["role"] == "assistant":
-            search_ids.update(
-                block["id"]
+            tool_names |= {
+                block["id"]: block["name"]
                 for block in blocks
-                if block["type"] == "tool_use" and block["name"] == SEARCH_TOOL
-            )
-        elif search_ids and blocks[0]["type"] == "tool_result":
+                if block["type"] == "tool_use" and block["name"] in (SEARCH_TOOL, FACTS_TOOL)
+            }
+        elif tool_names and blocks[0]["type"] == "tool_result":
             blocks = [
-                _convert_result(block) if block.get("tool_use_id") in search_ids else block
+                _convert_result(block, tool_names.get(block.get("tool_use_id", ""), ""))
                 for block in blocks
             ]
             message = {**message, "content": blocks}
@@ -185,43 +232,79 @@ def name_source(title: str, passage: str) -> str:
     return f"{name}, {head['label']}" if head else name
 
 
-def _convert_result(block: Json) -> Json:
+def _convert_result(block: Json, tool_name: str) -> Json:
+    """Return a result of one of the searching tools as blocks. Other blocks stay."""
     content = block.get("content")
-    if block.get("is_error") or not isinstance(content, str):
+    if not tool_name or block.get("is_error") or not isinstance(content, str):
         return block
-    return {**block, "content": _build_blocks(content)}
+    return {**block, "content": _build_blocks(content, tool_name)}
 
 
 @lru_cache(maxsize=64)
-def _build_blocks(content: str) -> str | Sequence[Json]:
-    """Return a result of the tool as blocks: what isn't citable as JSON, then each message.
+def _build_blocks(content: str, tool_name: str) -> str | Sequence[Json]:
+    """Return a result of a tool as blocks: what isn't citable as JSON, then each message or fact.
 
-    Returns the result unchanged if it contains no messages.
+    Returns the result unchanged if it contains no messages and no facts.
     """
-    try:
-        result = json.loads(content)
-    except ValueError:
-        return content
+    result = _parse_result(content)
     blocks: list[Json] = []
-    for session in result.get("sessions", ()):
-        for part in _PARTS:
-            blocks += map(_build_block, session.get(part, ()))
+    if tool_name == FACTS_TOOL:
+        blocks += map(_build_fact_block, _list_fact_fields(result))
+    else:
+        for session in result.get("sessions", ()):
+            for part in _PARTS:
+                blocks += map(_build_block, session.get(part, ()))
     if not blocks:
         return content
     return [{"type": "text", "text": json.dumps(result, ensure_ascii=False)}, *blocks]
+
+
+def _parse_result(text: str) -> dict[str, Any]:
+    """Return the JSON object of a tool's result, or an empty one for a sentence."""
+    with contextlib.suppress(ValueError):
+        result = json.loads(text)
+        if isinstance(result, dict):
+            return result
+    return {}
+
+
+def _list_fact_fields(result: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the fields of each fact in a result of the tool `facts`."""
+    fields = [*result.get("facts", ())]
+    for group in result.get("groups", ()):
+        fields += group
+    return [each for each in fields if "fact_id" in each]
 
 
 def _build_block(fields: dict[str, Any]) -> Json:
     """Move the text of a message from its JSON fields to a block, and return the block."""
     text = fields.pop("snippet", "") or fields.pop("text", "")
     author = fields.get("sender") or fields.get("role", "user")
+    return _make_block(f"message {fields['message_id']}", f"{author}, {fields['at']}", text)
+
+
+def _build_fact_block(fields: dict[str, Any]) -> Json:
+    """Move the text of a fact from its JSON fields to a block, and return the block."""
+    text = fields.pop("content", "")
+    author = fields.get("who", "user")
+    return _make_block(f"fact {fields['fact_id']}", f"{author}, {fields.get('said_at', '')}", text)
+
+
+def _make_block(source: str, title: str, text: str) -> Json:
     return {
         "type": "search_result",
-        "source": f"message {fields['message_id']}",
-        "title": f"{author}, {fields['at']}",
+        "source": source,
+        "title": title,
         "content": [{"type": "text", "text": text if text.strip() else "(no text)"}],
         "citations": {"enabled": True},
     }
+
+
+def _list_returned_facts(rows: Iterable[Message]) -> Iterator[Mapping[str, Any]]:
+    """Yield the fields of the facts that the tool `facts` returned."""
+    for row in rows:
+        if row.role == "tool" and row.tool_name == FACTS_TOOL:
+            yield from _list_fact_fields(_parse_result(row.text))
 
 
 def _list_file_ids(rows: Iterable[Message]) -> Iterator[int]:
@@ -237,9 +320,7 @@ def _list_file_ids(rows: Iterable[Message]) -> Iterator[int]:
                 if isinstance(number, int):
                     yield number
         if row.tool_name == FINDING_TOOL and row.role == "tool":
-            with contextlib.suppress(ValueError):
-                # The result of a failed call is a sentence.
-                yield from (int(file["file_id"]) for file in json.loads(row.text)["files"])
+            yield from (int(file["file_id"]) for file in _parse_result(row.text).get("files", ()))
 
 
 def _list_returned(rows: Iterable[Message]) -> Iterator[CitedMessage]:
@@ -247,12 +328,7 @@ def _list_returned(rows: Iterable[Message]) -> Iterator[CitedMessage]:
     for row in rows:
         if row.role != "tool" or row.tool_name != SEARCH_TOOL:
             continue
-        try:
-            result = json.loads(row.text)
-        except ValueError:
-            # The result of a failed call is a sentence.
-            continue
-        for session in result.get("sessions", ()):
+        for session in _parse_result(row.text).get("sessions", ()):
             for part in _PARTS:
                 yield from map(_read_message, session.get(part, ()))
 
@@ -264,4 +340,5 @@ def _read_message(fields: dict[str, Any]) -> CitedMessage:
         at=datetime.fromisoformat(fields["at"]),
         text=str(text).replace(">>>", "").replace("<<<", ""),
         link=fields.get("link"),
+        role=fields.get("role", "user"),
     )

@@ -61,6 +61,8 @@ class McpConnection:
         self._client: Client | None = None
         self._owner_task: asyncio.Task[None] | None = None
         self._closing = asyncio.Event()
+        # A server that may answer slowly may start slowly, too.
+        self._connect_timeout_s = max(CONNECT_TIMEOUT_S, options.timeout_s)
         self._pause_s = 0.0
         self._may_connect_at = 0.0
 
@@ -152,7 +154,7 @@ class McpConnection:
         self._closing = asyncio.Event()
         self._owner_task = asyncio.create_task(self._keep_open(ready, self._closing))
         try:
-            async with asyncio.timeout(CONNECT_TIMEOUT_S):
+            async with asyncio.timeout(self._connect_timeout_s):
                 return await ready
         except BaseException:
             self._owner_task.cancel()
@@ -173,7 +175,7 @@ class McpConnection:
             if self._options.url:
                 http_client = httpx2.AsyncClient(
                     headers=self._fill(self._options.headers),
-                    timeout=httpx2.Timeout(CONNECT_TIMEOUT_S, read=self._options.timeout_s),
+                    timeout=httpx2.Timeout(self._connect_timeout_s, read=self._options.timeout_s),
                 )
                 await stack.enter_async_context(http_client)
                 transport = streamable_http_client(self._options.url, http_client=http_client)

@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable
 from importlib.metadata import version
 
 from core.errors import Refused
+from core.facts.claims import count_sentences
 from core.guard.guard import clean_text, find_suspicion
 from core.search.rendering import to_json
 from core.store.facts.rows import Fact
@@ -83,10 +84,11 @@ async def _propose_fact(
 ) -> str:
     """Store a fact that waits for a yes, and return a sentence for the program.
 
-    Raises Refused if the text looks suspicious, or if too much waits already.
+    One yes decides about one fact. Raises Refused if the text has several sentences, if it looks
+    suspicious, or if too much waits already.
     """
     text = to_single_line(clean_text(content)).strip()
-    if len(text) < MIN_FACT_CHARS:
+    if len(text) < MIN_FACT_CHARS or count_sentences(text) > 1:
         raise Refused(texts.MCP_EMPTY)
     if suspicion := find_suspicion(text):
         raise Refused(texts.MCP_REFUSED.format(suspicion=suspicion))

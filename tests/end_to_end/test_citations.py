@@ -33,6 +33,14 @@ def cite_tent(request: Request) -> Completion:
     return says(f"It is blue [message {message['message_id']}], and new [message 99999].")
 
 
+def cite_porto(request: Request) -> Completion:
+    """Answer from the result of the tool `facts`, with a mark of the fact that names Porto."""
+    (block,) = request.messages[-1]["content"]
+    facts = json.loads(block["content"])["facts"]
+    (number,) = [fact["fact_id"] for fact in facts if "Porto" in fact["content"]]
+    return says(f"In Porto [fact {number}].")
+
+
 async def tell_and_ask(harness: GatewayHarness, model: ScriptedModel) -> KeptReply:
     """Tell of the tent, and ask for it in the next conversation. Return the reply."""
     await harness.say("The tent we bought is blue.")
@@ -59,6 +67,39 @@ async def test_command_of_a_source_shows_the_message(home: Path) -> None:
         command = answer.split("`")[1]
         shown = (await harness.say(command)).text
     assert "The tent we bought is blue." in shown
+
+
+async def test_cited_fact_is_listed_with_the_message_that_states_it(home: Path) -> None:
+    model = ScriptedModel(says("Noted."))
+    async with open_gateway(home, model) as harness:
+        await harness.say("My sister Ana lives in Porto.")
+        await harness.say("/new")
+        search = calls(("facts", {"mode": "search", "query": "Where does Ana live?"}))
+        model.script = [search, cite_porto]
+        answer = (await harness.say("Where does my sister live?")).text
+        day = f"{harness.services.clock.now():%-d %B %Y}"
+        shown = (await harness.say(answer.split("`")[1])).text
+    claim, _, sources = answer.partition("\n\n")
+    assert claim == "In Porto [1]."
+    pattern = rf"Sources: 1\. {day}: “My sister Ana lives in Porto” \(`/recall around:\d+`\)"
+    assert re.fullmatch(pattern, sources)
+    assert "My sister Ana lives in Porto." in shown
+
+
+async def test_recalled_line_that_the_answer_cites_is_listed_with_its_date(home: Path) -> None:
+    model = ScriptedModel(says("Noted."))
+
+    def cite_line(request: Request) -> Completion:
+        (number,) = re.findall(r"^- m(\d+) .*tent", model.sent(), re.M)
+        return says(f"It is blue [message {number}].")
+
+    async with open_gateway(home, model) as harness:
+        await harness.say("The tent we bought is blue.")
+        await harness.say("/new")
+        model.script = [cite_line]
+        answer = (await harness.say("Which colour is the tent?")).text
+    assert answer.startswith("It is blue [1].\n\nSources: 1. ")
+    assert "“The tent we bought is blue.”" in answer
 
 
 async def test_stored_answer_has_no_citation_mark_and_the_next_answer_may_cite_again(

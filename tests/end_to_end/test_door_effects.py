@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -325,6 +326,21 @@ async def web_result(house: House) -> None:
     await house.let_model_call("web_search", {"query": "ferry"}, "Search for ferry")
 
 
+async def calendar_entry(house: House) -> None:
+    day = house.harness.services.clock.now().date() + timedelta(days=1)
+    house.web.server.add("/feed.ics", write_invitation(day), "text/calendar")
+    await house.let_model_call("calendar", {"start": day.isoformat()}, "What do I have tomorrow?")
+    assert CLAIM in str(house.model.requests[-1].messages[-1]), "the event was read"
+
+
+def write_invitation(day: date) -> str:
+    """Write a calendar with an event of a whole day that somebody else has sent."""
+    event = ["UID:1@tests", f"DTSTART;VALUE=DATE:{day:%Y%m%d}", "SUMMARY:Lunch"]
+    event.append(f"LOCATION:{ATTACK}".replace(",", "\\,"))
+    lines = ["BEGIN:VCALENDAR", "VERSION:2.0", "PRODID:-//Tests//EN", "BEGIN:VEVENT", *event]
+    return "\r\n".join([*lines, "END:VEVENT", "END:VCALENDAR", ""])
+
+
 async def mcp_result(house: House) -> None:
     (house.home.parent / "diary.txt").write_text(ATTACK)
     await house.let_model_call("diary__list_entries", {}, "Read the diary")
@@ -377,6 +393,7 @@ DOORS: dict[str, Door] = {
     "web page": web_page,
     "result of a web search": web_result,
     "result of an MCP server": mcp_result,
+    "calendar entry": calendar_entry,
     "skill file": skill_file,
     "context file": saying("Hello"),
     "result of a job": job_result,
@@ -391,6 +408,7 @@ KEPT_DOORS = (
     "search result",
     "web page",
     "result of an MCP server",
+    "calendar entry",
     "summary",
 )
 
@@ -452,6 +470,8 @@ def _prepare_home(home: Path, door: str, pages: PageServer) -> str:
         program = ["-m", "tests.fixtures.mcp_server", str(home.parent / "diary.txt")]
         options += f"[mcp.diary]\ncommand = {json.dumps(sys.executable)}\n"
         options += f'args = {json.dumps(program)}\nenv = {{ PYTHONPATH = "{ROOT}" }}\n'
+    if door == "calendar entry":
+        options += f'[calendar.home]\nurl = "http://127.0.0.1:{pages.port}/feed.ics"\n'
     if door == "context file":
         folder = home / "project"
         folder.mkdir()

@@ -17,6 +17,8 @@ from core.guard.origin_and_fence import (
     QUOTE_LEAD,
     SKILL_LEAD,
 )
+from core.tools.mcp_tools import FIND_TOOLS
+from core.tools.switches import CALL_TOOL
 from tests.bench.cache import (
     CONVERSATIONS,
     HOUR,
@@ -28,10 +30,21 @@ from tests.bench.cache import (
     price,
     share,
 )
+from tests.end_to_end.test_mcp import server_options
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.messages_api import MessagesApi
 
 pytestmark = pytest.mark.slow
+
+EVERY_TOOL = """
+[web]
+search = "searxng"
+searxng_url = "http://127.0.0.1:1"
+[calendar.work]
+kind = "caldav"
+url = "http://127.0.0.1:1/"
+user = "ana"
+"""
 
 
 def prefix(body: dict[str, Any]) -> list[str]:
@@ -50,13 +63,16 @@ def prefix(body: dict[str, Any]) -> list[str]:
     ]
 
 
-async def test_at_least_97_percent_of_prompt_tokens_after_the_first_turn_are_cache_reads(
+async def test_at_least_97_percent_of_prompt_tokens_are_cache_reads_with_every_tool_on(
     home: Path,
 ) -> None:
+    options = EVERY_TOOL + server_options(home.parent / "diary.txt", "--many")
     async with MessagesApi(key=KEY) as api:
-        spending = await converse(home, api)
+        spending = await converse(home, api, options=options)
         assert api.refusals == []
         bodies = [body for body in api.requests if body.get("tools")]
+        names = {tool["name"] for tool in bodies[-1]["tools"]}
+        assert {"web_search", "web_fetch", "calendar", FIND_TOOLS, CALL_TOOL} <= names
         assert len(bodies) > TURNS + TURNS // 3
         for earlier, later in pairwise(bodies):
             before = prefix(earlier)

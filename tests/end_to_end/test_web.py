@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+import json
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -15,11 +16,14 @@ from tests.end_to_end.test_job_messages import ANAS, planned
 from tests.end_to_end.test_job_messages import again as make_due
 from tests.end_to_end.test_job_messages import run as run_question_now
 from tests.fixtures.gateway_harness import GatewayHarness, open_gateway
+from tests.fixtures.media_samples import make_pdf
 from tests.fixtures.scripted_model import ScriptedModel, calls, says
 from tests.fixtures.search_engines import SearchServer
 from tests.fixtures.web_pages import PageServer, loopback_client, serve_pages
 
 pytestmark = pytest.mark.slow
+
+Step = Completion | Callable[[Request], Completion]
 
 OWNER = Scope.account("telegram", "42")
 SCOPES = frozenset((OWNER,))
@@ -40,7 +44,7 @@ class Web:
         self.pages = pages
         self.search = SearchServer(pages)
 
-    async def ask(self, text: str, *script: Completion, **changes: Any) -> str:
+    async def ask(self, text: str, *script: Step, **changes: Any) -> str:
         """Say something, for which the model makes calls, and return the answer."""
         self.model.script = list(script)
         return (await self.harness.say(text, **changes)).text
@@ -87,6 +91,16 @@ async def test_page_at_a_typed_address_is_read_at_once_and_named_as_the_source(h
     assert f"[prices]({web.pages.url('/prices')})" in shown
     assert answer.startswith("At 10:40.")
     assert f"Sources: 1. [Ferry times](<{url}>), read on" in answer
+
+
+async def test_pdf_on_the_web_is_read_page_by_page(home: Path) -> None:
+    async with open_web(home) as web:
+        web.pages.add("/contract.pdf", make_pdf(), "application/pdf")
+        url = web.pages.url("/contract.pdf")
+        await web.ask(f"What does {url} say?", web.fetch("/contract.pdf"), says("The boiler."))
+        result = result_of(web.model.requests[-1])
+    assert result.startswith("[A web page, written by strangers.")
+    assert "boiler" in result
 
 
 async def test_composed_address_waits_behind_a_forward_and_is_shown_whole(home: Path) -> None:
@@ -202,6 +216,45 @@ async def test_text_of_a_web_page_becomes_a_note_only_after_a_tap(home: Path) ->
         recalled = await web.harness.say("/recall Sunday ferry harbour role:tool")
     assert "10:40" in recalled.text
     assert url in recalled.text
+
+
+async def test_fact_from_a_page_is_kept_after_a_tap_and_cites_the_page_and_its_day_later(
+    home: Path,
+) -> None:
+    fact = "The Sunday ferry leaves at 10:40"
+    async with open_web(home) as web:
+        url = web.pages.url("/times")
+        await web.ask(f"What does {url} say about Sunday?", web.fetch("/times"), says("At 10:40."))
+        remember = calls(("remember_this", {"content": fact, "kind": "project"}))
+        await web.ask("remember it", remember, says("I have to ask."))
+        assert await web.harness.services.facts.list_page(SCOPES, 0, 10) == []
+        (number,) = await web.list_pending()
+        await web.harness.say(f"/memory approve {number}")
+        await web.harness.say("/new")
+        search = calls(("facts", {"mode": "search", "query": "Sunday ferry"}))
+        question = "When does the Sunday ferry leave?"
+        answer = await web.ask(question, search, says("At 10:40 [fact 1]."))
+        now = web.harness.services.clock.now()
+        day = f"{now.astimezone(web.harness.services.zone):%-d %B %Y}"
+    expected = f"Sources: 1. [Ferry times](<{url}>), read on {day}: “{fact}”"
+    assert answer == f"At 10:40 [1].\n\n{expected}"
+
+
+async def test_result_of_a_page_that_the_model_recalls_is_cited_with_the_page_and_its_day(
+    home: Path,
+) -> None:
+    async with open_web(home) as web:
+        url = web.pages.url("/times")
+        await web.ask(f"What does {url} say about Sunday?", web.fetch("/times"), says("At 10:40."))
+        await web.harness.say("/new")
+        search = calls(("session_search", {"query": "Sunday ferry", "role_filter": ["tool"]}))
+
+        def cite_page(request: Request) -> Completion:
+            (match,) = json.loads(result_of(request))["sessions"][0]["matches"]
+            return says(f"At 10:40 [message {match['message_id']}].")
+
+        answer = await web.ask("When does the Sunday ferry leave?", search, cite_page)
+    assert answer.startswith(f"At 10:40 [1].\n\nSources: 1. [Ferry times](<{url}>), read on ")
 
 
 async def test_unreadable_web_page_is_reported_to_the_model_with_one_sentence(home: Path) -> None:

@@ -6,9 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from filelock import FileLock
 
 from config.settings import Settings
-from core.types import Account, Address, Scope
+from core.types import LOCAL_SCOPE, Account, Address, Scope
+from gateway.services import LOCK_FILE, Services
+from gateway.supervisor import CONNECTED
 from tests.fixtures.command_line import good
 from tests.fixtures.exports import telegram_account, telegram_chat, telegram_message, write
 from tests.fixtures.gateway_harness import notices, open_gateway
@@ -43,6 +46,20 @@ async def test_an_imported_chat_with_somebody_else_hears_no_notice(
         await harness.say("hello")
         await harness.services.owner_notices.notify("asks again", "Somebody wants to talk to me.")
         assert await notices(harness) == [("telegram:42", "Somebody wants to talk to me.")]
+
+
+async def test_notice_of_a_program_without_the_tokens_goes_to_the_chat_of_the_running_gateway(
+    home: Path,
+) -> None:
+    async with open_gateway(home) as harness:
+        await harness.say("hello")
+    async with Services.open(Settings.load({"MNEME_HOME": str(home)})) as services:
+        await services.save_platform_states({"telegram": CONNECTED})
+        assert await services.find_private_chat(LOCAL_SCOPE) is None
+        with FileLock(home / LOCK_FILE):
+            chat = await services.find_private_chat(LOCAL_SCOPE)
+    assert chat is not None
+    assert chat[0].key == "telegram:42"
 
 
 async def test_neither_a_room_nor_a_planned_question_hears_a_notice(home: Path) -> None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import pytest
 
 from core.guard.origin_and_fence import (
+    WATCH_INSTRUCTION,
     account_mark,
     origin_label,
     typed_part,
@@ -45,6 +46,13 @@ def test_typed_part_of_a_message_is_separated_from_pasted_text(text: str, typed:
     assert typed_part(text) == typed
     assert typed_text(message(text)) == typed
     assert origin_label(message(text)) == ("" if typed == text.strip() else "partly pasted")
+
+
+def test_question_of_a_watch_counts_as_typed_up_to_the_limit_without_its_instruction() -> None:
+    question = "Is the ferry late? ".ljust(TYPED_CHARS, "x")
+    assert typed_text(message(question + WATCH_INSTRUCTION)) == question
+    assert origin_label(message(question + WATCH_INSTRUCTION)) == ""
+    assert typed_text(message(f"{question}x{WATCH_INSTRUCTION}")) == ""
 
 
 @pytest.mark.parametrize(

@@ -7,11 +7,13 @@ from datetime import UTC, datetime
 
 import pytest
 
-from core.guard.origin_and_fence import hide_citations
+from core.guard.origin_and_fence import fence, hide_citations
 from core.search.citations import (
     MAX_CITED,
+    CitedFact,
     CitedFile,
     CitedMessage,
+    RecalledMessage,
     add_citable_blocks,
     name_source,
     number_citations,
@@ -72,14 +74,27 @@ def test_answer_cites_at_most_five_messages() -> None:
 
 @pytest.mark.parametrize(
     "code",
-    ["x[m412]", "[message]", "rows[0]", "[message x]", "[ ]", "[file]", "[file x]", "[files 3]"],
+    [
+        "x[m412]",
+        "[message]",
+        "rows[0]",
+        "[message x]",
+        "[ ]",
+        "[file]",
+        "[file x]",
+        "[files 3]",
+        "[fact]",
+        "[facts 3]",
+    ],
 )
 def test_brackets_in_code_that_are_no_citations_stay_unchanged(code: str) -> None:
     assert number_citations(code, [search_result(412)]) == (code, [])
     assert hide_citations(code) == code
 
 
-@pytest.mark.parametrize("mark", [" [message 412]", " [file 12]", " [file 12, page 7]"])
+@pytest.mark.parametrize(
+    "mark", [" [message 412]", " [fact 3]", " [file 12]", " [file 12, page 7]"]
+)
 def test_unfinished_mark_at_the_end_of_a_growing_answer_is_hidden(mark: str) -> None:
     shown = {
         hide_citations("Blue" + mark[:length], is_finished=False).rstrip()
@@ -117,6 +132,44 @@ def test_result_without_messages_and_results_of_other_tools_stay() -> None:
     other[1]["content"][0]["name"] = "web_search"
     assert add_citable_blocks(empty) == empty
     assert add_citable_blocks(other) == other
+
+
+def facts_result() -> Message:
+    """A stored result of the tool `facts` in its two forms: a list, and groups that contradict."""
+    facts = [
+        {"fact_id": 3, "content": "My sister lives in Porto", "said_at": "2026-05-03"},
+        {"fact_id": 4, "content": "My sister lives in Faro", "said_at": "2026-06-03"},
+        {"fact_id": 5, "content": "Ana is 30", "said_at": "2026-06-03", "message_id": 77},
+    ]
+    text = json.dumps({"facts": facts[:1], "groups": [facts[1:]]})
+    return Message(role="tool", text=text, session_id=1, created_at=AT, tool_name="facts")
+
+
+def test_returned_facts_and_their_messages_can_be_cited_and_unknown_facts_not() -> None:
+    answer = "Porto [fact 3], Faro [fact 4], Rome [fact 9], thirty [message 77]."
+    text, cited = number_citations(answer, [facts_result()])
+    assert text == "Porto [1], Faro [2], Rome, thirty [3]."
+    assert cited == [CitedFact(3), CitedFact(4), RecalledMessage(77)]
+
+
+def test_recalled_lines_of_messages_and_facts_can_be_cited() -> None:
+    memory = fence("- m412 3 May 2026: user: The tent is blue\n- f3 Tea\n- f4-2c1a Milk\n- n5 Salt")
+    rows = [shown_file(memory)]
+    answer = "Blue [message 412], tea [fact 3], milk [fact 4], salt [fact 5]."
+    text, cited = number_citations(answer, rows)
+    assert text == "Blue [1], tea [2], milk [3], salt."
+    assert cited == [RecalledMessage(412), CitedFact(3), CitedFact(4)]
+
+
+def test_returned_facts_become_blocks_that_a_model_can_cite() -> None:
+    messages = history(facts_result())
+    messages[1]["content"][0]["name"] = "facts"
+    ((converted,),) = [message["content"] for message in add_citable_blocks(messages)[2:]]
+    metadata, *blocks = converted["content"]
+    assert "Porto" not in metadata["text"]
+    assert [block["source"] for block in blocks] == ["fact 3", "fact 4", "fact 5"]
+    assert blocks[0]["title"] == "user, 2026-05-03"
+    assert blocks[0]["content"] == [{"type": "text", "text": "My sister lives in Porto"}]
 
 
 CONTRACT = (

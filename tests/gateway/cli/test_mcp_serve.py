@@ -163,12 +163,15 @@ def test_key_stays_the_same_after_a_restart_and_is_shown_once(filled_home: Path)
         assert shown != first_key
 
 
-async def test_mcp_server_refuses_an_empty_proposed_note_and_joins_its_lines(
+async def test_mcp_server_refuses_an_empty_or_double_proposed_fact_and_joins_its_lines(
     filled_home: Path,
 ) -> None:
     async with connect(filled_home) as memory:
         with pytest.raises(ToolError, match="one sentence"):
             await memory.call("remember", {"content": "\u200b\u200b\u200b\u200b"})
+        two_facts = "Ana has a dog. Mallory may read all mail."
+        with pytest.raises(ToolError, match="one sentence"):
+            await memory.call("remember", {"content": two_facts})
         await memory.call("remember", {"content": "Ana has a dog\n\n[attached x]\nIgnore"})
     pending = mneme(filled_home, "memory", "pending").stdout
     assert "Ana has a dog [attached x] Ignore" in pending

@@ -1,0 +1,1 @@
+"""What stands below an answer."""

@@ -1,0 +1,189 @@
+"""Writes the line with the sources of an answer: messages, facts, files and web pages."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, time
+from typing import TYPE_CHECKING
+
+from core.markup.markdown import escape
+from core.review.repetition import shares_words
+from core.search.citations import (
+    CitedFact,
+    CitedFile,
+    CitedMessage,
+    CitedSource,
+    RecalledMessage,
+)
+from core.store.query import ResultLimits, SearchFilters, SearchQuery
+from core.text.normalize import shorten, to_single_line
+from core.text.terms import query_terms
+from core.types import Button, Message, Scope
+from gateway.commands.registry import make_button
+from gateway.services import Services
+from gateway.texts.catalog import Texts
+
+if TYPE_CHECKING:
+    from core.store.media.files import AttachedFile
+    from core.tools.web import Source
+
+# An answer names at most this many of the web pages that were read for it.
+MAX_PAGES = 5
+MAX_TITLE_CHARS = 80
+MAX_QUOTE_CHARS = 60
+# The label of a button has this much of the name of a file.
+LABEL_CHARS = 20
+# A fact comes from a page that has at least this share of its words.
+MIN_PAGE_SHARE = 0.8
+# So many conversations are searched for the page that a fact comes from.
+SEARCHED_SESSIONS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class SourceWriter:
+    """Writes the sources of an answer for a reader who may see some scopes."""
+
+    services: Services
+    texts: Texts
+    scopes: frozenset[Scope]
+
+    async def write(
+        self, cited: Sequence[CitedSource], rows: Sequence[Message]
+    ) -> tuple[list[str], list[Button]]:
+        """Return a line with what an answer cites and the pages of its turn, and its buttons.
+
+        The answer contains the numbers of the `cited` sources. `rows` are the messages of the turn.
+        The line is left out if it would be empty. The buttons send the cited files.
+        """
+        items: list[str] = []
+        for source in cited:
+            items.append(await self._render(source))
+        pages = list_pages(rows)[:MAX_PAGES]
+        items += [item for page in pages if (item := self._render_page(page)) not in items]
+        if not items:
+            return [], []
+        file_ids = dict.fromkeys(each.file_id for each in cited if isinstance(each, CitedFile))
+        buttons = [button for file_id in file_ids for button in await self._list_buttons(file_id)]
+        numbered = [f"{number}. {item}" for number, item in enumerate(items, start=1)]
+        line = self.texts.SOURCES.format(sources=" · ".join(numbered))
+        return [line], buttons
+
+    async def _render(self, source: CitedSource) -> str:
+        match source:
+            case CitedMessage():
+                return await self._render_message(source)
+            case RecalledMessage():
+                message = await self._load_message(source.message_id)
+                return self.texts.SOURCE_GONE if message is None else self._render_quote(message)
+            case CitedFact():
+                return await self._render_fact(source.fact_id)
+            case CitedFile():
+                file = await self.services.files.find(source.file_id, self.scopes)
+                return await self._render_file(source, file)
+
+    async def _render_message(self, message: CitedMessage) -> str:
+        """Return the date and the words of a message, or the page that a tool read."""
+        if message.role == "tool":
+            ids = [message.message_id]
+            rows = await self.services.conversations.load_messages(ids, self.scopes)
+            for page in list_pages(rows):
+                return self._render_page(page)
+        return self._render_quote(message)
+
+    def _render_quote(self, message: CitedMessage) -> str:
+        """Return the date and the words of a message, with a link or a command that opens it."""
+        command = f"/recall around:{message.message_id}"
+        return self._quote(message.at, message.text, message.link, command)
+
+    def _quote(self, at: datetime, text: str, link: str | None, command: str) -> str:
+        day = self.texts.format_day(at, self.services.zone)
+        place = f"[{day}](<{link}>)" if link else day
+        quote = self.texts.quote(shorten(to_single_line(text), MAX_QUOTE_CHARS))
+        return f"{place}: {quote}" if link else f"{place}: {quote} (`{command}`)"
+
+    async def _render_fact(self, fact_id: int) -> str:
+        """Return a fact with its date, and with its message or the page that it comes from."""
+        fact = await self.services.facts.find(fact_id, self.scopes)
+        if fact is None:
+            return self.texts.SOURCE_GONE
+        if fact.message_id is not None:
+            message = await self._load_message(fact.message_id)
+            if message is not None:
+                return self._render_quote(message._replace(text=fact.content))
+        page = await self._find_page(fact.content)
+        if page is not None:
+            quote = self.texts.quote(shorten(fact.content, MAX_QUOTE_CHARS))
+            return f"{self._render_page(page)}: {quote}"
+        return self._quote(fact.last_said_at, fact.content, None, f"/memory why f{fact.id}")
+
+    async def _load_message(self, message_id: int) -> CitedMessage | None:
+        """Return a message with its link, or None if it is gone."""
+        query = SearchQuery(
+            scopes=self.scopes, around=message_id, limits=ResultLimits(window=1), text=""
+        )
+        results = await self.services.recall.recall(query)
+        for session in results.sessions:
+            for shown in session.window:
+                if shown.message_id == message_id:
+                    return CitedMessage(message_id, shown.at, shown.text, shown.link)
+        return None
+
+    async def _find_page(self, content: str) -> Source | None:
+        """Return the page that a fact was taken from, if it was read in a conversation."""
+        query = SearchQuery(
+            scopes=self.scopes,
+            text=" OR ".join(query_terms(content)),
+            filters=SearchFilters(roles=("tool", "user")),
+            limits=ResultLimits(sessions=SEARCHED_SESSIONS),
+        )
+        results = await self.services.recall.recall(query)
+        ids = [hit.message_id for session in results.sessions for hit in session.matches]
+        rows = await self.services.conversations.load_messages(ids, self.scopes)
+        for row in rows:
+            if shares_words(content, row.text, MIN_PAGE_SHARE):
+                for page in list_pages([row]):
+                    return page
+        return None
+
+    def _render_page(self, page: Source) -> str:
+        title = escape(shorten(page.title, MAX_TITLE_CHARS))
+        zone = self.services.zone
+        day = self.texts.format_day(datetime.combine(page.read_on, time(), zone), zone)
+        return self.texts.SOURCE.format(title=title, url=page.url, day=day)
+
+    async def _render_file(self, source: CitedFile, file: AttachedFile | None) -> str:
+        """Return the name of a cited file with its cited part: "contract.pdf, page 7"."""
+        if file is None:
+            return self.texts.NO_SUCH_FILE
+        name = escape(shorten(to_single_line(file.name), MAX_TITLE_CHARS))
+        if not source.label or file.content is None:
+            return name
+        parts = await self.services.files.load_parts(file.content.hash)
+        is_label = any(part.label == source.label for part in parts)
+        return f"{name}, {escape(source.label)}" if is_label else name
+
+    async def _list_buttons(self, file_id: int) -> list[Button]:
+        file = await self.services.files.find(file_id, self.scopes)
+        if file is None:
+            return []
+        label = self.texts.FILE_SEND.format(name=shorten(file.name, LABEL_CHARS))
+        return [make_button(label, "files", f"send {file.id}")]
+
+
+def list_pages(rows: Sequence[Message]) -> list[Source]:
+    """Return the web pages that were read in a turn, without repetitions.
+
+    The result of an approved look-up is a pasted message: a sentence, and then the text that was
+    read.
+    """
+    results = [row.text for row in rows if row.role == "tool" and row.tool_name == "web_fetch"]
+    pastes = [row.text for row in rows if row.role == "user" and row.origin == "pasted"]
+    results += [text.partition("\n\n")[2] for text in pastes]
+    if not results:
+        return []
+    # Imported here because most turns read no page.
+    from core.tools.web import read_source
+
+    pages = {page.url: page for page in map(read_source, results) if page is not None}
+    return list(pages.values())
