@@ -31,6 +31,7 @@ from core.store.notes import TOOL_CALL, NoteChange, PendingNote
 from core.store.rows import find_last_turn, split_turns
 from core.text.normalize import shorten, to_single_line
 from core.types import Account, Answer, Button, File, Json, Message, Scope
+from gateway.answers.documents import attach_document, list_documents
 from gateway.answers.sources import LABEL_CHARS, SourceWriter
 from gateway.commands.registry import (
     assign_button_ids,
@@ -189,6 +190,13 @@ class ReceiptWriter:
             file = await self.services.load_file(int(result["file_id"]), scopes)
             if file is not None:
                 files.append(file)
+        for document in list_documents(rows):
+            name = str(document["name"])
+            if document["state"] == "sent":
+                answer = attach_document(answer, name)
+            else:
+                label = texts.FILE_SEND.format(name=shorten(name, LABEL_CHARS))
+                buttons.append(make_button(label, "files", f"answer {rows[-1].id} {name}"))
         return replace(answer, files=(*answer.files, *files)), buttons
 
     async def _render_receipts(

@@ -1,15 +1,65 @@
-"""Loads kept files to send them again. The position in a picture stays here."""
+"""Makes files to send: kept ones again, without the position in a picture, and answers as files."""
 
 from __future__ import annotations
 
 import asyncio
+import re
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 
 from core.media.decoding import Decoder
 from core.media.folder import MediaFolder
 from core.store.media.files import AttachedFile
 from core.types import File
+
+_PLAIN = "text/plain"
+# The types of the files that an answer can be sent as, by their ending.
+DOCUMENT_TYPES: Mapping[str, str] = {
+    "md": "text/markdown",
+    "csv": "text/csv",
+    "tsv": "text/tab-separated-values",
+    "ics": "text/calendar",
+    "json": "application/json",
+    **dict.fromkeys(("txt", "yaml", "toml", "py", "js", "ts", "sh", "sql", "css"), _PLAIN),
+    **dict.fromkeys(("c", "h", "cpp", "go", "java", "kt", "rb", "rs"), _PLAIN),
+}
+# Files of these types have the whole answer, also if it contains code.
+_WHOLE_TYPES = frozenset({"md", "txt"})
+MAX_STEM_CHARS = 60
+DOCUMENT_NAME = "answer.md"
+_CODE_BLOCK = re.compile(r"^```[^`\n]*\n(.*?)^```[^\S\n]*$", re.DOTALL | re.MULTILINE)
+
+
+def clean_document_name(name: str) -> str:
+    """Return a name for an answer that is sent as a file.
+
+    A name without an ending, or with one that isn't in `DOCUMENT_TYPES`, becomes that of a
+    Markdown file.
+    """
+    line = " ".join(name.split()).replace("/", "_").replace("\\", "_").strip(". ")
+    stem, _, ending = line.rpartition(".")
+    if not stem:
+        stem, ending = line, ""
+    stem = stem.strip(". ")
+    if not stem:
+        return DOCUMENT_NAME
+    ending = ending.lower() if ending.lower() in DOCUMENT_TYPES else "md"
+    return f"{stem[:MAX_STEM_CHARS]}.{ending}"
+
+
+def make_document(name: str, text: str) -> File:
+    """Return an answer as a file with a name from `clean_document_name`.
+
+    A table, a calendar or code has only the code block of the answer, if there is exactly one.
+    """
+    ending = name.rpartition(".")[2]
+    blocks = [] if ending in _WHOLE_TYPES else _CODE_BLOCK.findall(text)
+    content = blocks[0] if len(blocks) == 1 else text
+    if ending == "ics":
+        # RFC 5545 asks for this line break.
+        content = content.replace("\r\n", "\n").replace("\n", "\r\n")
+    return File(name=name, content=content.encode("utf-8", "replace"), mime=DOCUMENT_TYPES[ending])
 
 
 async def load_outgoing(file: AttachedFile, folder: MediaFolder, decoder: Decoder) -> File | None:

@@ -15,6 +15,7 @@ from pydantic import Field
 from core.errors import ToolError, word_clause
 from core.guard.tool_definitions import ToolArguments, build_tool
 from core.media.blocks import OUTLINE_CHARS, clean_name, describe_details
+from core.media.outgoing import clean_document_name
 from core.store.media.files import (
     AttachedFile,
     FileFilter,
@@ -48,7 +49,8 @@ class _FindArguments(ToolArguments):
 
 
 class _SendArguments(ToolArguments):
-    file_id: int
+    file_id: int = 0
+    name: str = Field(default="", max_length=100)
 
 
 def build_file_tools(files: Files) -> list[Tool]:
@@ -96,11 +98,16 @@ def build_file_tools(files: Files) -> list[Tool]:
         return json.dumps({"files": found}, ensure_ascii=False)
 
     async def send(arguments: _SendArguments, context: ToolContext) -> str:
-        """Return what becomes of the file. The gateway adds the file or a button to the answer."""
+        """Return what becomes of a file. The gateway adds the file or a button to the answer.
+
+        Without a number, the answer itself becomes the file.
+        """
+        state = "waits for a tap on the button below your answer" if context.hold_reason else "sent"
+        if not arguments.file_id and arguments.name.strip():
+            return json.dumps({"name": clean_document_name(arguments.name), "state": state})
         file = await find(arguments.file_id, context)
         if file.content is None:
             raise ToolError(f"File {file.id} isn't kept, so it can't be sent.")
-        state = "waits for a tap on the button below your answer" if context.hold_reason else "sent"
         return json.dumps({"file_id": file.id, "name": clean_name(file.name), "state": state})
 
     async def find_subjects(arguments: object, context: ToolContext) -> Sequence[Subject]:

@@ -1,13 +1,17 @@
-"""/files: lists the files that people sent here, sends one again, or removes it."""
+"""/files: lists the files that people sent here, sends one or an answer as one, or removes one."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 from core.errors import Refused
 from core.markup.markdown import escape
 from core.media.blocks import describe_details, format_size
+from core.media.outgoing import clean_document_name, make_document
 from core.store.media.files import AttachedFile, FileFilter, FileMatch
+from core.store.rows import split_turns
 from core.text.normalize import shorten, to_single_line
-from core.types import Answer, Command
+from core.types import Answer, Command, Message
 from gateway.commands.registry import CommandContext, load_specs, make_button, parse_number
 from gateway.services import Services
 from gateway.texts.catalog import Texts
@@ -24,13 +28,15 @@ class FileCommands:
         self._services = services
 
     async def run(self, command: Command, context: CommandContext) -> Answer:
-        """List files, or send or remove the one with a number.
+        """List files, send or remove the one with a number, or send an answer as a file.
 
-        Raises Refused if there is no such file, or if this person may not remove it.
+        Raises Refused if there is no such file or answer, or if this person may not remove it.
         """
         arguments = command.arguments.strip()
         action, _, rest = arguments.partition(" ")
         number = parse_number(rest)
+        if action.lower() == "answer":
+            return await self._send_answer(rest.strip(), context)
         if action.lower() == "send" and number is not None:
             return await self._send(number, context)
         if action.lower() == "remove" and number is not None:
@@ -46,6 +52,38 @@ class FileCommands:
         day = texts.format_day(file.at, self._services.zone)
         text = texts.FILE_SENT.format(name=_name(file), day=day)
         return Answer(text=text, files=(content,))
+
+    async def _send_answer(self, rest: str, context: CommandContext) -> Answer:
+        """Send an answer as a file: the one to a message, or the last one of the conversation.
+
+        `rest` is the id of the message, the name of the file, both or nothing.
+        """
+        first, _, name = rest.partition(" ")
+        number = parse_number(first)
+        if number is None:
+            name = rest
+        rows = await self._load_turn(number, context)
+        answers = [row.text for row in rows if row.role == "assistant" and row.text.strip()]
+        if not answers:
+            raise Refused(context.texts.WHY_NO_ANSWER)
+        file = make_document(clean_document_name(name), answers[-1])
+        text = context.texts.DOCUMENT_SENT.format(name=escape(file.name))
+        return Answer(text=text, files=(file,))
+
+    async def _load_turn(
+        self, message_id: int | None, context: CommandContext
+    ) -> Sequence[Message]:
+        """Return the messages of the turn with a message, or of this conversation."""
+        conversations = self._services.conversations
+        if message_id is None:
+            return await conversations.load_history(context.session, context.scopes)
+        session = await conversations.find_by_message(message_id, context.scopes)
+        if session is None:
+            return ()
+        for turn in split_turns(await conversations.load_history(session, context.scopes)):
+            if any(row.id == message_id for row in turn):
+                return turn
+        return ()
 
     async def _remove(self, number: int, context: CommandContext) -> Answer:
         texts = context.texts
