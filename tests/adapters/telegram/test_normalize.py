@@ -509,7 +509,7 @@ async def test_telegram_dice_and_checklists_become_text(chats: BotChats) -> None
     assert heard(chats, checklist).text == "Checklist: {Shop. open: Milk; done: Bread}"
 
 
-UNREADABLE = {
+UNREADABLE: dict[str, dict[str, Any]] = {
     "a story": {"story": {"chat": {"id": 42, "type": "private", "first_name": "Ana"}, "id": 3}},
     "a game": {"game": {"title": "Walrus", "description": "Catch it", "photo": []}},
     "an invoice": {
