@@ -7,7 +7,7 @@ SETUP = venv=$$(./setup.sh) && PATH="$$venv/bin:$$PATH" && export PATH
 TEST_SETUP = venv=$$(./setup.sh test) && PATH="$$venv/bin:$$PATH" && export PATH
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check sweep services postgres pages screenshots soak bench docs picture audit locks
+.PHONY: help run test check sweep services postgres speech pages screenshots soak bench docs picture audit locks
 
 help:
 	@echo "make run       start Mneme on every platform that has a token, otherwise in this terminal"
@@ -16,6 +16,7 @@ help:
 	@echo "make check     run linters and quick tests, under 40 seconds"
 	@echo "make services  test the memory services with the real programs, up to 25 minutes"
 	@echo "make postgres  test the store on a real PostgreSQL server, minutes"
+	@echo "make speech    test voice notes and spoken answers with real speech, which it installs if it may; minutes"
 	@echo "make pages     test the page in a real browser, which it installs if it may; minutes"
 	@echo "make screenshots  draw each whole page in light and dark and at the width of a phone, into site/pages/"
 	@echo "make soak      run tests with kills, fuzzing and load; takes long"
@@ -47,6 +48,11 @@ services:
 # Without PostgreSQL, the tests are skipped with a sentence. With MNEME_POSTGRES_REQUIRED=1, they fail.
 postgres:
 	@$(TEST_SETUP) && python -m pytest -q -n 2 --dist worksteal -k postgres tests/store tests/end_to_end/test_postgres.py
+
+# Real speech: espeak-ng and pocketsphinx, which are installed outside of this folder if they may be. Without them, the tests
+# are skipped with a sentence. With MNEME_SPEECH_REQUIRED=1, they fail.
+speech:
+	@$(TEST_SETUP) && MNEME_SPEECH=$$(sh tests/speech/setup.sh) && export MNEME_SPEECH && python -m pytest -q tests/speech
 
 # Without a browser, the tests are skipped with a sentence. With MNEME_PAGES_REQUIRED=1, they fail.
 PAGES_SETUP = venv=$$(./setup.sh pages) && PATH="$$venv/bin:$$PATH" && export PATH && sh tests/pages/setup.sh
