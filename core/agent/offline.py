@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
@@ -147,7 +147,8 @@ class _Answerer:
         """Return a call of the tool that fits the message, or an answer if no tool is needed.
 
         The first rule that matches applies: a reminder, a note, one of the requests in
-        `offline.toml`, a question to search for. Any other message is only acknowledged.
+        `offline.toml`, a question about the calendar, a question to search for. Any other message
+        is only acknowledged.
         """
         tools = {tool["name"] for tool in request.tools}
         is_question = _is_question(text)
@@ -167,12 +168,56 @@ class _Answerer:
         if fixed_answer is not None:
             return _say(fixed_answer)
 
+        if "calendar" in tools:
+            calls = self._ask_calendar(typed_text, request.messages, tools)
+            if calls is not None:
+                return calls
+
         has_search = "session_search" in tools
         if has_search and (is_question or _match(_WORDING["question"], text)):
             return _call_searches(text[:MAX_QUERY_CHARS], has_facts="facts" in tools)
         if has_search and "memory" not in tools:
             return self._say("incognito")
         return _say(self._acknowledge(text, request.messages))
+
+    def _ask_calendar(
+        self, text: str, messages: Sequence[Json], tools: Collection[str]
+    ) -> Completion | None:
+        """Return the call for a question about the calendar, or None for other messages.
+
+        The time of an event may also have been told, so the messages are searched for it, too.
+        """
+        # Imported here because it takes a while to load.
+        from core.tools.agenda_questions import read_question
+
+        question = read_question(text, _time_of_last_message(messages, self.zone), self.zone)
+        if question is None:
+            return None
+        # Without a zone, so that the tool reads them in the person's zone.
+        start, end = (at.replace(tzinfo=None) for at in (question.start, question.end))
+        span = {"start": start.isoformat(), "end": end.isoformat()}
+        calls: list[tuple[str, dict[str, Any]]] = [("calendar", span)]
+        if question.what and "session_search" in tools:
+            calls += _list_searches(text[:MAX_QUERY_CHARS], has_facts="facts" in tools)
+        return _call_tools(*calls)
+
+    def _answer_from_calendar(
+        self, messages: Sequence[Json], text: str, result: _ToolResult
+    ) -> Completion | None:
+        """Return the events that a question asks for, or None if the calendar can't answer it."""
+        from core.tools.agenda_questions import list_problems, read_question, select_events
+
+        question = read_question(text, _time_of_last_message(messages, self.zone), self.zone)
+        if question is None or result.is_error:
+            return None
+        lines = select_events(result.text, question)
+        if lines:
+            lines.insert(0, self.texts["in_calendar"])
+        elif question.what:
+            return None
+        else:
+            lines = [self.texts["no_events"]]
+        return _say("\n".join([*lines, *list_problems(result.text)]))
 
     def _answer_about_files(self, text: str, files: Sequence[_File]) -> Completion | None:
         """Tell the person which files of a message are kept, and how to find them again.
@@ -278,6 +323,14 @@ class _Answerer:
         The answer to a search lists the facts first, then quotes passages. After any other tool,
         the receipt of the gateway describes the change, so the answer doesn't.
         """
+        calendar = [result for result in results if result.tool_name == "calendar"]
+        if calendar:
+            answer_from_calendar = self._answer_from_calendar(messages, question, calendar[0])
+            if answer_from_calendar is not None:
+                return answer_from_calendar
+            results = [result for result in results if result.tool_name != "calendar"]
+            if not results:
+                return _call_searches(question[:MAX_QUERY_CHARS], has_facts=False)
         last = results[-1]
         if last.is_error:
             return _say(self.texts["failed"].format(reason=last.text))
@@ -360,12 +413,16 @@ def _search(query: str) -> tuple[str, dict[str, Any]]:
 
 def _call_searches(question: str, *, has_facts: bool) -> Completion:
     """Search the facts and the messages for a question, and for other words of its topics."""
+    return _call_tools(*_list_searches(question, has_facts=has_facts))
+
+
+def _list_searches(question: str, *, has_facts: bool) -> list[tuple[str, dict[str, Any]]]:
     calls = [_search(question)]
     if has_facts:
         calls.insert(0, ("facts", {"mode": "search", "query": question, "limit": MAX_FACTS}))
     if topics := _topics(question):
         calls.append(_search(topics))
-    return _call_tools(*calls)
+    return calls
 
 
 def _add_messages(

@@ -11,7 +11,9 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
+from core.agent.offline import OfflineModel
 from core.dates.schedule import Schedule
+from core.ports import Model
 from core.store.jobs import Job
 from core.tools.agenda import read_added_event
 from core.types import Account, Address, Request, Scope
@@ -51,9 +53,7 @@ def write_feed(now: datetime, day: date) -> str:
 
 
 @asynccontextmanager
-async def open_calendar(
-    home: Path, model: ScriptedModel
-) -> AsyncIterator[tuple[GatewayHarness, str]]:
+async def open_calendar(home: Path, model: Model) -> AsyncIterator[tuple[GatewayHarness, str]]:
     """Run a gateway whose owner has events tomorrow in Berlin. Yields this day in ISO format."""
     async with serve_pages() as pages:
         options = f'[calendar.home]\nurl = "http://127.0.0.1:{pages.port}/feed.ics"\n'
@@ -89,6 +89,23 @@ async def test_agenda_lists_the_events_of_a_day_in_the_persons_zone(home: Path) 
         assert "Meeting" in (await harness.say("/agenda")).text
         assert (await harness.say("/agenda 29 February")).text == "You have no events then."
         assert "isn't a time" in (await harness.say("/agenda banana")).text
+
+
+async def test_plain_questions_are_answered_from_the_calendar_without_a_model(home: Path) -> None:
+    async with open_calendar(home, OfflineModel("Europe/Berlin")) as (harness, _):
+        await harness.say("/timezone Berlin")
+        await harness.say("The plumber comes on Friday")
+        answer = (await harness.say("What do I have tomorrow?")).text
+        assert answer.startswith("In your calendar:\n- ")
+        assert "11:00 to 12:00 Dentist" in answer
+        dentist = (await harness.say("When is the dentist?")).text
+        assert "11:00 to 12:00 Dentist" in dentist
+        assert "Meeting" not in dentist
+        assert "comes on Friday" in (await harness.say("When is the plumber?")).text
+        assert "nothing then" in (await harness.say("What do I have on 3 March?")).text
+        # Others may not see the owner's calendar.
+        other = (await harness.say("What do I have tomorrow?", "7")).text
+        assert "Dentist" not in other
 
 
 async def test_reminder_at_the_time_of_an_event_names_the_event_to_the_owner(home: Path) -> None:

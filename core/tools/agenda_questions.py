@@ -1,0 +1,82 @@
+"""Reads plain questions about the calendar, which are answered without a model.
+
+"What do I have tomorrow?" asks for the events of a period, and "When is the dentist?" for an event.
+The patterns of ten languages are in `data/agenda.toml`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import cache
+from zoneinfo import ZoneInfo
+
+from core.markup.markdown import escape
+from core.text.normalize import language_data
+from core.text.terms import word_terms
+from core.tools.agenda import read_coming_period
+
+# A longer message is no plain question.
+MAX_QUESTION_CHARS = 100
+# An event is searched for in this time.
+SEARCHED_TIME = timedelta(days=60)
+MAX_EVENTS = 10
+_ENDS = " \t\n¿?\uff1f!\uff01.\u3002"
+
+
+@dataclass(frozen=True, slots=True)
+class AgendaQuestion:
+    """A question about the events between two times."""
+
+    start: datetime
+    end: datetime
+    # The words of the event that is asked for; empty for all events.
+    what: str = ""
+
+
+def read_question(text: str, now: datetime, zone: ZoneInfo) -> AgendaQuestion | None:
+    """Return the question about the calendar that a message asks, or None."""
+    text = " ".join(text.split()).strip(_ENDS)
+    if not text or len(text) > MAX_QUESTION_CHARS:
+        return None
+    for match in _match_all("periods", text):
+        period = read_coming_period(match["when"], now, zone)
+        if period is not None:
+            return AgendaQuestion(*period)
+    for match in _match_all("events", text):
+        if word_terms(match["what"]):
+            return AgendaQuestion(now, now + SEARCHED_TIME, match["what"])
+    return None
+
+
+def select_events(result: str, question: AgendaQuestion) -> list[str]:
+    """Return the lines of a result of the tool `calendar` that answer a question, as Markdown.
+
+    All words of the event that is asked for must be in the line.
+    """
+    wanted = set(word_terms(question.what))
+    lines = [line.removeprefix("- ") for line in result.splitlines() if line.startswith("- ")]
+    chosen = [line for line in lines if wanted <= set(word_terms(line))]
+    return [f"- {escape(line)}" for line in chosen[:MAX_EVENTS]]
+
+
+def list_problems(result: str) -> list[str]:
+    """Return the sentences of a result that say which calendars couldn't be read."""
+    lines = result.splitlines()[1:]
+    return [line for line in lines if line and not line.startswith(("- ", "There are no events"))]
+
+
+def _match_all(kind: str, text: str) -> Sequence[re.Match[str]]:
+    return [match for pattern in _load_patterns()[kind] if (match := pattern.fullmatch(text))]
+
+
+@cache
+def _load_patterns() -> dict[str, list[re.Pattern[str]]]:
+    tables = language_data("agenda", "core.tools")
+    flags = re.IGNORECASE | re.VERBOSE
+    return {
+        kind: [re.compile(pattern, flags) for pattern in patterns]
+        for kind, patterns in tables.items()
+    }
