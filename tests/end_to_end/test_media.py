@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import gzip
 import io
 from itertools import pairwise
 from pathlib import Path
@@ -57,6 +58,21 @@ async def test_photo_is_stored_under_its_hash_and_sent_to_the_model(home: Path) 
         assert "[Contents of file 1, “photo.jpg” (jpeg, 3000x2000" in texts_of(model.requests[0])
         (original,) = [name for name in kept_files(home) if not name.endswith(".view")]
         assert (home / "media" / original[:2] / original).read_bytes() == photo
+
+
+async def test_still_sticker_is_shown_to_the_model_and_a_moving_one_only_named(home: Path) -> None:
+    buffer = io.BytesIO()
+    Image.new("RGBA", (512, 512), "navy").save(buffer, "WEBP")
+    moving = gzip.compress(b'{"v": "5.5.7", "layers": []}')
+    model = ScriptedModel(says("Blue."), says("It moves."))
+    async with open_gateway(home, model) as harness:
+        await harness.send(buffer.getvalue(), "🙂 (Fun)", "sticker")
+        await harness.send(moving, "🐳 (Fun)", "sticker")
+    assert [picture.size for picture in pictures_of(model.requests[0])] == [(512, 512)]
+    assert "[attached sticker: 🙂 (Fun)" in texts_of(model.requests[0])
+    assert pictures_of(model.requests[1]) == []
+    assert "“🐳 (Fun)”" in texts_of(model.requests[1])
+    assert "aren't readable" in texts_of(model.requests[1])
 
 
 async def test_same_bytes_in_two_messages_are_kept_once(home: Path) -> None:
