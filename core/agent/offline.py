@@ -168,10 +168,9 @@ class _Answerer:
         if fixed_answer is not None:
             return _say(fixed_answer)
 
-        if "calendar" in tools:
-            calls = self._ask_calendar(typed_text, request.messages, tools)
-            if calls is not None:
-                return calls
+        calls = self._ask_calendar(typed_text, request.messages, tools)
+        if calls is not None:
+            return calls
 
         has_search = "session_search" in tools
         if has_search and (is_question or _match(_WORDING["question"], text)):
@@ -187,6 +186,8 @@ class _Answerer:
 
         The time of an event may also have been told, so the messages are searched for it, too.
         """
+        if "calendar" not in tools:
+            return None
         # Imported here because it takes a while to load.
         from core.tools.agenda_questions import read_question
 
@@ -324,13 +325,19 @@ class _Answerer:
         the receipt of the gateway describes the change, so the answer doesn't.
         """
         calendar = [result for result in results if result.tool_name == "calendar"]
+        others = [result for result in results if result.tool_name != "calendar"]
         if calendar:
-            answer_from_calendar = self._answer_from_calendar(messages, question, calendar[0])
-            if answer_from_calendar is not None:
-                return answer_from_calendar
-            results = [result for result in results if result.tool_name != "calendar"]
-            if not results:
-                return _call_searches(question[:MAX_QUERY_CHARS], has_facts=False)
+            answer = self._answer_from_calendar(messages, question, calendar[0])
+            if answer is not None:
+                return answer
+        if not others:
+            return _call_searches(question[:MAX_QUERY_CHARS], has_facts=False)
+        return self._answer_from_searches(messages, question, others)
+
+    def _answer_from_searches(
+        self, messages: Sequence[Json], question: str, results: Sequence[_ToolResult]
+    ) -> Completion:
+        """Turn the results of searches, or of a tool that changed something, into an answer."""
         last = results[-1]
         if last.is_error:
             return _say(self.texts["failed"].format(reason=last.text))
