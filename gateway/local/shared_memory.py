@@ -88,10 +88,10 @@ async def _propose_fact(
     suspicious, or if too much waits already.
     """
     text = to_single_line(clean_text(content)).strip()
-    if len(text) < MIN_FACT_CHARS or count_sentences(text) > 1:
-        raise Refused(texts.MCP_EMPTY)
     if suspicion := find_suspicion(text):
         raise Refused(texts.MCP_REFUSED.format(suspicion=suspicion))
+    if len(text) < MIN_FACT_CHARS or count_sentences(text) > 1:
+        raise Refused(texts.MCP_EMPTY)
     author = Author(account=context.account, address=context.inbound.address)
     reason = texts.MCP_ASKS.format(program=program)
     await services.notebook.review.put_aside(
