@@ -21,7 +21,6 @@ from core.store.rows import load_inbound, to_datetime
 from core.store.search.text_search import TextSearch, is_stale, latest_message_id
 from core.store.visibility import encode_list
 from core.text.terms import stop_words
-from core.tools.channel import READ_CHANNEL
 
 # The maximum number of messages for a query that has filters but no words.
 MAX_MESSAGES = 100_000
@@ -247,7 +246,7 @@ def _add_repeats(connection: Connection, erasure_list: ErasureList, matcher: Quo
     message_ids = set(erasure_list.ids["messages"])
     request = erasure_list.request
     for row in connection.execute(statements.SELECT_POSSIBLE_REPEATS, erasure_list.parameters):
-        is_excerpt = row["tool_name"] == READ_CHANNEL
+        is_excerpt = row["tool_name"] == statements.READ_CHANNEL
         is_repeat = _is_excerpt_to_erase if is_excerpt else _is_repeat
         if row["id"] in message_ids or not is_repeat(row, request, matcher):
             continue

@@ -17,11 +17,11 @@ from core.errors import DeliveryError, ToolError
 from core.guard.origin_and_fence import neutralise
 from core.guard.tool_definitions import ToolArguments, build_tool
 from core.ports import ChannelSource, PastMessage
+from core.store.erasure.statements import READ_CHANNEL
 from core.store.preferences import ChatRules
 from core.text.normalize import make_well_formed
 from core.types import Effect, Tool, ToolContext
 
-READ_CHANNEL = "read_channel"
 MAX_MESSAGES = 200
 MAX_MESSAGE_CHARS = 1_000
 # A longer result has only the newest messages.

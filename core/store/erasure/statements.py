@@ -394,6 +394,8 @@ _IS_OF_OWN_JOB = """(:limited AND :account IS (
         )
     END AS BIGINT)
 ))"""
+READ_CHANNEL = "read_channel"
+"""The name of the tool whose results may contain messages of the person that aren't stored."""
 SELECT_POSSIBLE_REPEATS = f"""
 SELECT id, role, origin, kind, text, blocks, tools, tool_name, sender_id,
     {_IS_OF_OWN_JOB} AS is_of_own_job
