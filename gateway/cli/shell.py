@@ -27,7 +27,6 @@ from core.errors import MnemeError, Refused
 from core.markup.markdown import to_plain
 from core.menus.command_specs import CommandSpec
 from core.text.normalize import isolate_right_to_left, strip_controls
-from core.transfer.backup import STATE_FILE
 from core.types import LOCAL_SCOPE, Address, Answer, Command, Inbound, Scope, Sender, Session
 from gateway import logs
 from gateway.commands.registry import (
@@ -36,7 +35,7 @@ from gateway.commands.registry import (
     CommandGroup,
     list_all_specs,
 )
-from gateway.services import Services
+from gateway.services import STATE_FILE, Services
 from gateway.texts.catalog import SHELL as texts
 from gateway.texts.settings_problems import word_settings_error
 
