@@ -293,6 +293,7 @@ def test_at_most_two_statements_of_the_same_topic_stand_below_the_answer() -> No
         ("Nerede oturuyorum?", "Bursa'da oturuyorum", "Kerem Konya'ya taşındı"),
         ("where do I work?", "I work at Aldi", "my boss has moved to Lidl"),
         ("我在哪里工作？", "我在工商银行上班", "我老板跳槽去招商银行了"),
+        ("Wie heißt meine Katze?", "Meine Katze heißt Mimi", "die Katze meiner Oma heißt Flocke"),
         ("qui est mon dentiste ?", "mon dentiste c'est Roy", "le dentiste de ma soeur est Bel"),
         ("¿quién es mi médico?", "mi médico es Salas", "el médico de mi hermana ahora es Rey"),
         ("quem é minha dentista?", "minha dentista é Lívia", "o dentista do meu irmão é Breno"),
