@@ -15,7 +15,7 @@ help:
 	@echo "make sweep     run the tests with more kill points and rows than make test"
 	@echo "make check     run linters and quick tests, under 40 seconds"
 	@echo "make services  test the memory services with the real programs, up to 25 minutes"
-	@echo "make postgres  test the store on a real PostgreSQL server, minutes"
+	@echo "make postgres  run the tests of everything that is stored on a real PostgreSQL server, minutes"
 	@echo "make speech    test voice notes and spoken answers with real speech, which it installs if it may; minutes"
 	@echo "make pages     test the page in a real browser, which it installs if it may; minutes"
 	@echo "make screenshots  draw each whole page in light and dark and at the width of a phone, into site/pages/"
@@ -45,9 +45,12 @@ sweep:
 services:
 	@$(TEST_SETUP) && sh tests/services/setup.sh && sh tests/services/run.sh
 
-# Without PostgreSQL, the tests are skipped with a sentence. With MNEME_POSTGRES_REQUIRED=1, they fail.
+# Runs the tests of the store, search, facts, privacy and scheduling with their stores on PostgreSQL, and Mneme in a shell. Tests with
+# the mark sqlite are about the file state.db. Without PostgreSQL, the tests are skipped with a sentence. With
+# MNEME_POSTGRES_REQUIRED=1, they fail.
 postgres:
-	@$(TEST_SETUP) && python -m pytest -q -n 2 --dist worksteal -k postgres tests/store tests/end_to_end/test_postgres.py
+	@$(TEST_SETUP) && MNEME_TEST_STORE=postgres python -m pytest -q -n 4 --dist worksteal -m "not sqlite and not sweep and not services and not pages" \
+		--ignore tests/store/sqlite tests/store tests/search tests/facts tests/privacy tests/scheduling tests/end_to_end/test_postgres.py
 
 # Real speech: espeak-ng and pocketsphinx, which are installed outside of this folder if they may be. Without them, the tests
 # are skipped with a sentence. With MNEME_SPEECH_REQUIRED=1, they fail.

@@ -73,7 +73,7 @@ DATA_FILES: Mapping[str, Sequence[str]] = {
     ),
     "core/search": ("data/prompts.toml", "data/results.toml"),
     "core/skills": ("data/instructions.toml", "data/prompts.toml"),
-    "core/store/postgres": ("schema.sql",),
+    "core/store/postgres": ("functions.sql", "schema.sql", "upgrades.sql"),
     "core/store/sqlite": ("earlier.sql", "schema.sql"),
     "core/text": (
         "data/attributes.toml",

@@ -8,8 +8,9 @@ import os
 import re
 import shutil
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 import structlog
@@ -18,7 +19,11 @@ from hypothesis import settings
 from core.store.sqlite.database import Database
 from gateway import queues
 from tests.fixtures.clock import SteadyClock
-from tests.fixtures.new_database import place
+from tests.fixtures.stores import IS_POSTGRES_RUN, TestStores, open_store, use_stores
+
+# The fixtures of this module are a plugin, which must not be imported before.
+if TYPE_CHECKING:
+    from tests.fixtures.postgres import PostgresServer
 
 pytest_plugins = ["tests.fixtures.postgres"]
 
@@ -101,10 +106,37 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Run tests with the mark `both_engines` on SQLite and PostgreSQL."""
+    if metafunc.definition.get_closest_marker("both_engines") and not IS_POSTGRES_RUN:
+        metafunc.parametrize("store_engine", ["sqlite", "postgres"], indirect=True)
+
+
+@pytest.fixture(autouse=True)
+def store_engine(request: pytest.FixtureRequest) -> Iterator[str]:
+    """The engine of the stores that the test opens: "sqlite" or "postgres"."""
+    engine: str = getattr(request, "param", "postgres" if IS_POSTGRES_RUN else "sqlite")
+    if engine == "sqlite":
+        yield engine
+        return
+
+    def get_server() -> PostgresServer:
+        server: PostgresServer = request.getfixturevalue("postgres_server")
+        return server
+
+    stores = TestStores(get_server)
+    use_stores(stores)
+    try:
+        yield engine
+    finally:
+        use_stores(None)
+        stores.close()
+
+
 @pytest.fixture
-async def database(tmp_path: Path) -> AsyncIterator[Database]:
-    """A new state.db on disk, open."""
-    async with Database.open(place(tmp_path / "state.db")) as opened:
+async def database(tmp_path: Path, store_engine: str) -> AsyncIterator[Database]:
+    """A new store, open."""
+    async with open_store(tmp_path / "state.db") as opened:
         yield opened
 
 

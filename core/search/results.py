@@ -24,6 +24,7 @@ from core.store.query import (
 from core.store.rows import to_datetime
 from core.store.search.excerpts import (
     BROWSE_MAX,
+    MatchedSession,
     MatchRow,
     SessionExcerpts,
     describe_quote,
@@ -97,24 +98,23 @@ def build_discovery(
     for row in rows:
         hits[row.message_id] = _build_hit(row, message_scores[row.message_id], highlighter)
 
-    shown_sessions = []
+    matched = []
     for group in page_groups:
         best = group[0]
-        if best.session_id not in sessions:
-            continue
-        shown_sessions.append(
-            excerpts.load_surroundings(
-                sessions[best.session_id],
-                best.message_id,
-                matches=tuple(hits[match.message_id] for match in group),
-                score=scores.get(best.root_id, best.score),
+        if best.session_id in sessions:
+            matched.append(
+                MatchedSession(
+                    sessions[best.session_id],
+                    best.message_id,
+                    tuple(hits[match.message_id] for match in group),
+                    scores.get(best.root_id, best.score),
+                )
             )
-        )
     has_more = len(groups) > page.stop
     return SearchResults(
         query=query.text,
         shape="discovery",
-        sessions=tuple(shown_sessions),
+        sessions=tuple(excerpts.load_all_surroundings(matched)),
         messages=tuple(hits[match.message_id] for match in best_messages),
         notes=join_notes(notes, _last_page_notes(query, has_more=has_more)),
         has_more=has_more and query.limits.page < MAX_PAGES,

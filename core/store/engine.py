@@ -166,6 +166,13 @@ class Connection(Protocol):
         """Run the statement once per item of `values`. All strings must be valid Unicode."""
         ...
 
+    def fetch_each(self, statement: str, values: Iterable[Values], /) -> list[list[Any]]:
+        """Run a query once per item of `values`, and return the rows of each.
+
+        A server gets all of them at once, so that the caller waits only once.
+        """
+        ...
+
 
 class Database(Protocol):
     """Runs transactions. Methods raise StoreError if the engine fails.

@@ -49,6 +49,7 @@ async def tell_and_ask(harness: GatewayHarness, model: ScriptedModel) -> KeptRep
     return await harness.say("Which colour is the tent?")
 
 
+@pytest.mark.both_engines
 async def test_cited_message_is_listed_with_its_number_date_and_text(home: Path) -> None:
     model = ScriptedModel()
     async with open_gateway(home, model) as harness:

@@ -19,6 +19,7 @@ from tests.fixtures.model_reply import ModelReply
 pytestmark = pytest.mark.slow
 
 
+@pytest.mark.both_engines
 @pytest.mark.timeout(280)
 @pytest.mark.parametrize("kills", [3, pytest.param(8, marks=pytest.mark.sweep)])
 async def test_message_is_neither_lost_nor_answered_twice_when_the_process_is_killed(

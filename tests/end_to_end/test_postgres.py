@@ -56,7 +56,7 @@ def test_words_forgotten_on_postgres_are_in_no_row_and_the_receipt_names_the_ser
 ) -> None:
     chat(home_on_server, "My secret word is xylophone.", "Good morning.")
     receipt = chat(home_on_server, "/forget xylophone", "/yes")
-    assert "archives of its log, in replicas and in its own backups" in receipt
+    assert "in unused space of its files, in archives of its log, in replicas" in receipt
     assert "Nothing found" in recall(home_on_server, "xylophone")
     with psycopg.connect(postgres_url) as connection:
         tables = connection.execute(

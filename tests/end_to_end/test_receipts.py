@@ -62,6 +62,7 @@ CHANGES = [
 ]
 
 
+@pytest.mark.both_engines
 @pytest.mark.parametrize(("wish", "change", "receipt"), CHANGES)
 async def test_answer_lists_the_change_that_a_tool_made_with_a_button_that_undoes_it(
     home: Path, wish: str, change: Completion, receipt: str

@@ -13,7 +13,7 @@ from core.notes.notebook import Notebook
 from core.store.notes import Notes
 from core.store.sqlite.database import Database
 from tests.fixtures.clock import SteadyClock
-from tests.fixtures.forgetting import claim_of, forgetting_of, left_of
+from tests.fixtures.forgetting import claim_of, forgetting_of, home_of, remains_of
 from tests.fixtures.note_edits import add_note
 from tests.fixtures.stored_history import ANA, StoredHistory
 
@@ -27,7 +27,7 @@ async def test_erasure_waits_for_note_files_locked_by_another_program(
     await StoredHistory(database).session(["I moved to Zanzibar", "Fine"])
     forgetting = forgetting_of(database, clock)
     traces = await forgetting.prepare("Zanzibar", claim_of())
-    folder = database.path.parent / "memories"
+    folder = home_of(database) / "memories"
     folder.mkdir(exist_ok=True)
     other = FileLock(folder / ".lock", thread_local=False)
     await asyncio.to_thread(other.acquire)
@@ -35,22 +35,20 @@ async def test_erasure_waits_for_note_files_locked_by_another_program(
         with pytest.raises(Refused, match="I'll try again within a minute"):
             await forgetting.erase(traces.token, claim_of())
         assert await forgetting.resume() == 1, "a start is not kept up by it"
-        assert left_of("Zanzibar", database.path)
+        assert await remains_of("Zanzibar", database)
     finally:
         other.release()
     clock.advance(seconds=40)
     while await forgetting.maintain():
         pass
-    assert left_of("Zanzibar", database.path) == []
+    assert await remains_of("Zanzibar", database) == []
 
 
 async def test_forget_receipt_counts_the_same_items_as_its_question(
     database: Database, clock: SteadyClock
 ) -> None:
     await StoredHistory(database).session(["I moved to Zanzibar", "Fine"])
-    notebook = Notebook(
-        database.path.parent, Notes(database), clock, {"memory": 2_200, "user": 1_375}
-    )
+    notebook = Notebook(home_of(database), Notes(database), clock, {"memory": 2_200, "user": 1_375})
     await add_note(notebook, ANA, frozenset({ANA}), "memory", "Lives in Zanzibar")
     forgetting = forgetting_of(database, clock)
     asked = await forgetting.prepare("Zanzibar", claim_of())
@@ -60,5 +58,5 @@ async def test_forget_receipt_counts_the_same_items_as_its_question(
     )
     assert dict(receipt.counts) == {"message": 1, "note": 1}
     assert await database.fetch_all("SELECT * FROM note_changes") == []
-    assert left_of("Zanzibar", database.path) == []
+    assert await remains_of("Zanzibar", database) == []
     assert await notebook.entries(frozenset({ANA}), "memory") == []

@@ -19,6 +19,7 @@ from tests.fixtures.delivery_record import hold
 from tests.fixtures.fake_chat import FakeChat
 from tests.fixtures.gateway_harness import GatewayHarness, KeptReply, open_gateway
 from tests.fixtures.scripted_model import ScriptedModel, calls, says
+from tests.fixtures.stores import list_tables_with
 
 pytestmark = pytest.mark.slow
 
@@ -32,12 +33,13 @@ LISTED = 'rooms = ["telegram:-100"]\n'
 
 
 def on_disk(home: Path, words: str) -> list[str]:
-    """The files under the home that hold these words, database, WAL and notes alike."""
-    return [
+    """The files under the home, and tables on a server, that hold these words."""
+    files = [
         str(path)
         for path in home.rglob("*")
         if path.is_file() and words.encode() in path.read_bytes()
     ]
+    return files + list_tables_with(home, words)
 
 
 async def told(harness: GatewayHarness) -> list[Answer]:

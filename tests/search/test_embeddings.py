@@ -181,6 +181,7 @@ async def test_message_changed_during_embedding_gets_no_vector_of_its_old_text(
     assert double.embedded[-2:] == ["passage: a puppy", "passage: the doctor"]
 
 
+@pytest.mark.sqlite
 async def test_forgetting_leaves_not_a_byte_of_a_vector(
     database: Database, retriever: EmbeddingRetriever
 ) -> None:

@@ -23,6 +23,7 @@ from core.types import Account, Scope
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.search_queries import search_query, with_fields
 from tests.fixtures.stored_history import ANA, BEN, ROOM, START, StoredHistory
+from tests.fixtures.stores import open_store
 
 MINE = SearchQuery(scopes=frozenset({ANA}))
 
@@ -565,7 +566,7 @@ async def test_recall_of_any_typed_text_never_raises(tmp_path: Path, clock: Stea
         )
 
     collect()
-    async with Database.open(tmp_path / "state.db") as database:
+    async with open_store(tmp_path / "state.db") as database:
         stored = StoredHistory(database)
         await stored.session(["the ferry 数据库 👍", "a-b"])
         await stored.session(["other ferry"], scope=BEN)
@@ -609,6 +610,8 @@ async def test_a_delegated_session_is_found_only_where_it_is_asked_for(
             pass
 
 
+# PostgreSQL is never asked in the thread of the event loop.
+@pytest.mark.sqlite
 async def test_turn_with_much_text_to_read_is_searched_off_the_event_loop(
     recall: Recall, stored: StoredHistory, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -113,6 +113,7 @@ async def test_recall_without_words_lists_messages_like_the_slow_reference(tale:
     await compare(tale, judge_wordless)
 
 
+@pytest.mark.sqlite
 @QUICK
 @given(MIXED, st.sampled_from(DAMAGES))
 async def test_recall_over_a_damaged_index_answers_like_the_reference(

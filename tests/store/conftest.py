@@ -13,11 +13,15 @@ from core.store.engine import Database
 from core.store.postgres import database as postgres
 from core.store.sqlite import database as sqlite
 from tests.fixtures.new_database import place
+from tests.fixtures.stores import IS_POSTGRES_RUN
 
 OpenStore = Callable[[], AbstractAsyncContextManager[Database]]
 
 
-@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.slow)])
+POSTGRES = pytest.param("postgres", marks=pytest.mark.slow)
+
+
+@pytest.fixture(params=[POSTGRES] if IS_POSTGRES_RUN else ["sqlite", POSTGRES])
 def open_store(request: pytest.FixtureRequest, tmp_path: Path) -> OpenStore:
     """Opens the store of the test, once more with each call, as another process would."""
     if request.param == "postgres":

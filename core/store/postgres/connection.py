@@ -1,8 +1,8 @@
 """A connection to PostgreSQL that behaves like one to SQLite: named parameters, and rows that are
 read by name or position.
 
-The client inserts the quoted values into the statement, so a parameter needs no type and the server
-plans each statement for its values.
+The server prepares statements that run often, so it plans them once. It infers the types of text
+parameters from the statement.
 """
 
 from __future__ import annotations
@@ -16,10 +16,11 @@ from typing import Any, Self
 import psycopg
 from psycopg.abc import Buffer
 from psycopg.adapt import Dumper, Loader
+from psycopg.types.numeric import Int8Dumper
 from psycopg.types.string import StrDumperUnknown
 
 from core.store import rows
-from core.store.postgres.dialect import LIST_SUFFIX, translate
+from core.store.postgres.dialect import LIST_SUFFIX, MISSING_SUFFIX, Translated, translate
 from core.store.postgres.schema import SCHEMA
 from core.store.postgres.text_index import PostgresIndex
 from core.types import Account, Address, Scope
@@ -58,7 +59,7 @@ def _make_rows(cursor: psycopg.Cursor[Any]) -> Callable[[Sequence[Any]], StoreRo
     return _row_type(names)
 
 
-class StoreCursor(psycopg.ClientCursor[StoreRow]):
+class StoreCursor(psycopg.Cursor[StoreRow]):
     """The result of a statement. A statement without a result has no rows."""
 
     # The id of the message that the statement has inserted.
@@ -110,14 +111,16 @@ class StoreConnection:
         self.raw.execute(f"SET search_path TO {SCHEMA}")
         # Compiling a statement takes longer than running it, because searches are short.
         self.raw.execute("SET jit TO off")
+        # The store writes joins in the order in which their tables are to be read.
+        self.raw.execute("SET join_collapse_limit TO 1")
         # The rows of a UNION ALL come in the order of its parts only without parallel workers.
         self.raw.execute("SET max_parallel_workers_per_gather TO 0")
 
     def execute(self, statement: str, values: Any = (), /) -> StoreCursor:
         """Run a statement. Texts that aren't valid Unicode are repaired first."""
         translated = translate(statement)
-        if translated.lists:
-            values = _add_lists(values, translated.lists)
+        if translated.lists or translated.nullable:
+            values = _add_values(values, translated)
         cursor = StoreCursor(self.raw, row_factory=_make_rows)
         # Always with values, so that "%%" means "%" in every statement.
         cursor.execute(translated.sql.encode(), values)
@@ -127,14 +130,22 @@ class StoreConnection:
         return cursor
 
     def executemany(self, statement: str, values: Iterable[Any], /) -> StoreCursor:
-        """Run the statement once per item of `values`."""
+        """Run the statement once per item of `values`. The server gets many items at once."""
         cursor = StoreCursor(self.raw, row_factory=_make_rows)
         translated = translate(statement)
-        sql = translated.sql.encode()
-        for item in values:
-            cursor.execute(sql, _add_lists(item, translated.lists) if translated.lists else item)
-            self._count_changes(cursor)
+        if translated.lists or translated.nullable:
+            values = (_add_values(item, translated) for item in values)
+        cursor.executemany(translated.sql.encode(), values)
+        self._count_changes(cursor)
         return cursor
+
+    def fetch_each(
+        self, statement: str, values: Iterable[Mapping[str, Any]], /
+    ) -> list[list[StoreRow]]:
+        """Run a query once per item of `values`, in one round trip. Returns the rows of each."""
+        with self.raw.pipeline():
+            cursors = [self.execute(statement, item) for item in values]
+        return [cursor.fetchall() for cursor in cursors]
 
     def _count_changes(self, cursor: StoreCursor) -> None:
         status = cursor.statusmessage or ""
@@ -150,11 +161,13 @@ class StoreConnection:
         self.raw.close()
 
 
-def _add_lists(values: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
-    """Return the values, with the items of each JSON list added as an array."""
+def _add_values(values: Mapping[str, Any], translated: Translated) -> dict[str, Any]:
+    """Return the values, with arrays for JSON lists, and with the results of tests for NULL."""
     added = dict(values)
-    for name in names:
+    for name in translated.lists:
         added[name + LIST_SUFFIX] = None if values[name] is None else json.loads(values[name])
+    for name in translated.nullable:
+        added[name + MISSING_SUFFIX] = values[name] is None
     return added
 
 
@@ -180,10 +193,9 @@ class _KeyDumper(Dumper):
 class _TimeDumper(Dumper):
     """Binds a time as seconds since 1970."""
 
-    def dump(self, obj: datetime) -> Buffer | None:
-        return repr(rows.to_timestamp(obj)).encode()
+    oid = psycopg.adapters.types["float8"].oid
 
-    def quote(self, obj: datetime) -> Buffer:
+    def dump(self, obj: datetime) -> Buffer | None:
         return repr(rows.to_timestamp(obj)).encode()
 
 
@@ -209,5 +221,6 @@ def _adapt_types(connection: psycopg.Connection[Any]) -> None:
     for type_with_key in (Account, Address, Scope):
         adapters.register_dumper(type_with_key, _KeyDumper)
     adapters.register_dumper(datetime, _TimeDumper)
+    adapters.register_dumper(int, Int8Dumper)
     adapters.register_loader("numeric", _NumberLoader)
     adapters.register_loader("bool", _TruthLoader)

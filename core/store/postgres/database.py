@@ -64,7 +64,11 @@ class Database:
     """
 
     def __init__(
-        self, name: str, writer: ConnectionThread, readers: list[ConnectionThread]
+        self,
+        name: str,
+        writer: ConnectionThread,
+        readers: list[ConnectionThread],
+        cleaner: ConnectionThread,
     ) -> None:
         # Host and database, for sentences to people.
         self.name = name
@@ -72,6 +76,8 @@ class Database:
         self.damage = ""
         self.rescue_count = 0
         self._writer = writer
+        # Writes go on while it runs VACUUM.
+        self._cleaner = cleaner
         # How many write transactions of this process have changed something.
         self._write_count = 0
         # Last in, first out: the reader that was used last is ready at once.
@@ -95,14 +101,14 @@ class Database:
         name = describe_url(url)
         address = make_conninfo(url, password=password) if password else url
         with contextlib.ExitStack() as stack:
-            writer, *readers = [
+            writer, cleaner, *readers = [
                 stack.enter_context(contextlib.closing(ConnectionThread(address, name)))
-                for _ in range(1 + READERS)
+                for _ in range(2 + READERS)
             ]
             await writer.run(lambda connection: prepare_schema(connection.raw))
             if not may_be_part:
                 await writer.run(lambda connection: refuse_unfinished_copy(connection, name))
-            yield cls(name, writer, readers)
+            yield cls(name, writer, readers, cleaner)
 
     # --- Writing ---
 
@@ -230,7 +236,7 @@ class Database:
 
         The server's archives of its log, its replicas and its backups may still have them.
         """
-        await self._writer.run(_vacuum)
+        await self._cleaner.run(_vacuum)
 
 
 def _vacuum(connection: StoreConnection) -> None:
@@ -326,14 +332,16 @@ class ConnectionThread:
         """Begin a transaction. If the connection was cut while it was idle, it is opened again."""
         connection = self._open()
         try:
-            connection.raw.execute(begin.encode())
+            connection.raw.execute(begin.encode(), prepare=False)
             return connection
         except psycopg.Error as error:
             if not connection.is_cut:
                 _roll_back(connection)
                 raise to_store_error(self._name, error) from error
         connection = self._open()
-        self._translate_errors(lambda opened: opened.raw.execute(begin.encode()), connection)
+        self._translate_errors(
+            lambda opened: opened.raw.execute(begin.encode(), prepare=False), connection
+        )
         return connection
 
     def _translate_errors(

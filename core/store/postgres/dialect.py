@@ -12,6 +12,8 @@ from typing import NamedTuple
 
 LIST_SUFFIX = "__list"
 """The suffix of a parameter that has the items of a JSON list."""
+MISSING_SUFFIX = "__missing"
+"""The suffix of a parameter that is true if the parameter without it is NULL."""
 
 _TOKEN = re.compile(
     r"""
@@ -25,6 +27,7 @@ _TOKEN = re.compile(
 _IN_LIST = re.compile(
     r"\b(?P<no>NOT )?IN \(SELECT value FROM json_each\(:(?P<name>\w+)\)\)", re.IGNORECASE
 )
+_IS_NULL = re.compile(r"(?<![\w:]):(?P<name>[a-z_]\w*) IS (?P<no>NOT )?NULL\b", re.IGNORECASE)
 _SOURCE = r"(?:\w+(?:\([^()]*\))?(?:\s+AS\s+\w+)?)"
 _CROSS_JOIN_ON = re.compile(rf"\bCROSS\s+JOIN(\s+{_SOURCE}\s+ON\b)")
 """SQLite reads the tables of a CROSS JOIN in their order. PostgreSQL chooses the order itself."""
@@ -38,6 +41,8 @@ _RULES: tuple[tuple[re.Pattern[str], str], ...] = (
     (_CROSS_JOIN_ON, r"JOIN\1"),
     (re.compile(r"\bINDEXED\s+BY\s+\w+"), ""),
     (re.compile(r"\bLIMIT -1\b"), "LIMIT ALL"),
+    # A negative limit is no limit in SQLite, and an error in PostgreSQL.
+    (re.compile(r"\bLIMIT (:\w+)"), r"LIMIT NULLIF(GREATEST(\1, -1), -1)"),
     (re.compile(r"(?<=\bAS )INTEGER(?=\))"), "bigint"),
     (re.compile(r"(?<=\bAS )REAL(?=\))"), "double precision"),
 )
@@ -57,6 +62,9 @@ class Translated(NamedTuple):
     sql: str
     # The parameters with a JSON list whose items are bound with the suffix `LIST_SUFFIX`.
     lists: frozenset[str]
+    # The parameters of which the statement asks whether they are NULL. The server must know the
+    # type of a parameter before it has a value, so they are bound with `MISSING_SUFFIX`.
+    nullable: frozenset[str]
     # Whether the statement returns the id of the row that it inserts, which nobody asked for.
     returns_id: bool
 
@@ -65,13 +73,19 @@ class Translated(NamedTuple):
 def translate(statement: str) -> Translated:
     """Translate a statement that is written for SQLite."""
     lists: set[str] = set()
+    nullable: set[str] = set()
 
     def write_list(match: re.Match[str]) -> str:
         lists.add(match["name"])
         comparison = "<> ALL" if match["no"] else "= ANY"
         return f"{comparison}(:{match['name']}{LIST_SUFFIX})"
 
+    def write_missing(match: re.Match[str]) -> str:
+        nullable.add(match["name"])
+        return f"{match['no'] or ''}:{match['name']}{MISSING_SUFFIX}"
+
     sql = _IN_LIST.sub(write_list, statement)
+    sql = _IS_NULL.sub(write_missing, sql)
     for pattern, replacement in _RULES:
         sql = pattern.sub(replacement, sql)
     sql = _IS_VALUE.sub(_write_distinct, sql)
@@ -85,7 +99,7 @@ def translate(statement: str) -> Translated:
     returns_id = bool(_INSERT_MESSAGE.match(sql)) and not _RETURNING.search(sql)
     if returns_id:
         sql = f"{sql.rstrip().rstrip(';')} RETURNING id"
-    return Translated(_write_parameters(sql), frozenset(lists), returns_id)
+    return Translated(_write_parameters(sql), frozenset(lists), frozenset(nullable), returns_id)
 
 
 def _write_distinct(match: re.Match[str]) -> str:

@@ -1,7 +1,8 @@
-"""The schema of a store on PostgreSQL: creates it, and checks its version.
+"""The schema of a store on PostgreSQL: creates it, and upgrades an earlier version.
 
 All objects are in the schema `mneme` of a database, so that a database can be shared with other
 programs. `schema.sql` has the tables of SQLite with the same columns. Its text indexes are its own.
+`functions.sql` has the SQL functions, and `upgrades.sql` the steps from earlier versions.
 """
 
 from __future__ import annotations
@@ -20,11 +21,13 @@ from core.store import engine as store
 from core.text.normalize import TERMS_VERSION, comparison_form
 
 SCHEMA = "mneme"
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 """The version of `schema.sql`. It's stored in the table `schema_version`."""
 SCHEMA_LOCK = 7_236_650_017
 """The advisory lock that processes take while they create or upgrade the schema."""
 MIN_SERVER_VERSION = 150_000
+
+_UPGRADE_STEP = re.compile(r"^-- version (\d+)\n", re.MULTILINE)
 
 _OLD_SERVER = (
     "The PostgreSQL server has version {version}, but Mneme needs 15 or newer. "
@@ -37,10 +40,11 @@ _NEWER_SCHEMA = (
 
 
 def prepare_schema(connection: Connection[Any]) -> None:
-    """Create the schema if it is missing. The connection must have no open transaction.
+    """Create the schema if it's missing, and upgrade an earlier one.
 
-    Several processes may call this at the same time. Raises StoreError if the server is too old or
-    the schema is of a newer version.
+    The connection must have no open transaction. Several processes may call this at the same time:
+    one of them creates or upgrades the schema, in one transaction. Raises StoreError if the server
+    is too old or the schema is of a newer version.
     """
     version = connection.info.server_version
     if version < MIN_SERVER_VERSION:
@@ -52,6 +56,8 @@ def prepare_schema(connection: Connection[Any]) -> None:
             _create_schema(connection)
         elif stored > SCHEMA_VERSION:
             raise StoreError(_NEWER_SCHEMA.format(stored=stored, known=SCHEMA_VERSION))
+        elif stored < SCHEMA_VERSION:
+            _upgrade_schema(connection, stored)
 
 
 def read_schema_version(connection: Connection[Any]) -> int | None:
@@ -66,11 +72,11 @@ def read_schema_version(connection: Connection[Any]) -> int | None:
 
 def _create_schema(connection: Connection[Any]) -> None:
     """Create all tables, and store the values that a new store begins with."""
-    script = Path(__file__).with_name("schema.sql").read_text(encoding="utf-8")
     connection.execute(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}")
     connection.execute(f"SET LOCAL search_path TO {SCHEMA}")
     _create_bare(connection)
-    connection.execute(script.encode())
+    connection.execute(_read_script("functions"))
+    connection.execute(_read_script("schema"))
     connection.execute("INSERT INTO schema_version (version) VALUES (%s)", (SCHEMA_VERSION,))
     values = {
         "index_version": str(TERMS_VERSION),
@@ -82,6 +88,21 @@ def _create_schema(connection: Connection[Any]) -> None:
         cursor.executemany(
             "INSERT INTO state_meta (key, value) VALUES (%s, %s)", list(values.items())
         )
+
+
+def _upgrade_schema(connection: Connection[Any], stored: int) -> None:
+    """Run the steps from the version `stored` to the present one."""
+    connection.execute(f"SET LOCAL search_path TO {SCHEMA}")
+    steps = _UPGRADE_STEP.split(_read_script("upgrades").decode())
+    for version, script in zip(steps[1::2], steps[2::2], strict=True):
+        if int(version) > stored:
+            connection.execute(script.encode())
+    connection.execute(_read_script("functions"))
+    connection.execute("UPDATE schema_version SET version = %s", (SCHEMA_VERSION,))
+
+
+def _read_script(name: str) -> bytes:
+    return Path(__file__).with_name(f"{name}.sql").read_bytes()
 
 
 def measure_bytes(connection: store.Connection) -> int:

@@ -2,63 +2,14 @@
 -- of its own. Times are seconds since 1970 UTC. Texts compare by code point, as in SQLite. core/store/postgres/schema.py
 -- runs this script in an empty schema, and adds the rows of state_meta.
 
--- SQL functions that statements written for both engines call.
+-- The operators and aggregates of functions.sql, which runs before this script.
 
-CREATE FUNCTION json_each(list text) RETURNS TABLE (key bigint, value text) LANGUAGE sql IMMUTABLE AS $$
-    SELECT place - 1, item FROM jsonb_array_elements_text(list::jsonb) WITH ORDINALITY AS items (item, place)
-$$;
-CREATE FUNCTION json_extract(document text, path text) RETURNS text LANGUAGE sql IMMUTABLE AS $$
-    SELECT jsonb_path_query_first(document::jsonb, path::jsonpath) #>> '{}'
-$$;
-CREATE FUNCTION json_field(document text, name text) RETURNS text LANGUAGE sql IMMUTABLE AS $$
-    SELECT document::jsonb ->> name
-$$;
 CREATE OPERATOR ->> (LEFTARG = text, RIGHTARG = text, FUNCTION = json_field);
-CREATE FUNCTION json_valid(document text) RETURNS boolean LANGUAGE plpgsql IMMUTABLE AS $$
-BEGIN
-    PERFORM document::jsonb;
-    RETURN TRUE;
-EXCEPTION WHEN invalid_text_representation OR untranslatable_character THEN
-    RETURN FALSE;
-END;
-$$;
-CREATE FUNCTION json_array_length(list text) RETURNS bigint LANGUAGE sql IMMUTABLE AS $$
-    SELECT CASE jsonb_typeof(list::jsonb) WHEN 'array' THEN jsonb_array_length(list::jsonb) ELSE 0 END
-$$;
--- Paths are ``$.name``. The values of json_set are texts.
-CREATE FUNCTION json_remove(document text, VARIADIC paths text[]) RETURNS text LANGUAGE sql IMMUTABLE AS $$
-    SELECT (document::jsonb - ARRAY(SELECT substr(path, 3) FROM unnest(paths) AS path))::text
-$$;
-CREATE FUNCTION json_set(document text, VARIADIC pairs text[]) RETURNS text LANGUAGE sql IMMUTABLE AS $$
-    SELECT (document::jsonb || (
-        SELECT jsonb_object_agg(substr(pairs[place], 3), pairs[place + 1])
-        FROM generate_series(1, array_length(pairs, 1), 2) AS place
-    ))::text
-$$;
-CREATE FUNCTION append_to_json(list jsonb, item text) RETURNS jsonb LANGUAGE sql IMMUTABLE AS $$
-    SELECT list || jsonb_build_array(item)
-$$;
-CREATE FUNCTION json_as_text(list jsonb) RETURNS text LANGUAGE sql IMMUTABLE AS $$
-    SELECT list::text
-$$;
 CREATE AGGREGATE json_group_array(text) (
     SFUNC = append_to_json, STYPE = jsonb, INITCOND = '[]', FINALFUNC = json_as_text
 );
-CREATE FUNCTION instr(haystack text, needle text) RETURNS integer LANGUAGE sql IMMUTABLE AS $$
-    SELECT strpos(haystack, needle)
-$$;
-CREATE FUNCTION append_with_separator(list text, item text, separator text) RETURNS text LANGUAGE sql IMMUTABLE AS $$
-    SELECT CASE WHEN item IS NULL THEN list WHEN list IS NULL THEN item ELSE list || separator || item END
-$$;
 CREATE AGGREGATE group_concat(text, text) (SFUNC = append_with_separator, STYPE = text);
-CREATE FUNCTION append_to_list(list text, item text) RETURNS text LANGUAGE sql IMMUTABLE AS $$
-    SELECT CASE WHEN item IS NULL THEN list WHEN list IS NULL THEN item ELSE list || ',' || item END
-$$;
 CREATE AGGREGATE group_concat(text) (SFUNC = append_to_list, STYPE = text);
-CREATE FUNCTION add_to_total(total double precision, number double precision) RETURNS double precision
-LANGUAGE sql IMMUTABLE AS $$
-    SELECT total + COALESCE(number, 0)
-$$;
 CREATE AGGREGATE total(double precision) (SFUNC = add_to_total, STYPE = double precision, INITCOND = '0');
 
 CREATE TABLE schema_version (

@@ -9,7 +9,7 @@ messages that `schema.IS_SHOWN` selects. Every statement contains the access con
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -218,6 +218,16 @@ class MatchRow(NamedTuple):
     link: str | None
 
 
+class MatchedSession(NamedTuple):
+    """A session with messages that match a query."""
+
+    session: Session
+    # The id of its best message.
+    anchor: int
+    hits: tuple[Hit, ...] = ()
+    score: float = 0.0
+
+
 class SessionExcerpts:
     """Excerpts of the sessions that a query may see."""
 
@@ -258,21 +268,32 @@ class SessionExcerpts:
         return None if row is None else read_session(row[:SESSION_SUMMARY_WIDTH])
 
     def load_surroundings(
-        self,
-        session: Session,
-        anchor: int,
-        bookend: int = BOOKEND_MESSAGES,
-        matches: tuple[Hit, ...] = (),
-        score: float = 0.0,
+        self, session: Session, anchor: int, bookend: int = BOOKEND_MESSAGES
     ) -> FoundSession:
         """Return the messages around the message `anchor`, and the messages at the lineage's ends.
 
         A search for a turn loads only the messages around the anchor. Counting the messages of a
         long session would take as long as the search itself.
         """
+        values = self._surroundings_values(session, anchor, bookend)
+        message_rows = self._connection.execute(_SURROUNDINGS, values).fetchall()
+        return _build_found_session(MatchedSession(session, anchor), message_rows)
+
+    def load_all_surroundings(self, matched: Sequence[MatchedSession]) -> list[FoundSession]:
+        """Do what `load_surroundings` does for the best match of several sessions."""
+        values = [
+            self._surroundings_values(one.session, one.anchor, BOOKEND_MESSAGES) for one in matched
+        ]
+        results = self._connection.fetch_each(_SURROUNDINGS, values)
+        return list(map(_build_found_session, matched, results))
+
+    def _surroundings_values(
+        self, session: Session, anchor: int, bookend: int
+    ) -> dict[str, object]:
+        """Return the parameters of `_SURROUNDINGS`."""
         is_turn = self._query.kind is TextKind.TURN
         hidden_first, hidden_last = self._hidden_span(session)
-        values = {
+        return {
             **self._lineage_values(session),
             "anchor": anchor,
             "window": max(0, min(self._query.limits.window, MAX_WINDOW_MESSAGES)),
@@ -281,18 +302,6 @@ class SessionExcerpts:
             "hidden_first": hidden_first,
             "hidden_last": hidden_last,
         }
-        *message_rows, counts = self._connection.execute(_SURROUNDINGS, values).fetchall()
-        first, before, here, after, last = _messages_by_part(message_rows, session, anchor)
-        return FoundSession(
-            session=session,
-            score=score,
-            matches=matches,
-            bookend_start=tuple(first),
-            window=(*reversed(before), *here, *after),
-            bookend_end=tuple(reversed(last)),
-            messages_before=max(0, counts[1] - len(before)),
-            messages_after=max(0, int(counts[6]) - len(after)),
-        )
 
     def _hidden_span(self, session: Session) -> tuple[int, int]:
         """Return the ids of the first and last message of a session in the model's context.
@@ -369,6 +378,24 @@ class SessionExcerpts:
             preview = " ".join(row[SESSION_SUMMARY_WIDTH].split())
             sessions.append(FoundSession(session=session, preview=preview))
         return sessions, len(recent) > page.stop
+
+
+def _build_found_session(matched: MatchedSession, rows_by_part: Sequence[Any]) -> FoundSession:
+    """Build the result for a session from the rows of `_SURROUNDINGS`."""
+    *message_rows, counts = rows_by_part
+    first, before, here, after, last = _messages_by_part(
+        message_rows, matched.session, matched.anchor
+    )
+    return FoundSession(
+        session=matched.session,
+        score=matched.score,
+        matches=matched.hits,
+        bookend_start=tuple(first),
+        window=(*reversed(before), *here, *after),
+        bookend_end=tuple(reversed(last)),
+        messages_before=max(0, counts[1] - len(before)),
+        messages_after=max(0, int(counts[6]) - len(after)),
+    )
 
 
 def _messages_by_part(

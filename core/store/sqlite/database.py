@@ -25,6 +25,7 @@ import aiosqlite
 from core.errors import StoreDamagedError, StoreError, StoreLostError
 from core.store import rows
 from core.store.engine import Row, T, Values
+from core.store.sqlite.connection import StoreConnection
 from core.store.sqlite.faults import (
     LOCKED,
     LOST,
@@ -42,7 +43,6 @@ from core.store.sqlite.opening import (
     leave_mark,
     truncate_log,
 )
-from core.store.sqlite.text_index import FtsIndex
 from core.store.tool_calls import record_call
 from core.store.visibility import check_epoch
 from core.types import Account, Address, ErasureEpoch, Scope
@@ -536,25 +536,6 @@ class Database:
 
 
 # --- Connections ---
-
-
-class StoreConnection(sqlite3.Connection):
-    """A connection to state.db."""
-
-    index = FtsIndex()
-    # Whether a write may copy the log into the file.
-    may_copy_log = True
-
-    def execute(self, statement: str, values: Any = (), /) -> sqlite3.Cursor:
-        """Run a statement. Texts that aren't valid Unicode are repaired first."""
-        try:
-            return super().execute(statement, values)
-        except UnicodeEncodeError:
-            valid_values = dict(values)
-            for name, value in valid_values.items():
-                if isinstance(value, str):
-                    valid_values[name] = rows.clean(value)
-            return super().execute(statement, valid_values)
 
 
 class ConnectionSlot:

@@ -22,6 +22,7 @@ from core.store.postgres.dialect import translate
         ("FROM a CROSS JOIN b ON b.id = a.id", "FROM a JOIN b ON b.id = a.id"),
         ("FROM a CROSS JOIN b", "FROM a CROSS JOIN b"),
         ("FROM a INDEXED BY a_by_b WHERE c", "FROM a  WHERE c"),
+        ("LIMIT :count OFFSET 2", "LIMIT NULLIF(GREATEST(%(count)s, -1), -1) OFFSET 2"),
     ],
 )
 def test_statement_is_written_for_postgres(statement: str, expected: str) -> None:

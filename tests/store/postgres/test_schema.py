@@ -71,6 +71,46 @@ def test_schema_prepared_by_several_processes_at_once_is_created_once(
     assert versions == [(SCHEMA_VERSION,)]
 
 
+def test_schema_of_version_one_is_upgraded_and_keeps_its_rows(postgres_url: str) -> None:
+    """Version 1 read JSON with a NUL as an error."""
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
+        connection.execute(f"SET search_path TO {SCHEMA}")
+        connection.execute(
+            "CREATE OR REPLACE FUNCTION json_extract(document text, path text) RETURNS text "
+            "LANGUAGE sql AS $$ SELECT jsonb_path_query_first(document::jsonb, path::jsonpath) "
+            "#>> '{}' $$"
+        )
+        connection.execute("UPDATE schema_version SET version = 1")
+        connection.execute("INSERT INTO scopes (key) VALUES ('account:telegram:1')")
+        statement = r"""SELECT json_extract('{"a": "x\u0000y"}', '$.a')"""
+        with pytest.raises(psycopg.errors.UntranslatableCharacter):
+            connection.execute(statement)
+        prepare_schema(connection)
+        assert connection.execute(statement).fetchone() == ("x\ufffdy",)
+        assert connection.execute("SELECT key FROM scopes").fetchall() == [("account:telegram:1",)]
+        assert connection.execute("SELECT version FROM schema_version").fetchall() == [
+            (SCHEMA_VERSION,)
+        ]
+
+
+@pytest.mark.parametrize(
+    ("escaped", "expected"),
+    [
+        (r"x\u0000y", "x\ufffdy"),
+        (r"\u0000\u0000", "\ufffd\ufffd"),
+        (r"x\\u0000y", r"x\u0000y"),
+        (r"x\\\u0000y", "x\\\ufffdy"),
+    ],
+)
+def test_nul_in_json_is_read_as_the_replacement_character(
+    postgres_url: str, escaped: str, expected: str
+) -> None:
+    with psycopg.connect(postgres_url) as connection:
+        connection.execute(f"SET search_path TO {SCHEMA}")
+        row = connection.execute("SELECT value FROM json_each(%s)", (f'["{escaped}"]',)).fetchone()
+    assert row == (expected,)
+
+
 def test_schema_of_a_newer_version_is_refused_with_a_sentence(postgres_url: str) -> None:
     with psycopg.connect(postgres_url, autocommit=True) as connection:
         connection.execute(f"UPDATE {SCHEMA}.schema_version SET version = 999")

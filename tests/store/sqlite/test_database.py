@@ -15,7 +15,8 @@ import pytest
 from core.errors import StoreError, StoreLostError
 from core.store.engine import Connection
 from core.store.rows import get_meta, set_meta
-from core.store.sqlite.database import LOG_FULL_BYTES, SHORT_WRITES, Database, StoreConnection
+from core.store.sqlite.connection import StoreConnection
+from core.store.sqlite.database import LOG_FULL_BYTES, SHORT_WRITES, Database
 from core.store.sqlite.schema import SCHEMA_VERSION
 
 

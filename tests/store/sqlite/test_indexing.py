@@ -25,7 +25,8 @@ from core.store.rows import scoped_term, set_meta
 from core.store.search import chunks
 from core.store.search.text_search import VERSION_KEY, TextSearch, is_stale
 from core.store.sessions import Conversations
-from core.store.sqlite.database import Database, StoreConnection
+from core.store.sqlite.connection import StoreConnection
+from core.store.sqlite.database import Database
 from core.store.sqlite.fact_index import repair_fact_index
 from core.store.sqlite.indexing import (
     defer_indexing,
