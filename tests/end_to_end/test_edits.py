@@ -8,7 +8,7 @@ import pytest
 
 from core.store.facts.rows import Fact
 from core.types import Address, Scope
-from tests.fixtures.forgetting import left_of
+from tests.fixtures.forgetting import remains_of
 from tests.fixtures.gateway_harness import GatewayHarness, KeptReply, open_gateway
 from tests.fixtures.scripted_model import ScriptedModel
 
@@ -56,6 +56,7 @@ async def test_deleting_the_message_of_a_corrected_fact_keeps_only_the_correctio
         assert "Zanzibar" not in (await harness.say("/memory why f1")).text
 
 
+@pytest.mark.both_engines
 async def test_forgetting_the_correction_forgets_all_of_it(home: Path) -> None:
     async with open_gateway(home) as harness:
         await harness.say("I live in Zanzibar", message_id="wrong")
@@ -65,8 +66,8 @@ async def test_forgetting_the_correction_forgets_all_of_it(home: Path) -> None:
         await harness.say("/forget Zanzibar")
         await harness.say("yes")
         assert await known(harness) == []
-        assert left_of("Timbuktu", harness.services.database.path) == []
-        assert left_of("Zanzibar", harness.services.database.path) == []
+        assert await remains_of("Timbuktu", harness.services.database) == []
+        assert await remains_of("Zanzibar", harness.services.database) == []
 
 
 async def test_corrected_fact_reaches_a_model_that_was_told_otherwise(home: Path) -> None:

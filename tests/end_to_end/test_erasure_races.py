@@ -16,7 +16,7 @@ from core.notes import notebook as pages
 from core.privacy.home_files import HomeFiles
 from core.privacy.quotes import QuoteMatcher
 from core.types import Address, Effect, Json, Scope, Tool, ToolContext
-from tests.fixtures.forgetting import left_of
+from tests.fixtures.forgetting import remains_of
 from tests.fixtures.gateway_harness import GatewayHarness, KeptReply, open_gateway
 from tests.fixtures.scripted_model import ScriptedModel, calls, says
 
@@ -42,6 +42,7 @@ async def begun(
     return task
 
 
+@pytest.mark.both_engines
 async def test_stopped_turn_is_not_restarted_by_an_erasure(home: Path) -> None:
     model = ScriptedModel(says("ok"), says("You live in Zanzibar."))
     async with open_gateway(home, model) as harness:
@@ -52,7 +53,7 @@ async def test_stopped_turn_is_not_restarted_by_an_erasure(home: Path) -> None:
         assert (await harness.say("/stop", **ELSEWHERE)).answer is None
         assert (await task).text == "[stopped]"
         assert len(model.requests) == 2, "nobody was asked again"
-        assert left_of("Zanzibar", harness.services.database.path) == []
+        assert await remains_of("Zanzibar", harness.services.database) == []
 
 
 async def test_stop_command_takes_effect_while_an_erasure_is_in_progress(home: Path) -> None:
@@ -116,7 +117,7 @@ async def test_a_tool_that_has_done_something_is_not_called_again(home: Path) ->
         done, looked = model.requests[-1].messages[-1]["content"]
         assert "Do not call it again for the same purpose" in done["content"]
         assert looked["is_error"], "what only reads may be asked again"
-        assert left_of("Zanzibar", harness.services.database.path) == []
+        assert await remains_of("Zanzibar", harness.services.database) == []
 
 
 async def test_incognito_answer_made_from_forgotten_words_is_dropped_from_the_prompt(

@@ -72,6 +72,7 @@ async def test_yes_to_has_this_changed_keeps_the_newer_home(home: Path) -> None:
         assert await list_current(harness) == ["J'habite à Metz"]
 
 
+@pytest.mark.both_engines
 async def test_stated_move_replaces_the_former_home_without_asking(home: Path) -> None:
     async with open_gateway(home, OfflineModel("UTC")) as harness:
         await harness.say("I live in Leeds")

@@ -84,6 +84,7 @@ class _Life:
         ]
 
 
+@pytest.mark.both_engines
 async def test_german_reminder_is_asked_moved_delivered_snoozed_recalled_and_exported(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -62,6 +62,7 @@ async def test_a_second_stop_is_an_answer_and_not_an_error(home: Path) -> None:
         assert (await turn).text == "A long story\n\n[stopped]"
 
 
+@pytest.mark.both_engines
 async def test_stopped_answer_is_stored_marked_and_its_earlier_tool_rounds_once(
     home: Path,
 ) -> None:

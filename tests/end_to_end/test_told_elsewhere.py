@@ -13,6 +13,7 @@ from tests.fixtures.scripted_model import ScriptedModel, says
 pytestmark = pytest.mark.slow
 
 
+@pytest.mark.both_engines
 async def test_answer_that_a_channel_of_discord_refuses_is_told_in_the_direct_chat(
     home: Path,
 ) -> None:
