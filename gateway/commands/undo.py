@@ -163,7 +163,8 @@ class UndoCommands:
             )
         parent_id = session.parent_id
         text = texts.BRANCHED.format(title=texts.quote_title(session.title), number=parent_id)
-        back_button = make_button(f"Back to {parent_id}", "sessions", str(parent_id))
+        label = texts.BUTTON_BACK_TO.format(id=parent_id)
+        back_button = make_button(label, "sessions", str(parent_id))
         return Answer(text=text, buttons=(back_button,))
 
     async def _load_last_turns(
