@@ -33,6 +33,7 @@ from core.facts.patterns import (
 from core.store.facts.facts import ALIAS_ATTRIBUTE
 from core.store.facts.rows import Fact, FactKind, FactOrigin, Precision
 from core.text.normalize import fold, is_unspaced, plain_with_offsets
+from core.text.pastes import QUOTATION
 from core.text.terms import (
     ME,
     attribute_key,
@@ -291,8 +292,8 @@ def _may_state(line: str) -> bool:
 
 def _is_uncertain(text: str) -> bool:
     """Whether a text contains a quotation mark or a word like "maybe"."""
-    has_quotation = _QUOTATION_MARK.search(text) is not None
-    return has_quotation or claim_pattern("uncertain").search(text) is not None
+    has_quotation = _QUOTATION_MARK.search(text) or QUOTATION.search(text)
+    return has_quotation is not None or claim_pattern("uncertain").search(text) is not None
 
 
 def _split_statements(sentence: str, name: str | None = None) -> Iterator[str]:

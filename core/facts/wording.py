@@ -15,6 +15,7 @@ from core.dates.mentions import month_number
 from core.facts.patterns import claim_pattern
 from core.guard.origin_and_fence import typed_part
 from core.text.normalize import fold, is_unspaced, language_data, plain_with_offsets, words_of
+from core.text.pastes import QUOTATION
 from core.text.terms import entity_key, hint_words, stop_words, word_terms
 
 ENGLISH_SHARE = 0.3
@@ -30,8 +31,8 @@ FIGURE = re.compile(r"\d+")
 _SENTENCE_END = re.compile(r"(?<=[.!?;。！？])\s*(?=\D)|\n+")
 """The gap after a punctuation mark, unless a digit follows as in "3.5", or line breaks."""
 _SENTENCE_START = re.compile(r"(?:\A|(?<=[.!?;。！？\n]))\s*(?=\S)")
-_QUOTATION = re.compile(r"[“”\"«„「][^“”\"»」\n]{20,}[“”\"»」]")
-"""Quoted text of at least 20 characters. Shorter quoted text may be a name."""
+_MIN_QUOTED_CHARS = 20
+"""Shorter quoted text may be a name."""
 _HAN_NUMBER = re.compile(r"[〇一二三四五六七八九十]{1,40}")
 """A number in Chinese or Japanese characters, such as ``二十三``."""
 _AFTERNOON_HOUR = re.compile(r"\b(1[3-9]|2[0-3])[:.h]?\d?")
@@ -118,13 +119,17 @@ def extract_own_words(text: str, *, with_doubtful: bool = False, sender_name: st
     removed. Lines that may be pasted remain only `with_doubtful`.
     """
     part = typed_part(text, with_doubtful=with_doubtful, sender_name=sender_name)
-    lines = _QUOTATION.sub(" ", part).splitlines()
+    lines = QUOTATION.sub(_drop_long_quotation, part).splitlines()
     own_lines = [line for line in lines if not line.lstrip().startswith(_QUOTING_LINE_STARTS)]
     own_text = "\n".join(own_lines).strip()
     for sentence_start in _SENTENCE_START.finditer(own_text):
         if claim_pattern("handed_over").match(own_text, sentence_start.end()):
             return own_text[: sentence_start.end()].rstrip()
     return own_text
+
+
+def _drop_long_quotation(quotation: re.Match[str]) -> str:
+    return quotation[0] if len(quotation[0].strip("`'")) < _MIN_QUOTED_CHARS + 2 else " "
 
 
 def numbers_in(plain: str) -> frozenset[int]:

@@ -7,10 +7,12 @@ person's words in the messages that are being answered, and the foreign text in 
 * `READ` and `SPEND` run at once. A budget limits the costs of a turn.
 * A call that changes a pinned item waits.
 * If the person spoke, and the conversation contains no foreign text, every other call runs at once.
-* Otherwise, the person must have typed the wish and named the item, by its number or by words of
-  its text. If no rule recognizes the wish, the helper model may (`core/review/wish_judge.py`).
-  Texts that are added or sent must consist of words that the person typed. The address of a
-  look-up may also be one that an earlier look-up returned.
+  But a long message may hold a paste that shows no sign of it. In a conversation with one, a thing
+  is removed or weakened at once only if a short message names it.
+* Otherwise, the message must be wholly the wish (`core/review/wishes.py`). If it has other content,
+  the helper model decides (`core/review/wish_judge.py`). Texts that are added or sent must consist
+  of words that the person typed. The address of a look-up may also be one that an earlier look-up
+  returned.
 
 The tools for notes, facts, skills and reminders also compare their texts with the typed messages.
 """
@@ -19,18 +21,19 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from core.errors import Refused, ToolError, word_clause
 from core.review.effects import list_effects
-from core.review.naming import is_same_word, names_subject
+from core.review.naming import is_same_word, mentions_subject, names_subject
 from core.review.pending import Review
+from core.review.phrases import is_dictated, to_plain
 from core.review.repetition import shares_words
-from core.review.searches import list_searchable
+from core.review.searches import has_other_content, is_offered, list_searchable, names_address
 from core.review.transcript import Transcript, TranscriptReader
 from core.review.wish_judge import WishedCall, WishJudge
-from core.review.wishes import Wish, find_wishes, is_dictated, to_plain
+from core.review.wishes import Wish, find_wishes, is_short_line
 from core.store.notes import TOOL_CALL, Author, Operation
 from core.text.normalize import words_of
 from core.text.terms import word_terms
@@ -51,8 +54,8 @@ _MAX_DROPPED_WORDS = 1
 _CONTENT_EFFECTS = frozenset({Effect.ADD, Effect.CHANGE, Effect.PLAN})
 # At least this share of the words of a text that leaves the machine must be typed by the person.
 _MIN_SENT_SHARE = 1.0
-# What may follow a web address in a text: a slash, marks and then a space, or a closing bracket.
-_ADDRESS_END = r"/?(?:[.,;:!?]*(?:\s|$)|[)\]}>\"'”»])"
+# These effects need a wish if a long message may hold a paste.
+_ENDING_EFFECTS = frozenset({Effect.REMOVE, Effect.WEAKEN})
 # What a voice note may do at once. Speech is easily misheard.
 _SPOKEN_EFFECTS = frozenset({Effect.ADD, Effect.PLAN})
 
@@ -85,7 +88,7 @@ class Gate:
         if transcript.is_spoken and effects - _SPOKEN_EFFECTS:
             return replace(context, hold_reason=word_clause("waits_misheard"))
         if transcript.is_clean:
-            return context
+            effects = _list_doubtful_effects(effects, subjects, transcript)
         for effect in sorted(effects, key=lambda effect: effect.value):
             reason = await self._explain(effect, tool, arguments, subjects, transcript, context)
             if reason:
@@ -122,7 +125,7 @@ class Gate:
         arguments, action_argument = _open_call(tool, arguments)
         texts = _list_texts(arguments, action_argument)
         if effect is Effect.SEND and tool.is_lookup:
-            return _explain_lookup(arguments, transcript, context)
+            return await self._explain_lookup(tool, arguments, transcript, context)
         if effect in (*_CONTENT_EFFECTS, Effect.SEND) and not tool.can_hold:
             texts += _list_odd_texts(arguments, action_argument)
             missing = await self._explain_content(texts, transcript, context)
@@ -134,10 +137,40 @@ class Gate:
         if is_new_plan and tool.can_hold and transcript.messages:
             # The tool compares the text and the time with what was typed, and asks the helper.
             return ""
-        reason = _explain_untyped(effect, texts, subjects, transcript)
-        if reason and self.judge is not None:
-            wished = WishedCall(tool.name, effect, arguments, subjects)
-            if await self.judge.is_wished(wished, transcript, context):
+        known = [*texts, tool.name.replace("_", " ")]
+        if effect is Effect.SEND and not _is_typed_to_send(texts, subjects, transcript):
+            return _word_not_wished(transcript)
+        reason = _explain_untyped(effect, texts, subjects, transcript, known)
+        if reason and await self._is_wished(tool, effect, arguments, subjects, transcript, context):
+            return ""
+        return reason
+
+    async def _is_wished(
+        self,
+        tool: Tool,
+        effect: Effect,
+        arguments: Json,
+        subjects: Sequence[Subject],
+        transcript: Transcript,
+        context: ToolContext,
+    ) -> bool:
+        """Return True if the helper model says that the person asked for a call."""
+        if self.judge is None:
+            return False
+        wished = WishedCall(tool.name, effect, arguments, subjects)
+        return await self.judge.is_wished(wished, transcript, context)
+
+    async def _explain_lookup(
+        self, tool: Tool, arguments: Json, transcript: Transcript, context: ToolContext
+    ) -> str:
+        """Return why a look-up has to wait, as a clause, or "".
+
+        The helper model decides about typed words and addresses in a message with other content.
+        """
+        reason, is_typed = _judge_lookup(arguments, transcript, context)
+        if reason and is_typed:
+            effect = Effect.SEND
+            if await self._is_wished(tool, effect, arguments, (), transcript, context):
                 return ""
         return reason
 
@@ -171,25 +204,50 @@ def _open_call(tool: Tool, arguments: Json) -> tuple[Json, str]:
     return (inner if isinstance(inner, Mapping) else {}), ""
 
 
+def _list_doubtful_effects(
+    effects: Iterable[Effect], subjects: Sequence[Subject], transcript: Transcript
+) -> frozenset[Effect]:
+    """Return the effects that need a wish although the conversation holds no foreign text.
+
+    These are removing and weakening, if a long message may hold a paste that shows no sign of it,
+    or if the message that is answered quotes something.
+    """
+    known = "\n".join(subject.text for subject in subjects)
+    if all(is_short_line(text, known) for text in transcript.messages):
+        is_named = bool(subjects) and all(
+            any(mentions_subject(text, subject) for text in transcript.messages)
+            for subject in subjects
+        )
+        if is_named or not transcript.has_long:
+            return frozenset()
+    return _ENDING_EFFECTS.intersection(effects)
+
+
+def _word_not_wished(transcript: Transcript) -> str:
+    """Return the clause for a call that nobody asked for."""
+    if not transcript.foreign:
+        return word_clause("waits_nobody_asked")
+    return word_clause("waits_not_wished", source=transcript.foreign[0].source)
+
+
 def _explain_untyped(
     effect: Effect,
     texts: Sequence[str],
     subjects: Sequence[Subject],
     transcript: Transcript,
+    known: Sequence[str],
 ) -> str:
-    """Return why the person didn't type the wish for a change, as a clause, or ""."""
-    not_typed = word_clause("waits_nobody_asked")
-    source = None
-    if transcript.foreign:
-        source = transcript.foreign[0].source
-        not_typed = word_clause("waits_not_wished", source=source)
+    """Return why the messages aren't wholly the wish for a call, as a clause, or "".
+
+    `known` are texts whose words a message may have if the call has no subject or sends something.
+    """
+    not_wished = _word_not_wished(transcript)
     if not transcript.messages:
-        return not_typed
+        return not_wished
     if effect is Effect.SEND:
-        # Words of an earlier message were typed for something else.
-        is_typed = all(shares_words(text, transcript.typed, _MIN_SENT_SHARE) for text in texts)
-        is_named = all(_is_named_to_send(subject, transcript) for subject in subjects)
-        return "" if is_typed and is_named else not_typed
+        known = (*known, *(f"{subject.text} {subject.label}" for subject in subjects))
+        return not_wished if has_other_content(transcript.messages, known) else ""
+    new_text = "\n".join(texts) if effect is Effect.CHANGE else ""
     if effect is Effect.CHANGE:
         if any(_is_weakened(texts, subject) for subject in subjects):
             effect = Effect.REMOVE
@@ -197,9 +255,23 @@ def _explain_untyped(
             return ""
     wishes = find_wishes(transcript.messages, effect, transcript.questions)
     if not wishes:
-        return not_typed
-    unnamed = _find_unnamed(wishes, subjects, effect)
+        return not_wished
+    if effect is Effect.PLAN and not subjects:
+        return not_wished if has_other_content(transcript.messages, known) else ""
+    source = transcript.foreign[0].source if transcript.foreign else None
+    unnamed = _find_unnamed(wishes, subjects, new_text)
     return word_clause("waits_not_named", label=unnamed, source=source) if unnamed else ""
+
+
+def _is_typed_to_send(
+    texts: Sequence[str], subjects: Sequence[Subject], transcript: Transcript
+) -> bool:
+    """Return True if the messages that are answered have all words that leave the machine.
+
+    Words of an earlier message were typed for something else.
+    """
+    is_typed = all(shares_words(text, transcript.typed, _MIN_SENT_SHARE) for text in texts)
+    return is_typed and all(_is_named_to_send(subject, transcript) for subject in subjects)
 
 
 def _is_named_to_send(subject: Subject, transcript: Transcript) -> bool:
@@ -210,51 +282,47 @@ def _is_named_to_send(subject: Subject, transcript: Transcript) -> bool:
     return bool(re.search(rf"(?<!\w){re.escape(subject.label)}(?!\w)", typed, re.IGNORECASE))
 
 
-def _explain_lookup(arguments: Json, transcript: Transcript, context: ToolContext) -> str:
-    """Return why a look-up has to wait, as a clause, or "".
+def _judge_lookup(
+    arguments: Json, transcript: Transcript, context: ToolContext
+) -> tuple[str, bool]:
+    """Return why a look-up has to wait, as a clause, or "", and whether all of it was typed.
 
-    The argument `url` must be an address that the person typed or that an earlier look-up returned.
-    Pages and the extracts of search results can offer a link for each secret, so only typed
-    addresses are opened unless a person is there to see it. All words of the other arguments must
-    be typed by the person, in the message that is answered or in the one before it. Older words
-    were typed for something else. So were those of a clause that states a secret
-    (`core/review/searches.py`).
+    The argument `url` must be an address that the person typed, a result of an earlier search, or a
+    link of a page to the same host. Pages can offer a link for each secret, so only typed addresses
+    are opened unless a person is there to see it. All words of the other arguments must be typed by
+    the person, in the message that is answered or in the one before it. Older words were typed for
+    something else. So were those of a clause that states a secret (`core/review/searches.py`). If
+    the message has other content, or if the words are of the one before, the look-up waits, too.
     """
     is_attended = context.session.is_remembered
-    sources = [transcript.all_typed]
-    if is_attended:
-        sources += [*transcript.search_results, *transcript.page_results]
-    texts = (transcript.previous, *transcript.messages, *transcript.questions)
-    searchable = list_searchable(texts)
+    earlier = list_searchable((transcript.previous, *transcript.messages, *transcript.questions))
+    current = list_searchable((*transcript.messages, *transcript.questions))
+    texts = [text for text in arguments.values() if isinstance(text, str)]
+    is_whole = not is_attended or not has_other_content(transcript.messages, texts)
     for name, text in arguments.items():
         if not isinstance(text, str):
             continue
         if name == "url":
-            if not any(names_address(source, text.strip()) for source in sources):
-                return word_clause("waits_address")
-        elif not shares_words(text, searchable, _MIN_SENT_SHARE):
-            return word_clause("waits_search_words")
-    return ""
+            url = text.strip()
+            if is_attended and is_offered(url, transcript.search_results, transcript.page_results):
+                continue
+            if not names_address(transcript.all_typed, url):
+                return word_clause("waits_address"), False
+            if not is_whole:
+                return word_clause("waits_address"), names_address(transcript.typed, url)
+        elif not shares_words(text, earlier, _MIN_SENT_SHARE):
+            return word_clause("waits_search_words"), False
+        elif not is_whole or not shares_words(text, current, _MIN_SENT_SHARE):
+            return word_clause("waits_search_words"), True
+    return "", True
 
 
-def names_address(text: str, url: str) -> bool:
-    """Return whether a text contains a web address as a whole.
-
-    Its scheme may be missing in the text, and a slash at its end in either.
-    """
-    address = url.partition("://")[2].removesuffix("/")
-    if not address:
-        return False
-    pattern = rf"(?<![\w.@%/:-])(?:https?://)?{re.escape(address)}(?={_ADDRESS_END})"
-    return re.search(pattern, text) is not None
-
-
-def _find_unnamed(wishes: Sequence[Wish], subjects: Sequence[Subject], effect: Effect) -> str:
+def _find_unnamed(wishes: Sequence[Wish], subjects: Sequence[Subject], new_text: str) -> str:
     """Return the label of the first subject of a call that no wish names, or ""."""
     for subject in subjects:
-        if not any(names_subject(wish, subject) for wish in wishes):
+        if not any(names_subject(wish, subject, new_text) for wish in wishes):
             return subject.label
-    return "" if subjects or effect is Effect.PLAN else word_clause("label_item")
+    return "" if subjects else word_clause("label_item")
 
 
 def _is_weakened(texts: Sequence[str], subject: Subject) -> bool:

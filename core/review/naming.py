@@ -1,32 +1,34 @@
-"""Finds out whether a wish names one specific thing, such as one of a person's reminders.
+"""Finds out whether a wish names one specific thing and says nothing else.
 
-A thing is named by its number next to the word for its kind ("reminder 4"), as one of all things of
-its kind ("all my reminders"), or by words of its text. These words must name it better than any
-other thing of the kind that the person can see, and most of the words must be its own.
+Each word of the wish must be a word of the thing's text, the word for its kind ("reminder"), its
+number next to that word, or a small word such as an article (`small` in `data/wishes.toml`). No
+other thing of the kind that the person can see may have as many of the words. A wish may also name
+all things of a kind, or several things with "and" between them.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
 
 from core.dates.mentions import month_number
-from core.review.wishes import (
+from core.review.doubts import is_against
+from core.review.phrases import (
     UNSPACED_LANGUAGES,
-    Wish,
     detail_words,
     filler_words,
     find_languages,
-    is_against,
+    small_words,
+    split_list,
     to_plain,
 )
+from core.review.wishes import Wish, find_wishes
 from core.text.normalize import is_unspaced, language_data
 from core.text.terms import word_terms
-from core.types import Subject
+from core.types import Effect, Subject
 
-ENDING_TABLES = ("remove", "weaken", "stated")
 KINDS = ("reminder", "memory", "skill")
 # Two words are forms of one word if at least this many of their first letters agree.
 _MIN_STEM_LETTERS = 4
@@ -35,21 +37,18 @@ _MAX_ENDING_LETTERS = 4
 _MIN_COMPOUND_LETTERS = 6
 _UNSPACED_LETTERS = "\u3041-\u30ff\u4e00-\u9fff"
 _PART = re.compile(rf"\d+|[{_UNSPACED_LETTERS}]+|[^\W\d_{_UNSPACED_LETTERS}]+")
+# Numbers in a list, between which is at most a word such as "and".
+_NUMBER_LIST = re.compile(r"(?<=\d)(?: (?:and|und|y|et|e|\u0438|ve) | ?[\u548c\u3068] ?)(?=\d)")
 _HIRAGANA = re.compile("[\u3041-\u309f]+")
 # A word with a capital behind another word.
 _INNER_CAPITAL = re.compile(r"(?<=\w[\s,])\s?([A-Z\u00c0-\u00de\u0410-\u042f][^\W\d_]+)")
 _HANGUL = re.compile("[\uac00-\ud7a3]")
 _CYRILLIC = re.compile("[\u0400-\u052f]")
-# Endings of words that mark the subject of a clause: the one who does something.
-_SUBJECT_PARTICLES = {"ko": ("\uac00", "\uc774", "\uaed8\uc11c"), "ja": ("\u304c",)}
 # In scripts without spaces, at most one letter in this many may be missing.
 _MAX_MISSING_SHARE = 4
-# In these languages, a clause may begin with its subject, and nothing marks it as the subject.
-_STRICT_LANGUAGES = frozenset({"de", "zh"})
-_USER_WORDS = frozenset({"user", "users", "nutzer", "usuario", "utilizador", "utilisateur"})
 # This many words of a note or fact name it without a word such as "note".
 _MIN_CLEAR_SCORE = 2
-_DOUBTED_KIND = "memory"
+_IDIOM_KIND = "memory"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,41 +62,163 @@ class _Part:
     role: str
 
 
-def names_subject(wish: Wish, subject: Subject) -> bool:
-    """Return True if a wish names a thing, and no other thing of its kind.
+@dataclass(frozen=True, slots=True)
+class _Name:
+    """The words of a wish, if each of them names a thing or is a small word."""
 
-    A wish to plan something new names nothing that exists. A wish for a later day isn't for now,
-    unless the day belongs to the thing, as in "cancel the dentist on Friday".
+    # How many words are the thing's own. In scripts without spaces, how many letters.
+    own_words: tuple[str, ...]
+    has_kind: bool
+    has_number: bool
+    has_all: bool
+
+    @property
+    def score(self) -> int:
+        return sum(len(word) if _is_run(word) else 1 for word in self.own_words)
+
+
+def names_subject(wish: Wish, subject: Subject, new_text: str = "") -> bool:
+    """Return True if a wish names a thing, no other thing of its kind, and says nothing else.
+
+    A wish to change something may also have words of `new_text`. A wish to plan something new names
+    nothing that exists.
     """
-    if not _is_for_now(wish, subject):
+    if wish.table == "plan":
         return False
-    parts = _read_parts(wish)
-    if not _may_mean_kind(wish, parts, subject.kind):
-        return False
-    content = [part.text for part in parts if part.role == "content"]
-    numbers = _find_numbers(parts, has_content=bool(content), language=wish.language)
-    if numbers:
-        return subject.number in numbers and not _names_another(wish, content, subject)
-    roles = {part.role for part in parts}
-    has_kind = not roles.isdisjoint(KINDS)
-    if wish.table == "stated" and not has_kind and "generic" not in roles:
-        return False
-    if not content and has_kind and "all" in roles:
+    words = _NUMBER_LIST.sub(" ", wish.object)
+    if _names_only(words, wish, subject, new_text):
         return True
-    return _names_by_words(wish, parts, content, subject)
+    items = split_list(words, wish.language)
+    others = [replace(subject, text=other, number="") for other in subject.others]
+    return (
+        len(items) > 1
+        and all(
+            _names_only(item, wish, subject, new_text)
+            or any(_read_name(item, wish.language, other, "") is not None for other in others)
+            for item in items
+        )
+        and any(_names_only(item, wish, subject, new_text) for item in items)
+    )
 
 
-def _names_another(wish: Wish, content: Sequence[str], subject: Subject) -> bool:
-    """Return True if the words beside a number name only something else, such as Eve's list."""
-    is_ending = wish.table in ENDING_TABLES
-    return is_ending and bool(content) and _compare(content, subject.text)[0] == 0
-
-
-def _is_for_now(wish: Wish, subject: Subject) -> bool:
-    """Return True if a wish is for a thing that exists, for now, and not for a text."""
-    if wish.table == "plan" or (wish.later and not _states_day(subject, wish.later)):
+def _names_only(words: str, wish: Wish, subject: Subject, new_text: str) -> bool:
+    """Return True if words name a thing, no other thing, and say nothing else."""
+    name = _read_name(words, wish.language, subject, new_text)
+    if name is None or (wish.table == "stated" and not name.has_kind):
         return False
-    return wish.table not in ENDING_TABLES or not is_kept_or_in_text(wish.sentence, subject)
+    if name.has_number or (name.has_all and name.has_kind and not name.score):
+        return True
+    # "Forget the invoice" may be an idiom, and no wish to erase a stored text.
+    is_idiom = subject.kind == _IDIOM_KIND and not name.has_kind
+    if name.score < (_MIN_CLEAR_SCORE if is_idiom else 1):
+        return False
+    return all(_compare(name.own_words, other)[0] < name.score for other in subject.others)
+
+
+def _read_name(
+    words: str, language: str, subject: Subject, new_text: str, *, is_bare: bool = False
+) -> _Name | None:
+    """Read words that name a thing. Return None if one of them says something else.
+
+    A number needs the word for the kind of the thing next to it, unless it may be bare.
+    """
+    own_words: list[str] = []
+    roles: set[str] = set()
+    parts = _PART.findall(words)
+    is_numbered = subject.number in parts
+    for part in parts:
+        if _is_run(part):
+            pieces = _read_run_of_name(part, language, subject, new_text)
+        elif part.isdecimal() and is_numbered:
+            # "Reminders 3 and 4" name both.
+            pieces = [(part, "number")]
+        else:
+            pieces = [(part, _find_role_in_name(part, language, subject, new_text))]
+        for piece, role in pieces:
+            if role == "own":
+                own_words.append(piece)
+            roles.add(role)
+    has_bare_number = "number" in roles and "kind" not in roles
+    if "other" in roles or (has_bare_number and not is_bare):
+        return None
+    return _Name(tuple(own_words), "kind" in roles, "number" in roles, "all" in roles)
+
+
+def _find_role_in_name(word: str, language: str, subject: Subject, new_text: str) -> str:
+    """Return the role of a word in the name of a thing: "own", "kind", "small" and so on.
+
+    The role of a word that says something else is "other".
+    """
+    if word.isdecimal():
+        return "own" if word in _PART.findall(to_plain(subject.text)) else "other"
+    kinds = _find_kinds(word, language)
+    if kinds and (not subject.kind or subject.kind in kinds):
+        return "kind"
+    if _compare([word], subject.text)[0]:
+        return "own"
+    for role, name in (("kind", "generic"), ("all", "all"), ("small", "number")):
+        if word in _list_words(language, name):
+            return role
+    if any(word in small_words(code) for code in (language, "en")):
+        return "small"
+    return "small" if new_text and _compare([word], new_text)[0] else "other"
+
+
+def _read_run_of_name(
+    run: str, language: str, subject: Subject, new_text: str
+) -> list[tuple[str, str]]:
+    """Split a run without spaces into the longest pieces that have a role in a name."""
+    own_text = to_plain(subject.text).replace(" ", "")
+    known_text = to_plain(new_text).replace(" ", "")
+    kinds = (subject.kind,) if subject.kind in KINDS else KINDS
+    kind_words = {word: "kind" for kind in kinds for word in _list_words(language, kind)}
+    known = dict.fromkeys(small_words(language), "small")
+    known |= dict.fromkeys(_list_words(language, "number"), "small")
+    known |= dict.fromkeys(_list_words(language, "all"), "all") | kind_words
+    pieces: list[tuple[str, str]] = []
+    position = 0
+    while position < len(run):
+        own_end = _find_end(run, position, lambda piece: piece in own_text)
+        known_end = _find_end(run, position, known.__contains__)
+        new_end = _find_end(run, position, lambda piece: piece in known_text)
+        end = max(own_end, known_end, new_end)
+        piece = run[position:end]
+        if end == position:
+            return [(run, "other")]
+        if known_end == end:
+            pieces.append((piece, known[piece]))
+        else:
+            pieces.append((piece, "own" if own_end == end else "small"))
+        position = end
+    return pieces
+
+
+def _find_end(run: str, start: int, is_known: Callable[[str], bool]) -> int:
+    """Return the end of the longest known piece of a run, or `start`."""
+    ends = range(len(run), start, -1)
+    return next((end for end in ends if is_known(run[start:end])), start)
+
+
+def _find_kinds(word: str, language: str) -> list[str]:
+    """Return the kinds of things that a word of a language, or of English, may mean."""
+    tables = [language_data("wishes", "core.review")[code] for code in {language, "en"}]
+    return [
+        kind
+        for kind in KINDS
+        if any(_matches_star(word, entry) for data in tables for entry in data[kind])
+    ]
+
+
+@cache
+def _list_words(language: str, name: str) -> frozenset[str]:
+    """Return the words of a table, without the star that stands for any ending."""
+    words = language_data("wishes", "core.review")[language].get(name, ())
+    return frozenset(to_plain(word.removesuffix("*")) for word in words)
+
+
+def _is_run(word: str) -> bool:
+    """Return True for words of scripts without spaces, except Korean."""
+    return is_unspaced(word) and not _HANGUL.search(word)
 
 
 def is_kept_or_in_text(message: str, subject: Subject) -> bool:
@@ -109,22 +230,18 @@ def is_kept_or_in_text(message: str, subject: Subject) -> bool:
     return is_against(message, names, f"{subject.text} {subject.label}")
 
 
-def _states_day(subject: Subject, day: str) -> bool:
-    """Return True if a thing's text contains the words of a day."""
-    return _compare(_PART.findall(day), subject.text)[0] > 0 and consists_of(day, subject.text)
-
-
 def mentions_subject(message: str, subject: Subject) -> bool:
     """Return True if a message has words of a thing's text, and of no other thing more.
 
-    The thing's number next to the word for its kind is enough, too.
+    The thing's number next to the word for its kind is enough, too, or in a wish such as "drop 4".
     """
+    if any(_names_number(wish, subject) for wish in _list_wishes(message)):
+        return True
     for language in find_languages(message):
         plain = to_plain(message)
         if language in UNSPACED_LANGUAGES:
             plain = plain.replace(" ", "")
-        wish = Wish(plain, "", language, is_object_first=False, sentence=message)
-        parts = _read_parts(wish)
+        parts = _read_parts(plain, language)
         content = [part.text for part in parts if part.role == "content"]
         numbers = _find_numbers(parts, has_content=bool(content), language=language)
         if subject.number and subject.number in numbers:
@@ -139,6 +256,17 @@ def mentions_subject(message: str, subject: Subject) -> bool:
     return False
 
 
+def _list_wishes(message: str) -> list[Wish]:
+    effects = (Effect.REMOVE, Effect.WEAKEN, Effect.PLAN)
+    return [wish for effect in effects for wish in find_wishes([message], effect)]
+
+
+def _names_number(wish: Wish, subject: Subject) -> bool:
+    """Return True if a wish names a thing by its number alone."""
+    name = _read_name(wish.object, wish.language, subject, "", is_bare=True)
+    return wish.table != "plan" and name is not None and name.has_number
+
+
 def _shares_compound(words: Sequence[str], text: str) -> bool:
     """Return True if one of the words begins a longer word of a text, such as "dentistry"."""
     return any(
@@ -146,60 +274,6 @@ def _shares_compound(words: Sequence[str], text: str) -> bool:
         for word in words
         for other in to_plain(text).split()
     )
-
-
-def _may_mean_kind(wish: Wish, parts: Sequence[_Part], kind: str) -> bool:
-    """Return True unless a wish names another kind of thing.
-
-    Doubt ("that's not true") can only mean a memory, because reminders and skills claim nothing.
-    """
-    if wish.table in ("doubt", "denied") and kind not in ("", _DOUBTED_KIND):
-        return False
-    kinds = {part.role for part in parts if part.role in KINDS}
-    return not kind or not kinds or kind in kinds
-
-
-def _names_by_words(
-    wish: Wish, parts: Sequence[_Part], content: Sequence[str], subject: Subject
-) -> bool:
-    """Return True if most words of a wish are a thing's own, and it fits them best."""
-    own_score, missing = _compare(content, subject.text)
-    if own_score == 0:
-        return False
-    is_strict = wish.is_object_first and wish.language in _STRICT_LANGUAGES
-    # Doubt such as "Dr. Silva isn't my favourite" says something else.
-    if missing and (is_strict or wish.table == "doubt"):
-        return False
-    # The new text of a change may follow: "to green".
-    limit = own_score + 1 if wish.table == "change" else own_score
-    if (
-        missing >= limit
-        or _is_idiom(wish, parts, own_score, subject)
-        or _has_doer(wish, content, subject)
-    ):
-        return False
-    if wish.table == "denied" and not _states_all(wish, subject):
-        return False
-    words = [*content, *(part.text for part in parts if part.role == "detail")]
-    own_total, _ = _compare(words, subject.text)
-    return all(own_total > _compare(words, other)[0] for other in subject.others)
-
-
-def _is_idiom(wish: Wish, parts: Sequence[_Part], score: int, subject: Subject) -> bool:
-    """Return True if "forget the invoice" may be an idiom, and no wish to erase a stored text."""
-    if subject.kind != _DOUBTED_KIND or wish.table not in ("remove", "weaken", "stated"):
-        return False
-    if score >= _MIN_CLEAR_SCORE or any(part.role in KINDS for part in parts):
-        return False
-    known = language_data("wishes", "core.review")[wish.language]["known"]
-    return not set(map(to_plain, known)) & set(wish.object.split())
-
-
-def _states_all(wish: Wish, subject: Subject) -> bool:
-    """Return True if the words of a wish contain all that a note or fact states of the person."""
-    fillers = filler_words(wish.language) | filler_words("en") | _USER_WORDS
-    words = [word for word in _PART.findall(to_plain(subject.text)) if word not in fillers]
-    return _compare(words, wish.object)[1] == 0
 
 
 def consists_of(text: str, source: str) -> bool:
@@ -273,22 +347,6 @@ def _count_letters(run: str, text: str) -> int:
     return len(shared)
 
 
-def _has_doer(wish: Wish, content: Sequence[str], subject: Subject) -> bool:
-    """Return True if a particle marks a word as the subject, so that the clause is no wish.
-
-    In Korean, words of the thing's own text don't count.
-    """
-    for particle in _SUBJECT_PARTICLES.get(wish.language, ()):
-        for word in content:
-            if word.endswith(particle) and _compare([word], subject.text)[0] == 0:
-                return True
-        before, found, _ = wish.object.partition(particle)
-        runs = [run for run in _HIRAGANA.split(before) if run]
-        if wish.language == "ja" and found and runs and _compare(runs[-1:], subject.text)[0] == 0:
-            return True
-    return False
-
-
 def _find_numbers(parts: Sequence[_Part], *, has_content: bool, language: str) -> set[str]:
     """Return the numbers that name things.
 
@@ -313,11 +371,11 @@ def _find_numbers(parts: Sequence[_Part], *, has_content: bool, language: str) -
     return numbers
 
 
-def _read_parts(wish: Wish) -> list[_Part]:
-    """Return the words and numbers of a wish with their roles."""
-    languages = (wish.language, "en") if wish.language != "en" else ("en",)
+def _read_parts(plain: str, language: str) -> list[_Part]:
+    """Return the words and numbers of plain words with their roles."""
+    languages = (language, "en") if language != "en" else ("en",)
     parts: list[_Part] = []
-    for match in _PART.finditer(wish.object):
+    for match in _PART.finditer(plain):
         word = match[0]
         if word.isdecimal():
             parts.append(_Part(str(int(word[:40])), "number"))

@@ -1,4 +1,4 @@
-"""Finds the words that a person typed and that a search on the web may contain.
+"""Finds the words and addresses that a person typed and that may leave the machine.
 
 What somebody keeps secret is often typed right before a question about something else: "My PIN is
 4471. When does the ferry leave?" The words of such a clause may only be searched for if the clause
@@ -8,16 +8,31 @@ itself asks for it (`core/review/data/searches.toml` has the words).
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cache
+from urllib.parse import urlsplit
 
 from core.guard.guard import find_suspicion
+from core.review.naming import consists_of
 from core.review.negation import to_plain_pattern
-from core.review.wishes import UNSPACED_LANGUAGES, find_languages, split_clauses
+from core.review.phrases import (
+    UNSPACED_LANGUAGES,
+    find_languages,
+    has_marker,
+    polite_words,
+    split_clauses,
+    to_plain,
+)
+from core.review.wishes import is_short_line
 from core.text.normalize import language_data
 
 # A clause of at most this many words may be the secret that the clause before it announces.
 _MAX_SECRET_WORDS = 3
+# What may follow a web address in a text: a slash, marks and then a space, or a closing bracket.
+_ADDRESS_END = r"/?(?:[.,;:!?]*(?:\s|$)|[)\]}>\"'”»])"
+# The address of a search result: the line below its number and title.
+_RESULT = re.compile(r"^\d+\. [^\n]*\n   (\S+)$", re.MULTILINE)
+_PAGE_ADDRESS = re.compile(r"^Address: (\S+)$", re.MULTILINE)
 _SENTENCE_END = re.compile(r"(?<=[.!?\u2026])\s+|(?<=[\u3002\uff01\uff1f])|\n")
 
 
@@ -56,3 +71,54 @@ def _pattern(language: str, name: str) -> re.Pattern[str]:
     words = to_plain_pattern(language_data("searches", "core.review")[language][name])
     is_spaced = language not in UNSPACED_LANGUAGES and language != "ko"
     return re.compile(rf"(?<!\w)(?:{words})(?!\w)" if is_spaced else words)
+
+
+def names_address(text: str, url: str) -> bool:
+    """Return whether a text contains a web address as a whole.
+
+    Its scheme may be missing in the text, and a slash at its end in either.
+    """
+    address = url.partition("://")[2].removesuffix("/")
+    if not address:
+        return False
+    pattern = rf"(?<![\w.@%/:-])(?:https?://)?{re.escape(address)}(?={_ADDRESS_END})"
+    return re.search(pattern, text) is not None
+
+
+def is_offered(url: str, search_results: Sequence[str], pages: Sequence[str]) -> bool:
+    """Return whether a web address is a result of a search, or a link of a page to its own host.
+
+    Addresses in the extracts of results don't count, and neither do links to other hosts.
+    """
+    for text in search_results:
+        if any(names_address(match[1], url) for match in _RESULT.finditer(text)):
+            return True
+    host = urlsplit(url).netloc.casefold()
+    for text in pages:
+        address = _PAGE_ADDRESS.search(text)
+        is_own_host = address is not None and urlsplit(address[1]).netloc.casefold() == host
+        if is_own_host and names_address(text, url):
+            return True
+    return False
+
+
+def has_other_content(messages: Iterable[str], texts: Sequence[str]) -> bool:
+    """Return whether messages say more than to look up or send some texts.
+
+    A denial counts as other content, and so does a quotation of anything else.
+    """
+    message = " ".join(messages)
+    for text in texts:
+        if "://" in text:
+            message = message.replace(text.strip(), " ")
+    if not is_short_line(message, "\n".join(texts)):
+        return True
+    languages = find_languages(message)
+    plain = to_plain(message)
+    if has_marker(plain, "denial", languages):
+        return True
+    for language in languages:
+        for name in ("deeds", "lookups"):
+            plain = _pattern(language, name).sub(" ", plain)
+        plain = " ".join(word for word in plain.split() if word not in polite_words(language))
+    return not consists_of(plain, "\n".join(texts))

@@ -26,9 +26,11 @@ from core.guard.origin_and_fence import (
     typed_part,
     typed_text,
 )
+from core.review.phrases import is_plain_yes
 from core.review.repetition import repeats, shares_words
-from core.review.wishes import is_plain_yes
+from core.review.wishes import is_single_line
 from core.store.sessions import Conversations
+from core.text.normalize import words_of
 from core.types import Message, Sender, Session, ToolContext
 
 # Tools whose results contain only text that people typed or approved.
@@ -37,8 +39,8 @@ OWN_TOOLS = frozenset({"facts", "remember_this", "memory", "reminder", "skill_ma
 MAX_EARLIER = 300
 _TOOL_SOURCE = Sentence("source_tool_description")
 _PROMPT_SOURCE = Sentence("source_prompt")
-# A question repeats a foreign text if the text contains this share of its words.
-MIN_REPEATED_SHARE = 0.7
+# A question repeats foreign texts if they contain this share of its words.
+MIN_REPEATED_SHARE = 0.5
 _SENTENCE_END = re.compile(r"(?<=[.!?…。！？])[)\]*_”\"']*\s+|(?<=[。！？])|\n+")
 # A line of recalled background that isn't a note (n1) or a fact (f1).
 _RECALLED_LINE = re.compile(r"- (?![nf]\d)")
@@ -91,6 +93,8 @@ class Transcript:
     page_results: tuple[str, ...] = ()
     # One of the messages that are being answered is a voice note.
     is_spoken: bool = False
+    # A message of the person has several lines or is long, so it may hold a paste without a sign.
+    has_long: bool = False
 
     @property
     def typed(self) -> str:
@@ -129,14 +133,18 @@ class TranscriptReader:
         own_rows = _join_accounts(rows, context)
         own_quoted = _join_accounts(quoted, context)
         recalled = {message.id: message for message in own_quoted if message.id is not None}
+        has_erased = await self.conversations.has_erased(session, {row.session_id for row in rows})
 
         def read() -> Transcript:
             earlier = list_foreign_texts(latest, session)
             transcript = read_transcript(
                 own_rows, session, context.sender, earlier, self.prompt_marks, recalled
             )
-            definitions = [ForeignText(_TOOL_SOURCE, text) for text in self.list_definitions()]
-            return replace(transcript, foreign=(*transcript.foreign, *definitions))
+            others = [ForeignText(_TOOL_SOURCE, text) for text in self.list_definitions()]
+            if has_erased:
+                # The answers may repeat what was deleted.
+                others.append(ForeignText(Sentence("source_deleted"), ""))
+            return replace(transcript, foreign=(*transcript.foreign, *others))
 
         # To compare long texts takes long.
         return await asyncio.to_thread(read)
@@ -207,7 +215,14 @@ def read_transcript(
         search_results=_list_results(rows, "web_search"),
         page_results=_list_results(rows, "web_fetch"),
         is_spoken=any(row.origin == "spoken" for row in current),
+        has_long=not is_scheduled and _has_long(rows),
     )
+
+
+def _has_long(rows: Sequence[Message]) -> bool:
+    """Return True if a message of a person isn't one short line."""
+    texts = [row.text for row in rows if row.role == "user" and row.kind == "chat" and row.text]
+    return not all(map(is_single_line, texts))
 
 
 def _list_results(rows: Sequence[Message], tool_name: str) -> tuple[str, ...]:
@@ -239,13 +254,16 @@ def _list_all_foreign(
 ) -> list[ForeignText]:
     """Return all texts in the messages of a conversation that the asker didn't type."""
     foreign: list[ForeignText] = []
-    known_ids = {row.id for row in rows}
+    answers = {row.id: row.text for row in rows if row.role == "assistant"}
     for row in rows:
         foreign += _list_foreign(row, session, asker, recalled)
         # The rows already contain the texts behind the assistant's answers of this conversation.
+        # Lines that the gateway adds to an answer, such as receipts, may repeat other texts.
         quote = row.quote
-        if quote is not None and quote.is_ours and quote.message_id not in known_ids:
-            foreign.append(ForeignText(Sentence("source_earlier_answer"), quote.text))
+        if quote is not None and quote.is_ours:
+            answer = " ".join(words_of(answers.get(quote.message_id or 0, "")))
+            if " ".join(words_of(quote.text)) not in answer:
+                foreign.append(ForeignText(Sentence("source_earlier_answer"), quote.text))
     return foreign
 
 
@@ -269,8 +287,9 @@ def list_foreign_texts(rows: Sequence[Message], session: Session) -> list[str]:
 def find_question(earlier: Sequence[Message]) -> str:
     """Return the question that a "yes" after these messages confirms, or "".
 
-    The question must be the only one in the assistant's last answer, and at its end. It must not
-    repeat foreign text.
+    The question must be the only one in the assistant's last answer, and at its end. If the
+    conversation has foreign text, the answer must consist of the question alone, and the foreign
+    texts must not have half of its words.
     """
     for message in reversed(earlier):
         if message.role == "assistant" and message.text.strip():
@@ -280,7 +299,10 @@ def find_question(earlier: Sequence[Message]) -> str:
             texts = [
                 item.text for row in earlier if row.role != "assistant" for item in _foreign_of(row)
             ]
-            is_foreign = any(shares_words(questions[0], text, MIN_REPEATED_SHARE) for text in texts)
+            is_alone = questions[0].strip() == message.text.strip()
+            if texts and not is_alone:
+                return ""
+            is_foreign = shares_words(questions[0], "\n".join(texts), MIN_REPEATED_SHARE)
             return "" if is_foreign else questions[0]
         if message.role != "user":
             break

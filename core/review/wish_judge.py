@@ -21,10 +21,11 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from core.errors import ModelError
 from core.models.wrappers import ask_model, take_call
 from core.ports import Model
+from core.review.doubts import may_hold_wish
 from core.review.naming import is_kept_or_in_text, mentions_subject
 from core.review.repetition import shares_words
 from core.review.transcript import Transcript
-from core.review.wishes import may_hold_wish
+from core.review.wishes import is_short_line
 from core.text.normalize import language_data
 from core.types import BillingScope, Effect, Json, Subject, ToolContext
 
@@ -33,8 +34,10 @@ TIMEOUT_S = 15
 MAX_MESSAGE_CHARS = 600
 MAX_OTHERS = 20
 MAX_WORD_CHARS = 20
-# The effects that a wish in free words may have. What leaves the machine must be typed as it is.
-JUDGED_EFFECTS = frozenset({Effect.CHANGE, Effect.WEAKEN, Effect.REMOVE, Effect.PLAN})
+# The effects that a wish in free words may have. The gate has compared what leaves the machine.
+JUDGED_EFFECTS = frozenset({Effect.CHANGE, Effect.WEAKEN, Effect.REMOVE, Effect.PLAN, Effect.SEND})
+# Calls with these effects may have no subject.
+_FREE_OF_SUBJECTS = frozenset({Effect.PLAN, Effect.SEND})
 _log = structlog.get_logger("wishes")
 
 
@@ -116,11 +119,15 @@ def may_be_wished(effect: Effect, subjects: Sequence[Subject], messages: Sequenc
     The messages have words of the thing, and say nothing that speaks against a wish, such as
     "Ana says", "if" or "don't delete". What is planned anew needs no words of a thing.
     """
-    if effect not in JUDGED_EFFECTS or (not subjects and effect is not Effect.PLAN):
+    if effect not in JUDGED_EFFECTS or (not subjects and effect not in _FREE_OF_SUBJECTS):
         return False
     if any(len(text) > MAX_MESSAGE_CHARS or not may_hold_wish(text, effect) for text in messages):
         return False
     if effect in (Effect.REMOVE, Effect.WEAKEN):
+        known = "\n".join(subject.text for subject in subjects)
+        # A long message may hold a paste that shows no sign of it.
+        if not all(is_short_line(message, known) for message in messages):
+            return False
         for subject in subjects:
             if any(is_kept_or_in_text(message, subject) for message in messages):
                 return False

@@ -25,6 +25,7 @@ from core.dates.requests.reader import ReminderReading, read_request, revise_rea
 from core.dates.schedule import ParsedSchedule, Schedule, resolve_wall_time
 from core.errors import word_clause
 from core.review.naming import consists_of, resembles
+from core.review.phrases import find_languages, small_words, to_plain
 from core.review.transcript import Transcript
 from core.review.wishes import find_wishes
 from core.scheduling.due import next_due
@@ -64,9 +65,10 @@ def explain_untyped_schedule(
         return word_clause("waits_costs", source=source)
     if not is_typed:
         return word_clause("waits_time_not_typed", source=source)
-    requests = find_wishes(transcript.messages, Effect.PLAN, transcript.questions)
-    typed_tasks = "\n".join(wish.sentence for wish in requests)
-    if not consists_of(reading.text, typed_tasks):
+    request = find_typed_request(reading.text, transcript)
+    messages = transcript.messages if transcript.questions else [request]
+    is_request = bool(find_wishes(messages, Effect.PLAN, transcript.questions))
+    if typed_reading is None or not is_request or not _is_same_task(reading, typed_reading):
         return word_clause("waits_other_words", source=source)
     return None
 
@@ -84,6 +86,20 @@ def find_typed_request(task: str, transcript: Transcript) -> str:
     if not candidates or not all(find_wishes([each], Effect.PLAN) for each in messages):
         return transcript.typed
     return candidates[-1]
+
+
+def _is_same_task(reading: ParsedSchedule, typed_reading: ParsedSchedule) -> bool:
+    """Return True if two tasks have the same words in the same order, besides small words.
+
+    So nothing of a request is left over: no denial, no second task, and no comment.
+    """
+    typed_words, words = (_list_task_words(each.text) for each in (typed_reading, reading))
+    return bool(words) and typed_words == words
+
+
+def _list_task_words(task: str) -> list[str]:
+    small = {word for language in find_languages(task) for word in small_words(language)}
+    return [word for word in to_plain(task).split() if word not in small]
 
 
 def may_be_meant(
@@ -114,7 +130,10 @@ def _is_same(schedule: Schedule, other: Schedule, now: datetime) -> bool:
     interval = _shortest_interval(schedule, now)
     if interval is not None and interval < timedelta(days=1):
         return interval == _shortest_interval(other, now)
-    return next_due(schedule, now) == next_due(other, now)
+    due, other_due = next_due(schedule, now), next_due(other, now)
+    if schedule.at is None or due is None or other_due is None:
+        return due == other_due
+    return abs(due - other_due) < _RELATIVE_TOLERANCE
 
 
 def _shortest_interval(schedule: Schedule, now: datetime) -> timedelta | None:

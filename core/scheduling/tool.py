@@ -21,6 +21,7 @@ from core.dates.recurrence import next_recurrence
 from core.dates.schedule import ParsedSchedule, Schedule, load_zone, resolve_wall_time
 from core.errors import Refused, ToolError, word_clause
 from core.guard.tool_definitions import ToolArguments, build_tool, parse_arguments
+from core.review.naming import resembles
 from core.review.pending import Review
 from core.review.transcript import Transcript, TranscriptReader
 from core.review.wish_judge import WishedCall, WishJudge
@@ -196,6 +197,9 @@ class _ReminderTool:
         if waits or (reason and transcript.foreign):
             if not await self._is_meant(reading, transcript, context):
                 return await self._put_aside(reading, context, reason or waits or "")
+            reason = None
+        elif reason and resembles(_without_lead(reading.text), transcript.typed):
+            # Nobody else could have suggested a job in words that are close to the typed ones.
             reason = None
 
         origin = _request_origin(arguments, context)

@@ -101,6 +101,13 @@ class IncognitoConversation:
         kinds = ("chat", "quote", "summary")
         return [message for message in self._list_shown() if message.kind in kinds]
 
+    def has_erased(self) -> bool:
+        """Return whether a message of a person was erased."""
+        return any(
+            message.role == "user" and message.kind == "command" and not message.text
+            for message in self.messages
+        )
+
     def _undo_other_answer(self, origin: str, ids: Collection[int]) -> None:
         """Hide the newer answer to a question if `ids` are the messages of an older answer."""
         has_question = any(message.role == "user" for message in self._select(ids))

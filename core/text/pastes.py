@@ -23,6 +23,16 @@ _MAX_SEARCHED_COLONS = 50
 # A blank line, or the line that opens a code block.
 _PASTE_START = re.compile(r"\n[^\S\n]*\n|^[^\S\n]{0,3}(?:```|~~~)", re.MULTILINE)
 QUOTED_LINE = re.compile(r"^[^\S\n]*[>»|][^\n]*$", re.MULTILINE)
+# A quotation in any of the usual marks, also in those of emphasis. An apostrophe isn't a mark.
+QUOTATION = re.compile(
+    r"\u201c[^\u201d\n]*\u201d|[\"\uff02][^\"\uff02\n]*[\"\uff02]"
+    r"|\u201e[^\u201c\u201d\n]*[\u201c\u201d]|\u00ab[^\u00bb\n]*\u00bb|\u00bb[^\u00ab\n]*\u00ab"
+    r"|\u2039[^\u203a\n]*\u203a|\u203a[^\u2039\n]*\u2039|\u300c[^\u300d\n]*\u300d"
+    r"|\u300e[^\u300f\n]*\u300f|\u300a[^\u300b\n]*\u300b|\u3008[^\u3009\n]*\u3009"
+    r"|``[^`'\n]*''|`[^`\n]+`|(?<![\w*])\*[^*\n]+\*(?![\w*])"
+    r"|(?<!\w)['\u2018\u201a][^'\u2018\u201a\u2019\n]+"
+    r"(?:['\u2019](?=\w)[^'\u2018\u201a\u2019\n]+)*['\u2018\u2019](?!\w)"
+)
 _LINE_BREAK = re.compile(r"\n\s*")
 _LINE = re.compile(r"[^\n]+")
 # Notes below a heading have lines of at most this length, and the items of a list are shorter.

@@ -3,8 +3,8 @@
 188 refusals such as "stop deleting my reminder" show that the opposite never counts as a wish.
 
 All are asked in a conversation that holds foreign text, because without any the gate never asks.
-The helper model of these tests is always right. It's only asked if the rules find no wish but may
-be wrong about it. Run with -s to print the requests that ask.
+The helper model of these tests is always right. It's only asked if a message isn't wholly the wish
+and nothing speaks against one. Run with -s to print the requests that ask.
 """
 
 from __future__ import annotations
@@ -62,20 +62,16 @@ def _may_be_judged(effect: Effect, subject: Subject, text: str) -> bool:
     return may_be_wished(effect, () if is_new else (subject,), [text])
 
 
-def test_at_most_two_percent_of_everyday_requests_need_approval() -> None:
-    requests = _read("everyday.txt")
-    asking = [text for effect, subject, text in requests if _asks(effect, subject, text)]
-    print(f"\n{len(asking)} of {len(requests)} ask: {asking}")  # noqa: T201  The figure is asked for.
-    assert len(requests) == 315
-    assert len(asking) <= MAX_SHARE * len(requests), asking
-
-
-def test_at_most_two_percent_of_free_requests_need_approval_with_a_correct_helper_model() -> None:
-    requests = _read("everyday_free.txt") + _read("everyday_words.txt")
+def test_at_most_two_percent_of_requests_need_approval_with_a_correct_helper_model() -> None:
+    requests = [
+        request
+        for name in ("everyday.txt", "everyday_free.txt", "everyday_words.txt")
+        for request in _read(name)
+    ]
     unknown = [request for request in requests if _asks(*request)]
     asking = [text for effect, thing, text in unknown if not _may_be_judged(effect, thing, text)]
     print(f"\n{len(unknown)} of {len(requests)} ask by rules alone, {len(asking)} in all: {asking}")  # noqa: T201  The figure is asked for.
-    assert len(requests) == 334
+    assert len(requests) == 649
     assert len(asking) <= MAX_SHARE * len(requests), asking
 
 

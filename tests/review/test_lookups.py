@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from core.review.gate import names_address
 from core.review.repetition import shares_words
-from core.review.searches import list_searchable
+from core.review.searches import list_searchable, names_address
 
 TYPED = "Read https://ferry.example/times, then www.bus.example/a?b=c (and http://tram.example/)."
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import pytest
 
 from core.review.naming import names_subject
+from core.review.wish_judge import may_be_wished
 from core.review.wishes import find_wishes
 from core.types import Effect, Subject
 from tests.review.test_prohibitions import may_reach_helper, wants
@@ -91,16 +92,13 @@ def test_removal_wish_for_the_thing_itself_is_found_by_rules_or_sent_to_the_help
 
 
 @pytest.mark.parametrize(
-    ("typed", "is_doubted"),
-    [
-        ("My dentist Dr. Silva isn't my favourite", False),
-        ("Dr. Silva is no longer my dentist's boss", False),
-        ("Dr. Silva isn't my dentist", True),
-    ],
+    "typed",
+    ["My dentist Dr. Silva isn't my favourite", "Dr. Silva isn't my dentist"],
 )
-def test_doubt_about_a_fact_is_matched_to_that_fact_only(typed: str, is_doubted: bool) -> None:
+def test_helper_model_judges_doubt_about_a_fact(typed: str) -> None:
     wishes = find_wishes([typed], Effect.WEAKEN)
-    assert any(names_subject(wish, DENTIST) for wish in wishes) is is_doubted
+    assert not any(names_subject(wish, DENTIST) for wish in wishes)
+    assert may_be_wished(Effect.WEAKEN, (DENTIST,), [typed])
 
 
 @pytest.mark.parametrize(

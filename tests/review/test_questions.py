@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 from core.facts.evidence import Evidence
+from core.review.phrases import is_plain_yes
 from core.review.transcript import (
     find_question,
     mark_repeats,
     read_transcript,
     shows_question,
 )
-from core.review.wishes import is_plain_yes
 from core.types import Address, Message, Scope, Sender, Session
 
 AT = datetime(2026, 11, 20, 9, 0, tzinfo=UTC)

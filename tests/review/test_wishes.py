@@ -7,8 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.review.naming import consists_of, names_subject
+from core.review.phrases import is_dictated
 from core.review.repetition import repeats
-from core.review.wishes import find_wishes, is_dictated
+from core.review.wish_judge import may_be_wished
+from core.review.wishes import find_wishes
 from core.types import Effect, Subject
 
 INSULIN = Subject(
@@ -47,7 +49,6 @@ def with_text(text: str, *others: str) -> Subject:
         "Can you delete the insulin reminder?",
         "Could you please get rid of the insulin alarm?",
         "hi\ncan you delete the insulin reminder\nthanks",
-        "I'm healed now. Delete the insulin reminder please.",
         "delete reminders 3 and 4",
         "delete all my reminders",
         "Kannst du die Erinnerung ans Insulin löschen?",
@@ -253,8 +254,8 @@ def test_bare_word_such_as_right_or_hold_is_read_as_no_wish_to_change_anything(t
         "forget that Dr. Silva is my dentist",
     ],
 )
-def test_fact_is_doubted_by_a_plain_denial(typed: str) -> None:
-    assert wants(typed, Effect.WEAKEN, DENTIST)
+def test_helper_model_judges_a_plain_denial_of_a_fact(typed: str) -> None:
+    assert may_be_wished(Effect.WEAKEN, (DENTIST,), [typed])
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,8 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from core.dates.schedule import ParsedSchedule, Schedule
+from core.review.doubts import may_hold_wish
 from core.review.transcript import Transcript
-from core.review.wishes import may_hold_wish
 from core.scheduling.planning import may_be_meant
 from core.types import Effect
 

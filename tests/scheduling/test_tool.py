@@ -414,8 +414,10 @@ async def test_a_reminder_with_a_code_is_set_at_once_though_an_answer_was_recall
             {"type": "text", "text": "Remind me tomorrow at 9 to check in for flight LH400"},
         ),
     )
-    await conversations.append([row])
-    arguments = {"action": "add", "moment": "2026-11-21T09:00", "task": "flight LH400"}
+    answer = replace(row, role="assistant", text="All set.", sender=None, sent_blocks=None)
+    await conversations.append([answer, row])
+    arguments = {"action": "add", "moment": "2026-11-21T09:00"}
+    arguments |= {"task": "check in for flight LH400"}
     assert "is set" in await tool.run(arguments, replace(context, message_id=row.id))
     assert await review.list_pending(context.scopes) == []
 

@@ -1,0 +1,215 @@
+"""Says what speaks against asking the helper model whether a message asks for a change.
+
+`core/review/wishes.py` lets a call run at once if a message is wholly the wish. The helper model
+judges other messages, but only if nothing of these rules speaks against a wish: hearsay, words that
+take a wish back, a condition, "don't delete". So a helper that always agrees does little harm.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache
+
+from core.review.negation import list_refusals, to_plain_pattern
+from core.review.phrases import (
+    LATIN,
+    SENTENCE_END,
+    UNSPACED_LANGUAGES,
+    count_common_words,
+    find_languages,
+    has_marker,
+    is_question,
+    marker,
+    mask_quotations,
+    split_clauses,
+    to_plain,
+)
+from core.review.wishes import BULLET, find_wishes, is_polite
+from core.text.normalize import language_data
+from core.text.terms import word_terms
+from core.types import Effect
+
+MIN_VERB_LETTERS = 6
+"""A form of a verb with fewer letters may be another word."""
+# The verbs of a frame that consists of verbs and a thing.
+_VERB_FRAME = re.compile(r"^\(([^()*]+)\) ?\*$|\(([^()*]+)\)(?:\([^()*]*\)\??)*$")
+
+
+def may_hold_wish(message: str, effect: Effect) -> bool:
+    """Return True if a message may hold a wish of the sender's own, as far as rules can tell.
+
+    Hearsay, words that take a wish back, a condition, "don't delete", a question that asks the
+    assistant for nothing, words before a colon that ask for nothing, and items of a list speak
+    against it. A wish to remove or pause something needs a word such as "over" or "delete". What a
+    language without a table says isn't known, so it holds none.
+    """
+    if _is_in_other_language(message):
+        return False
+    languages = find_languages(message)
+    for line in message.splitlines():
+        if BULLET.match(line):
+            return False
+        for sentence in SENTENCE_END.split(line.strip()):
+            if _speaks_against(sentence, effect, languages):
+                return False
+    if effect not in (Effect.REMOVE, Effect.WEAKEN):
+        return True
+    plain = to_plain(mask_quotations(message))
+    if find_wishes([message], Effect.CHANGE):
+        # Who moves a reminder lets the old one be removed.
+        return True
+    names = ("ends", "denial", "pauses") if effect is Effect.WEAKEN else ("ends", "denial")
+    return any(_has_end(plain, language, names) for language in languages)
+
+
+def _is_in_other_language(message: str) -> bool:
+    """Return True if a message is probably in a language without a table.
+
+    A text in Latin letters is, too, if it denies something, and contains no other common word.
+    """
+    plain = to_plain(message)
+    if _other_words().search(plain) or _other_letters().search(message.casefold()):
+        return True
+    languages = find_languages(message)
+    if not languages <= LATIN or not has_marker(plain, "denial", LATIN):
+        return False
+    for language in LATIN:
+        plain = marker(language, "denial").sub(" ", plain)
+    is_known = any(marker(language, "ends").search(plain) for language in languages)
+    is_known = is_known or any(_verbs_to_end(language).search(plain) for language in languages)
+    return not is_known and not any(count_common_words(plain).values())
+
+
+@cache
+def _other_words() -> re.Pattern[str]:
+    words = language_data("wishes", "core.review")["others"]["words"]
+    return re.compile(rf"(?<!\w)(?:{to_plain_pattern(words)})(?!\w)")
+
+
+@cache
+def _other_letters() -> re.Pattern[str]:
+    return re.compile(f"[{language_data('wishes', 'core.review')['others']['letters']}]")
+
+
+def _has_end(plain: str, language: str, names: Sequence[str]) -> bool:
+    """Return True if a text as plain words says that something ends, or has a word of a table."""
+    if any(marker(language, name).search(plain) for name in names):
+        return True
+    text = plain.replace(" ", "") if language in UNSPACED_LANGUAGES else plain
+    return _verbs_to_end(language).search(text) is not None
+
+
+def _speaks_against(sentence: str, effect: Effect, languages: frozenset[str]) -> bool:
+    plain = to_plain(mask_quotations(sentence))
+    if _is_unmeant(plain, languages):
+        return True
+    if is_question(sentence) and not has_marker(plain, "request", languages):
+        return True
+    clauses = [clause for clause, _ in split_clauses(sentence, languages)]
+    if list_refusals(clauses, effect, languages):
+        return True
+    if effect is Effect.PLAN:
+        return False
+    if effect is Effect.SEND:
+        return has_marker(plain, "denial", languages)
+    before, colon, _ = sentence.partition(":")
+    if colon and not is_polite(to_plain(before), languages) and not find_wishes([before], effect):
+        return True
+    return _depends(plain, languages) or any(_forbids(clause, languages) for clause in clauses)
+
+
+def _is_unmeant(plain: str, languages: frozenset[str]) -> bool:
+    """Return True if a sentence says what somebody else wants, or takes its wish back."""
+    return any(has_marker(plain, name, languages) for name in ("hearsay", "retract"))
+
+
+def _depends(plain: str, languages: frozenset[str]) -> bool:
+    """Return True if a sentence asks for something only in some case, or not now."""
+    return any(has_marker(plain, name, languages) for name in ("condition", "not_now"))
+
+
+def _forbids(clause: str, languages: frozenset[str]) -> bool:
+    """Return True if a clause denies a verb by which people ask to remove or pause something."""
+    return any(
+        marker(language, "denial").search(clause) and _verbs_to_end(language).search(clause)
+        for language in languages
+    )
+
+
+@cache
+def _list_verbs_to_end(language: str) -> frozenset[str]:
+    """Return the verbs in frames such as "(delete|drop) *"."""
+    data = language_data("wishes", "core.review")[language]
+    verbs: set[str] = set()
+    for frame in (*data["remove"], *data["weaken"]):
+        match = _VERB_FRAME.search(to_plain_pattern(frame))
+        if match:
+            verbs |= {verb for verb in (match[1] or match[2]).split("|") if verb}
+    return frozenset(verbs)
+
+
+@cache
+def _verbs_to_end(language: str) -> re.Pattern[str]:
+    """Return a pattern of `_list_verbs_to_end`."""
+    joined = "|".join(sorted(map(re.escape, _list_verbs_to_end(language)), key=len, reverse=True))
+    if language == "tr":
+        return re.compile(rf"(?<!\w)(?:{joined})")
+    is_spaced = language not in UNSPACED_LANGUAGES and language != "ko"
+    return re.compile(rf"(?<!\w)(?:{joined})(?!\w)" if is_spaced else f"(?:{joined})")
+
+
+def is_against(message: str, names: Callable[[str], bool], known: str) -> bool:
+    """Return True if a message keeps a thing, or is about a text ("her line about the swim").
+
+    `names` says whether a clause has words of the thing, and `known` is the text of the thing,
+    whose own words don't count. Two verbs to end something in a clause cancel each other.
+    """
+    languages = find_languages(message)
+    has_verb = False
+    for sentence in SENTENCE_END.split(message):
+        for clause, _ in split_clauses(mask_quotations(sentence), languages):
+            verb_count = max(count_verbs_to_end(clause, known, code) for code in languages)
+            if verb_count > 1 or _has_other(clause, "texts", known, languages):
+                return True
+            is_left_out = has_verb and _begins_with_denial(clause, languages)
+            is_kept = is_left_out or _has_other(clause, "keeps", known, languages)
+            if is_kept and names(clause):
+                return True
+            has_verb = has_verb or verb_count > 0
+    return False
+
+
+def _has_other(clause: str, name: str, known: str, languages: Iterable[str]) -> bool:
+    """Return True if a clause has a word of a table that isn't in a known text."""
+    known_words = to_plain(known)
+    return any(
+        match[0] not in known_words
+        for language in languages
+        for match in marker(language, name).finditer(clause)
+    )
+
+
+def _begins_with_denial(clause: str, languages: Iterable[str]) -> bool:
+    return any(marker(language, "denial").match(clause) for language in languages)
+
+
+def count_verbs_to_end(clause: str, known: str, language: str) -> int:
+    """Return how many verbs to end something a clause has besides those of a known text."""
+    known_words = to_plain(known)
+    matches = [match[0] for match in _verbs_to_end(language).finditer(clause)]
+    if language in UNSPACED_LANGUAGES or language in ("ko", "tr"):
+        return len({verb for verb in matches if verb not in known_words})
+    terms = _terms_to_end(language)
+    return sum(
+        not terms.isdisjoint(word_terms(word))
+        for word in clause.split()
+        if word not in known_words and (word in matches or len(word) >= MIN_VERB_LETTERS)
+    )
+
+
+@cache
+def _terms_to_end(language: str) -> frozenset[str]:
+    """Return the stems of the verbs by which people ask to remove or pause something."""
+    verbs = _list_verbs_to_end(language)
+    return frozenset(term for verb in verbs if " " not in verb for term in word_terms(verb))

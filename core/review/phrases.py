@@ -1,0 +1,237 @@
+"""Splits what a person typed into plain words and clauses, and finds its language.
+
+`core/review/data/wishes.toml` has the words of each language.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from functools import cache
+
+from core.review.negation import to_plain_pattern
+from core.text.languages import latin_stop_words, script_stop_words
+from core.text.normalize import fold, is_unspaced, language_data, plain_with_offsets, words_of
+from core.text.pastes import QUOTATION
+from core.text.terms import stop_words
+
+LANGUAGES = ("en", "de", "es", "fr", "pt", "ru", "zh", "ja", "ko", "tr")
+UNSPACED_LANGUAGES = frozenset({"zh", "ja"})
+# Tables with parts of Korean words, which have endings.
+_KOREAN_PARTS = frozenset({"hearsay", "request", "denial", "ends", "pauses"})
+_NAMES = {"german": "de", "spanish": "es", "french": "fr", "portuguese": "pt", "turkish": "tr"}
+_SCRIPTS = (
+    ("ko", re.compile("[\uac00-\ud7a3]")),
+    ("ja", re.compile("[\u3041-\u30ff]")),
+    ("zh", re.compile("[\u4e00-\u9fff]")),
+    ("ru", re.compile("[\u0400-\u052f]")),
+)
+LATIN = frozenset({"en", "de", "es", "fr", "pt", "tr"})
+# Letters that only one language has.
+_LETTERS = {
+    "de": "\u00df\u00e4",
+    "es": "\u00f1\u00bf\u00a1",
+    "fr": "\u0153\u00e8\u00f9\u00eb",
+    "pt": "\u00e3\u00f5",
+    "tr": "\u011f\u015f\u0131",
+}
+# Languages that can't be told apart in short texts.
+_RELATED = frozenset({"es", "pt"})
+SENTENCE_END = re.compile(
+    r"(?<=[.!?\u2026])(?<!\b[A-Z][a-z]\.)(?<!\b[A-Z]\.)(?<!\b[A-Z][a-z]{2}\.)\s+"
+    r"|(?<=[\u3002\uff01\uff1f])"
+)
+_CLAUSE_END = re.compile(
+    r"(?<!\d)[,:](?!\d)|[,:]\s|[;()\u2013\u2014\uff0c\uff1a\uff1b\u3001\u201d\u2026]|\s-\s"
+)
+# This sign replaces a quotation, because its words aren't the person's own.
+_MASK = "\u00a7"
+_NOT_A_WORD = re.compile(rf"[^\w'{_MASK}]+")
+# Numbers in a list stay in one clause.
+_NUMBER_LIST = re.compile(
+    r"(\d)(?:\s*,\s*|\s+(?:and|und|y|et|e|\u0438|ve)\s+|\s*[\u3001\u548c\u3068]\s*)(?=\d)"
+)
+# A comma before "that", as in "vergiss, dass …".
+_SUBORDINATE = re.compile(
+    r",(?=\s+(?:dass|da\u00df|was|wer|wie|wo|that|what|who|where|\u0447\u0442\u043e|\u043a\u0430\u043a|\u0433\u0434\u0435|\u043a\u0442\u043e)\b)"
+)
+# A colon right behind the verb: "fix: the boat is green".
+_VERB_WITH_COLON = re.compile(r"^\s*(\w+(?:\s+\w+)?)\s*[:\uff1a](?=\s)")
+# Before a dictated text are at most this many words.
+_MAX_LEAD_WORDS = 6
+_QUESTION_MARKS = ("?", "\uff1f")
+
+
+def is_question(text: str) -> bool:
+    return text.rstrip().endswith(_QUESTION_MARKS)
+
+
+def mask_quotations(text: str) -> str:
+    """Return a text with a sign in place of each quotation."""
+    return QUOTATION.sub(f" {_MASK} ", text)
+
+
+def unmask(words: str, quotations: Iterable[str]) -> str:
+    """Return plain words with the quotations in place of their signs."""
+    for quotation in quotations:
+        words = words.replace(_MASK, quotation, 1)
+    return words
+
+
+def gap_of(language: str) -> str:
+    """Return the text between two words of a language."""
+    return "" if language in UNSPACED_LANGUAGES else " "
+
+
+def split_clauses(sentence: str, languages: frozenset[str]) -> list[tuple[str, bool]]:
+    """Return the clauses of a sentence as plain words, and whether a colon is before each."""
+    text = _VERB_WITH_COLON.sub(r"\1 ", _NUMBER_LIST.sub(r"\1 ", sentence))
+    text = _SUBORDINATE.sub(" ", text)
+    clauses: list[tuple[str, bool]] = []
+    is_after_colon = False
+    start = 0
+    ends = [*_CLAUSE_END.finditer(text), None]
+    for end in ends:
+        part = text[start : end.start() if end else len(text)]
+        for number, piece in enumerate(joint_pattern(languages).split(to_plain(part))):
+            if piece.strip():
+                clauses.append((piece.strip(), is_after_colon and number == 0))
+        if end:
+            is_after_colon = end[0].strip() in (":", "\uff1a")
+            start = end.end()
+    return clauses
+
+
+def to_plain(text: str) -> str:
+    """Return a text as words in lower case, without accents and punctuation."""
+    plain = plain_with_offsets(fold(text.replace("\N{RIGHT SINGLE QUOTATION MARK}", "'")))[0]
+    return " ".join(_NOT_A_WORD.sub(" ", plain).split())
+
+
+def count_common_words(text: str) -> dict[str, int]:
+    """Return for each language in Latin letters how many of its common words a text contains."""
+    words = [word for word in words_of(text.casefold()) if len(word) > 1]
+    counts = {"en": sum(word in stop_words() for word in words)}
+    for name, language in _NAMES.items():
+        known = sum(word in latin_stop_words(name) for word in words)
+        letters = sum(letter in _LETTERS[language] for letter in text.casefold())
+        counts[language] = known + letters
+    return counts
+
+
+def find_languages(text: str) -> frozenset[str]:
+    """Return the languages that a text may be in. English is always among them.
+
+    A text in Latin letters is in the languages with most of its common words, or one fewer. Without
+    any such word, it may be in all of them.
+    """
+    for language, script in _SCRIPTS:
+        if script.search(text):
+            return frozenset({language, "en"})
+    counts = count_common_words(text)
+    most = max(counts.values())
+    if most == 0:
+        return LATIN
+    languages = {language for language, count in counts.items() if count >= max(1, most - 1)}
+    if not languages.isdisjoint(_RELATED):
+        languages |= _RELATED
+    return frozenset({*languages, "en"})
+
+
+@cache
+def joint_pattern(languages: frozenset[str]) -> re.Pattern[str]:
+    """Return a pattern of the words between two clauses, such as "and" and "then"."""
+    joints = []
+    for language in sorted(languages):
+        words = language_data("wishes", "core.review")[language]["joint"]
+        pattern = f"(?:{words})".replace("(?:?:", "(?:")
+        joints.append(pattern if language in UNSPACED_LANGUAGES else rf"(?:^|\s){pattern}\s")
+    return re.compile("|".join(joints))
+
+
+def has_marker(plain: str, name: str, languages: Iterable[str]) -> bool:
+    """Return True if a text as plain words contains a marker of one of the languages."""
+    return any(marker(language, name).search(plain) is not None for language in languages)
+
+
+@cache
+def marker(language: str, name: str) -> re.Pattern[str]:
+    """Return a pattern of a language's words of one table, such as those for hearsay."""
+    words = language_data("wishes", "core.review")[language][name]
+    joined = "|".join(words) if isinstance(words, list) else words
+    joined = to_plain_pattern(joined)
+    is_spaced = language not in UNSPACED_LANGUAGES and not (
+        language == "ko" and name in _KOREAN_PARTS
+    )
+    return re.compile(rf"(?<!\w)(?:{joined})(?!\w)" if is_spaced else joined)
+
+
+@cache
+def small_words(language: str) -> frozenset[str]:
+    """Return the small words that may be around the name of a thing, and single Latin letters.
+
+    Single letters are endings behind an apostrophe.
+    """
+    words = language_data("wishes", "core.review")[language]["small"].split()
+    letters = () if language in UNSPACED_LANGUAGES else "abcdefghijklmnopqrstuvwxyz"
+    return frozenset({*map(to_plain, words), *letters})
+
+
+@cache
+def polite_words(language: str) -> frozenset[str]:
+    """Return the small words of a language, and those that lead to a request or end it."""
+    data = language_data("wishes", "core.review")[language]
+    phrases = " ".join((*data["lead"], *data["tail"]))
+    return small_words(language) | frozenset(to_plain(phrases).split())
+
+
+def split_list(words: str, language: str) -> list[str]:
+    """Return the parts of plain words between words such as "and"."""
+    return [part for part in joint_pattern(frozenset({language})).split(words) if part.strip()]
+
+
+@cache
+def detail_words(language: str) -> frozenset[str]:
+    """Return words that only name a thing together with other words, such as days of the week."""
+    words = language_data("wishes", "core.review")[language]["filler"].split()
+    return frozenset(filter(None, map(to_plain, words)))
+
+
+@cache
+def filler_words(language: str) -> frozenset[str]:
+    """Return the words of a language that name no thing, such as articles, and `detail_words`."""
+    forms = set(detail_words(language))
+    for name, code in _NAMES.items():
+        if code == language:
+            forms |= {to_plain(word) for word in latin_stop_words(name)}
+    if language == "ru":
+        forms |= {to_plain(word) for word in script_stop_words()}
+    if language == "en":
+        forms |= {to_plain(word) for word in stop_words()}
+    return frozenset(form for form in forms if form)
+
+
+@cache
+def _list_plain_words(table: str) -> frozenset[str]:
+    """Return the words of all languages in a table of `wishes.toml`, without accents."""
+    tables = language_data("wishes", "core.review")
+    return frozenset(to_plain(word) for words in tables[table].values() for word in words)
+
+
+def is_plain_yes(text: str) -> bool:
+    """Return True if a text says "yes" in any language, perhaps with polite words, and no more."""
+    if "?" in text or "\uff1f" in text:
+        return False
+    yes, polite = _list_plain_words("yes"), _list_plain_words("polite")
+    words = to_plain(text).split()
+    while words and words[-1] in polite and " ".join(words) not in yes:
+        words = words[:-1]
+    return " ".join(words) in yes or ("".join(words) in yes and is_unspaced(text))
+
+
+def is_dictated(text: str, message: str) -> bool:
+    """Return True if a message only says what to do with a text, such as "Write: met Ana today"."""
+    lead, colon, rest = message.partition(":")
+    if not colon or rest.strip() != text.strip() or not 0 < len(lead.split()) <= _MAX_LEAD_WORDS:
+        return False
+    return not has_marker(to_plain(lead), "denial", find_languages(lead))
