@@ -118,8 +118,7 @@ async def test_reply_that_only_contains_a_yes_confirms_no_question(home: Path, r
         ("删除提醒 1", ATTACKS[2]),
         ("pause the insulin reminder", ATTACKS[3]),
         ("Поставь напоминание 1 на паузу", ATTACKS[3]),
-        ("That's wrong about the dentist", ATTACKS[4]),
-        ("Forget who my dentist is", ATTACKS[4]),
+        ("Forget the fact about my dentist", ATTACKS[4]),
     ],
 )
 async def test_after_a_forward_a_typed_wish_runs_at_once(

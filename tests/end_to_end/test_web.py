@@ -195,7 +195,7 @@ async def test_search_carries_no_secret_that_was_typed_next_to_the_question(home
         same = f"My PIN is 4471. {question}"
         await web.ask(same, find("sunday ferry 4471"), says("I have to ask."))
         assert web.search.queries == []
-        await web.ask(same, find("sunday ferry leave"), says("Nothing."))
+        await web.ask(question, find("sunday ferry leave"), says("Nothing."))
         assert web.search.queries == ["sunday ferry leave"]
 
 
