@@ -84,7 +84,7 @@ _EASTERN_DAY = re.compile(
     r"(?:(?P<year>(?:19|20)\d\d)[年년] ?)?"
     r"(?P<month>1[0-2]|0?[1-9])[月월] ?(?P<day>\d{1,2})[日号號일]?"
 )
-_CODE = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`", re.DOTALL)
+_CODE = re.compile(r"```.*?(?:```|\Z)|`[^`\n]+`", re.DOTALL)
 """A block of code between ``` marks, or a piece of code between ` marks."""
 # The gap after a sentence. It doesn't end at the full stop of "3. May", "Dr. Silva" or "e.g. tea".
 _SENTENCE_END = re.compile(
