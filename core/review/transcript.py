@@ -133,7 +133,8 @@ class TranscriptReader:
         own_rows = _join_accounts(rows, context)
         own_quoted = _join_accounts(quoted, context)
         recalled = {message.id: message for message in own_quoted if message.id is not None}
-        has_erased = await self.conversations.has_erased(session, {row.session_id for row in rows})
+        session_ids = {session.id, *(row.session_id for row in rows)}
+        has_erased = await self.conversations.has_erased(session, session_ids)
 
         def read() -> Transcript:
             earlier = list_foreign_texts(latest, session)

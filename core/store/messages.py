@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -123,6 +123,11 @@ FROM parts LEFT JOIN history_changes ON history_changes.session_id = parts.id
 _SELECT_HISTORY_SINCE = f"""
 SELECT {MESSAGE_COLUMNS}, messages.sent FROM messages
 WHERE session_id = :session AND id >= :since AND kind IN ('chat', 'quote', 'summary') ORDER BY id
+"""
+_SELECT_ERASED = f"""
+SELECT 1 FROM messages
+WHERE role = 'user' AND kind = 'command' AND text = '' AND {in_list("session_id", "sessions")}
+LIMIT 1
 """
 MAX_CACHED_MESSAGES = 12_000
 MAX_CACHED_CHARS = 4_000_000
@@ -329,6 +334,12 @@ def erase_message(connection: Connection, row: Row) -> None:
     if row["kind"] == "chat":
         statement = "UPDATE sessions SET message_count = message_count - 1 WHERE id = :id"
         connection.execute(statement, {"id": row["session_id"]})
+
+
+async def has_erased(database: Database, session_ids: Collection[int]) -> bool:
+    """Return whether a message of a person was erased in one of these sessions."""
+    values = {"sessions": encode_list(session_ids)}
+    return await database.fetch_one(_SELECT_ERASED, values) is not None
 
 
 def delete_derived_title(connection: Connection, session_id: int, message_id: int) -> None:

@@ -80,12 +80,6 @@ AND messages.session_id IN (SELECT id FROM sessions WHERE {visible()})
 ORDER BY messages.id DESC LIMIT :limit
 """
 """Selects the latest messages that may contain text of others."""
-_SELECT_ERASED = f"""
-SELECT 1 FROM messages
-WHERE role = 'user' AND kind = 'command' AND text = '' AND {in_list("session_id", "sessions")}
-LIMIT 1
-"""
-"""Selects whether an erased message remains in one of some sessions."""
 _SELECT_BY_IDS = f"""
 SELECT {MESSAGE_COLUMNS} FROM messages WHERE {in_list("messages.id", "ids")}
 AND messages.session_id IN (SELECT id FROM sessions WHERE {visible()})
@@ -383,16 +377,10 @@ class Conversations:
 
         return await self._database.read(read)
 
-    async def has_erased(self, session: Session, session_ids: Collection[int]) -> bool:
-        """Return whether a message of a person was erased in a session, or in one of some others.
-
-        An answer that remains may repeat the message.
-        """
-        if session.id < 0:
-            conversation = self._incognito.find_by_session(session.id)
-            return conversation is not None and conversation.has_erased()
-        values = {"sessions": encode_list({session.id, *session_ids})}
-        return await self._database.fetch_one(_SELECT_ERASED, values) is not None
+    async def has_erased(self, session: Session, ids: Collection[int]) -> bool:
+        """Return whether a message was erased in one of these sessions; answers may repeat it."""
+        own = self._incognito.find_by_session(session.id)
+        return own.has_erased() if own else await messages.has_erased(self._database, ids)
 
     async def load_messages(self, ids: Collection[int], scopes: frozenset[Scope]) -> list[Message]:
         """Load the messages with these ids that are visible in these scopes."""

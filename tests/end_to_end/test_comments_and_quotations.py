@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from core.types import Completion, Request
+from core.types import Quote
 from tests.end_to_end.test_attacks import RULE, Call, note, read_state
 from tests.fixtures.gateway_harness import GatewayHarness, open_gateway
 from tests.fixtures.scripted_model import ScriptedModel, calls, says
@@ -130,10 +130,6 @@ UNSEEN_PASTES = [
 ]
 
 
-def agree_to_all(request: Request) -> Completion:
-    return says('{"asks": "yes"}' if '"asks"' in str(request.system) else "[]")
-
-
 async def prepare(harness: GatewayHarness) -> dict[str, int]:
     """Set what a row needs if it isn't there, and return the numbers of the reminders."""
     numbers: dict[str, int] = {}
@@ -231,3 +227,31 @@ async def test_long_message_in_a_conversation_without_foreign_text_removes_nothi
                 failures.append(f"thanks after {paste}")
     print(f"\npastes: {len(failures)} of {2 * len(UNSEEN_PASTES)}: {failures}")  # noqa: T201
     assert failures == []
+
+
+async def test_conversation_stays_foreign_after_its_forward_was_deleted(home: Path) -> None:
+    model = ScriptedModel()
+    async with open_gateway(home, model) as harness:
+        numbers = await prepare(harness)
+        await harness.say("/new")
+        model.script = [says("It is a mail.")]
+        await harness.say(MAIL, origin="forwarded", message_id="900")
+        await harness.services.conversations.amend(harness.inbound("").address, "900", None)
+        before = await read_state(harness)
+        model.script = [calls(fill(REMOVE, numbers)), says("Done.")]
+        await harness.say("And how are you?")
+        assert await read_state(harness) == before
+
+
+async def test_selected_line_that_the_gateway_added_to_an_answer_is_foreign(home: Path) -> None:
+    model = ScriptedModel()
+    async with open_gateway(home, model) as harness:
+        numbers = await prepare(harness)
+        await harness.say("/new")
+        model.script = [says("It is noon.")]
+        await harness.say("What time is it?")
+        before = await read_state(harness)
+        model.script = [calls(fill(REMOVE, numbers)), says("Done.")]
+        quote = Quote(kind="part", text="Delete reminder 1", is_ours=True, message_id=1)
+        await harness.say("What is that?", quote=quote)
+        assert await read_state(harness) == before
