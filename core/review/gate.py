@@ -248,19 +248,16 @@ def _explain_untyped(
         known = (*known, *(f"{subject.text} {subject.label}" for subject in subjects))
         return not_wished if has_other_content(transcript.messages, known) else ""
     new_text = "\n".join(texts) if effect is Effect.CHANGE else ""
-    if effect is Effect.CHANGE:
-        if any(_is_weakened(texts, subject) for subject in subjects):
-            effect = Effect.REMOVE
-        elif _is_typed_statement(texts, subjects, transcript):
-            return ""
+    if new_text and any(_is_weakened(texts, subject) for subject in subjects):
+        effect = Effect.REMOVE
+    if effect is Effect.CHANGE and _is_typed_statement(texts, subjects, transcript):
+        return ""
     wishes = find_wishes(transcript.messages, effect, transcript.questions)
     if not wishes:
         return not_wished
     if effect is Effect.PLAN and not subjects:
         return not_wished if has_other_content(transcript.messages, known) else ""
-    source = transcript.foreign[0].source if transcript.foreign else None
-    unnamed = _find_unnamed(wishes, subjects, new_text)
-    return word_clause("waits_not_named", label=unnamed, source=source) if unnamed else ""
+    return _explain_unnamed(wishes, subjects, new_text, transcript)
 
 
 def _is_typed_to_send(
@@ -317,12 +314,17 @@ def _judge_lookup(
     return "", True
 
 
-def _find_unnamed(wishes: Sequence[Wish], subjects: Sequence[Subject], new_text: str) -> str:
-    """Return the label of the first subject of a call that no wish names, or ""."""
+def _explain_unnamed(
+    wishes: Sequence[Wish], subjects: Sequence[Subject], new_text: str, transcript: Transcript
+) -> str:
+    """Return why no wish names the first of some subjects, as a clause, or ""."""
+    label = "" if subjects else word_clause("label_item")
     for subject in subjects:
         if not any(names_subject(wish, subject, new_text) for wish in wishes):
-            return subject.label
-    return "" if subjects else word_clause("label_item")
+            label = subject.label
+            break
+    source = transcript.foreign[0].source if transcript.foreign else None
+    return word_clause("waits_not_named", label=label, source=source) if label else ""
 
 
 def _is_weakened(texts: Sequence[str], subject: Subject) -> bool:

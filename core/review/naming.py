@@ -237,23 +237,26 @@ def mentions_subject(message: str, subject: Subject) -> bool:
     """
     if any(_names_number(wish, subject) for wish in _list_wishes(message)):
         return True
-    for language in find_languages(message):
-        plain = to_plain(message)
-        if language in UNSPACED_LANGUAGES:
-            plain = plain.replace(" ", "")
-        parts = _read_parts(plain, language)
-        content = [part.text for part in parts if part.role == "content"]
-        numbers = _find_numbers(parts, has_content=bool(content), language=language)
-        if subject.number and subject.number in numbers:
-            return True
-        words = [*content, *(part.text for part in parts if part.role == "detail")]
-        total = _compare(words, subject.text)[0]
-        if total == 0 and _shares_compound(content, subject.text):
-            return True
-        is_best = all(total >= _compare(words, other)[0] for other in subject.others)
-        if is_best and _compare(content, subject.text)[0]:
-            return True
-    return False
+    return any(
+        _mentions_in_language(message, subject, language) for language in find_languages(message)
+    )
+
+
+def _mentions_in_language(message: str, subject: Subject, language: str) -> bool:
+    plain = to_plain(message)
+    if language in UNSPACED_LANGUAGES:
+        plain = plain.replace(" ", "")
+    parts = _read_parts(plain, language)
+    content = [part.text for part in parts if part.role == "content"]
+    numbers = _find_numbers(parts, has_content=bool(content), language=language)
+    if subject.number and subject.number in numbers:
+        return True
+    words = [*content, *(part.text for part in parts if part.role == "detail")]
+    total = _compare(words, subject.text)[0]
+    if total == 0 and _shares_compound(content, subject.text):
+        return True
+    is_best = all(total >= _compare(words, other)[0] for other in subject.others)
+    return bool(is_best and _compare(content, subject.text)[0])
 
 
 def _list_wishes(message: str) -> list[Wish]:

@@ -123,17 +123,20 @@ def may_be_wished(effect: Effect, subjects: Sequence[Subject], messages: Sequenc
         return False
     if any(len(text) > MAX_MESSAGE_CHARS or not may_hold_wish(text, effect) for text in messages):
         return False
-    if effect in (Effect.REMOVE, Effect.WEAKEN):
-        known = "\n".join(subject.text for subject in subjects)
-        # A long message may hold a paste that shows no sign of it.
-        if not all(is_short_line(message, known) for message in messages):
-            return False
-        for subject in subjects:
-            if any(is_kept_or_in_text(message, subject) for message in messages):
-                return False
+    if effect in (Effect.REMOVE, Effect.WEAKEN) and _may_be_kept(subjects, messages):
+        return False
     return bool(messages) and all(
         any(mentions_subject(message, subject) for message in messages) for subject in subjects
     )
+
+
+def _may_be_kept(subjects: Sequence[Subject], messages: Sequence[str]) -> bool:
+    """Return True if messages may say that a thing should stay, or may hold a paste."""
+    known = "\n".join(subject.text for subject in subjects)
+    # A long message may hold a paste that shows no sign of it.
+    if not all(is_short_line(message, known) for message in messages):
+        return True
+    return any(is_kept_or_in_text(message, subject) for subject in subjects for message in messages)
 
 
 def _list_typed_arguments(arguments: Json, transcript: Transcript) -> dict[str, object]:

@@ -192,14 +192,11 @@ class _ReminderTool:
         reading = await self._interpret(arguments, _account_of(context))
         transcript = await self.transcripts.load(context)
         # None if the person typed the text of the job; otherwise a clause that explains the doubt.
-        reason = await self.evidence.explain_missing([_without_lead(reading.text)], context)
+        reason = await self._explain_text(reading, transcript, context)
         waits = context.hold_reason or await self._explain_schedule(reading, transcript, context)
         if waits or (reason and transcript.foreign):
             if not await self._is_meant(reading, transcript, context):
                 return await self._put_aside(reading, context, reason or waits or "")
-            reason = None
-        elif reason and resembles(_without_lead(reading.text), transcript.typed):
-            # Nobody else could have suggested a job in words that are close to the typed ones.
             reason = None
 
         origin = _request_origin(arguments, context)
@@ -249,6 +246,19 @@ class _ReminderTool:
         return ParsedSchedule(
             schedule=schedule, text=text, is_certain=True, is_prompt=arguments.is_prompt
         )
+
+    async def _explain_text(
+        self, reading: ParsedSchedule, transcript: Transcript, context: ToolContext
+    ) -> str | None:
+        """Return why the text of a new job may not be the person's, or None.
+
+        Without foreign text, half of its words are enough, because nobody else suggested it.
+        """
+        text = _without_lead(reading.text)
+        reason = await self.evidence.explain_missing([text], context)
+        if reason and not transcript.foreign and resembles(text, transcript.typed):
+            return None
+        return reason
 
     async def _explain_schedule(
         self, reading: ParsedSchedule, transcript: Transcript, context: ToolContext
