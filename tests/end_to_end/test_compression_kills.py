@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import sqlite3
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,13 +15,13 @@ from typing import Any
 import pytest
 
 from core.search.recall import Recall
-from core.store.sqlite.database import Database
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.echo_model import said
 from tests.fixtures.kill_storm import TOKEN
 from tests.fixtures.live_system import KEY, LiveSystem
 from tests.fixtures.messages_api import MessagesApi
 from tests.fixtures.model_reply import ModelReply
+from tests.fixtures.stores import hold_writes, open_store
 
 pytestmark = pytest.mark.slow
 
@@ -73,12 +72,8 @@ class Brain:
 @contextmanager
 def unwritable(live: LiveSystem) -> Iterator[None]:
     """Another process holds state.db, so that nothing is written."""
-    connection = sqlite3.connect(live.home / "state.db", isolation_level=None)
-    try:
-        connection.execute("BEGIN IMMEDIATE")
+    with hold_writes(live.home):
         yield
-    finally:
-        connection.close()
 
 
 @pytest.mark.timeout(90)
@@ -147,6 +142,6 @@ async def damage(live: LiveSystem, many: int) -> list[str]:
     notes = "".join(path.read_text() for path in live.home.rglob("memories/**/*.md"))
     if notes.count(NOTE["content"]) != 1:
         wrong.append(f"the notes are {notes}")
-    async with Database.open(live.home / "state.db") as database:
+    async with open_store(live.home / "state.db") as database:
         wrong += await Recall(database, SteadyClock()).verify()
     return wrong + live.model.refusals

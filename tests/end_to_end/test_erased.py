@@ -21,10 +21,11 @@ from core.store.sqlite.database import Database
 from core.types import Address, Scope, Sender
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.command_line import good
-from tests.fixtures.forgetting import claim_of, forgetting_of
+from tests.fixtures.forgetting import claim_of, forgetting_of, remains_of
 from tests.fixtures.gateway_harness import GatewayHarness, KeptReply, open_gateway
 from tests.fixtures.scripted_model import ScriptedModel, says
 from tests.fixtures.stored_history import ANA
+from tests.fixtures.stores import list_tables_with
 from tests.gateway.cli.test_main import imported
 
 pytestmark = pytest.mark.slow
@@ -61,7 +62,8 @@ def having(home: Path, *phrases: str) -> list[str]:
     beside it."""
     wanted = frozenset().union(*map(encode_phrase, phrases))
     files = [path for path in home.parent.rglob("*") if path.is_file()]
-    return [path.name for path in files if any(one in path.read_bytes().lower() for one in wanted)]
+    names = [path.name for path in files if any(one in path.read_bytes().lower() for one in wanted)]
+    return names + ["state.db"] * any(list_tables_with(home, phrase) for phrase in phrases)
 
 
 def exported(reply: KeptReply) -> str:
@@ -158,6 +160,7 @@ async def test_instructions_that_have_the_words_in_other_forms_are_named(
         assert CLEAN in await forget(harness, "blue drawer")
 
 
+@pytest.mark.sqlite
 def test_forget_in_the_shell_lists_files_and_people_that_still_have_the_words(home: Path) -> None:
     mine = {"session": "a", "role": "user", "text": "Off to Zanzibar", "at": "2026-05-03"}
     theirs = {**mine, "scope": "account:telegram:7", "text": "From Zanzibar"}
@@ -198,7 +201,7 @@ async def test_forget_removes_a_senders_name_from_the_search_index(
     while await recall.tend():
         pass
     assert await recall.verify() == []
-    assert having(database.path.parent, "Zanzibar") == []
+    assert await remains_of("Zanzibar", database) == []
     assert {line.sender async for line in archive.export(frozenset({ANA}))} == {None, "Ben"}
 
 
@@ -226,6 +229,7 @@ async def test_forget_also_erases_titles_reminders_and_error_records(home: Path)
         assert "Zanzibar" not in exported(await harness.say("/export"))
 
 
+@pytest.mark.sqlite
 async def test_forget_receipt_mentions_names_that_a_platform_supplies(home: Path) -> None:
     named: dict[str, Any] = {"sender": Sender(id="42", name="Zanzibar Ana")}
     async with open_gateway(home, ScriptedModel(says("Hm."))) as harness:
@@ -239,6 +243,7 @@ async def test_forget_receipt_mentions_names_that_a_platform_supplies(home: Path
         assert "Names that a platform gives people remain" in nothing
 
 
+@pytest.mark.sqlite
 async def test_erasure_shows_nobody_the_words_of_another(home: Path) -> None:
     async with open_gateway(home, ScriptedModel(says("Hm."), says("So."))) as harness:
         await harness.say("My sister moved to Zanzibar", "42")
@@ -428,6 +433,7 @@ WORDLESS = {
 }
 
 
+@pytest.mark.sqlite
 async def test_every_database_table_is_searched_for_forgotten_words_or_listed_as_wordless(
     database: Database,
 ) -> None:

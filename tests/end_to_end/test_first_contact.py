@@ -18,6 +18,7 @@ from core.ports import Clock
 from core.types import Account, Quote
 from gateway.texts.catalog import ENGLISH as texts
 from tests.fixtures.command_line import good
+from tests.fixtures.forgetting import remains_of
 from tests.fixtures.gateway_harness import GatewayHarness, KeptReply, open_gateway
 from tests.fixtures.live_system import KEY, PERSON, LiveSystem
 from tests.fixtures.messages_api import MessagesApi
@@ -242,8 +243,7 @@ async def test_stranger_messages_are_erased_completely_when_their_pairing_expire
             services.forgetting.erasures._clock = LaterClock(services.clock)
         while await services.forgetting.maintain():
             pass
-        raw = (home / "state.db").read_bytes() + (home / "state.db-wal").read_bytes()
-        assert b"secret plan" not in raw
+        assert await remains_of("secret plan", services.database) == []
         assert await stored(harness) == "[]"
 
 

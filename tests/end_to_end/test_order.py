@@ -4,9 +4,8 @@ for a burst."""
 from __future__ import annotations
 
 import asyncio
-import sqlite3
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager, closing
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ from tests.fixtures.bot_api import BotApi
 from tests.fixtures.media_samples import make_photo
 from tests.fixtures.messages_api import MessagesApi
 from tests.fixtures.model_reply import ModelReply
+from tests.fixtures.stores import run_statement
 
 pytestmark = pytest.mark.slow
 
@@ -55,12 +55,8 @@ def shown(api: BotApi) -> list[str]:
 
 def postponed(home: Path) -> int:
     """How many answers have failed to leave."""
-    with closing(sqlite3.connect(home / "state.db")) as connection:
-        return int(
-            connection.execute(
-                "SELECT COUNT(*) FROM outbox WHERE error IS NOT NULL AND done_at IS NULL"
-            ).fetchone()[0]
-        )
+    statement = "SELECT COUNT(*) FROM outbox WHERE error IS NOT NULL AND done_at IS NULL"
+    return int(run_statement(home, statement)[0][0])
 
 
 @pytest.mark.parametrize("is_restarted", [False, True])

@@ -305,6 +305,7 @@ async def test_groups_join_or_leave_the_owner_at_a_start_with_changed_settings(h
             assert (len(scopes) > 1) == (rooms != "[]")
 
 
+@pytest.mark.sqlite
 @pytest.mark.slow
 def test_process_killed_while_a_group_leaves_the_owner_changes_everything_or_nothing(
     home: Path,

@@ -16,7 +16,7 @@ from core.guard.origin_and_fence import TIME_LINE, account_mark
 from core.store.messages import MAX_QUOTE_CHARS
 from core.types import Account, Address, Quote, Scope, Sender
 from tests.fixtures.bot_api import BotApi
-from tests.fixtures.forgetting import left_of
+from tests.fixtures.forgetting import remains_of
 from tests.fixtures.gateway_harness import GatewayHarness, KeptReply, open_gateway
 from tests.fixtures.path_meter import PERSON, metered
 from tests.fixtures.scripted_model import ScriptedModel, calls, says
@@ -46,7 +46,7 @@ def sent(model: ScriptedModel, turn: int = -1) -> list[str]:
 async def quotes(harness: GatewayHarness) -> list[tuple[str, str]]:
     """Of which kind, and what, of all that is quoted."""
     found = await harness.services.database.fetch_all(
-        "SELECT quoted FROM messages WHERE quoted NOT NULL ORDER BY id"
+        "SELECT quoted FROM messages WHERE quoted IS NOT NULL ORDER BY id"
     )
     return [(one["kind"], one["text"]) for one in (json.loads(row["quoted"]) for row in found)]
 
@@ -139,7 +139,7 @@ async def test_long_quote_is_stored_and_sent_only_with_its_first_500_characters(
     async with open_gateway(home, model) as harness:
         await harness.say("what?", quote=replace(BEN, text="x" * 100_000, name="n" * 100_000))
         (kept,) = await harness.services.database.fetch_all(
-            "SELECT quoted FROM messages WHERE quoted NOT NULL"
+            "SELECT quoted FROM messages WHERE quoted IS NOT NULL"
         )
         assert len(json.loads(kept["quoted"])["text"]) == MAX_QUOTE_CHARS == 500
         assert len(kept["quoted"]) < 1_000
@@ -396,7 +396,7 @@ async def test_quote_is_exported_and_forgotten_with_its_message(
         await harness.services.outbox.recover(harness.services.clock.now())
         assert "repeats it" in (await harness.say("/forget zeppelin")).text
         assert (await harness.say("yes")).text.startswith("Forgotten")
-        assert left_of("zeppelin", harness.services.database.path) == []
+        assert await remains_of("zeppelin", harness.services.database) == []
         model = harness.model
         assert isinstance(model, ScriptedModel)
         await harness.say("and now?")
@@ -426,7 +426,7 @@ async def test_quote_by_others_is_exported_and_forgotten_for_its_author(
         there = BEN_THERE if place == "the room" else {}
         assert "1 thing" in (await harness.say("/forget zeppelin", "7", **there)).text
         assert (await harness.say("yes", "7", **there)).text.startswith("Forgotten")
-        assert left_of("zeppelin", harness.services.database.path) == []
+        assert await remains_of("zeppelin", harness.services.database) == []
         await harness.say("and now?", **IN_ROOM)
         assert sent(model, 0) == ["what is?"]
 
@@ -464,12 +464,12 @@ async def test_quote_in_an_incognito_chat_is_sent_to_the_model_but_not_stored(ho
         gate = harness.inbound("what of it?", quote=BEN, reply_to="77")
         number = await harness.admission.admit(gate, KeptReply())
         assert number is not None
-        assert left_of("zeppelin", harness.services.database.path) == []
+        assert await remains_of("zeppelin", harness.services.database) == []
         await harness.admission.serve(number)
         assert "> the zeppelin leaves at nine]" in sent(model)[0]
         await harness.say("go on")
         assert "> the zeppelin leaves at nine]" in sent(model, 0)[0]
-        assert left_of("zeppelin", harness.services.database.path) == []
+        assert await remains_of("zeppelin", harness.services.database) == []
 
 
 async def test_reply_to_a_message_costs_exactly_one_more_database_read(

@@ -18,7 +18,7 @@ from tests.fixtures.bot_api import BotApi
 from tests.fixtures.bot_chats import GROUP_ADMIN
 from tests.fixtures.discord_api import DiscordApi
 from tests.fixtures.discord_setup import checked, make
-from tests.fixtures.forgetting import left_of
+from tests.fixtures.forgetting import remains_of
 from tests.fixtures.gateway_harness import open_gateway
 from tests.fixtures.scripted_model import ScriptedModel
 
@@ -144,12 +144,12 @@ async def test_reply_in_a_telegram_group_brings_its_quote(home: Path) -> None:
             await api.wait_for(
                 lambda: any("I'd forget 1 thing" in text for text in api.texts(GROUP))
             )
-            assert left_of("zeppelin", harness.services.database.path) != []
+            assert await remains_of("zeppelin", harness.services.database) != []
             api.user_says(GROUP, "@mneme_bot yes", user_id=ANA)
             await api.wait_for(
                 lambda: any("Forgotten: 1 thing" in text for text in api.texts(GROUP))
             )
-        assert left_of("zeppelin", harness.services.database.path) == []
+        assert await remains_of("zeppelin", harness.services.database) == []
         assert api.violations == []
 
 

@@ -104,11 +104,9 @@ async def test_logs_and_outputs_contain_no_secret_and_logs_no_message_text(home:
         discord.rest.fail("POST", "/messages", 403, message=f"Bot {discord.token} {LEAK}", times=9)
         live.tells_telegram(f"/recall {MARK}")
         await live.tells_discord(f"again, {MARK}")
-        dead = (
-            "SELECT count(DISTINCT address) FROM outbox WHERE dead_at NOT NULL AND kind = 'answer'"
-        )
+        dead = "SELECT count(DISTINCT address) FROM outbox WHERE dead_at IS NOT NULL AND kind = 'answer'"
         await live.until(lambda: live.query(dead) == [(2,)])
-        errors = live.query("SELECT error FROM outbox WHERE error NOT NULL")
+        errors = live.query("SELECT error FROM outbox WHERE error IS NOT NULL")
         assert len(errors) >= 3
         telegram.fail(401, f"Unauthorized: {leak}", method="getUpdates", times=9)
 
