@@ -133,7 +133,7 @@ class DeliveryRecord(Protocol):
         """
 
     async def record_absent(self, lost_post: LostPost) -> None:
-        """Store that a lost post has created no message."""
+        """Record that a post whose response was lost didn't create a message."""
 
     async def load_known_ids(self) -> Collection[str]:
         """Return the ids of the messages that other replies have posted on this platform."""

@@ -247,7 +247,7 @@ class ToolCallKey:
 class ErasureEpoch:
     """Marks when data was read, so that a later write can be refused if data was erased meanwhile.
 
-    A write that passes an epoch fails if anything in these scopes was erased after the epoch. See
+    A write that passes an epoch fails if anything in its scopes was erased after the epoch. See
     `check_epoch` in `core/store/visibility.py`.
     """
 

@@ -115,7 +115,7 @@ class Admission:
     async def _apply(self, inbound: Inbound, reply: Reply, judgement: Judgement) -> int | None:
         """Apply an edit, a deletion or a reaction at once.
 
-        Returns the id of an inbox entry if something is answered because of it.
+        Returns the id of an inbox entry if the event leads to an answer.
         """
         if inbound.kind == "edit":
             return await self._apply_edit(inbound, reply, judgement)

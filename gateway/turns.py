@@ -649,11 +649,8 @@ class BatchRunner:
 
 
 def _add_notices(texts: Texts, answered_turn: AnsweredTurn, *, is_last_turn: bool) -> Answer:
-    """Append notices about the conversation to the model's answer."""
-    text = answered_turn.answer.text
-    if any(paragraph.startswith(("[", "(")) for paragraph in text.split("\n\n")):
-        text = texts.word_marks(text)
-    paragraphs = [text]
+    """Translate marks such as "[stopped]" in the model's answer, and append notices to it."""
+    paragraphs = [texts.word_marks(answered_turn.answer.text)]
     if is_last_turn:
         paragraphs.append(texts.IN_A_ROW)
     if answered_turn.has_compressed:

@@ -222,8 +222,8 @@ def _convert_press(query: CallbackQuery, now: datetime) -> Inbound | None:
 def _convert_reaction(change: MessageReactionUpdated) -> Inbound | None:
     """Convert a change of a person's reactions to one message.
 
-    Returns None for reactions in the name of a chat. The update doesn't name the topic, so the
-    address is that of the chat.
+    Returns None if an anonymous admin or a channel reacted, not a person. The update doesn't name
+    the topic, so the address is that of the chat.
     """
     if change.user is None or change.chat.type == Chat.CHANNEL:
         return None

@@ -154,9 +154,8 @@ def build_refusal(response: ErrorResponse, names: ServerNames, key: str) -> Mode
         explanation = explanation.replace(key, MASK)
     explanation = " ".join(explanation.split())[:MAX_EXPLANATION_CHARS].rstrip(". ")
     kind, status = _classify(response, explanation)
-    is_retryable = status in _RETRYABLE_STATUSES or status >= 500
-    if kind == "spend_limit":
-        is_retryable = False
+    # A server that is overloaded may answer soon. A spending limit stays until a person raises it.
+    is_retryable = kind != "spend_limit" and (status in _RETRYABLE_STATUSES or status >= 500)
     failure = ModelFailure(
         kind,
         names=names,

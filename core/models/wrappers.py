@@ -504,10 +504,10 @@ class ModelTally:
 class ModelRouter:
     """A `ModelClient` that sends each request to the server of its model.
 
-    `clients` are the servers that can be asked, by name. `missing_keys` are the environment
-    variables that the other servers lack. `limits` keeps what models lack beyond a restart, and
-    `on_retired` is called with a model that its server no longer has, and its successor or "".
-    `word` words what an answer lacks in the language of a request.
+    `clients` maps the name of each server that can be asked to its client. `missing_keys` are the
+    environment variables that the other servers lack. `limits` keeps what models lack beyond a
+    restart, and `on_retired` is called with a model that its server no longer has, and its
+    successor or "". `word` words what an answer lacks in the language of a request.
     """
 
     def __init__(

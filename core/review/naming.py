@@ -353,7 +353,8 @@ def _count_letters(run: str, text: str) -> int:
 def _find_numbers(parts: Sequence[_Part], *, has_content: bool, language: str) -> set[str]:
     """Return the numbers that name things.
 
-    They are next to a word for a kind ("reminder 4"), or the wish contains no other content.
+    A number names a thing if it is next to a word for its kind ("reminder 4"), or if the wish names
+    nothing else.
     """
     numbers: set[str] = set()
     is_number_first = language in ("zh", "ja", "ko", "tr")

@@ -1,4 +1,4 @@
-"""Installs, starts and stops the server of hindsight on this machine, with its own PostgreSQL.
+"""Installs, starts and stops Hindsight's server on this machine, with its own PostgreSQL.
 
 Both listen on the loopback interface only. A lock on the pid file shows that the server is running:
 the server inherits the open, locked file, so the system releases the lock however the server ends.
@@ -206,7 +206,7 @@ class Engine:
     def stop(self) -> bool:
         """Stop the server and PostgreSQL. Return False if neither was running.
 
-        Raises ConfigError if the server doesn't end in time.
+        Raises ConfigError if the server doesn't stop in time.
         """
         state = self._load_state()
         was_running = self._is_running()

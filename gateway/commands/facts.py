@@ -257,7 +257,7 @@ class FactCommands:
                 return await self._pin(fact, context, is_pinned=action == "pin")
 
     async def _undo(self, fact: Fact, context: CommandContext) -> Answer:
-        """Take back the last change of a fact. If it's the first change, the fact is deleted.
+        """Undo the last change to a fact. If it's the first change, the fact is deleted.
 
         Raises Refused if there is nothing to take back.
         """

@@ -274,7 +274,8 @@ class ReminderCommands:
     async def ask(self, schedule: ParsedSchedule, context: ToolContext, origin: str | None) -> str:
         """Store a question that asks the person to confirm a new job, and return its text.
 
-        The model's tool `reminder` calls this method. `origin` is the stable key of the message.
+        The model's tool `reminder` calls this method. `origin` is the same if a repeated turn makes
+        the same request, so that the job isn't set twice. It is None if the request has no message.
         """
         texts = self._services.languages.of_scope(context.scope, context.account)
         zone = await self._appointments.zone_of(context.account)

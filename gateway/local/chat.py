@@ -116,7 +116,7 @@ class LocalChat:
     async def _listen(self, reader: asyncio.StreamReader) -> None:
         """Handle what the gateway sends. Reconnect whenever the connection is lost.
 
-        Raises ConfigError if a program talks to the gateway, which can't wait.
+        Raises ConfigError if a program uses the chat, because a program can't wait.
         """
         while True:
             with contextlib.suppress(OSError, ValueError):

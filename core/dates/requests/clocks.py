@@ -170,9 +170,10 @@ _BEFORE_KINDS = (Kind.TO, Kind.AT_OR_TO, Kind.TO_HOUR, Kind.TO_AFTER, Kind.MINUS
     f"{_AT} (?P<minutes> number ) minute (?P<hour> ordinal | month_day ) {_SIGN}?",
 )
 def _half_hour(match: Match, context: Context) -> TimeParts | None:
-    """Read "half past 8", German "halb acht" (7:30) and "viertel acht" (7:15).
+    """Read half hours, and minutes that are counted towards the next hour.
 
-    Russian "десять минут восьмого" is 7:10.
+    Examples are "half past 8", German "halb acht" (7:30) and "viertel acht" (7:15), and Russian
+    "десять минут восьмого" (7:10).
     """
     hour = match.number("hour")
     hour_before = (hour - 1) or 12
@@ -183,7 +184,7 @@ def _half_hour(match: Match, context: Context) -> TimeParts | None:
         if token is None or token.is_digits:
             return None
         minutes = match.number("quarter") or match.number("minutes")
-        return clock_parts((hour - 1) or 12, minutes, is_bare=True)
+        return clock_parts(hour_before, minutes, is_bare=True)
     if half.kind is Kind.HALF_PAST:
         return clock_parts(hour, 30, is_bare=True)
     return clock_parts(hour_before, 30, is_bare=True)

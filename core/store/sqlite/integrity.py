@@ -75,7 +75,7 @@ class IntegrityCheck:
         return False
 
     async def _store_time(self) -> None:
-        """Store that the last full check ended now."""
+        """Record the present time as the end of the last full check."""
         now = self._clock.now().isoformat()
         await self._database.write(lambda connection: set_meta(connection, CHECKED_AT_KEY, now))
 
