@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from core.agent.offline import NO_MODEL
 from core.agent.sessions import Turn
-from core.errors import TURN_BUDGET_SPENT
+from core.errors import TURN_BUDGET_SPENT, Refused
 from core.markup.markdown import escape
 from core.media.tools import SEND_FILE
 from core.review.pending import is_waiting_result
@@ -30,6 +30,7 @@ from core.store.messages import find_delivered_answer
 from core.store.notes import TOOL_CALL, NoteChange, PendingNote
 from core.store.rows import find_last_turn, split_turns
 from core.text.normalize import shorten, to_single_line
+from core.tools.switches import CALL_TOOL
 from core.types import Account, Answer, Button, File, Json, Message, Scope
 from gateway.answers.documents import attach_document, list_documents
 from gateway.answers.sources import LABEL_CHARS, SourceWriter
@@ -187,7 +188,11 @@ class ReceiptWriter:
                 label = texts.FILE_SEND.format(name=shorten(str(result["name"]), LABEL_CHARS))
                 buttons.append(make_button(label, "files", f"send {result['file_id']}"))
                 continue
-            file = await self.services.load_file(int(result["file_id"]), scopes)
+            try:
+                file = await self.services.load_file(int(result["file_id"]), scopes)
+            except Refused as error:
+                answer = replace(answer, text=f"{answer.text}\n\n{texts.word(error)}".strip())
+                continue
             if file is not None:
                 files.append(file)
         for document in list_documents(rows):
@@ -522,13 +527,15 @@ def _list_calls(rows: Sequence[Message], name: str) -> list[Json]:
 
 
 def _list_called_names(rows: Sequence[Message]) -> list[tuple[str, str]]:
-    """Return the id of each call, and the name of its tool or of the inner tool that it calls."""
+    """Return the id and the tool of each call. For `call_tool`, the tool is the one it calls."""
     names = []
     for row in rows:
         for block in row.blocks or () if row.role == "assistant" else ():
             if block.get("type") == "tool_use":
-                arguments = block.get("input") or {}
-                names.append((str(block["id"]), str(arguments.get("tool_name") or block["name"])))
+                name = block["name"]
+                if name == CALL_TOOL:
+                    name = (block.get("input") or {}).get("tool_name") or name
+                names.append((str(block["id"]), str(name)))
     return names
 
 

@@ -268,7 +268,8 @@ class Services:
     async def load_file(self, file_id: int, scopes: frozenset[Scope]) -> File | None:
         """Return a kept file to send it, without the position in a picture.
 
-        Returns None if there is no such file in these scopes, or if its bytes are gone.
+        Returns None if there is no such file in these scopes, or if its bytes are gone. Raises
+        Refused if the position can't be removed.
         """
         # Imported here because few answers have files.
         from core.media.outgoing import load_outgoing

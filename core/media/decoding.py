@@ -17,6 +17,7 @@ from typing import Annotated, Literal
 import structlog
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from core.errors import Refused
 from core.media.folder import list_views, number_view
 
 # How many files are decoded at the same time.
@@ -104,8 +105,14 @@ class Decoder:
         return await self._run("page", path, url, name)
 
     async def clean(self, path: Path, copy_path: Path, name: str) -> bool:
-        """Write a copy of a picture without its position. Returns False if none is needed."""
-        return (await self._run("clean", path, copy_path, name)).clean
+        """Write a copy of a picture without its position. Returns False if none is needed.
+
+        Raises Refused if the picture can't be read, because its position may still be in it.
+        """
+        decoded = await self._run("clean", path, copy_path, name)
+        if decoded.note:
+            raise Refused("position_stays", name=name)
+        return decoded.clean
 
     async def write_speech(self, path: Path, sound_path: Path) -> bool:
         """Write the sound of a recording or video as OGG with Opus. Returns False if that fails."""

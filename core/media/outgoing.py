@@ -1,4 +1,7 @@
-"""Makes files to send: kept ones again, without the position in a picture, and answers as files."""
+"""Makes the files that Mneme sends: stored files, and answers as files.
+
+The place where a picture was taken is removed from it.
+"""
 
 from __future__ import annotations
 
@@ -63,7 +66,10 @@ def make_document(name: str, text: str) -> File:
 
 
 async def load_outgoing(file: AttachedFile, folder: MediaFolder, decoder: Decoder) -> File | None:
-    """Return a file to send with an answer, or None if its bytes are gone."""
+    """Return a file to send with an answer, or None if its bytes are gone.
+
+    Raises Refused if the position can't be removed from a picture.
+    """
     if file.content is None:
         return None
     content = await asyncio.to_thread(folder.read, file.content.hash)

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
+from core.errors import Refused
 from core.media.api_limits import API_LIMITS
 from core.media.blocks import MAX_PICTURE_BYTES, MAX_PICTURES, VIEW_TYPE
 from core.media.decoding import Decoded, Decoder
@@ -121,6 +122,16 @@ async def test_copy_that_leaves_has_no_position_but_the_other_data(tmp_path: Pat
         assert copy.getexif()[0x010F] == "Camera"
     path.write_bytes(make_photo())
     assert not await Decoder().clean(path, tmp_path / "other", "p.jpg")
+
+
+async def test_damaged_picture_that_may_have_a_position_is_not_sent(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(make_photo(has_position=True)[:400])
+
+    with pytest.raises(Refused, match=r"I can't remove the location from “p\.jpg”"):
+        await Decoder().clean(path, tmp_path / "copy", "p.jpg")
+
+    assert not (tmp_path / "copy").exists()
 
 
 async def test_scanned_pdf_is_decoded_with_the_note_scan_and_an_image_of_its_page(
