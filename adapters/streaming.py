@@ -20,7 +20,8 @@ import structlog
 
 from adapters.reactions import WorkingMark
 from core.errors import DeliveryError, MnemeError
-from core.markup.markdown import StyledText, render, run_off_loop, split
+from core.markup.markdown import StyledText, render, run_off_loop
+from core.markup.splitting import split
 from core.ports import DeliveryRecord, LostPost
 from core.types import Answer, File
 

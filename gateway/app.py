@@ -60,8 +60,8 @@ from gateway.briefs import BriefWriter
 from gateway.chats.admins import ChatAdmins
 from gateway.chats.setup import SetupCommands
 from gateway.chats.undelivered import UndeliveredNotices
-from gateway.commands.accounts import AccountCommands
 from gateway.commands.agenda import AgendaCommands
+from gateway.commands.approvals_and_links import AccountCommands
 from gateway.commands.export import ExportCommands
 from gateway.commands.facts import FactCommands
 from gateway.commands.files import FileCommands

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cache, lru_cache
 
-from core.dates.mentions import month_number
+from core.dates.periods_in_text import month_number
 from core.facts.changes import (
     Reading,
     begins_with_action,

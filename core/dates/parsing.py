@@ -24,7 +24,7 @@ from core.dates.schedule import (
     ParsedSchedule,
     Schedule,
     load_zone,
-    next_due,
+    next_due_by_clock,
     parse_cron,
     resolve_wall_time,
 )
@@ -73,7 +73,11 @@ def parse_schedule(text: str, now: datetime, zone: str) -> ParsedSchedule:
     if result is None:
         raise Refused("no_time")
     recurrences = result.schedule.recurrences
-    following = next_recurrence(recurrences, now) if recurrences else next_due(result.schedule, now)
+    following = (
+        next_recurrence(recurrences, now)
+        if recurrences
+        else next_due_by_clock(result.schedule, now)
+    )
     if following is None:
         raise Refused("never_due")
     return result

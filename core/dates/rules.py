@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-from core.dates.schedule import DAY_S, MIN_INTERVAL_S, Schedule, load_zone, next_due
+from core.dates.schedule import DAY_S, MIN_INTERVAL_S, Schedule, load_zone, next_due_by_clock
 
 _WEEK_S = 7 * DAY_S
 _WEEKDAYS = ("SU", "MO", "TU", "WE", "TH", "FR", "SA")
@@ -159,7 +159,7 @@ def _convert_cron_line(schedule: Schedule, now: datetime) -> list[str]:
     line = _read_cron_line(schedule.cron or "")
     if line is None:
         return []
-    first = next_due(schedule, now)
+    first = next_due_by_clock(schedule, now)
     if first is None:
         return []
     if len(line.hours) == 24 and line.has_all_days:
@@ -181,13 +181,16 @@ def _list_hourly(line: _CronLine, schedule: Schedule, now: datetime) -> list[str
     step = line.minutes[1] - line.minutes[0] if len(line.minutes) > 1 else 60
     is_regular = 60 % step == 0 and line.minutes == [*range(line.minutes[0] % step, 60, step)]
     if is_regular and line.minutes[0] < step:
-        first = next_due(schedule, now)
+        first = next_due_by_clock(schedule, now)
         assert first is not None
         rule = "FREQ=HOURLY" if step == 60 else f"FREQ=MINUTELY{_interval(step)}"
         return [_in_utc(rule, first)]
     if len(line.minutes) > _MAX_HOURLY_RULES:
         return []
-    starts = [next_due(replace(schedule, cron=f"{minute} * * * *"), now) for minute in line.minutes]
+    starts = [
+        next_due_by_clock(replace(schedule, cron=f"{minute} * * * *"), now)
+        for minute in line.minutes
+    ]
     return [_in_utc("FREQ=HOURLY", start) for start in starts if start is not None]
 
 

@@ -134,8 +134,10 @@ def parse_cron(fields: Sequence[str], zone: ZoneInfo) -> Schedule:
     return Schedule(zone=zone.key, cron=cron)
 
 
-def next_due(schedule: Schedule, after: datetime) -> datetime | None:
+def next_due_by_clock(schedule: Schedule, after: datetime) -> datetime | None:
     """Return the first due time later than `after` (aware), in UTC, or None if there is none.
+
+    Recurrences are ignored. `core.scheduling.due.next_due` handles all kinds of schedules.
 
     If a clock change skips a wall time, the schedule is due after the change. If a clock change
     repeats a wall time, the schedule is due once. But a cron line with a star in the minute or hour

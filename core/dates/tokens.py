@@ -2,14 +2,14 @@
 
 A token is the meaning of a word or number in a time: ``remind me at half past 8`` becomes REQUEST,
 AT, HALF_PAST and NUMBER, and ``in early May`` becomes IN, THIRD and MONTH. A grammar is a regular
-expression over kinds: `mentions` reads periods of the past, and `requests` reads moments and
+expression over kinds: `periods_in_text` reads periods of the past, and `requests` reads moments and
 recurrences of the future. A lexicon lists the phrases for each kind.
 
-`tokenize` splits a sentence in any language into the tokens that `mentions` reads, and
-`tokenize_name` does so with a text that is only the name of a period. `data/mentions.toml` lists
-the words for each kind of token. The lexicons of `requests` add the names of days and months that
-it lacks. Some names of months are also other words or names (``may``, ``mars``, ``April``). In a
-sentence, such a word counts as a month only if the tokens next to it suggest a date.
+`tokenize` splits a sentence in any language into the tokens that `periods_in_text` reads, and
+`tokenize_name` does so with a text that is only the name of a period. `data/period_words.toml`
+lists the words for each kind of token. The lexicons of `requests` add the names of days and months
+that it lacks. Some names of months are also other words or names (``may``, ``mars``, ``April``). In
+a sentence, such a word counts as a month only if the tokens next to it suggest a date.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from core.text.normalize import LETTER_CLASS, comparison_form, language_data
 MAX_TEXT_CHARS = 2_000
 """Only this many characters at the beginning of a text are read."""
 _MAX_ENDING_LETTERS = 4
-"""A star in `data/mentions.toml` matches an ending of at most this many letters."""
+"""A star in `data/period_words.toml` matches an ending of at most this many letters."""
 
 
 _LEXICONS = "core.dates.requests"
@@ -324,12 +324,12 @@ class PeriodLexicons(NamedTuple):
 
 @cache
 def _lexicons() -> PeriodLexicons:
-    """Read `data/mentions.toml` and then the names of days in the lexicon of each language.
+    """Read `data/period_words.toml` and then the names of days in the lexicon of each language.
 
     If a phrase is listed twice, its first meaning counts.
     """
     lexicons = PeriodLexicons(PeriodLexicon(), PeriodLexicon())
-    for name, phrases in language_data("mentions", "core.dates")["tokens"].items():
+    for name, phrases in language_data("period_words", "core.dates")["tokens"].items():
         tokens = parse_token_name(name)
         for phrase in comparison_form(phrases).split(","):
             lexicons.words.add(phrase, tokens)

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 
-from core.dates.mentions import find_periods, month_number
+from core.dates.periods_in_text import find_periods, month_number
 from core.facts.clauses import (
     Clause,
     Marker,

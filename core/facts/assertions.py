@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from core.dates.mentions import month_number
+from core.dates.periods_in_text import month_number
 from core.facts.clauses import choose_languages, has_marker
 from core.facts.patterns import claim_pattern
 from core.facts.wording import (

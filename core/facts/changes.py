@@ -15,7 +15,7 @@ from functools import cache, lru_cache
 from itertools import zip_longest
 from typing import Literal, get_args
 
-from core.dates.mentions import find_periods
+from core.dates.periods_in_text import find_periods
 from core.facts.patterns import UNSPACED_LANGUAGES, compile_expressions
 from core.facts.wording import is_english
 from core.text.languages import detect_languages

@@ -15,9 +15,9 @@ from operator import add
 from typing import Literal, NamedTuple
 from zoneinfo import ZoneInfo
 
-from core.dates import periods
+from core.dates import period_name
 from core.dates.cursor import MONTHS, WEEKDAYS, WordCursor
-from core.dates.mentions import month_number
+from core.dates.periods_in_text import month_number
 from core.facts.patterns import (
     ClaimPattern,
     Shape,
@@ -536,7 +536,7 @@ def parse_since(
 
     `when` is a date (``2026-05-03``, ``2026-05``, ``2026``) or words such as ``desde maio``.
     """
-    period = periods.read_period((when or "").strip(" ,"), now, zone)
+    period = period_name.read_period((when or "").strip(" ,"), now, zone)
     if period is None:
         return None, "day"
     start, end = period

@@ -27,8 +27,8 @@ from core.guard.guard import find_suspicion
 from core.guard.origin_and_fence import typed_part, typed_text
 from core.ports import Clock, Model
 from core.review.pending import Review
+from core.store.facts.contradictions import Lesson
 from core.store.facts.facts import Facts
-from core.store.facts.learning import Lesson
 from core.store.facts.rows import Fact
 from core.store.notes import FACT, Author, Operation
 from core.text.terms import terms_of
@@ -230,7 +230,7 @@ class FactReader:
         if not changes:
             return []
         # Imported here because few messages are about changes.
-        from core.facts.successors import MAX_MESSAGES_BACK, find_successor
+        from core.facts.endings_and_corrections import MAX_MESSAGES_BACK, find_successor
 
         page = await self.facts.list_page(frozenset((session.scope,)), MAX_KNOWN)
         facts = [fact for fact in page if fact.is_open]

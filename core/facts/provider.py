@@ -428,7 +428,7 @@ class FactsProvider(MemoryProvider):
                     raise ToolError("query: write what to search for.")
                 question = Question(arguments.query, context.scopes, context.now, context.account)
                 facts = await self.fact_search.search(question, arguments.limit)
-                from core.facts.successors import list_replaced
+                from core.facts.endings_and_corrections import list_replaced
 
                 describe = self.fact_search.describe_end
                 replaced = await list_replaced(self.facts, facts, context.scopes, describe)

@@ -11,7 +11,7 @@ import unicodedata
 from collections.abc import Iterable, Mapping
 from functools import cache, partial
 
-from core.dates.mentions import month_number
+from core.dates.periods_in_text import month_number
 from core.facts.patterns import claim_pattern
 from core.guard.origin_and_fence import typed_part
 from core.text.normalize import fold, is_unspaced, language_data, plain_with_offsets, words_of

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 
-from core.dates.mentions import month_number
+from core.dates.periods_in_text import month_number
 from core.review.doubts import is_against
 from core.review.phrases import (
     UNSPACED_LANGUAGES,

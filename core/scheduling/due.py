@@ -1,7 +1,7 @@
 """Computes when a job is due, for all kinds of schedules.
 
-Recurrences follow RFC 5545. Cron lines, intervals and single times are computed by
-`core.dates.schedule`. The functions don't read the system clock.
+Recurrences follow RFC 5545. `core.dates.schedule` computes cron lines, intervals and single times,
+and has their rule for clock changes. The functions don't read the system clock.
 """
 
 from __future__ import annotations
@@ -9,9 +9,8 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime, timedelta
 
-from core.dates import schedule as other_kinds
 from core.dates.recurrence import next_recurrence
-from core.dates.schedule import Schedule
+from core.dates.schedule import Schedule, next_due_by_clock
 
 _START_FORMAT = "%Y%m%dT%H%M%S"
 _FIXED_STEP = re.compile(
@@ -31,7 +30,7 @@ def next_due(schedule: Schedule, after: datetime) -> datetime | None:
     """Return the first due time later than `after` (aware), in UTC, or None if there is none."""
     if schedule.recurrences:
         return next_recurrence([_anchor_near(text, after) for text in schedule.recurrences], after)
-    return other_kinds.next_due(schedule, after)
+    return next_due_by_clock(schedule, after)
 
 
 def _anchor_near(text: str, after: datetime) -> str:

@@ -20,7 +20,7 @@ from itertools import chain, islice
 from typing import NamedTuple, cast, get_args
 from zoneinfo import ZoneInfo
 
-from core.dates import periods
+from core.dates import period_name
 from core.errors import Sentence
 from core.store.query import (
     FILE_KINDS,
@@ -512,7 +512,7 @@ def filter_by_time(
     `key` is the name of the filter, such as "before". "before:may" ends the search when May begins,
     and "until:may" when May ends. The query's earlier limits still apply.
     """
-    period = periods.read_period(value, now, zone)
+    period = period_name.read_period(value, now, zone)
     if period is None:
         return None
     start, end = period
@@ -569,7 +569,7 @@ def _extend_value(match: re.Match[str], value: str) -> Iterator[tuple[str, int]]
     yield value, end
     if match["quoted"] is not None:
         return
-    for _ in range(periods.MAX_PERIOD_WORDS - 1):
+    for _ in range(period_name.MAX_PERIOD_WORDS - 1):
         word = _NEXT_WORD.match(match.string, end)
         if word is None or _FILTER.match(match.string, word.start(1)):
             return

@@ -18,7 +18,7 @@ from itertools import chain
 from typing import Any, NamedTuple, Protocol
 from zoneinfo import ZoneInfo
 
-from core.dates.mentions import find_periods
+from core.dates.periods_in_text import find_periods
 from core.errors import Sentence, StoreError
 from core.memory.provider import MemoryProvider
 from core.ports import Clock

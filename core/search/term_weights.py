@@ -14,7 +14,7 @@ from datetime import date
 from itertools import chain
 from typing import NamedTuple, TypeAlias
 
-from core.dates.mentions import months_in
+from core.dates.periods_in_text import months_in
 from core.store.query import SearchQuery
 from core.store.search.text_search import RANKED_CHUNKS, ChunkChoice, TextSearch
 from core.text.normalize import clean_query, is_unspaced, split_by_script, words_of

@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 
 from pydantic import Field
 
-from core.dates import periods
+from core.dates import period_name
 from core.dates.schedule import resolve_wall_time
 from core.errors import Refused, ToolError
 from core.guard.origin_and_fence import neutralise
@@ -129,7 +129,7 @@ def read_coming_period(
 
     Without words, it is today. A period that is over is moved ahead by weeks or years.
     """
-    period = periods.read_period(text or "today", now, zone)
+    period = period_name.read_period(text or "today", now, zone)
     if period is None:
         return None
     start, end = (each.astimezone(zone).replace(tzinfo=None) for each in period)

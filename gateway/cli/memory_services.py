@@ -15,7 +15,7 @@ from config.draft import SettingsDraft
 from config.files import OptionForm, OptionValue, Secret, set_options
 from config.masking import has_url_password
 from config.settings import ProviderOptions, Settings, find_home
-from core.dates.periods import read_period
+from core.dates.period_name import read_period
 from core.errors import ConfigError
 from core.memory.plugins import BUILT_IN, Plugins
 from core.memory.provider import MemoryProvider, Mode, sync_hooks_of

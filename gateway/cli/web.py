@@ -49,7 +49,7 @@ def create_commands(services: Services) -> CommandRegistry:
     """Create the commands that need no running gateway."""
     # Imported here because a link to a running page needs none of them.
     from core.agent.context_files import ContextFiles
-    from gateway.commands.accounts import AccountCommands
+    from gateway.commands.approvals_and_links import AccountCommands
     from gateway.commands.export import ExportCommands
     from gateway.commands.facts import FactCommands
     from gateway.commands.files import FileCommands

@@ -12,7 +12,8 @@ import pytest
 from adapters import streaming
 from adapters.streaming import MessageApi, StreamedReply
 from core.errors import DeliveryError, StoreError
-from core.markup.markdown import StyledText, render, split
+from core.markup.markdown import StyledText, render
+from core.markup.splitting import split
 from core.ports import DeliveryRecord, Reply
 from core.store.mailbox import INTENT_MARK
 from core.types import Answer, Button, Command, File

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from core.dates.parsing import parse_schedule
 from core.dates.recurrence import next_recurrences
 from core.dates.rules import format_rules
-from core.dates.schedule import Schedule, next_due, to_parseable_text
+from core.dates.schedule import Schedule, next_due_by_clock, to_parseable_text
 from core.errors import ConfigError, Refused
 
 pytestmark = pytest.mark.slow
@@ -28,10 +28,10 @@ def moments_of(schedule: Schedule, count: int = 2) -> list[datetime]:
     if schedule.recurrences:
         return next_recurrences(schedule.recurrences, NOW, count)
     moments: list[datetime] = []
-    moment = next_due(schedule, NOW)
+    moment = next_due_by_clock(schedule, NOW)
     while moment is not None and len(moments) < count:
         moments.append(moment)
-        moment = next_due(schedule, moment)
+        moment = next_due_by_clock(schedule, moment)
     return moments
 
 
@@ -266,7 +266,7 @@ def test_unknown_time_zone_of_a_schedule_is_refused(zone: str) -> None:
     with pytest.raises(ConfigError, match="is not a time zone"):
         parse_schedule("tomorrow at 9 call", NOW, zone)
     with pytest.raises(ConfigError, match="is not a time zone"):
-        next_due(Schedule(zone=zone, cron="0 9 * * *"), NOW)
+        next_due_by_clock(Schedule(zone=zone, cron="0 9 * * *"), NOW)
 
 
 @given(st.text(max_size=80))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from datetime import date
 from pathlib import Path
 
-from core.dates.mentions import MAX_PERIODS, find_periods
+from core.dates.periods_in_text import MAX_PERIODS, find_periods
 
 TODAY = date(2026, 11, 23)
 RECORD = Path(__file__).parent / "data" / "recorded_periods.tsv"

@@ -8,7 +8,7 @@ import pytest
 
 from core.dates.recurrence import next_recurrence
 from core.dates.rules import to_recurrences
-from core.dates.schedule import Schedule, next_due
+from core.dates.schedule import Schedule, next_due_by_clock
 
 START = datetime(2026, 1, 1, 5, 7, 20, tzinfo=UTC)
 ZONES = ("Europe/Lisbon", "America/New_York", "Asia/Kolkata", "Australia/Sydney")
@@ -93,7 +93,7 @@ def _list_due(schedule: Schedule, count: int, after: datetime = START) -> list[d
         if schedule.recurrences:
             moment = next_recurrence(schedule.recurrences, moment)
         else:
-            moment = next_due(schedule, moment)
+            moment = next_due_by_clock(schedule, moment)
         assert moment is not None
         moments.append(moment)
     return moments

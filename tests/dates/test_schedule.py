@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from core.dates.parsing import parse_schedule
 from core.dates.recurrence import next_recurrence
-from core.dates.schedule import Schedule, describe_cron, format_duration, next_due
+from core.dates.schedule import Schedule, describe_cron, format_duration, next_due_by_clock
 from core.scheduling.due import latest_due
 
 pytestmark = pytest.mark.slow
@@ -54,7 +54,7 @@ def test_due_times_of_cron_increase(fields: tuple[str, ...], zone: str, after: d
     schedule = Schedule(zone=zone, cron=" ".join(fields))
     assert describe_cron(schedule.cron or "")
     for _ in range(3):
-        following = next_due(schedule, after)
+        following = next_due_by_clock(schedule, after)
         assert following is not None
         assert following > after
         assert following.tzinfo is UTC
@@ -69,13 +69,13 @@ def test_due_times_of_intervals_increase(
     every_s = max(every_s // 86400, 1) * 86400 if is_by_day else every_s
     start = start.replace(microsecond=0)
     schedule = Schedule(zone=zone, every_s=every_s, start_at=start)
-    following = next_due(schedule, after)
+    following = next_due_by_clock(schedule, after)
     assert following is not None
     assert following > after
     assert following >= start
     if every_s % 86400:
         assert (following - start) % timedelta(seconds=every_s) == timedelta()
-    second = next_due(schedule, following)
+    second = next_due_by_clock(schedule, following)
     assert second is not None
     assert abs((second - following).total_seconds() - every_s) <= 7200
 
@@ -146,14 +146,14 @@ def test_cron_line_follows_the_clocks_of_its_zone_through_their_changes(
     schedule = Schedule(zone=zone, cron=cron)
     found: list[datetime] = []
     after = first - timedelta(seconds=1)
-    while (following := next_due(schedule, after)) is not None and following <= last:
+    while (following := next_due_by_clock(schedule, after)) is not None and following <= last:
         found.append(following)
         after = following
     assert found == expected
     # Asked from any moment between, not only from one due time to the next.
     for step in range(0, 28 * 60, 41):
         moment = first + timedelta(minutes=step, seconds=30)
-        assert next_due(schedule, moment) == next(
+        assert next_due_by_clock(schedule, moment) == next(
             (due for due in expected if due > moment), None
         ) or (not expected or moment >= expected[-1])
 
@@ -183,15 +183,17 @@ def test_days_keep_their_wall_time_and_hours_their_length() -> None:
     first = next_recurrence(by_day.recurrences, before)
     assert first == datetime(2026, 10, 25, 9, tzinfo=UTC)
     earlier = Schedule(zone=ZONE, every_s=2 * 86400, start_at=datetime(2026, 10, 24, 8, tzinfo=UTC))
-    assert next_due(earlier, before) == datetime(2026, 10, 26, 9, tzinfo=UTC)
+    assert next_due_by_clock(earlier, before) == datetime(2026, 10, 26, 9, tzinfo=UTC)
     by_hour = Schedule(zone=ZONE, every_s=12 * 3600, start_at=datetime(2026, 10, 24, 8, tzinfo=UTC))
-    assert next_due(by_hour, before + timedelta(hours=20)) == datetime(2026, 10, 25, 8, tzinfo=UTC)
+    assert next_due_by_clock(by_hour, before + timedelta(hours=20)) == datetime(
+        2026, 10, 25, 8, tzinfo=UTC
+    )
 
 
 def test_schedule_of_one_moment_is_due_once() -> None:
     schedule = Schedule(zone=ZONE, at=NOW)
-    assert next_due(schedule, NOW - timedelta(seconds=1)) == NOW
-    assert next_due(schedule, NOW) is None
+    assert next_due_by_clock(schedule, NOW - timedelta(seconds=1)) == NOW
+    assert next_due_by_clock(schedule, NOW) is None
 
 
 def test_schedule_beyond_the_last_representable_date_has_no_next_time() -> None:
@@ -200,7 +202,7 @@ def test_schedule_beyond_the_last_representable_date_has_no_next_time() -> None:
         Schedule(zone=ZONE, cron="0 9 * * *"),
         Schedule(zone=ZONE, every_s=86400, start_at=NOW),
     ):
-        assert next_due(schedule, late) is None
+        assert next_due_by_clock(schedule, late) is None
 
 
 @pytest.mark.parametrize(

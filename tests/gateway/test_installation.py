@@ -125,10 +125,10 @@ def test_missing_and_broken_data_files_are_named(tmp_path: Path) -> None:
             (tmp_path / folder / name).parent.mkdir(parents=True, exist_ok=True)
             (tmp_path / folder / name).write_bytes((ROOT / folder / name).read_bytes())
     assert list_unreadable_files(tmp_path) == []
-    (tmp_path / "core/dates/data/mentions.toml").unlink()
+    (tmp_path / "core/dates/data/period_words.toml").unlink()
     (tmp_path / "core/agent/offline.toml").write_text("= broken")
     broken, missing = list_unreadable_files(tmp_path)
-    assert missing == "core/dates/data/mentions.toml (No such file or directory)"
+    assert missing == "core/dates/data/period_words.toml (No such file or directory)"
     assert broken.startswith("core/agent/offline.toml (Invalid statement")
 
 

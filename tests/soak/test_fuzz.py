@@ -24,13 +24,14 @@ from adapters.discord.events import EVENT_ERRORS as DISCORD_ERRORS
 from adapters.discord.normalize import DiscordChannel, channel_of, from_message
 from adapters.telegram.adapter import UPDATE_ERRORS as TELEGRAM_ERRORS
 from adapters.telegram.normalize import group_migration, normalize
-from core.dates import parsing, periods
+from core.dates import parsing, period_name
 from core.errors import HistoryError, Refused
 from core.facts.claims import extract_claims
 from core.guard.guard import clean_text, find_suspicion
 from core.guard.origin_and_fence import NOTE, Scrubber, neutralise, scrub, typed_part
 from core.markup.discord import to_discord
-from core.markup.markdown import StyledText, render, split, to_plain, utf16_length
+from core.markup.markdown import StyledText, render, to_plain, utf16_length
+from core.markup.splitting import split
 from core.search.query import (
     extract_filters,
     plan_any_word,
@@ -168,7 +169,7 @@ PARSERS: dict[str, tuple[int, Callable[[str], object]]] = {
     ),
     "terms": (80_000, lambda text: (terms_of(text), query_terms(text), names_in(text))),
     "time": (60_000, _planned),
-    "period": (60_000, lambda text: periods.read_period(text, NOW, ZONE)),
+    "period": (60_000, lambda text: period_name.read_period(text, NOW, ZONE)),
     "number": (40_000, parse_number),
     "markup": (50_000, _rendered),
     "markup that grows": (20_000, _grown),

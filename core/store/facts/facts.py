@@ -16,8 +16,7 @@ from core.errors import Refused, word_clause
 from core.ports import Clock
 from core.store import rows
 from core.store.engine import Connection, Database, Row, in_list
-from core.store.facts.history import FIRST_PLACES_FIRST
-from core.store.facts.learning import (
+from core.store.facts.contradictions import (
     CONFIRMATION_STEP,
     DOUBT_FACTOR,
     Lesson,
@@ -29,6 +28,7 @@ from core.store.facts.learning import (
     list_earlier_ids,
     undo_last_change,
 )
+from core.store.facts.history import FIRST_PLACES_FIRST
 from core.store.facts.rows import (
     FACT_COLUMNS,
     SELECT_VISIBLE,

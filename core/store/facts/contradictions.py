@@ -1,8 +1,8 @@
-"""Learns new facts, which may repeat, contradict or reword known facts.
+"""Learns new facts, and decides which of several facts about the same attribute hold now.
 
-If two facts contradict each other, both are kept, and the older one gets an end time. If two facts
-give the same value of an attribute in different words, one of them is closed. All functions run
-inside their caller's transaction.
+A new fact may repeat, contradict or reword a known fact. If two facts contradict each other, both
+are kept, and the older one gets an end time. If two facts give the same value of an attribute in
+different words, one of them is closed. All functions run inside their caller's transaction.
 """
 
 from __future__ import annotations

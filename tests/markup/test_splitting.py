@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.markup.discord import to_discord
-from core.markup.markdown import StyledText, render, split
+from core.markup.markdown import StyledText, render
+from core.markup.splitting import split
 from core.text.normalize import grapheme_ends
 from tests.fixtures.markdowns import MEASURES, discord_length, markdowns, telegram_length
 

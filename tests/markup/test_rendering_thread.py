@@ -8,8 +8,8 @@ from threading import Event
 
 import pytest
 
-from core.markup.long_texts import run_in_thread
 from core.markup.markdown import render
+from core.markup.rendering_thread import run_in_thread
 
 
 async def test_collector_is_off_while_any_long_text_is_worked_on() -> None:

@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from core.facts.claims import extract_claims, fact_from_claim
-from core.facts.successors import find_successor
+from core.facts.endings_and_corrections import find_successor
 from core.store.facts.rows import Fact
 from core.types import Message, Scope, Sender
 

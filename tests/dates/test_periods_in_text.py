@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.dates.mentions import find_periods, month_number, months_in
-from core.dates.periods import read_period
+from core.dates.period_name import read_period
+from core.dates.periods_in_text import find_periods, month_number, months_in
 
 TODAY = date(2026, 11, 23)
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.dates.periods import read_period
+from core.dates.period_name import read_period
 from core.dates.tokens import Kind, Token, Unit, lexicon_languages, parse_token_name
 from core.text.normalize import language_data
 

@@ -15,7 +15,7 @@ from functools import cache
 from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
-from core.dates.mentions import month_number
+from core.dates.periods_in_text import month_number
 from core.facts.changes import languages_of, read_changes
 from core.facts.claims import MAX_CLAUSE_CHARS, Claim, extract_claims
 from core.facts.patterns import claim_pattern, compile_expressions

@@ -1,5 +1,7 @@
 """Reads the name of a period, such as "yesterday", "last week", "3 May 2025" or "vor zwei Wochen".
 
+The whole text must be the name, as in a filter. `periods_in_text` finds the periods in a sentence.
+
 A name without a year means the latest such period that has begun. The functions don't read the
 system clock: the present time is a parameter.
 """
@@ -10,7 +12,7 @@ from datetime import date, datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
 from core.dates.cursor import WEEKDAYS, Day, WordCursor, normalize_word, word_tables
-from core.dates.mentions import parse_named_period
+from core.dates.periods_in_text import parse_named_period
 from core.dates.schedule import date_if_valid, resolve_wall_time
 
 Interval = tuple[datetime, datetime]
