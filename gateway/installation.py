@@ -55,7 +55,7 @@ DATA_FILES: Mapping[str, Sequence[str]] = {
     "core/guard": ("data/patterns.toml",),
     "core/media": ("data/prompts.toml",),
     "core/memory": ("data/prompts.toml",),
-    "core/tools": ("data/prompts.toml",),
+    "core/tools": ("data/agenda.toml", "data/prompts.toml"),
     "core/models": ("data/failures.toml",),
     "core/notes": ("data/prompts.toml",),
     "core/review": (
