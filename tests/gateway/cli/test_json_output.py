@@ -82,7 +82,8 @@ def test_changes_pending_items_and_facts_of_memory_are_json(home: Path) -> None:
     ]
     assert [latest["before"], latest["after"]] == ["Ana lives in Lisbon", "Ana lives in Porto"]
     assert latest["at"].endswith("+00:00")
-    assert read_json(home, "memory", "history", "2") == []
+    assert read_json(home, "memory", "history", str(latest["id"])) == [first]
+    assert read_json(home, "memory", "history", str(first["id"])) == []
     good(home, "memory", "add", "Bearer 0123456789abcdef01234567 opens the house", "--anyway")
     assert read_json(home, "memory", "pending") == []
     good(home, "remember", "Bo's birthday is on 3 May")
