@@ -57,7 +57,12 @@ from core.store.query import (
 )
 from core.store.search import chunks, text_search
 from core.store.search.excerpts import SessionExcerpts
-from core.store.search.text_search import TextSearch, TooMuchTextError, is_stale
+from core.store.search.text_search import (
+    TextLimits,
+    TextSearch,
+    TooMuchTextError,
+    is_stale,
+)
 from core.text.normalize import shorten
 from core.text.terms import highlight_patterns, query_terms
 from core.text.terms import is_question as ends_with_question
@@ -79,9 +84,12 @@ ignores the messages that are still unindexed."""
 INLINE_SEARCH_S = 0.010
 """A search for a turn may block the event loop for this long."""
 INLINE_SEARCH_CHARS = 50_000
-"""A search for a turn may read so much text on the event loop.
+"""A search for a turn may read so much text on the event loop."""
+INLINE_MESSAGE_CHARS = 4_000
+"""A search for a turn may find the terms of so long a message on the event loop.
 
-Finding the words of one long message can't be interrupted.
+That can't be interrupted. It takes about 2 ms per 1,000 characters of accented words that were
+never seen before, and less for other texts. A longer message is read there if its terms are cached.
 """
 QUICK_SEARCH_S = 0.006
 """A search for a turn runs on the event loop if recent searches took less than this on average."""
@@ -250,11 +258,11 @@ class Recall:
         """
 
         def timed_search(
-            connection: Connection, max_chars: int | None = None
+            connection: Connection, limits: TextLimits | None = None
         ) -> SearchResults | None:
             started_s = time.perf_counter()
             try:
-                search = _IndexSearch(connection, query, lists, max_chars)
+                search = _IndexSearch(connection, query, lists, limits)
                 answer = _search(search, connection, query, needs_fresh_index=needs_fresh_index)
                 return answer and _add_files(answer, connection, query)
             finally:
@@ -263,9 +271,10 @@ class Recall:
                 self._search_s += (duration_s - self._search_s) / AVERAGED_SEARCHES
 
         if query.kind is TextKind.TURN and self._search_s < QUICK_SEARCH_S:
+            limits = TextLimits(INLINE_SEARCH_CHARS, INLINE_MESSAGE_CHARS, INLINE_SEARCH_S)
             with contextlib.suppress(TooMuchTextError):
                 return await self._database.read_inline(
-                    partial(timed_search, max_chars=INLINE_SEARCH_CHARS), INLINE_SEARCH_S
+                    partial(timed_search, limits=limits), INLINE_SEARCH_S
                 )
         return await self._database.read(timed_search)
 
@@ -390,7 +399,7 @@ class _IndexSearch:
         connection: Connection,
         query: SearchQuery,
         lists: Sequence[RankedList],
-        max_chars: int | None,
+        limits: TextLimits | None,
     ) -> None:
         self._connection = connection
         self._query = query
@@ -398,7 +407,7 @@ class _IndexSearch:
         self._highlights = tuple(
             chain.from_iterable(ranked_list.highlights for ranked_list in lists)
         )
-        self._index = TextSearch(connection, query, max_chars)
+        self._index = TextSearch(connection, query, limits)
         self._excerpts = SessionExcerpts(connection, query)
 
     def find_as_typed(self, plan: SearchPlan) -> SearchResults | None:

@@ -189,6 +189,11 @@ def message_terms(text: str, name: str, day_number: int) -> MessageTerms:
     return find_terms(text, name, day_number)
 
 
+def has_cached_terms(text: str, name: str, day_number: int) -> bool:
+    """Return whether `message_terms` has the terms of a long text in its cache."""
+    return (text, name, day_number) in _long_message_terms
+
+
 def _message_terms(text: str, name: str, day_number: int) -> MessageTerms:
     """Compute the terms of a message.
 
@@ -215,6 +220,10 @@ class _LongTextCache:
         self._terms: OrderedDict[tuple[str, str, int], MessageTerms] = OrderedDict()
         self._chars = 0
         self._lock = Lock()
+
+    def __contains__(self, key: tuple[str, str, int]) -> bool:
+        with self._lock:
+            return key in self._terms
 
     def __call__(self, text: str, name: str, day_number: int) -> MessageTerms:
         """Return the terms of a message, from the cache if possible."""

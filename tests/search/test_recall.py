@@ -612,8 +612,16 @@ async def test_a_delegated_session_is_found_only_where_it_is_asked_for(
 
 # PostgreSQL is never asked in the thread of the event loop.
 @pytest.mark.sqlite
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("ferry at ten " * 10_000, id="very long"),
+        # Words with accents that were never seen before take ten times as long as others.
+        pytest.param("ferry at ten" + "".join(f" é{n:x}ñ" for n in range(1_500)), id="new words"),
+    ],
+)
 async def test_turn_with_much_text_to_read_is_searched_off_the_event_loop(
-    recall: Recall, stored: StoredHistory, monkeypatch: pytest.MonkeyPatch
+    recall: Recall, stored: StoredHistory, monkeypatch: pytest.MonkeyPatch, text: str
 ) -> None:
     """Finding the words of long messages takes long, and nothing can interrupt it."""
     searching_threads: list[str] = []
@@ -626,7 +634,7 @@ async def test_turn_with_much_text_to_read_is_searched_off_the_event_loop(
     monkeypatch.setattr(ranking, "rank", watched_rank)
     await stored.session(["The ferry leaves at nine", "Thank you"])
     await _ask(recall, "When does the ferry leave?", kind=TextKind.TURN)
-    long_session, *_ = await stored.session(["ferry at ten " * 10_000, "Thank you"])
+    long_session, *_ = await stored.session([text, "Thank you"])
     results = await _ask(recall, "Which ferry is at ten?", kind=TextKind.TURN)
     assert results.sessions[0].session.id == long_session
     assert searching_threads[0] == threading.main_thread().name

@@ -3,12 +3,14 @@ more memory than the limits allow."""
 
 from __future__ import annotations
 
+import asyncio
 import resource
 import sys
 from pathlib import Path
 
 import pytest
 
+from core.search.recall import load_word_lists
 from tests.fixtures.gateway_harness import open_gateway
 from tests.fixtures.hostile_files import list_hostile_files
 from tests.fixtures.loop_watch import watched
@@ -37,6 +39,8 @@ async def test_hostile_files_are_answered_and_stored_within_the_memory_limits(
     model = ScriptedModel(*(says("Kept.") for _ in files))
     options = "[memory]\nfacts = false\n[media]\nwait_s = 300.0\n"
     notes: dict[str, int] = {}
+    # `run_gateway` does this before anyone is served.
+    await asyncio.to_thread(load_word_lists)
     with watched(monkeypatch, home / "loop.txt"):
         async with open_gateway(home, model, options) as harness:
             before_mb = 0.0

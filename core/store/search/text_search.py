@@ -6,6 +6,7 @@ messages are yielded lazily, as ids with scores.
 
 from __future__ import annotations
 
+import time
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -29,7 +30,7 @@ from core.store.visibility import (
     visible,
 )
 from core.text.normalize import TERMS_VERSION
-from core.text.terms import is_about_self, message_terms
+from core.text.terms import has_cached_terms, is_about_self, message_terms
 
 # --- Limits ---
 
@@ -111,6 +112,17 @@ class TooMuchTextError(Exception):
     """A search would have to read more text than it may read on the event loop."""
 
 
+class TextLimits(NamedTuple):
+    """How much text a search on the event loop may read."""
+
+    # The length of all candidate messages together.
+    max_chars: int
+    # The length of a long message whose terms aren't cached. Finding them can't be interrupted.
+    max_new_chars: int
+    # The processor time for finding the terms of all messages.
+    max_cpu_s: float
+
+
 class TextSearch:
     """Runs the searches of one query, and returns only what the query may see.
 
@@ -118,12 +130,12 @@ class TextSearch:
     """
 
     def __init__(
-        self, connection: Connection, query: SearchQuery, max_chars: int | None = None
+        self, connection: Connection, query: SearchQuery, limits: TextLimits | None = None
     ) -> None:
+        """Without `limits`, the search reads as much text as it needs."""
         self._connection = connection
         self._query = query
-        # How long all candidate messages may be together; None for any length.
-        self._max_chars = max_chars
+        self._limits = limits
         # Every statement contains `_VISIBLE`, too.
         self._filters, self._parameters = message_filters(query)
         self._parameters["scopes"] = scope_parameter(query.scopes)
@@ -320,7 +332,7 @@ class TextSearch:
         divided into parts, and all chunks of a lineage are in the same part, so that loading a
         later part for another page of results doesn't change the earlier pages. Part 0 also has the
         messages that aren't part of a chunk yet. Lineages without a message that passes the filters
-        are left out. Raises TooMuchTextError if the messages are longer than `max_chars`.
+        are left out. Raises TooMuchTextError if the messages exceed the `TextLimits`.
         """
         rows = self._select_chunks(self._chunk_ids(choices, part))
         messages = self._read_candidates(rows)
@@ -486,14 +498,29 @@ class TextSearch:
     def _read_candidates(self, rows: Iterable[Sequence[Any]]) -> list[tuple[int, CandidateMessage]]:
         """Return the root ids and messages of rows with the `_candidate_columns`.
 
-        Raises TooMuchTextError if their texts together have more than `max_chars`
-        characters.
+        Raises TooMuchTextError if their texts exceed the `TextLimits`.
         """
-        if self._max_chars is not None:
-            rows = list(rows)
-            if sum(len(row[_TEXT_COLUMN]) for row in rows) > self._max_chars:
+        if self._limits is None:
+            return list(map(_read_candidate, rows))
+        rows = list(rows)
+        if sum(len(row[_TEXT_COLUMN]) for row in rows) > self._limits.max_chars:
+            raise TooMuchTextError
+        ends_at_s = time.thread_time() + self._limits.max_cpu_s
+        candidates: list[tuple[int, CandidateMessage]] = []
+        for row in rows:
+            if time.thread_time() > ends_at_s or self._is_long_and_new(row):
                 raise TooMuchTextError
-        return list(map(_read_candidate, rows))
+            candidates.append(_read_candidate(row))
+        return candidates
+
+    def _is_long_and_new(self, row: Sequence[Any]) -> bool:
+        """Return whether finding the terms of a message would exceed the `TextLimits`."""
+        assert self._limits is not None
+        _, _, _, _, text, name, created_at, _, _ = row
+        if len(text) <= self._limits.max_new_chars:
+            return False
+        day_number = _EPOCH_ORDINAL + int(created_at // _DAY_S)
+        return not has_cached_terms(text, name or "", day_number)
 
 
 # The position of the text in `TextSearch._candidate_columns`.
