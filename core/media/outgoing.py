@@ -75,7 +75,7 @@ async def load_outgoing(file: AttachedFile, folder: MediaFolder, decoder: Decode
     content = await asyncio.to_thread(folder.read, file.content.hash)
     if content is None:
         return None
-    if file.content.width:
+    if file.content.type.startswith("image/"):
         content = await _remove_position(content, file, folder, decoder)
     return File(
         name=_add_suffix(file),

@@ -216,11 +216,18 @@ def _collect(parts: Iterable[texts.Part]) -> list[Mapping[str, str]]:
 
 
 def clean_file(path: Path, copy_path: Path, name: str) -> Result:
-    """Write a copy of a picture without its position. `clean` is false if none is needed."""
+    """Write a copy of a picture without its position. `clean` is false if none is needed.
+
+    A picture that Pillow can't read counts as broken if it may have a position.
+    """
     mime = kinds.find_type(path, name)
-    if mime not in _VIEWABLE:
+    if not mime.startswith("image/") or mime == "image/svg+xml":
         return {"clean": False}
     from core.media.formats import images
+
+    if mime not in _VIEWABLE:
+        note = "broken" if images.may_have_position(path.read_bytes()) else ""
+        return {"clean": False, "note": note}
 
     try:
         return {"clean": images.remove_position(path, copy_path)}

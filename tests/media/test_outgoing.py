@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+from pathlib import Path
+
 import pytest
 
-from core.media.outgoing import clean_document_name, make_document
+from core.errors import Refused
+from core.media.decoding import Decoder
+from core.media.folder import MediaFolder
+from core.media.outgoing import clean_document_name, load_outgoing, make_document
+from core.store.media.files import AttachedFile, FileContent
+from core.types import Address, Scope
+from tests.fixtures.media_samples import make_exif, make_photo
 
 ANSWER = "Here it is:\n\n```csv\nday,price\nMonday,40\n```\n\nAnything else?"
 
@@ -43,3 +52,61 @@ def test_file_of_an_answer_with_no_or_several_code_blocks_has_the_whole_answer()
 def test_calendar_file_has_the_line_breaks_of_its_standard() -> None:
     answer = "```\nBEGIN:VCALENDAR\nEND:VCALENDAR\n```"
     assert make_document("trip.ics", answer).content == b"BEGIN:VCALENDAR\r\nEND:VCALENDAR\r\n"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("brand", "metadata", "is_sent"),
+    [
+        pytest.param(b"heic", make_exif(has_position=True), False, id="position"),
+        pytest.param(b"heix", make_exif(has_position=True), False, id="position, ten bits"),
+        pytest.param(b"heic", make_exif(), True, id="camera"),
+        pytest.param(b"mif1", b"", True, id="no metadata"),
+        pytest.param(b"heic", make_exif(has_position=True)[:12], False, id="cut EXIF data"),
+        pytest.param(b"heic", b"infeExif", False, id="EXIF data that isn't found"),
+        pytest.param(b"heic", b"infemime application/rdf+xml", False, id="XMP"),
+    ],
+)
+async def test_heic_picture_that_may_have_a_position_is_not_sent(
+    tmp_path: Path, brand: bytes, metadata: bytes, is_sent: bool
+) -> None:
+    content = b"\0\0\0\x18ftyp" + brand + bytes(12) + metadata + bytes(64)
+    if is_sent:
+        assert await send_again(tmp_path, content, "p.heic") == content
+    else:
+        with pytest.raises(Refused, match=r"I can't remove the location from “p\.heic”"):
+            await send_again(tmp_path, content, "p.heic")
+
+
+@pytest.mark.slow
+async def test_photo_that_could_not_be_decoded_is_not_sent_with_its_position(
+    tmp_path: Path,
+) -> None:
+    with pytest.raises(Refused, match=r"I can't remove the location from “p\.jpg”"):
+        await send_again(tmp_path, make_photo(has_position=True)[:400], "p.jpg")
+
+
+async def send_again(home: Path, content: bytes, name: str) -> bytes:
+    """Keep a file as a message's file is kept, and return the bytes that are sent again."""
+    folder = MediaFolder(home)
+    content_hash = folder.write(content)
+    decoded = await Decoder().read(folder.path_of(content_hash), home / "view", name)
+    file = AttachedFile(
+        scope=Scope.account("telegram", "42"),
+        address=Address(platform="telegram", chat_id="42"),
+        external_id="1",
+        position=0,
+        kind="document",
+        name=name,
+        at=datetime(2026, 1, 1, tzinfo=UTC),
+        content=FileContent(
+            hash=content_hash,
+            type=decoded.type,
+            size=len(content),
+            width=decoded.width,
+            note=decoded.note,
+        ),
+    )
+    sent = await load_outgoing(file, folder, Decoder())
+    assert sent is not None
+    return sent.content

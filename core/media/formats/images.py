@@ -5,6 +5,7 @@ Only the worker process imports this module.
 
 from __future__ import annotations
 
+import re
 import warnings
 from dataclasses import dataclass
 from io import BytesIO
@@ -21,6 +22,11 @@ VIEW_EDGE = API_LIMITS.useful_edge_px
 VIEW_QUALITY = 85
 # The EXIF tag of the table with the position, and the tags that may also say where it was taken.
 _GPS_TABLE = 0x8825
+# The beginning of EXIF data, which is followed by tables in the format of TIFF.
+_EXIF_HEADER = re.compile(rb"Exif\x00\x00(?=II\*\x00|MM\x00\*)")
+# The names of formats of metadata that may contain a position.
+_EXIF_MARK = b"Exif"
+_XMP_MARKS = (b"application/rdf+xml", b"http://ns.adobe.com/xap/")
 ERRORS = (OSError, ValueError, SyntaxError, Image.DecompressionBombError, MemoryError)
 
 
@@ -80,3 +86,26 @@ def remove_position(path: Path, clean_path: Path) -> bool:
         image.info.pop("xmp", None)
         image.save(clean_path, image.format, **options)
     return True
+
+
+def may_have_position(content: bytes) -> bool:
+    """Return whether a picture that Pillow can't read may have a position, such as HEIC.
+
+    Its metadata isn't compressed, so it's searched for EXIF data with a position. Metadata that
+    can't be read counts as if it had one.
+    """
+    if any(mark in content for mark in _XMP_MARKS):
+        return True
+    headers = list(_EXIF_HEADER.finditer(content))
+    if not headers:
+        return _EXIF_MARK in content
+    return any(_has_gps_table(content[header.end() :]) for header in headers)
+
+
+def _has_gps_table(tables: bytes) -> bool:
+    exif = Image.Exif()
+    try:
+        exif.load(tables)
+    except ERRORS:
+        return True
+    return not exif or _GPS_TABLE in exif

@@ -21,8 +21,10 @@ _SIGNATURES: tuple[tuple[int, bytes, str], ...] = (
     (0, b"II*\x00", "image/tiff"),
     (0, b"MM\x00*", "image/tiff"),
     (4, b"ftypavif", "image/avif"),
-    (4, b"ftypheic", "image/heic"),
-    (4, b"ftypmif1", "image/heic"),
+    *(
+        (4, b"ftyp" + brand, "image/heic")
+        for brand in (b"heic", b"heix", b"heim", b"heis", b"hevc", b"hevx", b"mif1", b"msf1")
+    ),
     (4, b"ftypM4A", "audio/mp4"),
     (4, b"ftyp", "video/mp4"),
     (0, b"OggS", "audio/ogg"),
