@@ -31,6 +31,7 @@ from tests.fixtures.forked import ROOT
 
 pytestmark = pytest.mark.slow
 
+SWEEP = pytest.mark.sweep
 MESSAGES = 4_000
 WAIT_S = 120.0
 INDEX_KEYS = ("index_stale", "index_version", "index_cursor", "chunked_until", "facts_version")
@@ -290,15 +291,16 @@ def kill_after(connection: psycopg.Connection, home: Path, url: str, steps: int)
     return not had_ended
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize(("steps", "kills_at_least"), [(8, 8), pytest.param(3, 20, marks=SWEEP)])
 def test_copy_to_a_server_that_is_killed_again_and_again_is_the_same_in_the_end(
-    home: Path, postgres_url: str
+    home: Path, postgres_url: str, steps: int, kills_at_least: int
 ) -> None:
     exported = export_repaired(home)
     before = read_everything(home / "state.db")
     kills = 0
     with watch(postgres_url) as connection:
-        while kill_after(connection, home, postgres_url, steps=8):
+        while kill_after(connection, home, postgres_url, steps):
             kills += 1
             if kills == 1:
                 use_server(home, postgres_url)
@@ -306,7 +308,7 @@ def test_copy_to_a_server_that_is_killed_again_and_again_is_the_same_in_the_end(
                 assert refused.returncode == 1
                 assert "Run mneme store copy again until it ends" in refused.stderr
                 (home / "mneme.toml").unlink()
-    assert kills >= 8
+    assert kills >= kills_at_least
     use_server(home, postgres_url)
     assert export(home) == exported
     back = home.parent / "back"
@@ -314,9 +316,10 @@ def test_copy_to_a_server_that_is_killed_again_and_again_is_the_same_in_the_end(
     assert without_nul(read_everything(back / "state.db")) == without_nul(before)
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize(("tables", "kill_count"), [(8, 6), pytest.param(2, 20, marks=SWEEP)])
 def test_copy_to_a_file_that_is_killed_again_and_again_is_the_same_in_the_end(
-    home: Path, postgres_url: str
+    home: Path, postgres_url: str, tables: int, kill_count: int
 ) -> None:
     exported = export_repaired(home)
     before = read_everything(home / "state.db")
@@ -325,7 +328,9 @@ def test_copy_to_a_file_that_is_killed_again_and_again_is_the_same_in_the_end(
     back = home.parent / "back"
     names = [table["name"] for table in fill(home / "state.db", list_copied_tables)]
     with watch(postgres_url) as connection:
-        for name in names[5::8]:
+        killed_at = names[5::tables][:kill_count]
+        assert len(killed_at) == kill_count
+        for name in killed_at:
             # The copy can't read this table, so it has stored all tables before it.
             with connection.transaction():
                 connection.execute(f"LOCK TABLE {name} IN ACCESS EXCLUSIVE MODE")
