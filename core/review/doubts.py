@@ -35,6 +35,8 @@ MIN_VERB_LETTERS = 6
 # The verbs of a frame that consists of verbs and a thing.
 _VERB_FRAME = re.compile(r"^\(([^()*]+)\) ?\*$|\(([^()*]+)\)(?:\([^()*]*\)\??)*$")
 
+_CLOCK_COLON = re.compile(r"(?<=\d):(?=\d)")
+
 
 def may_hold_wish(message: str, effect: Effect) -> bool:
     """Return True if a message may hold a wish of the sender's own, as far as rules can tell.
@@ -113,8 +115,8 @@ def _speaks_against(sentence: str, effect: Effect, languages: frozenset[str]) ->
         return False
     if effect is Effect.SEND:
         return has_marker(plain, "denial", languages)
-    before, colon, _ = sentence.partition(":")
-    if colon and not is_polite(to_plain(before), languages) and not find_wishes([before], effect):
+    lead, colon, _ = _CLOCK_COLON.sub(" ", sentence).partition(":")
+    if colon and not is_polite(to_plain(lead), languages) and not find_wishes([lead], effect):
         return True
     return _depends(plain, languages) or any(_forbids(clause, languages) for clause in clauses)
 

@@ -168,6 +168,13 @@ def test_wish_in_free_words_of_a_known_language_may_be_sent_to_the_helper_model(
 
 
 @pytest.mark.parametrize(
+    "typed", ["Postpone the plumber to tomorrow 11:00", "перенеси сервис на завтра на 10:00"]
+)
+def test_clock_time_in_a_wish_to_move_a_reminder_is_no_lead_of_a_paste(typed: str) -> None:
+    assert may_hold_wish(typed, Effect.REMOVE)
+
+
+@pytest.mark.parametrize(
     "typed",
     [
         "Remind me tomorrow at 9 to call Ana, not today",
