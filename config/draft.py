@@ -59,8 +59,8 @@ class SettingsDraft:
     def set_typed_option(self, path: str, typed: str) -> Any:
         """Set an option to what a person typed, and return the value.
 
-        Quotes around texts and brackets around lists may be missing. Raises SettingsError if no
-        reading of the text is a right value.
+        Quotes around texts, brackets around lists and commas in them may be missing. Raises
+        SettingsError if no reading of the text is a right value.
         """
         first_error: SettingsError | None = None
         for value in _list_readings(typed):
@@ -167,4 +167,7 @@ def _list_readings(typed: str) -> list[Any]:
     readings.append(typed)
     parts: list[Any] = [part.strip() for part in typed.split(",") if part.strip()]
     readings.append([int(part) if part.isdecimal() else part for part in parts])
+    words: list[Any] = typed.split()
+    if len(words) > 1 and len(parts) == 1:
+        readings.append([int(word) if word.isdecimal() else word for word in words])
     return readings

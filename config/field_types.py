@@ -9,7 +9,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Literal
 from urllib.parse import urlsplit
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
 import tzlocal
 from pydantic import AfterValidator, BeforeValidator, Field
@@ -33,8 +33,9 @@ def fill_placeholders(value: str, variables: Mapping[str, str]) -> str:
 
 
 def _resolve_zone(name: str) -> str:
-    """Return the name of a time zone. "auto" stands for the machine's zone, or UTC without one.
+    """Return the name of a time zone, which may be typed in other letter case.
 
+    "auto" stands for the machine's zone, or UTC without one.
     Raises ValueError if there is no such zone.
     """
     try:
@@ -43,6 +44,9 @@ def _resolve_zone(name: str) -> str:
             zone = tzlocal.get_localzone_name() or "UTC"
         ZoneInfo(zone)
     except (ZoneInfoNotFoundError, ValueError, OSError):
+        for known in available_timezones():
+            if known.lower() == name.lower():
+                return known
         raise ValueError(
             f"{name[:40]!r} isn't a time zone; write an IANA name like 'Europe/Lisbon', or 'auto'"
         ) from None

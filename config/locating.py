@@ -63,8 +63,9 @@ def _parse_key(key: str) -> list[str]:
 
 def find_option(options: Mapping[str, Any], path: str) -> object:
     """Return the value of an option by its dotted path, or None if it isn't there."""
-    value: object = options
-    for part in split_path(path):
+    parts = split_path(path)
+    value: object = options if parts else None
+    for part in parts:
         if not isinstance(value, Mapping) or part not in value:
             return None
         value = value[part]

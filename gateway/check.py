@@ -37,6 +37,7 @@ from gateway.supervisor import CONNECTED, WallClock
 from gateway.texts.catalog import SHELL, Texts
 from gateway.texts.settings_problems import word_problem
 from gateway.upkeep.backups import describe_backups, describe_restore
+from gateway.upkeep.catalog import BackupCatalog, find_backup_fault
 
 # How long a check waits for a server.
 PROBE_TIMEOUT_S = 30.0
@@ -338,9 +339,16 @@ def _check_backups(texts: Texts, settings: Settings) -> CheckResult:
         text = texts.BACKUP_IN_POSTGRES.format(home=settings.home)
         return CheckResult(subject="backups", state="off", text=text)
     sentence, problem = describe_backups(settings, WallClock().now(), texts)
+    _, fault = find_backup_fault(settings, texts)
+    if fault:
+        text, _, advice = fault.partition("\n")
+        text = " ".join(filter(None, (sentence, problem, text)))
+        return CheckResult(subject="backups", state="wrong", text=text, advice=advice)
     if problem:
         text = f"{sentence} {problem}"
-        return CheckResult(subject="backups", state="wrong", text=text, advice=texts.BACKUP_ADVICE)
+        has_failed = BackupCatalog(settings.home).load().failed_at is not None
+        advice = texts.compose("backup_again") if has_failed else texts.BACKUP_ADVICE
+        return CheckResult(subject="backups", state="wrong", text=text, advice=advice)
     if sentence == texts.BACKUP_NONE:
         return CheckResult(
             subject="backups", state="off", text=sentence, advice=texts.BACKUP_SET_UP

@@ -13,9 +13,11 @@ import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from datetime import datetime
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, BinaryIO
+from zoneinfo import ZoneInfo
 
 import typer
 
@@ -244,14 +246,23 @@ def _load_secret(key: Path | None) -> str:
 
 
 def _describe_restore(manifest: Manifest, home: Path) -> str:
-    moment = manifest.made_at.astimezone().strftime("%Y-%m-%d %H:%M")
+    moment = _format_moment(manifest.made_at)
     files = texts.format_count(len(manifest.files), "file")
     return texts.RESTORE_QUESTION.format(home=home, moment=moment, files=files)
 
 
+def _format_moment(moment: datetime) -> str:
+    """Return a moment in the zone of the settings, or in that of the machine if they're broken."""
+    try:
+        local = moment.astimezone(ZoneInfo(Settings.load().general.zone))
+    except SettingsError:
+        local = moment.astimezone()
+    return local.strftime("%Y-%m-%d %H:%M")
+
+
 def _describe_restored(restored: Restored, home: Path, *, is_move: bool) -> str:
     manifest = restored.manifest
-    moment = manifest.made_at.astimezone().strftime("%Y-%m-%d %H:%M")
+    moment = _format_moment(manifest.made_at)
     sentences = [texts.RESTORED.format(home=home, moment=moment)]
     if restored.old_home is not None:
         sentences.append(texts.RESTORE_OLD_HOME.format(path=restored.old_home))

@@ -36,6 +36,7 @@ from gateway.local.control import ask_gateway
 from gateway.services import is_running
 from gateway.texts.catalog import SHELL as texts
 from gateway.texts.settings_problems import word_problem
+from gateway.upkeep.catalog import find_backup_fault
 
 # The name of a variable in secrets.env, such as "OPENAI_API_KEY".
 _VARIABLE = re.compile(r"[A-Z][A-Z0-9_]*")
@@ -102,6 +103,7 @@ def get_command(key: Key, as_json: AsJson = False) -> None:
         if _VARIABLE.fullmatch(key):
             place = _locate_secret(draft, key)
             if not place:
+                _refuse_similar_variable(key, _known_variables(draft))
                 shell.fail(texts.compose("variable_missing", name=key))
             if as_json:
                 print_json({key: place})
@@ -131,6 +133,8 @@ def set_command(key: Key, value: ValueWords = None) -> None:
         if is_secret:
             _set_secret(draft, key, typed)
             result = texts.compose("secret_stored", name=key, path=draft.home / SECRETS_FILE)
+            if key not in _used_variables(draft):
+                result = f"{result} {texts.compose('variable_unused')}"
         else:
             new_value = _set_option(draft, key, typed)
             shown = new_value if isinstance(new_value, str) else json.dumps(new_value)
@@ -218,7 +222,11 @@ def _ask_for_value(key: str, *, is_secret: bool) -> str:
 def _set_option(draft: SettingsDraft, key: str, typed: str) -> Any:
     """Set an option and return its new value. Exits with a sentence if it can't be set."""
     try:
-        return draft.set_typed_option(key, typed)
+        value = draft.set_typed_option(key, typed)
+        fault = _find_backup_fault(draft, key)
+        if fault:
+            shell.fail(f"{' '.join(fault.splitlines())} {texts.compose('unchanged')}")
+        return value
     except SettingsError as error:
         problem = error.problems[0]
         if "isn't a known option" in problem:
@@ -230,22 +238,43 @@ def _set_option(draft: SettingsDraft, key: str, typed: str) -> Any:
         shell.fail(f"{problem} {texts.compose('unchanged')}")
 
 
+def _find_backup_fault(draft: SettingsDraft, key: str) -> str:
+    """Say why no backup would work with an option that was set; "" if it's another option."""
+    if not key.startswith("backup."):
+        return ""
+    try:
+        settings = draft.load()
+    except SettingsError:
+        # Another option was wrong before.
+        return ""
+    option, sentence = find_backup_fault(settings)
+    return sentence if option == key else ""
+
+
 def _set_secret(draft: SettingsDraft, name: str, value: str) -> None:
     """Set a secret. Exits if its name is probably a typing mistake."""
-    known = [*_known_variables(draft), *draft.secrets]
-    suggestion = suggest_name(name, known)
     if name == ENVIRONMENT["home"]:
         shell.fail(texts.compose("home_variable", name=name))
+    _refuse_similar_variable(name, _known_variables(draft))
+    draft.set_secret(name, value)
+
+
+def _refuse_similar_variable(name: str, known: list[str]) -> None:
+    """Exit with the right name if a name is unknown and similar to a known one."""
+    suggestion = suggest_name(name, known)
     if name not in known and suggestion:
         shell.fail(texts.compose("no_variable", name=name, suggestion=suggestion))
-    draft.set_secret(name, value)
+
+
+def _used_variables(draft: SettingsDraft) -> list[str]:
+    """Return the variables that settings and their options use."""
+    names = [name for name in ENVIRONMENT.values() if name != ENVIRONMENT["home"]]
+    return [*names, *list_named_variables(_merged_options(draft.text))]
 
 
 def _known_variables(draft: SettingsDraft) -> list[str]:
     """Return the variables that settings and their options use, and those of secrets.env."""
-    names = [name for name in ENVIRONMENT.values() if name != ENVIRONMENT["home"]]
-    names += list_named_variables(_merged_options(draft.text))
-    return list(dict.fromkeys([*names, *draft.secrets]))
+    return list(dict.fromkeys([*_used_variables(draft), *draft.secrets]))
 
 
 def _locate_secret(draft: SettingsDraft, name: str) -> str:
@@ -288,15 +317,25 @@ def _write(draft: SettingsDraft, result: str, key: str) -> None:
     if list_environment_names([key]):
         sentences.append(texts.compose("environment_overrides", name=key))
     elif is_running(draft.home):
-        sentences.append(_describe_effect(ask_gateway(draft.home, "reload")))
+        sentences.append(describe_effect(ask_gateway(draft.home, "reload"), key))
     print_text(" ".join(sentences))
 
 
-def _describe_effect(report: Mapping[str, Any] | None) -> str:
-    """Say whether the running gateway has taken up the changes."""
+def describe_effect(report: Mapping[str, Any] | None, key: str) -> str:
+    """Say whether the running gateway has taken up the change of an option, or of all if key is "".
+
+    Other options may also wait for the next start, from earlier changes.
+    """
     if report is None or report.get("problems"):
         return texts.compose("used_after_start")
-    if report["restart"]:
-        options = ", ".join(report["restart"])
-        return texts.compose("options_used_after_start", options=options)
+    waiting = [path for path in report["restart"] if _concerns(path, key)]
+    if waiting:
+        names = ", ".join(path.removeprefix("variables.") for path in waiting)
+        return texts.compose("options_used_after_start", options=names)
     return texts.compose("used_now")
+
+
+def _concerns(path: str, key: str) -> bool:
+    """Whether an option that the gateway names is the one that was set, or belongs to it."""
+    name = key.replace('"', "")
+    return not name or path in (name, f"variables.{name}") or path.startswith(f"{name}.")

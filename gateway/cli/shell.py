@@ -130,7 +130,9 @@ def add_group(
     """Add a group of commands, such as `mneme outbox`. The first command is the default."""
     group = typer.Typer(cls=DefaultCommandGroup)
     for command_name, function in commands.items():
-        group.command(command_name)(function)
+        # A value of `mneme config set` may be negative, so it may begin like an option.
+        context = {"ignore_unknown_options": command_name == "set"}
+        group.command(command_name, context_settings=context)(function)
     root.add_typer(group, name=name)
     return group
 
@@ -232,15 +234,14 @@ def run_chat_command(
 
 
 def require_yes(markdown: str) -> None:
-    """Print a question and read the answer. Raises BadParameter if the answer isn't "yes"."""
+    """Print a question and read the answer. Exits with 2 if the answer isn't "yes"."""
     print_markdown(markdown)
     try:
         typer.confirm(texts.compose("confirm"), abort=True)
     except typer.Abort:
-        raise typer.BadParameter(
-            texts.compose("not_confirmed"),
-            param_hint="--yes",
-        ) from None
+        # Without an answer, the question has no end of line.
+        typer.echo(f"\n{texts.compose('not_confirmed')}", err=True)
+        raise typer.Exit(2) from None
 
 
 def print_markdown(markdown: str) -> None:

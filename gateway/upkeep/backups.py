@@ -416,7 +416,9 @@ def describe_backups(settings: Settings, now: datetime, texts: Texts = SHELL) ->
         moment = texts.format_moment(state.failed_at, zone)
         failure = state.failure.rstrip(".")
         return sentence, texts.BACKUP_FAILED_AT.format(moment=moment, reason=failure)
-    return sentence, texts.BACKUP_LATE if is_late(settings, state, now) else ""
+    if not is_late(settings, state, now):
+        return sentence, ""
+    return sentence, texts.BACKUP_LATE if last is not None else texts.BACKUP_NEVER
 
 
 def describe_restore(settings: Settings, texts: Texts = SHELL) -> str:

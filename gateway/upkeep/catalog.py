@@ -16,8 +16,9 @@ from typing import Any, Literal
 
 from config.files import replace_file
 from config.settings import Settings
-from core.errors import StoreError
+from core.errors import ConfigError, StoreError
 from core.transfer.backup import CATALOG_FILE
+from gateway.texts.catalog import SHELL, Texts
 from gateway.texts.catalog import SHELL as texts
 
 # A backup counts as late after this much of the interval.
@@ -145,6 +146,33 @@ def require_folder(folder: Path) -> None:
     except OSError as error:
         message = texts.BACKUP_FOLDER.format(folder=folder, reason=error.strerror)
         raise StoreError(message) from error
+
+
+def find_backup_fault(settings: Settings, texts: Texts = SHELL) -> tuple[str, str]:
+    """Return the option because of which no backup can be made, and a sentence, or two "".
+
+    The sentence names the option and the command that mends it.
+    """
+    options = settings.backup
+    if options.encrypt_to:
+        # Imported here because few people encrypt their backups.
+        from core.transfer.encryption import check_recipient
+
+        try:
+            check_recipient(options.encrypt_to)
+        except ConfigError:
+            sentence = texts.compose("backup_key_wrong", value=options.encrypt_to[:40])
+            return "backup.encrypt_to", sentence
+    elif options.passphrase and options.passphrase not in settings.variables:
+        sentence = texts.compose("backup_passphrase_missing", name=options.passphrase)
+        return "backup.passphrase", sentence
+    place = options.folder
+    while place is not None and not place.exists() and place != place.parent:
+        place = place.parent
+    if place is not None and not (place.is_dir() and os.access(place, os.W_OK)):
+        sentence = texts.compose("backup_folder_wrong", folder=options.folder, place=place)
+        return "backup.folder", sentence
+    return "", ""
 
 
 def _parse_record(entry: dict[str, Any]) -> BackupRecord:

@@ -324,7 +324,7 @@ def test_incomplete_or_negative_model_price_in_the_settings_is_reported(home: Pa
         home, "[usage.prices]\nllama3 = { input = -1 }\n'x' = 3\nfree = { inputs = 1 }\n"
     )
     assert found["usage.prices.llama3.output"] == "is required"
-    assert "greater than or equal to 0" in found["usage.prices.llama3.input"]
+    assert "must be at least 0" in found["usage.prices.llama3.input"]
     assert found["usage.prices.x"] == "should be a table, written [usage.prices.x]"
     assert found["usage.prices.free.inputs"].startswith("isn't a known option")
 

@@ -145,7 +145,15 @@ FAULTS = {
     "a message that was set aside": Fault(
         in_store(set_aside), "set aside", "odd", "mneme check --repair"
     ),
-    "a backup that fails": Fault(fail_backup, "backups", "failed", "mneme backup"),
+    "a backup that fails": Fault(
+        fail_backup, "backups", "backup.folder", "mneme config set backup.folder"
+    ),
+    "backups for a wrong key": Fault(
+        write_settings('[backup]\nencrypt_to = "age1xyz"\n'),
+        "backups",
+        "backup.encrypt_to",
+        "mneme config set backup.encrypt_to KEY",
+    ),
     "a server that doesn't answer": Fault(
         leave,
         "model",
@@ -187,8 +195,8 @@ async def test_check_names_a_refused_token_and_a_refused_key(home: Path) -> None
         }
         done = await asyncio.to_thread(mneme, home, "check", "--json", **variables)
     said = {one["subject"]: f"{one['text']} {one['advice']}" for one in json.loads(done.stdout)}
-    assert "mneme config set TELEGRAM_BOT_TOKEN" in said["telegram"]
-    assert "mneme config set ANTHROPIC_API_KEY" in said["model"]
+    assert "mneme setup telegram" in said["telegram"]
+    assert "mneme setup model" in said["model"]
 
 
 async def test_check_probes_each_chat_model_and_each_helper_model(home: Path) -> None:

@@ -28,6 +28,8 @@ _NO_LIST_STATUSES = (404, 405, 501)
 _OTHER_FORM_STATUSES = (400, 401, *_NO_LIST_STATUSES)
 # The status of a server that doesn't have the model.
 _UNKNOWN_MODEL_STATUS = 404
+# The key of the error of a server that can't be reached.
+_UNREACHED = "model_unreached"
 
 
 def choose_model(setup: Setup) -> None:
@@ -71,11 +73,11 @@ def choose_model(setup: Setup) -> None:
             return
 
 
-def set_model_from_options(setup: Setup) -> None:
+def set_model_from_options(setup: Setup, *, is_needed: bool = False) -> None:
     """Set up the model that the options or the keys in the environment name, without questions.
 
-    Does nothing if there is neither. Raises StepFailed, ModelError or SettingsError if the model
-    doesn't answer.
+    If there is neither, it does nothing, or raises StepFailed if a model `is_needed`. Raises
+    StepFailed, ModelError or SettingsError if the model doesn't answer.
     """
     options = setup.options
     if options.url:
@@ -84,6 +86,8 @@ def set_model_from_options(setup: Setup) -> None:
     presets = load_default_options()["model"]["servers"]
     server, name = _find_preset(setup, presets)
     if not server:
+        if is_needed:
+            raise StepFailed(setup.words["option_missing"].format(option="--model"))
         return
     key_name = presets[server].get("key", "")
     if key_name:
@@ -117,6 +121,10 @@ def _take_key(setup: Setup, server: str, key_name: str) -> None:
     if key:
         setup.set_secret(key_name, key)
     elif server != DEFAULT_SERVER or not setup.find_secret("ANTHROPIC_BASE_URL"):
+        model = setup.options.model
+        if server == DEFAULT_SERVER and model and not model.startswith((server, "claude")):
+            words = setup.words["model"]["no_server_named"]
+            raise StepFailed(words.format(model=model, name=key_name))
         raise StepFailed(setup.words["not_set"].format(name=key_name))
 
 
@@ -149,6 +157,8 @@ def _set_up_own_server(setup: Setup, url: str, key: str, name: str) -> None:
                 break
     if first_failure is None:
         raise StepFailed(words["no_list"].format(url=url))
+    if first_failure.key == _UNREACHED:
+        raise StepFailed(words["unreached"].format(url=url)) from first_failure
     if first_failure.status in _NO_LIST_STATUSES:
         raise StepFailed(words["no_server"].format(url=url))
     raise first_failure

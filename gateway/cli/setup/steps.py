@@ -12,6 +12,7 @@ from config.settings import SettingsError, list_environment_names
 from config.variables import select_variables
 from gateway.cli.setup.dialog import Dialog
 from gateway.texts.catalog import ENGLISH, Texts, load_texts
+from gateway.texts.settings_problems import word_problem
 from gateway.texts.text_files import match_language
 
 
@@ -23,11 +24,14 @@ class StepFailed(Exception):
 class SetupOptions:
     """The options of the command, for scripts. Empty ones weren't given."""
 
+    language: str = ""
     zone: str = ""
     model: str = ""
     url: str = ""
     owners: Sequence[str] = ()
     imports: Sequence[str] = ()
+    backup: str = ""
+    wants_service: bool = False
 
 
 @dataclass(kw_only=True)
@@ -52,7 +56,7 @@ class Setup:
     def describe_failure(self, error: Exception) -> str:
         """Describe a failure of a step in one sentence."""
         if isinstance(error, SettingsError):
-            return _describe(error)
+            return self._describe_problem(error)
         if isinstance(error, OSError):
             reason = error.strerror or str(error)
             if error.filename:
@@ -77,20 +81,24 @@ class Setup:
         try:
             self.draft.set_option(path, value)
         except SettingsError as error:
-            raise StepFailed(_describe(error)) from error
+            raise StepFailed(self._describe_problem(error)) from error
 
     def set_secret(self, name: str, value: str) -> None:
         """Set a secret in the draft. Raises StepFailed if it's wrong."""
         try:
             self.draft.set_secret(name, value)
         except SettingsError as error:
-            raise StepFailed(_describe(error)) from error
+            raise StepFailed(self._describe_problem(error)) from error
+
+    def _describe_problem(self, error: SettingsError) -> str:
+        problem = word_problem(self.texts, error.problems[0])
+        return problem if problem.endswith((".", "?", "。", "？")) else f"{problem}."
 
     def add_owner(self, platform: str, user_id: str) -> None:
         """Add an account to the owner's in the draft. Raises StepFailed if it isn't an account."""
         key = f"{platform}:{user_id}"
         if platform not in ("telegram", "discord") or not user_id.isdecimal():
-            raise StepFailed(self.words["owner"]["refused"].format(key=key[:60]))
+            raise StepFailed(self.words["owner"]["refused"].format(key=key[:60].rstrip(":")))
         owner = self.draft.own_options.get("owner", {})
         ids = [str(known) for known in owner.get(platform, [])]
         if user_id not in ids:
@@ -103,8 +111,3 @@ def find_language(draft: SettingsDraft) -> str:
     if isinstance(language, str) and language != "auto":
         return match_language(language) or ""
     return match_language(find_shell_language(select_variables(LANGUAGE_VARIABLES))) or ""
-
-
-def _describe(error: SettingsError) -> str:
-    problem = error.problems[0]
-    return problem if problem.endswith((".", "?")) else f"{problem}."

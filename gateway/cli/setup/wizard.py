@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Literal
+from zoneinfo import available_timezones
 
 import typer
 
@@ -27,11 +28,28 @@ from gateway.cli.setup.service import find_manager
 from gateway.cli.setup.steps import Setup, SetupOptions, StepFailed, find_language
 from gateway.services import is_running
 from gateway.texts.catalog import list_languages
-from gateway.texts.text_files import load_names
+from gateway.texts.text_files import load_names, match_language
 
-StepName = Literal["language", "zone", "model", "telegram", "discord", "past", "backup", "service"]
+StepName = Literal[
+    "language", "zone", "model", "telegram", "discord", "history", "backup", "service"
+]
 # Steps that the person is asked about first.
 _OPTIONAL_STEPS = ("telegram", "discord", "backup")
+# The secret without which a step can't be done.
+_STEP_TOKENS = {"telegram": "TELEGRAM_BOT_TOKEN", "discord": "DISCORD_BOT_TOKEN"}
+# The option of each field of `SetupOptions`, and the steps that use it.
+_OPTION_STEPS = {
+    "language": ("--language", ("language",)),
+    "zone": ("--zone", ("zone",)),
+    "model": ("--model", ("model",)),
+    "url": ("--url", ("model",)),
+    "owners": ("--owner", ("telegram", "discord")),
+    "imports": ("--import", ("history",)),
+    "backup": ("--backup", ("backup",)),
+    "wants_service": ("--service", ("service",)),
+}
+# The option without which a script can't do a step, by its field.
+_NEEDED_FIELDS = {"language": "language", "history": "imports"}
 _FAILURES = (StepFailed, MnemeError, SettingsError, OSError)
 
 
@@ -40,13 +58,14 @@ def add_commands(root: typer.Typer) -> None:
     root.command("setup")(setup_command)
 
 
-def setup_command(
+def setup_command(  # noqa: PLR0913  Typer reads the options from the signature.
     step: Annotated[StepName | None, typer.Argument()] = None,
     yes: Annotated[
         bool,
         typer.Option("--yes"),
     ] = False,
-    zone: Annotated[str, typer.Option("--zone")] = "",
+    language: Annotated[str, typer.Option("--language", autocompletion=complete_language)] = "",
+    zone: Annotated[str, typer.Option("--zone", autocompletion=complete_zone)] = "",
     model: Annotated[str, typer.Option("--model")] = "",
     url: Annotated[str, typer.Option("--url")] = "",
     owner: Annotated[
@@ -57,6 +76,8 @@ def setup_command(
         list[str] | None,
         typer.Option("--import", metavar="FILE"),
     ] = None,
+    backup: Annotated[str, typer.Option("--backup", metavar="FOLDER")] = "",
+    service: Annotated[bool, typer.Option("--service")] = False,
 ) -> None:
     """Set up Mneme: time zone, model, Telegram, Discord, earlier conversations, backups, service.
 
@@ -64,15 +85,18 @@ def setup_command(
     secrets.env. Run it again to change one thing.
     """
     options = SetupOptions(
+        language=language,
         zone=zone,
         model=model,
         url=url,
         owners=tuple(owner or ()),
         imports=tuple(import_files or ()),
+        backup=backup,
+        wants_service=service,
     )
     with shell.exit_on_error():
         if yes:
-            _run_script(_begin(options, is_interactive=False))
+            run_script(_begin(options, is_interactive=False), step)
             return
         if not (sys.stdin.isatty() and sys.stdout.isatty()):
             shell.fail(_begin(options, is_interactive=False).words["no_terminal"].strip())
@@ -83,7 +107,7 @@ def _begin(options: SetupOptions, *, is_interactive: bool) -> Setup:
     """Return a setup that speaks the language of the options, the settings or the shell."""
     draft = SettingsDraft()
     setup = Setup(dialog=Dialog(is_interactive=is_interactive), draft=draft, options=options)
-    setup.speak(find_language(draft))
+    setup.speak(match_language(options.language) or find_language(draft))
     return setup
 
 
@@ -114,9 +138,8 @@ def offer_setup() -> None:
 def run_wizard(step: StepName | None, options: SetupOptions) -> None:
     """Ask the questions of one step, of all steps, or of those that the person chooses."""
     setup = _begin(options, is_interactive=True)
+    is_in_use = _warn_if_running(setup)
     try:
-        if is_running(setup.draft.home):
-            setup.dialog.tell(setup.words["is_running"])
         if step is not None:
             _run_step(setup, step)
         elif setup.draft.text.strip() or setup.draft.secrets:
@@ -134,11 +157,28 @@ def run_wizard(step: StepName | None, options: SetupOptions) -> None:
     except (KeyboardInterrupt, EOFError):
         setup.dialog.tell(f"\n{setup.words['stopped']}")
         raise typer.Exit(130) from None
-    setup.dialog.tell(setup.words["finished"].format(home=setup.draft.home))
+    _finish(setup, is_in_use=is_in_use)
+
+
+def _warn_if_running(setup: Setup) -> bool:
+    """Say when a running gateway uses the changes, and return whether there is one."""
+    is_in_use = is_running(setup.draft.home)
+    if is_in_use:
+        setup.dialog.tell(setup.words["is_running"])
+    return is_in_use
+
+
+def _finish(setup: Setup, *, is_in_use: bool) -> None:
+    """Say where everything is, and how to start Mneme if it isn't running."""
+    starts = not is_in_use and not is_running(setup.draft.home)
+    sentence = setup.words["finished" if starts else "stored"]
+    setup.dialog.tell(sentence.format(home=setup.draft.home))
 
 
 def _is_wanted(setup: Setup, step: str) -> bool:
     question = setup.words["use"].format(step=setup.words["steps"][step])
+    if step == "backup":
+        question = setup.words["use_backup"]
     is_wanted = setup.dialog.confirm(question, default=step == "telegram")
     if not is_wanted:
         setup.dialog.tell(setup.words["left_out"].format(step=step))
@@ -172,10 +212,19 @@ def _run_step(setup: Setup, name: str) -> None:
 
 
 def _set_language(setup: Setup) -> None:
-    """Ask for the language, with each language by its own name, and go on in it."""
-    choices = [Choice(code, load_names()[code]) for code in list_languages()]
-    question = setup.words["language"]["question"]
-    code = setup.dialog.choose(question, choices, default=setup.texts.language)
+    """Ask for the language, with each language by its own name, and go on in it.
+
+    Raises StepFailed if the option names a language that Mneme doesn't speak.
+    """
+    words = setup.words["language"]
+    typed = setup.options.language
+    code = match_language(typed) or ""
+    if typed and not code:
+        codes = ", ".join(list_languages())
+        raise StepFailed(words["unknown"].format(language=typed, codes=codes))
+    if not code:
+        choices = [Choice(code, load_names()[code]) for code in list_languages()]
+        code = setup.dialog.choose(words["question"], choices, default=setup.texts.language)
     setup.set_option("general.language", code)
     setup.speak(code)
     setup.dialog.tell(setup.words["language"]["result"].format(language=load_names()[code]))
@@ -210,8 +259,10 @@ def _set_backup_folder(setup: Setup) -> None:
     """Ask for the folder of daily backups, and create it."""
     words = setup.words["backup"]
     current = setup.draft.own_options.get("backup", {}).get("folder", "")
-    default = current or f"{setup.draft.home}.backups"
-    folder = Path(setup.dialog.ask(words["question"], default)).expanduser()
+    typed = setup.options.backup or current or f"{setup.draft.home}.backups"
+    if setup.dialog.is_interactive:
+        typed = setup.dialog.ask(words["question"], typed)
+    folder = Path(typed).expanduser()
     if not folder.is_absolute():
         raise StepFailed(words["not_absolute"].format(folder=folder))
     os.makedirs(folder, mode=0o700, exist_ok=True)
@@ -223,7 +274,8 @@ def _set_backup_folder(setup: Setup) -> None:
 def _install_service(setup: Setup) -> None:
     """Ask whether to run Mneme in the background, and install the service."""
     words = setup.words["service"]
-    if not setup.dialog.confirm(words["question"], default=False):
+    is_asked = setup.dialog.is_interactive
+    if is_asked and not setup.dialog.confirm(words["question"], default=False):
         setup.dialog.tell(setup.words["left_out"].format(step="service"))
         return
     if is_running(setup.draft.home):
@@ -234,29 +286,76 @@ def _install_service(setup: Setup) -> None:
         setup.dialog.tell(words["linger"].strip())
 
 
-def _run_script(setup: Setup) -> None:
-    """Set up everything that the options and the environment name, and write it at the end.
+def run_script(setup: Setup, step: StepName | None) -> None:
+    """Set up one step, or everything that the options and the environment name.
 
     Exits with a sentence and writes nothing if a part of it doesn't work.
     """
+    is_in_use = _warn_if_running(setup)
     try:
+        _refuse_options_of_other_steps(setup, step)
         past.check_import_options(setup)
-        _set_zone(setup)
-        set_model_from_options(setup)
-        for variable, set_up in (
-            ("TELEGRAM_BOT_TOKEN", set_up_telegram),
-            ("DISCORD_BOT_TOKEN", set_up_discord),
-        ):
-            if setup.find_secret(variable):
-                set_up(setup)
+        for name in _STEPS if step is None else (step,):
+            if step is not None or _is_in_script(setup, name):
+                _run_script_step(setup, name, is_named=step is not None)
         for key in setup.options.owners:
             platform, _, user_id = key.partition(":")
             setup.add_owner(platform, user_id)
         setup.draft.write()
-        past.import_from_options(setup)
     except _FAILURES as error:
         shell.fail(f"{setup.describe_failure(error)} {setup.words['unchanged']}")
-    setup.dialog.tell(setup.words["finished"].format(home=setup.draft.home))
+    past.import_from_options(setup)
+    if setup.options.wants_service or step == "service":
+        try:
+            _install_service(setup)
+        except _FAILURES as error:
+            shell.fail(setup.describe_failure(error))
+    _finish(setup, is_in_use=is_in_use)
+
+
+def _refuse_options_of_other_steps(setup: Setup, step: StepName | None) -> None:
+    """Raise StepFailed if an option doesn't belong to the step that a script names."""
+    for field, (option, steps) in _OPTION_STEPS.items():
+        if step is not None and step not in steps and getattr(setup.options, field):
+            words = setup.words["other_step"]
+            raise StepFailed(words.format(option=option, step=steps[0]))
+
+
+def _is_in_script(setup: Setup, step: str) -> bool:
+    """Whether a script without a step sets this step up."""
+    if step in _STEP_TOKENS:
+        return bool(setup.find_secret(_STEP_TOKENS[step]))
+    field = _NEEDED_FIELDS.get(step) or ("backup" if step == "backup" else "")
+    return not field or bool(getattr(setup.options, field))
+
+
+def _run_script_step(setup: Setup, step: str, *, is_named: bool) -> None:
+    """Do one step without questions. Raises StepFailed if an option of it is missing.
+
+    A step that the script names (`is_named`) can't be left out.
+    """
+    field = _NEEDED_FIELDS.get(step, "")
+    if field and not getattr(setup.options, field):
+        option, _ = _OPTION_STEPS[field]
+        raise StepFailed(setup.words["option_missing"].format(option=option))
+    token = _STEP_TOKENS.get(step, "")
+    if token and not setup.find_secret(token):
+        raise StepFailed(setup.words["not_set"].format(name=token))
+    if step == "model":
+        set_model_from_options(setup, is_needed=is_named)
+    elif step not in ("history", "service"):
+        # Both follow when the settings are written.
+        _STEPS[step](setup)
+
+
+def complete_zone(incomplete: str) -> list[str]:
+    """Suggest time zones for a shell."""
+    return [zone for zone in sorted(available_timezones()) if zone.startswith(incomplete)]
+
+
+def complete_language(incomplete: str) -> list[str]:
+    """Suggest the languages that Mneme speaks."""
+    return [code for code in list_languages() if code.startswith(incomplete)]
 
 
 _STEPS: Mapping[str, Callable[[Setup], None]] = {
@@ -265,7 +364,7 @@ _STEPS: Mapping[str, Callable[[Setup], None]] = {
     "model": choose_model,
     "telegram": set_up_telegram,
     "discord": set_up_discord,
-    "past": past.import_past,
+    "history": past.import_past,
     "backup": _set_backup_folder,
     "service": _install_service,
 }

@@ -151,6 +151,11 @@ def test_restore_without_confirmation_or_from_a_damaged_file_changes_no_file(tal
     good(talked, "backup")
     (file,) = list_backups(talked)
     before = sorted(talked.rglob("*"))
+    refused = mneme(talked, "restore", str(file))
+    assert (refused.returncode, refused.stderr.splitlines()[-1]) == (
+        2,
+        'Nothing was changed. Answer "yes", or add --yes.',
+    )
     assert mneme(talked, "restore", str(file), stdin="no\n").returncode == 2
     file.write_bytes(file.read_bytes()[:-100])
     damaged = mneme(talked, "restore", str(file), "--yes")

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from filelock import FileLock
 
+from gateway.cli.configuration import describe_effect
 from gateway.services import LOCK_FILE
 from tests.fixtures.command_line import good, mneme
 
@@ -54,6 +55,11 @@ def test_config_set_changes_one_option_and_keeps_every_other_line_of_the_file(ho
         ("servers.openai.chat", "x", "Did you mean model.servers.openai.chat?"),
         ("model.tries", "many", "model.tries: should be a whole number."),
         ("general.zone", "Europe/Lissabon", "isn't a time zone"),
+        ("retention.days", "-3", "retention.days: must be more than 0."),
+        ("owner.telegram", "42 ana", "'ana' isn't a numeric user id"),
+        ("backup.encrypt_to", "age1xyz", "type mneme config set backup.encrypt_to KEY."),
+        ("backup.passphrase", "BACKUP_PW", "type mneme config set BACKUP_PW."),
+        ("backup.folder", "/dev/null/backups", "/dev/null isn't a folder"),
         ("model.chat.deep", "x", "can't be set"),
         ("telegram.enabled", "true", "TELEGRAM_BOT_TOKEN in secrets.env"),
         ("OPENAI_API_KEI", "x", "Did you mean OPENAI_API_KEY?"),
@@ -146,3 +152,43 @@ def test_config_edit_saves_the_file_only_if_it_is_valid(home: Path, tmp_path: Pa
     assert b"line 2" in output
     assert (home / "mneme.toml").read_text() == "[model]\ntries = 3\n"
     assert sorted(path.name for path in home.iterdir()) == ["mneme.toml"]
+
+
+def test_config_set_takes_a_list_without_commas_and_a_zone_in_small_letters(home: Path) -> None:
+    good(home, "config", "set", "owner.telegram", "42", "43")
+    good(home, "config", "set", "general.zone", "europe/berlin")
+    assert json.loads(good(home, "config", "get", "owner.telegram")) == [42, 43]
+
+
+def test_config_get_of_a_misspelt_or_empty_name_prints_no_value(home: Path) -> None:
+    misspelt = mneme(home, "config", "get", "OPENAI_API_KY")
+    assert "Did you mean OPENAI_API_KEY?" in misspelt.stderr
+    empty = mneme(home, "config", "get", "")
+    assert (empty.returncode, empty.stdout) == (1, "")
+
+
+def test_config_set_of_a_variable_that_no_setting_uses_says_so(home: Path) -> None:
+    assert "No setting uses it yet." in good(home, "config", "set", "FOO_BAR", "3")
+    assert "No setting uses it yet." not in good(home, "config", "set", "OPENAI_API_KEY", "3")
+
+
+def test_passphrase_of_backups_is_accepted_once_its_variable_is_set(home: Path) -> None:
+    good(home, "config", "set", "BACKUP_PW", "correct horse")
+    assert "BACKUP_PW" in good(home, "config", "set", "backup.passphrase", "BACKUP_PW")
+
+
+@pytest.mark.parametrize(
+    ("key", "expected"),
+    [
+        ("owner.telegram", "uses it from now on"),
+        ("limits.jobs", "uses limits.jobs after its next start"),
+        ("model.servers.openai", "uses model.servers.openai.url after its next start"),
+        ("OPENAI_API_KEY", "uses OPENAI_API_KEY after its next start"),
+    ],
+)
+def test_effect_of_a_change_is_told_for_its_option_although_others_wait(
+    key: str, expected: str
+) -> None:
+    waiting = ["limits.jobs", "model.servers.openai.url", "variables.OPENAI_API_KEY"]
+    report = {"applied": [], "restart": waiting}
+    assert expected in describe_effect(report, key)

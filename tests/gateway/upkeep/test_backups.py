@@ -62,7 +62,7 @@ async def test_owner_is_told_once_a_day_if_a_backup_fails(home: Path) -> None:
     (result,) = [one for one in await run_checks(settings) if one.subject == "backups"]
     assert result.state == "wrong"
     assert "can't be created" in result.text
-    assert "mneme backup" in result.advice
+    assert "mneme config set backup.folder FOLDER" in result.advice
 
 
 async def test_check_warns_if_the_last_backup_is_older_than_set(home: Path) -> None:

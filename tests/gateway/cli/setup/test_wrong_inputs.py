@@ -7,15 +7,18 @@ import json
 import os
 import subprocess
 import sys
+import tomllib
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
 
+from gateway.services import LOCK_FILE
 from tests.fixtures.bot_api import BotApi
 from tests.fixtures.chat_api import ChatApi
-from tests.fixtures.command_line import mneme
+from tests.fixtures.command_line import good, mneme
 from tests.fixtures.discord_api import DiscordApi
 from tests.fixtures.forked import ROOT
 from tests.fixtures.messages_api import MessagesApi
@@ -67,7 +70,18 @@ CASES: dict[str, tuple[list[str], dict[str, str], str]] = {
     "model without its key": (["--model", "openai/gpt-6"], {}, "OPENAI_API_KEY"),
     "server that isn't one": (["--url", "{telegram}"], {}, "isn't a server for models"),
     "server address that isn't one": (["--url", "my server"], {}, "isn't an address"),
-    "server that is off": (["--url", CLOSED], {}, "cannot be reached"),
+    "server that is off": (["--url", CLOSED], {}, f"{CLOSED} cannot be reached"),
+    "model without a server": (["--model", "gpt"], {}, "gpt would be a model of Anthropic"),
+    "language that isn't spoken": (["--language", "xx"], {}, "doesn't speak xx"),
+    "backups in a part of a path": (["--backup", "disk"], {}, "disk isn't a whole path"),
+    "step without its token": (["telegram"], {}, "TELEGRAM_BOT_TOKEN isn't set"),
+    "step without its option": (["history"], {}, "--import is missing"),
+    "model step without a model": (["model"], {}, "--model is missing"),
+    "option of another step": (
+        ["backup", "--zone", "Europe/Berlin"],
+        {},
+        "--zone belongs to mneme setup zone",
+    ),
     "wrong Telegram token": ([], {"TELEGRAM_BOT_TOKEN": "110201543:wrong"}, "refused the token"),
     "something else as Telegram token": (
         [],
@@ -96,7 +110,7 @@ CASES: dict[str, tuple[list[str], dict[str, str], str]] = {
         "must begin with https://",
     ),
     "zone that doesn't exist": (["--zone", "Europe/Lissabon"], {}, "isn't a time zone"),
-    "owner that is a name": (["--owner", "ana"], {}, "isn't an account"),
+    "owner that is a name": (["--owner", "ana"], {}, "“ana” isn't an account"),
     "owner on another platform": (["--owner", "signal:42"], {}, "isn't an account"),
     "export that isn't there": (["--import", "/nowhere/result.json"], {}, "There is no file"),
 }
@@ -299,3 +313,22 @@ async def test_setup_reports_that_another_program_already_reads_the_telegram_bot
         await terminal.expect("Another program reads this bot's messages. Stop it, and try again.")
         await terminal.answer("Try again?", "n")
         assert await terminal.end() == 0
+
+
+def test_script_of_one_step_sets_up_only_that_step(home: Path) -> None:
+    folder = home.parent / "disk"
+    good(home, "setup", "backup", "--yes", "--backup", str(folder))
+    good(home, "setup", "language", "--yes", "--language", "de")
+    options = tomllib.loads((home / "mneme.toml").read_text())
+    assert options == {
+        "backup": {"folder": str(folder), "every": "1d"},
+        "general": {"language": "de"},
+    }
+    assert folder.is_dir()
+
+
+def test_script_next_to_a_running_gateway_says_when_it_uses_the_changes(home: Path) -> None:
+    with FileLock(home / LOCK_FILE):
+        answer = good(home, "setup", "--yes", "--zone", "Lisbon")
+    assert "It uses what you change here after its next start." in answer
+    assert "mneme run" not in answer
