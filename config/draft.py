@@ -62,16 +62,17 @@ class SettingsDraft:
         Quotes around texts, brackets around lists and commas in them may be missing. Raises
         SettingsError if no reading of the text is a right value.
         """
-        first_error: SettingsError | None = None
+        errors: list[SettingsError] = []
         for value in _list_readings(typed):
             try:
                 self.set_option(path, value)
             except SettingsError as error:
-                first_error = first_error or error
+                errors.append(error)
             else:
                 return value
-        assert first_error is not None
-        raise first_error
+        # For a list without brackets, its reading as a list says more.
+        is_list = "list in brackets" in errors[0].problems[0]
+        raise errors[-1 if is_list else 0]
 
     def remove_option(self, path: str) -> None:
         """Go back to the default of an option. Raises KeyError if mneme.toml doesn't set it."""
