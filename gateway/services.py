@@ -68,7 +68,7 @@ if TYPE_CHECKING:
     from core.search.embeddings import EmbeddingRetriever
     from core.store.postgres.database import Database as PostgresDatabase
     from core.tools.calendars import Calendars
-    from core.tools.mcp_tools import McpServers
+    from core.tools.mcp_tools import KeepPicture, McpServers
     from core.tools.web import WebAccess
 
 
@@ -137,7 +137,7 @@ class Services:
         self.inbox = Inbox(database, clock, incognito, callbacks.on_dead_letter)
         self.conversations = Conversations(database, clock, incognito)
         self.embeddings = create_embeddings(settings, database)
-        self.mcp = create_mcp(settings, self.people)
+        self.mcp = create_mcp(settings, self.people, self.keep_picture)
         self.calendars = create_calendars(settings)
         self.recall = Recall(database, clock, zone, self.embeddings)
         self.jobs = Jobs(database, settings.limits.jobs, settings.limits.scheduled_questions)
@@ -278,6 +278,11 @@ class Services:
         if file is None:
             return None
         return await load_outgoing(file, self.media_folder, self.decoder)
+
+    async def keep_picture(self, name: str, content: bytes, context: ToolContext) -> int | None:
+        """Keep a picture that a tool made, and return its number. None if it isn't kept."""
+        file = await self.create_intake({}).keep_picture(name, content, context)
+        return None if file is None else file.id
 
     async def find_private_chat(
         self, scope: Scope, excluded_platform: str = ""
@@ -515,14 +520,15 @@ async def is_owner(people: People, context: ToolContext) -> bool:
     return (await people.load_access(context.asker, context.scope)).is_owner
 
 
-def create_mcp(settings: Settings, people: People) -> McpServers | None:
+def create_mcp(settings: Settings, people: People, keep_picture: KeepPicture) -> McpServers | None:
     """Create the MCP servers of the settings, or return None if there are none."""
     if not settings.mcp:
         return None
     from core.tools.mcp_tools import McpServers
 
     variables = {name: secret.get_secret_value() for name, secret in settings.variables.items()}
-    return McpServers(settings.mcp, variables, settings.home, partial(is_owner, people))
+    check_owner = partial(is_owner, people)
+    return McpServers(settings.mcp, variables, settings.home, check_owner, keep_picture)
 
 
 def create_calendars(settings: Settings) -> Calendars | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import secrets
 import tempfile
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -23,8 +24,15 @@ from core.media.decoding import Decoded, Decoder
 from core.media.folder import FOLDER, MediaFolder, list_views
 from core.media.speech import Transcriber, Transcript
 from core.ports import Clock, FileSource
-from core.store.media.files import DESCRIPTION_LABEL, AttachedFile, FileContent, FilePart, Files
-from core.types import Address, Attachment, ErasureEpoch, Inbound, Scope
+from core.store.media.files import (
+    DESCRIPTION_LABEL,
+    MADE_PREFIX,
+    AttachedFile,
+    FileContent,
+    FilePart,
+    Files,
+)
+from core.types import Address, Attachment, ErasureEpoch, Inbound, Scope, ToolContext
 
 MEGABYTE = 1_000_000
 # The kind of a voice note. Music isn't transcribed.
@@ -195,6 +203,42 @@ class MediaIntake:
         task = self._start_download(file, None)
         await asyncio.wait([task], timeout=self.options.wait_s)
         return task.result() if task.done() else file
+
+    async def keep_picture(
+        self, name: str, content: bytes, context: ToolContext
+    ) -> AttachedFile | None:
+        """Keep a picture that a tool made, as a file of the message that is answered.
+
+        Returns None if there is no such message, if there is no room, or if it isn't a picture that
+        can be read.
+        """
+        address = context.session.address
+        if context.message_id is None or self.is_incognito(address):
+            return None
+        file = AttachedFile(
+            scope=context.scope,
+            address=address,
+            external_id=f"{MADE_PREFIX}{secrets.token_hex(8)}",
+            position=0,
+            message_id=context.message_id,
+            account=context.asker.key,
+            kind="image",
+            # The ending of the name comes from the bytes.
+            name=name.replace(".", "_"),
+            size=len(content),
+            at=context.now,
+        )
+        if len(content) > self.options.file_mb * MEGABYTE or await self._check_room(file):
+            return None
+        try:
+            kept = await self._keep_in_home(file, content, context.epoch)
+        except (OSError, StoreError) as error:
+            _log.warning("a picture of a tool can't be kept", error=str(error))
+            return None
+        if kept.content is None or not kept.content.width:
+            await self.files.remove(kept.id, frozenset({kept.scope}))
+            return None
+        return kept
 
     async def load(self, address: Address, message_id: str) -> list[AttachedFile]:
         """Return the files of a message that were received."""

@@ -9,9 +9,11 @@ opens a new one, after a pause that doubles with each failure.
 from __future__ import annotations
 
 import asyncio
+import base64
+import binascii
 import contextlib
 import os
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -20,7 +22,14 @@ import httpx2
 import structlog
 from mcp import Client, MCPError, StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
-from mcp.types import CONNECTION_CLOSED, CallToolResult, Implementation, TextContent, Tool
+from mcp.types import (
+    CONNECTION_CLOSED,
+    CallToolResult,
+    ImageContent,
+    Implementation,
+    TextContent,
+    Tool,
+)
 
 from config.field_types import fill_placeholders
 from config.tool_options import McpServer
@@ -30,6 +39,8 @@ CONNECT_TIMEOUT_S = 20.0
 MIN_PAUSE_S = 1.0
 MAX_PAUSE_S = 60.0
 MAX_TOOL_PAGES = 20
+# More pictures of one result aren't kept.
+MAX_PICTURES = 4
 # What the SDK and its transports raise when a server can't be started or reached, or breaks off.
 _ERRORS = (OSError, MCPError, httpx2.HTTPError, ValueError, RuntimeError, ExceptionGroup)
 _log = structlog.get_logger("mcp")
@@ -47,6 +58,14 @@ class ToolDescription:
     is_destructive: bool
     # Reaches strangers, such as a web search. A server that says nothing counts as open.
     is_open: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResult:
+    """What a tool returned: its text, with a mark in place of each picture, and the pictures."""
+
+    text: str
+    pictures: Sequence[bytes] = ()
 
 
 class McpConnection:
@@ -84,8 +103,8 @@ class McpConnection:
             raise ToolError(f"The MCP server {self.name} doesn't list its tools.") from error
         return tools
 
-    async def call(self, tool: str, arguments: Mapping[str, Any]) -> str:
-        """Call a tool, and return the text of its result.
+    async def call(self, tool: str, arguments: Mapping[str, Any]) -> ToolResult:
+        """Call a tool, and return its result.
 
         Raises ToolError if it fails, and UncertainCallError if it may have been carried out.
         """
@@ -109,7 +128,7 @@ class McpConnection:
         text = render_content(result)
         if result.is_error:
             raise ToolError(text or f"{self.name} reports an error without a text.")
-        return text
+        return ToolResult(text, await asyncio.to_thread(decode_pictures, result))
 
     async def close(self) -> None:
         """Close the connection. A server that Mneme started is ended."""
@@ -221,6 +240,16 @@ def render_content(result: CallToolResult) -> str:
         for block in result.content
     ]
     return "\n".join(parts)
+
+
+def decode_pictures(result: CallToolResult) -> list[bytes]:
+    """Return the first pictures of a result. Those whose Base64 is broken are left out."""
+    pictures: list[bytes] = []
+    for block in result.content:
+        if isinstance(block, ImageContent) and len(pictures) < MAX_PICTURES:
+            with contextlib.suppress(binascii.Error, ValueError):
+                pictures.append(base64.b64decode(block.data, validate=True))
+    return pictures
 
 
 def _describe(tool: Tool) -> ToolDescription:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import io
 import json
 import sys
 from collections.abc import AsyncIterator
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from PIL import Image
 
 from core.agent.prompt_and_memory import estimate_text_tokens
 from core.tools.mcp_tools import FIND_TOOLS, TOOLS_FILE
@@ -182,6 +184,41 @@ async def test_mcp_call_whose_argument_leaks_memory_waits_for_approval(
         for leak in leaks[::step]:
             await ask(harness, model, "What does the diary say?", leak, says("It is odd."))
         assert not diary.exists()
+
+
+async def test_picture_of_an_mcp_tool_is_kept_sent_and_erased_with_the_question(home: Path) -> None:
+    async with open_diary(home, "--draw") as (harness, model, _):
+        send = calls(("send_file", {"file_id": 1}))
+        model.script = [calls(("diary__draw", {})), send, says("Here is your chart.")]
+        reply = await harness.say("Draw my diary")
+        (request,) = [each for each in model.requests if "kept as file 1" in str(each.messages[-1])]
+        assert "A chart.\n[image]" in result_of(request)
+        # Nobody has asked for the file, and the result is foreign text.
+        assert reply.answer is not None
+        assert reply.answer.files == ()
+        (button,) = reply.answer.buttons
+        sent = (await harness.say(button.id, kind="action", message_id="press")).answer
+        assert sent is not None
+        (file,) = sent.files
+        assert (file.name, file.mime) == ("draw.jpeg", "image/jpeg")
+        assert 0x8825 not in Image.open(io.BytesIO(file.content)).getexif()
+
+        assert "no such file" in (await harness.say("/files send 1", "7")).text.lower()
+        usage = await harness.services.files.measure_usage(["telegram:42"])
+        assert usage.files == 1
+        await harness.say("/forget diary")
+        await harness.say("yes")
+        assert (await harness.services.files.measure_usage()).files == 0
+
+
+async def test_picture_of_an_mcp_tool_that_has_no_room_is_not_kept(home: Path) -> None:
+    diary = home.parent / "diary.txt"
+    options = server_options(diary, "--draw") + "[media]\nperson_mb = 0.000001\n"
+    model = ScriptedModel(calls(("diary__draw", {})), says("Sorry."))
+    async with open_gateway(home, model, options) as harness:
+        await harness.say("Draw my diary")
+        assert "isn't kept, so it can't be sent" in result_of(model.requests[-1])
+        assert (await harness.services.files.measure_usage()).files == 0
 
 
 async def test_other_people_may_not_use_a_server_of_the_owner(home: Path) -> None:

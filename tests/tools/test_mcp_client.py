@@ -74,16 +74,16 @@ async def test_mcp_call_returns_text_and_the_server_gets_its_key_from_a_variable
     tmp_path: Path,
 ) -> None:
     async with connect(stdio_options(tmp_path / "diary")) as diary:
-        assert await diary.call("add_entry", {"text": "Met Ana"}) == "Added."
-        assert await diary.call("list_entries", {}) == "Met Ana\n"
-        assert await diary.call("key", {}) == "s3cret"
+        assert (await diary.call("add_entry", {"text": "Met Ana"})).text == "Added."
+        assert (await diary.call("list_entries", {})).text == "Met Ana\n"
+        assert (await diary.call("key", {})).text == "s3cret"
 
 
 async def test_server_over_http_is_called_the_same_way(http_url: str) -> None:
     async with connect(McpServer(url=http_url)) as diary:
         await wait_until_up(diary)
-        assert await diary.call("add_entry", {"text": "Met Bo"}) == "Added."
-        assert await diary.call("list_entries", {}) == "Met Bo\n"
+        assert (await diary.call("add_entry", {"text": "Met Bo"})).text == "Added."
+        assert (await diary.call("list_entries", {})).text == "Met Bo\n"
 
 
 async def test_errors_of_a_tool_and_wrong_arguments_are_sentences(tmp_path: Path) -> None:
@@ -94,7 +94,7 @@ async def test_errors_of_a_tool_and_wrong_arguments_are_sentences(tmp_path: Path
             await diary.call("add_entry", {})
         with pytest.raises(ToolError):
             await diary.call("no_such_tool", {})
-        assert await diary.call("list_entries", {}) == ""
+        assert (await diary.call("list_entries", {})).text == ""
 
 
 async def test_mcp_server_that_crashed_is_started_again_by_the_next_call(tmp_path: Path) -> None:
@@ -102,7 +102,7 @@ async def test_mcp_server_that_crashed_is_started_again_by_the_next_call(tmp_pat
         await diary.call("add_entry", {"text": "Before"})
         with pytest.raises(ToolError):
             await diary.call("crash", {})
-        assert await diary.call("list_entries", {}) == "Before\n"
+        assert (await diary.call("list_entries", {})).text == "Before\n"
 
 
 async def test_mcp_call_over_its_time_limit_fails_with_one_sentence(tmp_path: Path) -> None:

@@ -155,6 +155,16 @@ ON CONFLICT (address_id, external_id, position) DO UPDATE SET
     hash = excluded.hash, problem = excluded.problem, size = excluded.size
 """
 """Does nothing if the message was erased in the meantime."""
+MADE_PREFIX = "tool:"
+"""The beginning of the `external_id` of a file that a tool made, which no platform has."""
+_INSERT_MADE_FILE = """
+INSERT INTO message_files (scope_id, address_id, external_id, position, message_id, account, kind,
+    name, mime, size, hash, at)
+SELECT :scope_id, :address_id, :external_id, :position, id, :account, :kind, :name, :mime, :size,
+    :hash, :at
+FROM messages WHERE id = :message_id AND text <> ''
+"""
+"""Does nothing if the message that is answered was erased in the meantime."""
 _INSERT_PART = """
 INSERT INTO file_parts (hash, position, label, text) VALUES (:hash, :position, :label, :text)
 """
@@ -212,7 +222,9 @@ class Files:
             content = file.content
             if content is not None:
                 _store_content(connection, content, parts)
-            if not connection.execute(_INSERT_FILE, _file_values(connection, file)).rowcount:
+            is_made = file.external_id.startswith(MADE_PREFIX)
+            statement = _INSERT_MADE_FILE if is_made else _INSERT_FILE
+            if not connection.execute(statement, _file_values(connection, file)).rowcount:
                 raise StaleReadError("message_erased")
             if content is not None and content.width is not None:
                 _drop_shared_description(connection, content.hash)
@@ -485,6 +497,7 @@ def _file_values(connection: Connection, file: AttachedFile) -> dict[str, object
         "address_id": rows.ensure_address(connection, file.address),
         "external_id": rows.clean(file.external_id),
         "position": file.position,
+        "message_id": file.message_id,
         "account": file.account,
         "kind": file.kind,
         "name": rows.clean(file.name),

@@ -56,7 +56,7 @@ async def connect(home: Path, *arguments: str) -> AsyncIterator[McpConnection]:
 
 async def call(connection: McpConnection, tool: str, **arguments: Any) -> Any:
     """Call a tool, and return what its text says as JSON, or the text."""
-    text = await connection.call(tool, arguments)
+    text = (await connection.call(tool, arguments)).text
     try:
         return json.loads(text)
     except ValueError:
@@ -108,7 +108,7 @@ async def test_proposed_fact_waits_and_the_person_sees_which_program_asks(
     filled_home: Path,
 ) -> None:
     async with connect(filled_home) as memory:
-        answer = await memory.call("remember", {"content": "Ana has a dog called Rex"})
+        answer = (await memory.call("remember", {"content": "Ana has a dog called Rex"})).text
         assert WAITS in answer
     assert "Rex" not in mneme(filled_home, "facts").stdout
     pending = mneme(filled_home, "memory", "pending").stdout
@@ -144,7 +144,7 @@ async def test_program_on_the_web_needs_the_key(filled_home: Path) -> None:
             "mneme", McpServer(url=url, headers={"Authorization": f"Bearer {key}"}), {}
         )
         await wait_until_up(memory)
-        assert "boiler" in await memory.call("recall", {"query": "boiler"})
+        assert "boiler" in (await memory.call("recall", {"query": "boiler"})).text
         await memory.close()
         async with httpx2.AsyncClient() as client:
             for headers in ({}, {"Authorization": "Bearer wrong"}, {"Authorization": key}):
