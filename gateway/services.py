@@ -376,7 +376,7 @@ class Services:
 
     async def _repeat_erasures(self) -> None:
         """Repeat the erasures that were made after a restored backup, and set `restore_report`."""
-        texts = ENGLISH
+        texts = SHELL
         repeated_count, unreadable_days = await self.forgetting.replay_journal()
         self.unrepeated_days = unreadable_days
         sentences = []

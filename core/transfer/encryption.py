@@ -45,11 +45,12 @@ def encrypt_file(source: Path, target: Path, key: EncryptionKey, check_path: Pat
     """Encrypt a file, decrypt the result into `check_path`, and leave the comparison to the caller.
 
     A file for a public key is also encrypted to a key that exists only during this call, because it
-    couldn't be checked otherwise. A passphrase needs memory for the whole file.
+    couldn't be checked otherwise. A passphrase needs memory for the whole file. Raises HistoryError
+    if the machine has become too busy to decrypt what it has encrypted.
     """
     if key.passphrase:
         target.write_bytes(pyrage.passphrase.encrypt(source.read_bytes(), key.passphrase))
-        check_path.write_bytes(pyrage.passphrase.decrypt(target.read_bytes(), key.passphrase))
+        check_path.write_bytes(_decrypt_with_passphrase(target, key.passphrase))
         return
     identity = pyrage.x25519.Identity.generate()
     recipients = [_parse_recipient(text) for text in key.recipients]
@@ -68,8 +69,7 @@ def decrypt_file(source: Path, target: Path, secret: str) -> None:
         if identities:
             pyrage.decrypt_file(str(source), str(target), identities)
         else:
-            content = pyrage.passphrase.decrypt(source.read_bytes(), secret.strip())
-            target.write_bytes(content)
+            target.write_bytes(_decrypt_with_passphrase(source, secret.strip()))
     except (pyrage.DecryptError, OSError) as error:
         if getattr(error, "errno", None):
             # The disk is full, for example.
@@ -78,6 +78,24 @@ def decrypt_file(source: Path, target: Path, secret: str) -> None:
             f"{source.name} can't be decrypted with this key or passphrase ({error}). "
             "Use the one that it was encrypted with."
         ) from error
+
+
+def _decrypt_with_passphrase(source: Path, passphrase: str) -> bytes:
+    """Decrypt a file with a passphrase.
+
+    Raises DecryptError if the passphrase is wrong. Raises HistoryError if the file was encrypted
+    on a machine that had so much more time that this one would take minutes.
+    """
+    try:
+        content: bytes = pyrage.passphrase.decrypt(source.read_bytes(), passphrase)
+    except pyrage.DecryptError as error:
+        if "xcessive work" not in str(error):
+            raise
+        raise HistoryError(
+            f"{source.name} was encrypted when its machine was far faster than this one is now. "
+            "Try again while nothing else runs here, or on a faster machine."
+        ) from error
+    return content
 
 
 def _parse_recipient(text: str) -> Any:

@@ -16,6 +16,7 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any
+from zoneinfo import available_timezones
 
 import typer
 
@@ -35,6 +36,7 @@ from gateway.cli.shell import AsJson, print_json, print_text
 from gateway.local.control import ask_gateway
 from gateway.services import is_running
 from gateway.texts.catalog import SHELL as texts
+from gateway.texts.catalog import list_languages
 from gateway.texts.settings_problems import word_problem
 from gateway.upkeep.catalog import find_backup_fault
 
@@ -54,7 +56,22 @@ def complete_key(incomplete: str) -> list[str]:
 
 
 Key = Annotated[str, typer.Argument(autocompletion=complete_key)]
-ValueWords = Annotated[list[str] | None, typer.Argument()]
+
+
+def complete_value(context: typer.Context, incomplete: str) -> list[str]:
+    """Suggest values of an option that has few: a language, a time zone, or true and false."""
+    key = str(context.params.get("key") or "")
+    values: list[str] = []
+    if key == "general.language":
+        values = ["auto", *list_languages()]
+    elif key == "general.zone":
+        values = ["auto", *sorted(available_timezones())]
+    elif isinstance(find_option(_merged_options(""), key), bool):
+        values = ["true", "false"]
+    return [value for value in values if value.startswith(incomplete)]
+
+
+ValueWords = Annotated[list[str] | None, typer.Argument(autocompletion=complete_value)]
 
 
 def add_commands(root: typer.Typer) -> None:

@@ -227,8 +227,7 @@ def list_facts_command(
         text = " ".join(words or ())
         facts = await commands.find_facts(text, context, limit)
         if as_json:
-            for fact in facts:
-                shell.print_json(_fact_to_json(fact))
+            shell.print_json([_fact_to_json(fact) for fact in facts])
             return
         if not facts:
             shell.print_text(

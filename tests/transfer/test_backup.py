@@ -14,6 +14,7 @@ import pytest
 
 from core.errors import HistoryError, StoreError
 from core.transfer.backup import BackupSource, Manifest, unpack_backup, verify_backup, write_backup
+from core.transfer.encryption import decrypt_file
 from tests.fixtures.samples import NOON
 
 
@@ -185,3 +186,14 @@ def test_backup_that_is_cut_off_anywhere_is_refused(home: Path, tmp_path: Path) 
         file.write_bytes(content[:size])
         with pytest.raises(HistoryError):
             unpack_backup(file, tmp_path / f"unpacked{number}", is_trial=True)
+
+
+def test_backup_with_far_more_work_than_this_machine_can_do_says_what_to_do(
+    tmp_path: Path,
+) -> None:
+    source = tmp_path / "mneme.tar.gz.age"
+    salt, key, mac = "A" * 22, "A" * 43, "A" * 43
+    header = f"age-encryption.org/v1\n-> scrypt {salt} 40\n{key}\n--- {mac}\n"
+    source.write_bytes(header.encode() + bytes(32))
+    with pytest.raises(HistoryError, match="Try again while nothing else runs here"):
+        decrypt_file(source, tmp_path / "plain", "correct horse")

@@ -87,7 +87,7 @@ def test_changes_pending_items_and_facts_of_memory_are_json(home: Path) -> None:
     good(home, "memory", "add", "Bearer 0123456789abcdef01234567 opens the house", "--anyway")
     assert read_json(home, "memory", "pending") == []
     good(home, "remember", "Bo's birthday is on 3 May")
-    assert json.loads(good(home, "memory", "facts", "Bo", "--json"))["kind"]
+    assert read_json(home, "memory", "facts", "Bo")[0]["kind"]
 
 
 @pytest.mark.slow

@@ -79,6 +79,9 @@ def test_shell_completes_the_arguments_of_commands(home: Path) -> None:
     assert complete(home, "mneme people re") == ["remove", "revoke"]
     assert complete(home, "mneme config get backup.e") == ["backup.every", "backup.encrypt_to"]
     assert complete(home, "mneme mcp remove ") == ["linear"]
+    assert complete(home, "mneme config set general.language d") == ["de"]
+    assert complete(home, "mneme config set general.zone Europe/Lis") == ["Europe/Lisbon"]
+    assert complete(home, "mneme setup --zone Europe/Lis") == ["Europe/Lisbon"]
     assert "mem0" in complete(home, "mneme memory setup m")
     assert complete(home, "mneme restore ") == [str(backup)]
 
