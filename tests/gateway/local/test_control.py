@@ -108,7 +108,7 @@ async def test_shell_commands_ask_the_running_gateway_for_its_actual_state(home:
         assert "The running process says: connected." in results["telegram"]["text"]
         assert "claude-sonnet-5-5" in results["model"]["text"]
         assert results["discord"]["state"] == "off"
-        assert "By its own account" in results["process"]["text"]
+        assert "It reports" in results["process"]["text"]
 
         told = await asyncio.to_thread(good, home, "config", "set", "general.log_level", "debug")
         assert "uses it from now on" in told

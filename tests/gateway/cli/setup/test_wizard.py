@@ -85,7 +85,7 @@ async def test_setup_wizard_configures_model_platforms_and_owner_in_one_run(home
             await terminal.answer("Is that you?", "y")
             await terminal.expect(f"discord:{person} is yours now.")
             await terminal.expect("No exports of Telegram")
-            await terminal.answer("Use Backups?", "y")
+            await terminal.answer("Back up every day?", "y")
             await terminal.answer("The folder for backups", "backups")
             await terminal.expect("isn't a whole path")
             await terminal.answer("Try again?", "y")
@@ -201,7 +201,7 @@ async def test_setup_wizard_uses_the_language_of_the_shell_and_stores_it(home: P
         await terminal.expect("Ausgelassen. `mneme setup telegram` holt es nach.")
         await terminal.answer("Discord benutzen?", "n")
         await terminal.expect("Frühere Gespräche")
-        await terminal.answer("Sicherungen benutzen?", "n")
+        await terminal.answer("Jeden Tag eine Sicherung machen?", "n")
         await terminal.answer("Soll Mneme ab jetzt im Hintergrund laufen", "n")
         await terminal.expect("Starte Mneme mit `mneme run`")
         assert await terminal.end() == 0
