@@ -120,7 +120,8 @@ async def test_shell_commands_ask_the_running_gateway_for_its_actual_state(home:
         assert len(gateway.telegram.texts(77)[0].split()) < 45
         owners = f"{PERSON}, 77"
         told = await asyncio.to_thread(good, home, "config", "set", "owner.telegram", owners)
-        assert "after its next start" in told
+        assert "uses it from now on" in told
+        assert "model.tries" not in told
         gateway.telegram.user_says(77, "/whoami")
         await gateway.telegram.wait_for(lambda: len(gateway.telegram.texts(77)) == 2)
         assert "owner" in gateway.telegram.texts(77)[1]
