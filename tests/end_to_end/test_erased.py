@@ -376,6 +376,7 @@ async def test_forget_by_filters_alone_erases_the_messages_and_checks_them_again
         assert having(home, "Zanzibar", "Madeira") == []
 
 
+@pytest.mark.sqlite
 async def test_search_index_after_forget_equals_an_index_rebuilt_without_the_message(
     home: Path,
 ) -> None:
