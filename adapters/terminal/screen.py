@@ -106,8 +106,9 @@ class TerminalScreen:
     async def read_message(self) -> str | None:
         """Return the next message as typed or pasted.
 
-        Returns None if the person leaves with Ctrl-D, or with Ctrl-C at an empty prompt.
+        Returns None if the person leaves with Ctrl-D, or with Ctrl-C twice at an empty prompt.
         """
+        is_leaving = False
         while True:
             self._is_prompting = True
             try:
@@ -115,8 +116,12 @@ class TerminalScreen:
             except EOFError:
                 return None
             except KeyboardInterrupt:
-                if not self._session.default_buffer.text:
+                is_empty = not self._session.default_buffer.text
+                if is_empty and is_leaving:
                     return None
+                is_leaving = is_empty
+                if is_leaving:
+                    self._console.print(Text(self._word(Sentence("terminal_again")), style="dim"))
                 continue
             finally:
                 self._is_prompting = False

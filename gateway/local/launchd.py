@@ -9,6 +9,7 @@ from pathlib import Path
 
 from gateway.local.service_manager import (
     call_program,
+    choose_service_file,
     read_last_lines,
     require_file,
     write_service_file,
@@ -25,14 +26,16 @@ class Launchd:
 
     def __init__(self, home: Path, program: Sequence[str], user_folder: Path | None = None) -> None:
         self.home = home
-        self.path = (user_folder or Path.home()) / "Library" / "LaunchAgents" / f"{LABEL}.plist"
+        folder = (user_folder or Path.home()) / "Library" / "LaunchAgents"
+        self.path = choose_service_file(folder, LABEL, ".plist", home, _is_for_home)
+        self._label = self.path.stem
         self._program = program
         self._target = f"gui/{os.getuid()}"
 
     def render(self) -> str:
         log = str(self.home / LOG_FILE)
         content = {
-            "Label": LABEL,
+            "Label": self._label,
             "ProgramArguments": [*self._program, "run"],
             "EnvironmentVariables": {"MNEME_HOME": str(self.home)},
             "RunAtLoad": True,
@@ -78,4 +81,12 @@ class Launchd:
 
     @property
     def _service(self) -> str:
-        return f"{self._target}/{LABEL}"
+        return f"{self._target}/{self._label}"
+
+
+def _is_for_home(path: Path, home: Path) -> bool:
+    try:
+        content = plistlib.loads(path.read_bytes())
+    except (plistlib.InvalidFileException, ValueError):
+        return False
+    return bool(content.get("EnvironmentVariables", {}).get("MNEME_HOME") == str(home))

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -21,8 +22,10 @@ class ServiceManager(Protocol):
     home: Path
     # The file that describes the service.
     path: Path
-    # Whether the service ends when the person logs out, unless they allow it to stay.
-    needs_linger: bool
+
+    @property
+    def needs_linger(self) -> bool:
+        """Whether the service runs only while the person is logged in, until they allow more."""
 
     def render(self) -> str:
         """Return the content of the service's file."""
@@ -56,14 +59,32 @@ def call_program(arguments: Sequence[str], *, is_checked: bool = True) -> str:
             arguments, capture_output=True, text=True, timeout=CALL_TIMEOUT_S, check=False
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise ConfigError(f"{arguments[0]} can't be run: {error}.") from error
+        words = texts.tables("setup")["service"]["cannot_run"]
+        raise ConfigError(words.format(program=arguments[0], reason=error)) from error
     if done.returncode and is_checked:
         lines = (done.stderr or done.stdout).strip().splitlines()
         # systemctl also reports successes.
         reasons = [line for line in lines if not line.startswith("Created symlink")]
-        words = reasons[0] if reasons else f"code {done.returncode}"
-        raise ConfigError(f"`{' '.join(arguments)}` failed: {words}")
+        reason = reasons[0] if reasons else f"code {done.returncode}"
+        words = texts.tables("setup")["service"]["call_failed"]
+        raise ConfigError(words.format(command=" ".join(arguments), reason=reason))
     return done.stdout.strip()
+
+
+def choose_service_file(
+    folder: Path, name: str, suffix: str, home: Path, is_for_home: Callable[[Path, Path], bool]
+) -> Path:
+    """Return the file of a home's service.
+
+    The first home gets the short name. Another home on the same machine gets a name of its own, so
+    that it doesn't replace the first one's service.
+    """
+    short = folder / f"{name}{suffix}"
+    digest = hashlib.sha256(os.fsencode(home)).hexdigest()[:8]
+    own = folder / f"{name}-{digest}{suffix}"
+    if own.exists() or (short.exists() and not is_for_home(short, home)):
+        return own
+    return short
 
 
 def write_service_file(path: Path, content: str) -> None:

@@ -2,46 +2,75 @@
 
 from __future__ import annotations
 
+import contextlib
+import getpass
 from collections.abc import Sequence
 from pathlib import Path
 
 from core.errors import ConfigError
 from core.text.normalize import language_data
-from gateway.local.service_manager import call_program, require_file, write_service_file
+from gateway.local.service_manager import (
+    call_program,
+    choose_service_file,
+    require_file,
+    write_service_file,
+)
+from gateway.texts.catalog import SHELL as texts
 
-UNIT = "mneme.service"
+# systemd keeps a file with the name of each user whose services run without a login.
+LINGER_FOLDER = Path("/var/lib/systemd/linger")
 _UNIT_TEXT: str = language_data("setup", "gateway")["service"]["systemd_unit"]
 
 
 class Systemd:
     """The service of one home. `program` is the command line of mneme without its arguments."""
 
-    needs_linger = True
-
-    def __init__(self, home: Path, program: Sequence[str], user_folder: Path | None = None) -> None:
+    def __init__(
+        self,
+        home: Path,
+        program: Sequence[str],
+        user_folder: Path | None = None,
+        other_folders: Sequence[Path] = (),
+    ) -> None:
         self.home = home
-        self.path = (user_folder or Path.home()) / ".config" / "systemd" / "user" / UNIT
+        folder = (user_folder or Path.home()) / ".config" / "systemd" / "user"
+        self.path = choose_service_file(folder, "mneme", ".service", home, self._is_for_home)
+        self._unit = self.path.name
         self._program = program
+        self._other_folders = [
+            folder for folder in other_folders if not folder.is_relative_to(home.parent)
+        ]
+
+    @property
+    def needs_linger(self) -> bool:
+        return not (LINGER_FOLDER / getpass.getuser()).exists()
 
     def render(self) -> str:
         command = " ".join(_quote(word) for word in [*self._program, "run"])
-        # The journal of erasures is a file next to the home.
+        # The journal of erasures is a file next to the home. The "-" lets the service start while
+        # a disk isn't connected.
+        folders = [f'"{_escape(str(self.home.parent))}"']
+        folders += [f'"-{_escape(str(folder))}"' for folder in self._other_folders]
         return _UNIT_TEXT.format(
-            command=command,
-            home=_escape(str(self.home)),
-            folder=_escape(str(self.home.parent)),
+            command=command, home=_escape(str(self.home)), folders=" ".join(folders)
         ).lstrip("\n")
 
     def install(self) -> Path:
-        # Fails with a sentence where no systemd runs for this user, before anything is written.
-        call_program(["systemctl", "--user", "show-environment"])
+        self._require_systemd()
+        for folder in self._other_folders:
+            # systemd can't make a missing folder writable. Without its parent, it's on a disk that
+            # isn't connected.
+            with contextlib.suppress(OSError):
+                folder.mkdir(mode=0o700, exist_ok=True)
         write_service_file(self.path, self.render())
         call_program(["systemctl", "--user", "daemon-reload"])
         try:
-            call_program(["systemctl", "--user", "enable", "--now", UNIT])
+            call_program(["systemctl", "--user", "enable", self._unit])
+            # A service that runs takes up the new file.
+            call_program(["systemctl", "--user", "restart", self._unit])
         except ConfigError:
             # Otherwise, systemd would try to start it again and again.
-            call_program(["systemctl", "--user", "disable", "--now", UNIT], is_checked=False)
+            call_program(["systemctl", "--user", "disable", "--now", self._unit], is_checked=False)
             self.path.unlink(missing_ok=True)
             call_program(["systemctl", "--user", "daemon-reload"], is_checked=False)
             raise
@@ -49,27 +78,40 @@ class Systemd:
 
     def uninstall(self) -> Path:
         require_file(self.path)
-        call_program(["systemctl", "--user", "disable", "--now", UNIT])
+        call_program(["systemctl", "--user", "disable", "--now", self._unit])
         self.path.unlink()
         call_program(["systemctl", "--user", "daemon-reload"])
         return self.path
 
     def start(self) -> None:
         require_file(self.path)
-        call_program(["systemctl", "--user", "start", UNIT])
+        call_program(["systemctl", "--user", "start", self._unit])
 
     def stop(self) -> None:
         require_file(self.path)
-        call_program(["systemctl", "--user", "stop", UNIT])
+        call_program(["systemctl", "--user", "stop", self._unit])
 
     def is_active(self) -> bool:
-        state = call_program(["systemctl", "--user", "is-active", UNIT], is_checked=False)
+        state = call_program(["systemctl", "--user", "is-active", self._unit], is_checked=False)
         return state == "active"
 
     def read_log(self, lines: int) -> str:
         return call_program(
-            ["journalctl", "--user", "--unit", UNIT, "--lines", str(lines), "--no-pager"]
+            ["journalctl", "--user", "--unit", self._unit, "--lines", str(lines), "--no-pager"]
         )
+
+    def _require_systemd(self) -> None:
+        """Raise ConfigError, before anything is written, if no systemd runs for this user."""
+        try:
+            call_program(["systemctl", "--user", "show-environment"])
+        except ConfigError as error:
+            words = texts.tables("setup")["service"]["no_systemd"]
+            raise ConfigError(words.format(reason=error)) from error
+
+    @staticmethod
+    def _is_for_home(path: Path, home: Path) -> bool:
+        line = f'Environment="MNEME_HOME={_escape(str(home))}"'
+        return line in path.read_text(encoding="utf-8", errors="replace").splitlines()
 
 
 def _quote(word: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -17,6 +18,7 @@ from gateway.local import launchd, systemd
 from gateway.local.service_manager import ServiceManager
 from gateway.services import is_running
 from gateway.texts.catalog import SHELL, Texts
+from gateway.upkeep.catalog import backup_folder
 
 Lines = Annotated[int, typer.Option("--lines", min=1, max=10_000)]
 
@@ -37,62 +39,77 @@ def add_commands(root: typer.Typer) -> None:
     )
 
 
-def find_manager(home: Path, system: System = SYSTEM, texts: Texts = SHELL) -> ServiceManager:
-    """Return the service manager of this system. Raises ConfigError if there is none."""
+def find_manager(
+    home: Path,
+    system: System = SYSTEM,
+    texts: Texts = SHELL,
+    other_folders: Sequence[Path] = (),
+) -> ServiceManager:
+    """Return the service manager of this system. Raises ConfigError if there is none.
+
+    `other_folders` are those outside the home that Mneme writes in.
+    """
     program = [sys.executable, "-m", "gateway.cli.main"]
     if system == "macos":
         return launchd.Launchd(home, program)
     if system == "linux":
-        return systemd.Systemd(home, program)
+        return systemd.Systemd(home, program, other_folders=other_folders)
     words = texts.tables("setup")["service"]["no_manager"]
     raise ConfigError(words.format(system=PLATFORM))
+
+
+def describe_installed(manager: ServiceManager, path: Path, texts: Texts = SHELL) -> str:
+    """Say that the service runs, and when it will."""
+    words = texts.tables("setup")["service"]
+    if not manager.needs_linger:
+        key = "installed_at_login" if SYSTEM == "macos" else "installed"
+        return str(words[key].format(path=path))
+    return f"{words['installed_at_login'].format(path=path)}\n{words['linger'].strip()}"
 
 
 def install_command(
     print_only: Annotated[bool, typer.Option("--print")] = False,
 ) -> None:
-    """Install the service for this home, and start it now and at every start of the machine.
+    """Install the service for this home, and start it now and whenever you log in.
 
     Keys and tokens must be in secrets.env, because a service doesn't have your shell's environment.
     """
     with shell.exit_on_error():
-        manager = find_manager(_load_home())
+        manager = _load_manager()
         if print_only:
             typer.echo(manager.render(), nl=False)
             return
         if is_running(manager.home) and not manager.is_active():
             raise ConfigError(SHELL.tables("setup")["service"]["runs_already"])
         path = manager.install()
-        typer.echo(SHELL.tables("setup")["service"]["installed"].format(path=path))
-        if manager.needs_linger:
-            typer.echo(SHELL.tables("setup")["service"]["linger"])
+        typer.echo(describe_installed(manager, path))
 
 
 def uninstall_command() -> None:
     """Stop the service and remove it. The home stays."""
     with shell.exit_on_error():
-        path = find_manager(_load_home()).uninstall()
+        path = _load_manager().uninstall()
         typer.echo(SHELL.tables("setup")["service"]["uninstalled"].format(path=path))
 
 
 def start_command() -> None:
     """Start the installed service."""
     with shell.exit_on_error():
-        find_manager(_load_home()).start()
+        _load_manager().start()
         typer.echo(SHELL.tables("setup")["service"]["started"])
 
 
 def stop_command() -> None:
-    """Stop the service until it's started again, or the machine is."""
+    """Stop the service until you start it again, or log in again."""
     with shell.exit_on_error():
-        find_manager(_load_home()).stop()
+        _load_manager().stop()
         typer.echo(SHELL.tables("setup")["service"]["stopped"])
 
 
 def status_command(as_json: AsJson = False) -> None:
     """Show whether the service is installed and runs."""
     with shell.exit_on_error():
-        manager = find_manager(_load_home())
+        manager = _load_manager()
         is_installed = manager.path.exists()
         if as_json:
             is_active = is_installed and manager.is_active()
@@ -110,8 +127,9 @@ def status_command(as_json: AsJson = False) -> None:
 def logs_command(lines: Lines = 50) -> None:
     """Show the last lines of the service's log."""
     with shell.exit_on_error():
-        shell.print_text(find_manager(_load_home()).read_log(lines))
+        shell.print_text(_load_manager().read_log(lines))
 
 
-def _load_home() -> Path:
-    return Settings.load().home
+def _load_manager() -> ServiceManager:
+    settings = Settings.load()
+    return find_manager(settings.home, other_folders=[backup_folder(settings)])

@@ -16,7 +16,7 @@ from zoneinfo import available_timezones
 import typer
 
 from config.draft import SettingsDraft
-from config.settings import SettingsError
+from config.settings import Settings, SettingsError
 from core.errors import MnemeError
 from core.scheduling.zones import find_zones
 from gateway.cli import shell
@@ -24,11 +24,12 @@ from gateway.cli.setup import past
 from gateway.cli.setup.dialog import Choice, Dialog
 from gateway.cli.setup.model import choose_model, set_model_from_options
 from gateway.cli.setup.platforms import set_up_discord, set_up_telegram
-from gateway.cli.setup.service import find_manager
+from gateway.cli.setup.service import describe_installed, find_manager
 from gateway.cli.setup.steps import Setup, SetupOptions, StepFailed, find_language
 from gateway.services import is_running
 from gateway.texts.catalog import list_languages
 from gateway.texts.text_files import load_names, match_language
+from gateway.upkeep.catalog import backup_folder
 
 StepName = Literal[
     "language", "zone", "model", "telegram", "discord", "history", "backup", "service"
@@ -280,10 +281,9 @@ def _install_service(setup: Setup) -> None:
         return
     if is_running(setup.draft.home):
         raise StepFailed(words["runs_already"])
-    manager = find_manager(setup.draft.home, texts=setup.texts)
-    setup.dialog.tell(words["installed"].format(path=manager.install()))
-    if manager.needs_linger:
-        setup.dialog.tell(words["linger"].strip())
+    folder = backup_folder(Settings.load())
+    manager = find_manager(setup.draft.home, texts=setup.texts, other_folders=[folder])
+    setup.dialog.tell(describe_installed(manager, manager.install(), setup.texts))
 
 
 def run_script(setup: Setup, step: StepName | None) -> None:

@@ -28,6 +28,27 @@ def test_unit_names_the_home_runs_hardened_and_escapes_what_systemd_reads(tmp_pa
     assert set(HARDENING) <= set(unit)
 
 
+def test_unit_lets_mneme_write_in_a_backup_folder_elsewhere(home: Path) -> None:
+    good(home, "config", "set", "backup.folder", "/mnt/other disk/50%")
+    unit = good(home, "service", "install", "--print").splitlines()
+    assert f'ReadWritePaths="{home.parent}" "-/mnt/other disk/50%%" /tmp' in unit
+
+
+@pytest.mark.parametrize("manager", [Systemd, Launchd])
+def test_service_of_a_second_home_gets_a_name_of_its_own(
+    tmp_path: Path, manager: type[Systemd | Launchd]
+) -> None:
+    first = manager(tmp_path / "first", PROGRAM, tmp_path)
+    first.path.parent.mkdir(parents=True)
+    first.path.write_text(first.render())
+    second = manager(tmp_path / "second", PROGRAM, tmp_path)
+    second.path.write_text(second.render())
+    assert first.path != second.path
+    assert manager(tmp_path / "first", PROGRAM, tmp_path).path == first.path
+    first.path.unlink()
+    assert manager(tmp_path / "second", PROGRAM, tmp_path).path == second.path
+
+
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="needs systemd")
 def test_unit_is_accepted_by_systemd_analyze(home: Path, tmp_path: Path) -> None:
     unit = tmp_path / "mneme.service"
@@ -85,6 +106,7 @@ def test_failed_service_manager_leaves_nothing_behind(
     refused = mneme(home, "service", "install")
     assert refused.returncode == 1
     assert "Failed to connect to bus" in refused.stderr
+    assert "start `mneme run` the way your system starts programs" in refused.stderr
     assert not (home.parent / ".config").exists()
 
 
@@ -95,7 +117,7 @@ def test_service_that_does_not_start_is_removed_and_the_reason_is_told(
     programs.mkdir()
     fake = programs / "systemctl"
     fake.write_text(
-        '#!/bin/sh\n[ "$2" = enable ] || exit 0\n'
+        '#!/bin/sh\n[ "$2" = restart ] || exit 0\n'
         "echo 'Created symlink a -> b.' >&2\necho 'Job for mneme.service failed.' >&2\nexit 1\n"
     )
     fake.chmod(0o700)
@@ -118,7 +140,9 @@ def test_service_is_installed_started_and_removed_by_systemctl(
     fake.chmod(0o700)
     monkeypatch.setenv("PATH", f"{programs}:/usr/bin:/bin")
     monkeypatch.setenv("HOME", str(home.parent))
-    assert "enable-linger" in good(home, "service", "install")
+    installed = good(home, "service", "install")
+    assert "whenever you log in" in installed
+    assert "enable-linger" in installed
     unit = home.parent / ".config" / "systemd" / "user" / "mneme.service"
     assert str(home) in unit.read_text()
     good(home, "service", "stop")
@@ -129,7 +153,8 @@ def test_service_is_installed_started_and_removed_by_systemctl(
     assert calls.read_text().splitlines() == [
         "--user show-environment",
         "--user daemon-reload",
-        "--user enable --now mneme.service",
+        "--user enable mneme.service",
+        "--user restart mneme.service",
         "--user stop mneme.service",
         "--user start mneme.service",
         "--user is-active mneme.service",
