@@ -28,7 +28,7 @@ def test_mcp_server_is_tested_before_it_is_added_and_its_key_stored_in_the_secre
     program = (sys.executable, *SERVER, str(home / "diary"))
     environment = ("--env", f"PYTHONPATH={ROOT}", "--env", "DIARY_KEY=s3cret")
     answer = good(home, "mcp", "add", "diary", *environment, "--", *program)
-    assert answer.startswith("diary is connected and offers 8 tools: list_entries, add_entry,")
+    assert answer.startswith("diary is connected and offers 9 tools: list_entries, add_entry,")
     assert read_options(home)["diary"]["env"] == {
         "PYTHONPATH": str(ROOT),
         "DIARY_KEY": "${MCP_DIARY_DIARY_KEY}",
