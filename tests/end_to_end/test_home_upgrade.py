@@ -310,8 +310,8 @@ def test_notes_keep_their_text_and_their_history(upgraded: Path) -> None:
 
 def test_upgraded_home_keeps_the_facts_of_each_scope(upgraded: Path) -> None:
     for scope, facts in EXPECTED["facts"].items():
-        lines = good(upgraded, "facts", "--limit", "1000", "--scope", scope, "--json").splitlines()
-        known = {fact["id"]: fact for fact in map(json.loads, lines)}
+        listed = good(upgraded, "facts", "--limit", "1000", "--scope", scope, "--json")
+        known = {fact["id"]: fact for fact in json.loads(listed)}
         assert {id: (fact["content"], fact["is_pinned"]) for id, fact in known.items()} == {
             fact["id"]: (fact["content"], fact["is_pinned"]) for fact in facts
         }
