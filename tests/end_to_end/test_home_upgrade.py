@@ -302,7 +302,7 @@ def test_notes_keep_their_text_and_their_history(upgraded: Path) -> None:
         assert json.loads(good(upgraded, "memory", "list", "--scope", scope, "--json")) == notes
     actions = {action for (action,) in rows(upgraded, "SELECT DISTINCT action FROM note_changes")}
     assert actions >= {"add", "replace", "remove", "undo", "edited"}
-    assert "undo" in good(upgraded, "memory", "history", "1")
+    assert "undo" in good(upgraded, "memory", "history", "--json")
     pending = good(upgraded, "memory", "pending")
     assert "eve@example.com" in pending
     assert "Mallory" in pending
