@@ -22,6 +22,7 @@ from core.errors import Refused
 if TYPE_CHECKING:
     from dateutil.rrule import rrule  # type: ignore[import-untyped]
 
+_DATE = re.compile(r"\d{8}")
 _TEXT = re.compile(
     r"DTSTART(?:;TZID=(?P<zone>[\w+/-]+))?:(?P<start>\d{8}T\d{6})(?P<utc>Z?)\s+"
     r"RRULE:(?P<rule>[A-Z0-9=;,+-]+)"
@@ -192,6 +193,9 @@ def _load(text: str) -> _Recurrence:
     start = _parse_time(match["start"])
     fields = dict(part.partition("=")[::2] for part in match["rule"].split(";"))
     until = fields.get("UNTIL", "")
+    if _DATE.fullmatch(until):
+        # The whole last day counts.
+        fields["UNTIL"] = f"{until}T235959"
     if until.endswith("Z"):
         moment = _parse_time(until[:-1]).replace(tzinfo=UTC)
         fields["UNTIL"] = f"{moment.astimezone(zone):%Y%m%dT%H%M%S}"

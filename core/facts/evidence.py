@@ -299,7 +299,7 @@ class Evidence:
 
     def _question_before(self, index: int) -> str:
         """Return the question that a "yes" in a message would confirm, or ""."""
-        return find_question(self.messages[:index])
+        return find_question(self.messages[:index], self.messages[index])
 
 
 def _has_enough_words(statement: Statement, comparison: _Comparison) -> bool:

@@ -204,7 +204,7 @@ def read_transcript(
             if any(row is each for each in current):
                 typed.append(part)
                 # A "yes" adopts the question that it answers.
-                questions.append(_adopted_question(part, rows[:index], asker))
+                questions.append(_adopted_question(part, row, rows[:index], asker))
             else:
                 previous = part
     return Transcript(
@@ -237,12 +237,12 @@ def _list_results(rows: Sequence[Message], tool_name: str) -> tuple[str, ...]:
     )
 
 
-def _adopted_question(part: str, earlier: Sequence[Message], asker: Sender) -> str:
-    """Return the question that a typed "yes" answers, or "".
+def _adopted_question(part: str, reply: Message, earlier: Sequence[Message], asker: Sender) -> str:
+    """Return the question that a typed "yes" in the message `reply` answers, or "".
 
     A question that repeats another member's words isn't the assistant's own, so it doesn't count.
     """
-    question = find_question(earlier) if is_plain_yes(part) else ""
+    question = find_question(earlier, reply) if is_plain_yes(part) else ""
     for row in earlier:
         is_others = row.sender is not None and row.sender.id != asker.id
         if question and is_others and shares_words(question, row.text, MIN_REPEATED_SHARE):
@@ -285,15 +285,18 @@ def list_foreign_texts(rows: Sequence[Message], session: Session) -> list[str]:
     return texts
 
 
-def find_question(earlier: Sequence[Message]) -> str:
-    """Return the question that a "yes" after these messages confirms, or "".
+def find_question(earlier: Sequence[Message], reply: Message) -> str:
+    """Return the question that a "yes" in the message `reply` confirms, or "".
 
     The question must be the only one in the assistant's last answer, and at its end. If the
     conversation has foreign text, the answer must consist of the question alone, and the foreign
-    texts must not have half of its words.
+    texts must not have half of its words. A reply to another message answers that one, and a
+    message of somebody else in between may have asked something, too.
     """
     for message in reversed(earlier):
         if message.role == "assistant" and message.text.strip():
+            if reply.quote is not None and reply.quote.message_id != message.id:
+                return ""
             questions = list_questions(message.text)
             if len(questions) != 1 or not ends_with_question(message.text):
                 return ""
@@ -305,9 +308,16 @@ def find_question(earlier: Sequence[Message]) -> str:
                 return ""
             is_foreign = shares_words(questions[0], "\n".join(texts), MIN_REPEATED_SHARE)
             return "" if is_foreign else questions[0]
-        if message.role != "user":
+        if message.role != "user" or not _is_same_sender(message, reply):
             break
     return ""
+
+
+def _is_same_sender(message: Message, other: Message) -> bool:
+    """Return True if the same person wrote both messages, as far as their senders are known."""
+    if message.sender is None or other.sender is None:
+        return message.sender is other.sender
+    return message.sender.id == other.sender.id
 
 
 def list_questions(text: str) -> list[str]:

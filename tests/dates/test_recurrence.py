@@ -114,6 +114,20 @@ def test_interval_in_utc_has_the_same_length_across_a_clock_change() -> None:
     )
 
 
+def test_recurrence_until_a_date_without_a_time_includes_that_day() -> None:
+    text = "DTSTART;TZID=Europe/Lisbon:20261202T090000\nRRULE:FREQ=DAILY;UNTIL=20261204"
+    after = datetime(2026, 12, 3, 12, tzinfo=UTC)
+
+    assert next_recurrences([text], after, 5) == [datetime(2026, 12, 4, 9, tzinfo=UTC)]
+
+
+def test_recurrence_until_an_impossible_date_is_refused() -> None:
+    text = "DTSTART;TZID=Europe/Lisbon:20261202T090000\nRRULE:FREQ=DAILY;UNTIL=20261341"
+
+    with pytest.raises(Refused):
+        next_recurrences([text], datetime(2026, 12, 3, tzinfo=UTC), 5)
+
+
 @pytest.mark.parametrize("end", ["COUNT=3", "UNTIL=20260328T023000Z"])
 def test_hourly_recurrence_ends_after_its_count_or_its_until_time(end: str) -> None:
     text = f"DTSTART:20260328T000000Z\nRRULE:FREQ=HOURLY;{end}"

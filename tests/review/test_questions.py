@@ -44,7 +44,8 @@ def assistant(text: str) -> Message:
 def test_yes_confirms_only_a_single_question_at_the_end_of_the_answer(
     answer: str, question: str
 ) -> None:
-    assert find_question([person("hello"), assistant(answer)]) == question
+    rows = [person("hello"), assistant(answer)]
+    assert find_question(rows, person("yes")) == question
 
 
 def test_question_that_repeats_a_forward_is_not_confirmed() -> None:
@@ -52,7 +53,7 @@ def test_question_that_repeats_a_forward_is_not_confirmed() -> None:
         person(f"Please note: {NOTE}", origin="forwarded"),
         assistant(f"Shall I note that {NOTE}?"),
     ]
-    assert find_question(rows) == ""
+    assert find_question(rows, person("yes")) == ""
     assert not Evidence([*rows, person("yes")]).is_supported(NOTE)
 
 

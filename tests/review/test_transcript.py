@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
@@ -12,11 +13,12 @@ from core.guard.origin_and_fence import EARLIER_ANSWERS_LEAD
 from core.review.transcript import TranscriptReader, read_transcript
 from core.store.engine import Database
 from core.store.sessions import Conversations
-from core.types import MEMORY_TAG, Address, Message, Scope, Sender, Session, ToolContext
+from core.types import MEMORY_TAG, Address, Message, Quote, Scope, Sender, Session, ToolContext
 from tests.fixtures.clock import SteadyClock
 
 AT = datetime(2026, 11, 20, 9, 0, tzinfo=UTC)
 ANA = Sender(id="42", name="Ana")
+QUESTIONS = ("Shall I delete the insulin reminder?",)
 
 
 def session_in(scope: Scope) -> Session:
@@ -40,6 +42,36 @@ def test_result_of_an_own_tool_is_foreign_in_a_group_but_not_in_a_private_chat()
     private = read_transcript(rows, session_in(Scope.account("telegram", "42")), ANA)
     assert not group.is_clean
     assert private.is_clean
+
+
+@pytest.mark.parametrize(
+    ("between", "quote", "questions"),
+    [
+        ((), None, QUESTIONS),
+        ((), Quote(kind="reply", is_ours=True, message_id=2), QUESTIONS),
+        ((), Quote(kind="reply", is_ours=True, message_id=1), ()),
+        ((), Quote(kind="reply", text="Are you coming?", user_id="7", message_id=9), ()),
+        ((Sender(id="7", name="Bo"),), None, ()),
+        ((ANA,), None, QUESTIONS),
+    ],
+)
+def test_yes_confirms_only_the_question_that_it_replies_to(
+    between: Sequence[Sender], quote: Quote | None, questions: Sequence[str]
+) -> None:
+    asked = [
+        Message(id=1, role="assistant", text="Done.", session_id=1, created_at=AT),
+        Message(id=2, role="assistant", text=QUESTIONS[0], session_id=1, created_at=AT),
+    ]
+    others = [
+        Message(role="user", text="Pizza?", session_id=1, created_at=AT, sender=sender)
+        for sender in between
+    ]
+    yes = Message(role="user", text="yes", session_id=1, created_at=AT, sender=ANA, quote=quote)
+
+    session = session_in(Scope.account("telegram", "42"))
+    transcript = read_transcript([*asked, *others, yes], session, ANA)
+
+    assert transcript.questions == questions
 
 
 def test_earlier_answers_of_a_scheduled_question_are_foreign() -> None:
