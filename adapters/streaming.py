@@ -647,7 +647,11 @@ class StreamedReply:
 
     def _split(self, text: str) -> list[StyledText]:
         """Render Markdown and cut it into parts that each fit into one message."""
-        return split(render(text), self._api.limit_chars, self._api.measure)
+        rendered = render(text).strip_end()
+        is_single = bool(rendered.text) and not rendered.text[0].isspace()
+        if is_single and self._api.measure(rendered) <= self._api.limit_chars:
+            return [rendered]
+        return split(rendered, self._api.limit_chars, self._api.measure)
 
 
 class QuietReply:

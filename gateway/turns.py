@@ -648,9 +648,17 @@ class BatchRunner:
         await event.reply.abandon()
 
 
+def _has_mark(text: str) -> bool:
+    """Return True if a paragraph of an answer may be a mark such as "[stopped]"."""
+    return text.startswith(("[", "(")) or "\n\n[" in text or "\n\n(" in text
+
+
 def _add_notices(texts: Texts, answered_turn: AnsweredTurn, *, is_last_turn: bool) -> Answer:
     """Translate marks such as "[stopped]" in the model's answer, and append notices to it."""
-    paragraphs = [texts.word_marks(answered_turn.answer.text)]
+    text = answered_turn.answer.text
+    if _has_mark(text):
+        text = texts.word_marks(text)
+    paragraphs = [text]
     if is_last_turn:
         paragraphs.append(texts.IN_A_ROW)
     if answered_turn.has_compressed:

@@ -297,20 +297,22 @@ def find_question(earlier: Sequence[Message], reply: Message) -> str:
         if message.role == "assistant" and message.text.strip():
             if reply.quote is not None and reply.quote.message_id != message.id:
                 return ""
-            questions = list_questions(message.text)
-            if len(questions) != 1 or not ends_with_question(message.text):
-                return ""
-            texts = [
-                item.text for row in earlier if row.role != "assistant" for item in _foreign_of(row)
-            ]
-            is_alone = questions[0].strip() == message.text.strip()
-            if texts and not is_alone:
-                return ""
-            is_foreign = shares_words(questions[0], "\n".join(texts), MIN_REPEATED_SHARE)
-            return "" if is_foreign else questions[0]
+            return _read_question(message.text, earlier)
         if message.role != "user" or not _is_same_sender(message, reply):
             break
     return ""
+
+
+def _read_question(answer: str, earlier: Sequence[Message]) -> str:
+    """Return the question that an answer consists of or ends with, if a "yes" can confirm it."""
+    questions = list_questions(answer)
+    if len(questions) != 1 or not ends_with_question(answer):
+        return ""
+    texts = [item.text for row in earlier if row.role != "assistant" for item in _foreign_of(row)]
+    if texts and questions[0].strip() != answer.strip():
+        return ""
+    is_foreign = shares_words(questions[0], "\n".join(texts), MIN_REPEATED_SHARE)
+    return "" if is_foreign else questions[0]
 
 
 def _is_same_sender(message: Message, other: Message) -> bool:

@@ -18,8 +18,8 @@ from core.facts.claims import Claim, extract_claims, fact_from_claim
 from core.facts.provider import FactRanking, Question
 from core.store.facts.facts import Facts
 from core.store.facts.rows import Fact, insert_fact
-from core.store.sqlite.connection import StoreConnection
 from core.store.sqlite.database import Database
+from core.store.sqlite.text_index import StoreConnection
 from core.text.terms import entity_key, entity_keys_in, names_in, query_terms
 from core.types import Message, Scope, Sender
 from tests.bench.fact_set import NOISE, TOLD, Asked, questions

@@ -102,7 +102,7 @@ async def test_plain_questions_are_answered_from_the_calendar_without_a_model(ho
         assert "11:00 to 12:00 Dentist" in dentist
         assert "Meeting" not in dentist
         assert "comes on Friday" in (await harness.say("When is the plumber?")).text
-        assert "nothing then" in (await harness.say("What do I have on 3 March?")).text
+        assert "nothing in your calendar" in (await harness.say("What do I have on 3 March?")).text
         # Others may not see the owner's calendar.
         other = (await harness.say("What do I have tomorrow?", "7")).text
         assert "Dentist" not in other

@@ -215,6 +215,8 @@ def load_script(language: str) -> Script:
     return Script(**{**lines, "others": tuple(lines["others"])})
 
 
+# An hour of use has hundreds of steps.
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("language", list_cases(("de", "ja", "tr"), "ja"))
 async def test_hour_of_use_on_telegram_in_another_language_shows_no_english_text(
     home: Path, language: str

@@ -25,7 +25,6 @@ import aiosqlite
 from core.errors import StoreDamagedError, StoreError, StoreLostError
 from core.store import rows
 from core.store.engine import Row, T, Values
-from core.store.sqlite.connection import StoreConnection
 from core.store.sqlite.faults import (
     LOCKED,
     LOST,
@@ -43,6 +42,7 @@ from core.store.sqlite.opening import (
     leave_mark,
     truncate_log,
 )
+from core.store.sqlite.text_index import StoreConnection
 from core.store.tool_calls import record_call
 from core.store.visibility import check_epoch
 from core.types import Account, Address, ErasureEpoch, Scope

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from core.errors import HistoryError
 from core.store.engine import Connection
-from core.store.sqlite.connection import StoreConnection
+from core.store.sqlite.text_index import StoreConnection
 
 MAX_VALUE_BYTES = 10_000_000
 """SQLite raises an error if a value is longer."""

@@ -1,4 +1,7 @@
-"""Searches and fills FTS5's indexes over messages, chunks, facts and files: the role `TextIndex`.
+"""The text indexes of state.db, and the connection that carries them.
+
+`FtsIndex` searches and fills FTS5's indexes over messages, chunks, facts and files: it is the role
+`TextIndex`. `StoreConnection` is a connection as `core.store.engine.Connection` describes it.
 
 What only upkeep and rarer writes need is in `indexing.py` and `fact_index.py`, which are imported
 when they are needed.
@@ -6,14 +9,15 @@ when they are needed.
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from itertools import chain
 from typing import Any
 
-from core.store.engine import Connection, Ranking, in_list
+from core.store.engine import Connection, Ranking, Row, Values, in_list
 from core.store.query import Clause, Phrase, SearchPlan
-from core.store.rows import scoped_term
+from core.store.rows import clean, scoped_term
 from core.store.visibility import encode_list
 from core.text.normalize import SCOPE_MARKER, is_unspaced
 
@@ -251,3 +255,29 @@ def _quote(text: str) -> str:
     """Return a text as a string of FTS5, in which no sign has a meaning."""
     escaped = text.replace('"', '""')
     return f'"{escaped}"'
+
+
+# --- The connection ---
+
+
+class StoreConnection(sqlite3.Connection):
+    """A connection to state.db."""
+
+    index = FtsIndex()
+    # Whether a write may copy the log into the file.
+    may_copy_log = True
+
+    def execute(self, statement: str, values: Any = (), /) -> sqlite3.Cursor:
+        """Run a statement. Texts that aren't valid Unicode are repaired first."""
+        try:
+            return super().execute(statement, values)
+        except UnicodeEncodeError:
+            valid_values = dict(values)
+            for name, value in valid_values.items():
+                if isinstance(value, str):
+                    valid_values[name] = clean(value)
+            return super().execute(statement, valid_values)
+
+    def fetch_each(self, statement: str, values: Iterable[Values], /) -> list[list[Row]]:
+        """Run a query once per item of `values`, and return the rows of each."""
+        return [self.execute(statement, item).fetchall() for item in values]

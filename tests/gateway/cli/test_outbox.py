@@ -73,7 +73,7 @@ async def test_undeliverable_messages_are_in_the_status_and_in_the_check(home: P
 
 async def test_undeliverable_message_is_due_after_a_retry_and_gone_after_a_drop(home: Path) -> None:
     first, second, third = await bury(home, "42", "7", "8")
-    assert "sends 1 message when you start it" in good(home, "outbox", "retry", str(first))
+    assert "will send 1 message when you start it" in good(home, "outbox", "retry", str(first))
     assert await due_texts(home) == ["call Bob from 42"]
     assert good(home, "outbox", "drop", str(second)) == "Deleted 1 message.\n"
     assert good(home, "outbox", "retry", "all").count("1 message") == 1

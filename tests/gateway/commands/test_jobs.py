@@ -54,7 +54,7 @@ async def test_reminder_in_a_group_can_be_changed_by_its_author_and_the_owner_on
 async def test_a_forwarded_request_is_planned_after_a_yes(home: Path) -> None:
     async with open_gateway(home, OfflineModel("UTC")) as harness:
         asked = await harness.say("remind me tomorrow at 9:00 to pay Bob", origin="forwarded")
-        assert "It waits for the person to say yes" in asked.text
+        assert "Waiting for your tap" in asked.text
         assert asked.answer is not None
         assert [button.label for button in asked.answer.buttons] == ["Approve 1", "Reject 1"]
         assert await notices(harness) == [], "the answer has told it"

@@ -15,9 +15,9 @@ import pytest
 from core.errors import StoreError, StoreLostError
 from core.store.engine import Connection
 from core.store.rows import get_meta, set_meta
-from core.store.sqlite.connection import StoreConnection
 from core.store.sqlite.database import LOG_FULL_BYTES, SHORT_WRITES, Database
 from core.store.sqlite.schema import SCHEMA_VERSION
+from core.store.sqlite.text_index import StoreConnection
 
 
 async def test_the_file_and_its_companions_are_for_the_owner_only(tmp_path: Path) -> None:

@@ -25,7 +25,6 @@ from core.store.rows import scoped_term, set_meta
 from core.store.search import chunks
 from core.store.search.text_search import VERSION_KEY, TextSearch, is_stale
 from core.store.sessions import Conversations
-from core.store.sqlite.connection import StoreConnection
 from core.store.sqlite.database import Database
 from core.store.sqlite.fact_index import repair_fact_index
 from core.store.sqlite.indexing import (
@@ -33,6 +32,7 @@ from core.store.sqlite.indexing import (
     reset_indexes,
 )
 from core.store.sqlite.schema import INDEX_TABLES, SCHEMA_VERSION, register_functions
+from core.store.sqlite.text_index import StoreConnection
 from core.text.normalize import SCOPE_MARKER
 from core.text.terms import names_in
 from core.types import Message, Scope
