@@ -266,12 +266,14 @@ class ByteRover(RemoteService):
             return bool(ledger.files_of(item.key))
         folder = ledger.tree.folder
         entries = await self._run(folder, "curate", "view", "--limit", str(MAX_LOG_ENTRIES))
+        was_begun = False
         for entry in objects(entries):
             started_at = entry.get("startedAt")
             if not isinstance(started_at, int) or started_at < begun_at:
                 continue
             if entry.get("input") != {"context": item.text}:
                 continue
+            was_begun = True
             if entry.get("status") == "completed":
                 return True
             if entry.get("status") == "processing":
@@ -279,7 +281,8 @@ class ByteRover(RemoteService):
                 # A server that was started later doesn't continue the work of an earlier one.
                 if server is not None and server.started_at <= started_at:
                     raise DeliveryError("brv is still working on it", retry_after_s=5.0)
-        return bool(ledger.files_of(item.key))
+        # Files that brv changed meanwhile may be those of another item.
+        return was_begun and bool(ledger.files_of(item.key))
 
     async def _connect(self, folder: Path) -> None:
         """Configure the model server that brv uses, unless an earlier call did so.
