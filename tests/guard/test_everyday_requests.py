@@ -22,7 +22,7 @@ from tests.fixtures.gateway_harness import GatewayHarness, open_gateway
 from tests.fixtures.scripted_model import ScriptedModel, calls, says
 from tests.fixtures.web_pages import loopback_client, serve_pages
 
-pytestmark = pytest.mark.sweep
+pytestmark = [pytest.mark.sweep, pytest.mark.timeout(1500)]
 
 DATA = Path(__file__).parent / "data" / "everyday.txt"
 MAX_SHARE = 0.02
