@@ -535,6 +535,9 @@ async def test_telegram_message_of_an_unreadable_kind_becomes_text_that_names_an
     assert text.startswith(f"Message: {{{kind}, which can be read only in Telegram: (")
     assert ("Ana" if kind == "a story" else "walrus") in text.replace("Walrus", "walrus")
     assert text.count("{") == text.count("}") == 1
+    if kind == "something new":
+        # The contract of this version of the Bot API doesn't have the field.
+        chats.violations = [line for line in chats.violations if "hologram" not in line]
 
 
 async def test_live_photo_is_received_as_its_still_picture(chats: BotChats) -> None:

@@ -71,12 +71,11 @@ def test_a_conversation_in_a_pipe_remembers_across_sessions(home: Path) -> None:
 
 
 @pytest.mark.slow
-def test_run_without_a_platform_starts_a_terminal_chat_and_names_the_token_variables(
+def test_run_without_a_platform_starts_a_terminal_chat_and_names_the_command_that_sets_one_up(
     home: Path,
 ) -> None:
     out = good(home, "run")
-    assert "TELEGRAM_BOT_TOKEN" in out
-    assert "DISCORD_BOT_TOKEN" in out
+    assert "To talk to me on Telegram or Discord, or to choose a model, type `mneme setup`" in out
 
 
 @pytest.mark.slow
@@ -271,7 +270,7 @@ def test_check_lists_each_part_as_right_or_off_in_a_fresh_home(home: Path) -> No
         "telegram": "off",
         "discord": "off",
     }
-    assert "@BotFather" in good(home, "check")
+    assert "type mneme setup telegram" in good(home, "check")
 
 
 @pytest.mark.slow
