@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -493,5 +494,8 @@ async def test_thumb_on_an_open_question_answers_it(home: Path, thumb: str, answ
         await api.user_says(direct, "/forget ferry", ana)
         await scene.said(direct, "I'd forget 1 message")
         question = api.messages(direct)[-1]
+        # A person doesn't react before the id of the message is stored.
+        while (await scene.harness.services.outbox.count_items()).held:  # noqa: ASYNC110  The outbox has no signal.
+            await asyncio.sleep(0.01)
         await api.react(direct, question["id"], thumb, ana)
         await scene.said(direct, answer)
