@@ -18,7 +18,7 @@ from tests.end_to_end.test_provider_restart import ROOT, chatting, say
 from tests.fixtures.command_line import mneme
 from tests.services.doubles.double import KEY, Double, running
 from tests.services.registry import SERVICES, Service, each
-from tests.services.test_turn import kept
+from tests.services.test_turn import is_stored, kept
 
 pytestmark = pytest.mark.slow
 
@@ -102,6 +102,7 @@ async def test_a_talk_of_three_turns_with_a_kill_after_each_is_known_to_it_once(
     for line in said[:2]:
         async with chatting(home, SERVICE_KEY=KEY) as process:
             assert await say(process, line)
+            await is_stored(home, line)
             process.kill()
             await process.wait()
     async with chatting(home, SERVICE_KEY=KEY) as process:

@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sqlite3
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from pathlib import Path
 from typing import get_args
 
@@ -58,6 +59,19 @@ async def kept(double: Double, text: str) -> None:
     async with asyncio.timeout(DEADLINE_S):
         while not any(text in one for one in double.texts()):
             await asked(double)
+
+
+async def is_stored(home: Path, line: str) -> None:
+    """Wait until a line is stored as a message. An answer may be that to an earlier line."""
+    async with asyncio.timeout(DEADLINE_S):
+        while not _has_message(home, line):  # noqa: ASYNC110
+            await asyncio.sleep(0.05)
+
+
+def _has_message(home: Path, line: str) -> bool:
+    with closing(sqlite3.connect(home / "state.db")) as connection:
+        statement = "SELECT 1 FROM messages WHERE text = ?"
+        return connection.execute(statement, (line,)).fetchone() is not None
 
 
 async def asked(double: Double) -> None:

@@ -17,6 +17,7 @@ from tests.end_to_end.test_provider_restart import chatting, say
 from tests.fixtures.command_line import good
 from tests.fixtures.provider_harness import ProviderHarness, harness
 from tests.services.engines.conftest import EngineSubject
+from tests.services.test_turn import is_stored
 
 MAX_RECALLS = 6
 SAID = ["The boat is called Molly.", "The dog is called Rex.", "The cat is called Tom."]
@@ -39,6 +40,7 @@ async def test_a_talk_of_three_turns_with_a_kill_after_each_is_known_to_it_once(
     for line in SAID[:2]:
         async with chatting(home, **variables) as process:
             assert await say(process, line)
+            await is_stored(home, line)
             process.kill()
             await process.wait()
     async with chatting(home, **variables) as process:
