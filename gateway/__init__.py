@@ -1,2 +1,5 @@
-"""The running program: it connects the parts, admits events, runs turns, delivers answers, keeps
-schedules and provides the command line."""
+"""The running program.
+
+It connects the adapters to the core, admits events, runs turns, delivers answers, runs scheduled
+jobs and provides the command line.
+"""

@@ -1,11 +1,12 @@
-"""Who is served, and how often.
+"""Decides who gets answers, and how often.
 
-Mneme serves the owner, the people and groups that the settings list, and everyone whom the owner
-approved. Everyone else is a stranger, who can only ask to be approved or link an account. Numeric
-ids decide who has access, never names. Mneme stores a stranger's account, name and pairing code.
-While the code is valid, Mneme also stores the text of one message, to answer it after approval.
+Mneme serves the owner, the people and groups listed in the settings, and everyone the owner has
+approved. Everyone else is a stranger, who can only request approval or link an account. Access
+depends on numeric ids, never on names. For each stranger, Mneme stores the account, the name and
+the pairing code. While the code is valid, Mneme also stores the text of one message, so that it can
+answer that message after approval.
 
-Rate limits don't apply to the owner. They are kept in memory, so a restart resets them.
+Rate limits don't apply to the owner. Their counters are kept in memory, so a restart resets them.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ _MAX_BUCKETS = 1_000
 
 
 class Verdict(Enum):
-    """What Mneme does with an event."""
+    """How Mneme handles an event: it answers, stores, refuses or ignores it."""
 
     SERVED = "served"
     OVERHEARD = "overheard"  # group talk that isn't meant for Mneme: stored, not answered
@@ -53,13 +54,13 @@ class Verdict(Enum):
 
     @property
     def is_accepted(self) -> bool:
-        """Whether the event is stored."""
+        """Return whether an event with this verdict is stored."""
         return self in (Verdict.SERVED, Verdict.OVERHEARD)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judgement:
-    """The decision of `Access` about an event."""
+    """The verdict on an event, with the scope of its chat and whether the sender is the owner."""
 
     verdict: Verdict
     # The scope of the chat. A group keeps its scope when its chat id changes.
@@ -68,7 +69,7 @@ class Judgement:
 
 
 class Access:
-    """Decides who is served, by the settings and the approvals of the owner."""
+    """Decides who is served, based on the settings and the owner's approvals."""
 
     def __init__(self, services: Services, epoch_guard: EpochGuard) -> None:
         settings = services.settings
@@ -91,7 +92,7 @@ class Access:
         self._served: set[tuple[str, Account]] = set()
 
     async def set_language(self, inbound: Inbound, judgement: Judgement) -> Inbound:
-        """Return an event with the language of its answer."""
+        """Return a copy of the event with `language` set to the language of its answer."""
         if not self._languages.is_loaded:
             await self._languages.load()
         codes = self._languages.codes
@@ -105,9 +106,10 @@ class Access:
         return replace(inbound, language=language)
 
     async def apply_chat_rules(self, inbound: Inbound) -> Inbound:
-        """Return an event with `is_addressed` as the settings of its group say.
+        """Return the event with `is_addressed` set according to the settings of its group.
 
-        A prefix is removed from the text. Call this once, before `judge`.
+        If the text begins with the group's prefix, the prefix is removed. Call this once, before
+        `judge`.
         """
         if inbound.is_direct or inbound.kind not in ("message", "edit"):
             return inbound
@@ -139,7 +141,7 @@ class Access:
         return Judgement(verdict=verdict, scope=access.scope, is_owner=access.is_owner)
 
     def _find_verdict(self, inbound: Inbound, account: Account, access: AccountAccess) -> Verdict:
-        """Return the verdict on an event of an account that has this access."""
+        """Return the verdict on an event, given the access of the account that sent it."""
         if access.scope.is_group:
             self._note_roles(inbound, account, access.scope)
         is_served = self._is_served(account, access, inbound.scope)
@@ -157,7 +159,7 @@ class Access:
     def _find_group_verdict(
         self, inbound: Inbound, account: Account, access: AccountAccess
     ) -> Verdict:
-        """Return the verdict on an event of an account that is served in this group."""
+        """Return the verdict on an event in a group where the sender's account is served."""
         settings = self.chat_rules.find(inbound)
         has_role = not settings.roles or not set(settings.roles).isdisjoint(inbound.sender.roles)
         if not (has_role or access.has_access(account, self._listed_people)):
@@ -167,7 +169,7 @@ class Access:
         return Verdict.OVERHEARD if self._stores_all(settings) else Verdict.IGNORED
 
     def _is_served(self, account: Account, access: AccountAccess, chat: Scope) -> bool:
-        """Whether an account is served in a chat. A removed account is served nowhere.
+        """Return whether an account is served in a chat. A removed account is served nowhere.
 
         `chat` contains the chat's current id, and `access.scope` may contain an earlier id of the
         same group. The settings may list a group by either id.
@@ -188,9 +190,10 @@ class Access:
         return (is_group_listed or is_let_in) and not access.is_removed
 
     def _note_roles(self, inbound: Inbound, account: Account, scope: Scope) -> None:
-        """Note whether one of the sender's roles lets them in, or no longer does.
+        """Remember whether one of the sender's roles gives access to this group.
 
-        Scheduled questions have no roles, so they go by what the person last had.
+        Scheduled questions carry no roles, so they keep the access that the person's last message
+        had.
         """
         if not self._listed_roles or inbound.address.platform == CRON:
             return
@@ -212,21 +215,22 @@ class Access:
     async def load_view(
         self, scope: Scope, account: Account, entry_ids: Sequence[int] = ()
     ) -> View:
-        """Return what an account sees in a scope, and which of the entries are still open.
+        """Return the scopes that an account can see in a chat, and which inbox entries are still
+        open.
 
-        If something there is being erased, this waits for the erasure. Raises StoreError if that
-        takes too long.
+        Waits while an erasure in the scope is running. Raises StoreError if the erasure takes too
+        long.
         """
         return await self._epoch_guard.view(scope, account, entry_ids)
 
     def is_probably_served(self, inbound: Inbound) -> bool:
-        """Guess whether a sender is served, while the store can't be read."""
+        """Guess whether a sender is served, without reading the store."""
         if inbound.is_direct and inbound.account.key in self._named_accounts:
             return True
         return inbound.is_addressed and (inbound.address.key, inbound.account) in self._served
 
     async def record_name(self, inbound: Inbound) -> None:
-        """Store the sender's account and name if either is new."""
+        """Store the sender's account and name if either has changed since the last message."""
         account = inbound.account
         name = inbound.sender.name
         if inbound.address.platform == CRON or self._recorded_names.get(account) == name:
@@ -235,9 +239,10 @@ class Access:
         self._recorded_names[account] = name
 
     async def write_introduction(self, inbound: Inbound, judgement: Judgement) -> str:
-        """Return the introduction for the first message in a group or a server, or "" later.
+        """Return the introduction for a new group or server, or "" if none is needed.
 
-        A group that is the owner's alone needs none. The text says what is stored and who reads it.
+        The introduction says what is stored and who can read it. It's returned once, for the first
+        message. A group that only the owner uses gets none.
         """
         if inbound.address.platform == CRON:
             return ""
@@ -258,11 +263,11 @@ class Access:
         return texts.INTRODUCTION_ALL if stores_all else texts.INTRODUCTION
 
     def _stores_all(self, settings: ChatSettings) -> bool:
-        """Whether a group's talk that isn't addressed is stored."""
+        """Return whether messages that aren't addressed to Mneme are stored in a group."""
         return settings.stores == "all" if settings.stores else self._stores_unaddressed
 
     async def report_missed(self, address: Address) -> None:
-        """Tell the owner that messages sent to an address weren't read."""
+        """Notify the owner that messages sent to an address weren't read."""
         await self._owner_notices.notify_missed(address)
 
     async def create_pairing(self, inbound: Inbound) -> Pairing | None:
@@ -286,7 +291,9 @@ class Access:
 
 
 def _apply_listening(inbound: Inbound, settings: ChatSettings) -> Inbound:
-    """Return a message with `is_addressed` as these settings say, and without their prefix."""
+    """Return the message with `is_addressed` set by the group's settings, and without
+    their prefix.
+    """
     rest = _remove_prefix(inbound.text, settings.prefix or "")
     if rest is not None:
         return replace(inbound, text=rest or inbound.text, is_addressed=True)
@@ -303,7 +310,7 @@ def _apply_listening(inbound: Inbound, settings: ChatSettings) -> Inbound:
 
 
 def _remove_prefix(text: str, prefix: str) -> str | None:
-    """Return the text behind the prefix, or None if it doesn't begin with it."""
+    """Return the text after the prefix, or None if the text doesn't begin with the prefix."""
     if not prefix or not text.casefold().startswith(prefix.casefold()):
         return None
     rest = text[len(prefix) :]
@@ -325,7 +332,7 @@ class TokenBuckets:
         self._full_at: dict[Account | Scope, float] = {}
 
     def wait_s(self, key: Account | Scope) -> float:
-        """Return the number of seconds until there is a token; 0 if there is one now."""
+        """Return how many seconds to wait for the next token, or 0 if one is available."""
         full_at = self._full_at.get(key, 0.0)
         # An empty bucket is full again after a minute, and a bucket with one token one interval
         # earlier. So there is a token if the bucket will be full within a minute minus one
@@ -333,7 +340,7 @@ class TokenBuckets:
         return max(0.0, full_at - monotonic() - MINUTE_S + self._token_interval_s)
 
     def take(self, key: Account | Scope) -> None:
-        """Take a token from the bucket of `key`. The caller has checked that `wait_s` is 0."""
+        """Take a token from the bucket of `key`. Call this only when `wait_s` returns 0."""
         now = monotonic()
         if len(self._full_at) >= _MAX_BUCKETS:
             self._full_at = {
@@ -344,7 +351,7 @@ class TokenBuckets:
 
 @dataclass(frozen=True, slots=True)
 class _TurnsInARow:
-    """How many turns in a row a group has had, all with the same account."""
+    """The number of consecutive turns in a group that one account started."""
 
     account: Account | None = None
     count: int = 0
@@ -354,7 +361,7 @@ class _TurnsInARow:
 
 @dataclass(frozen=True, slots=True)
 class LimitRefusal:
-    """A message isn't answered because a daily limit is reached."""
+    """The reply to a message that isn't answered because a daily limit was reached."""
 
     text: str
     # A notice was sent within the last hour, so this message gets no reply.
@@ -364,10 +371,10 @@ class LimitRefusal:
 
 
 class RateLimiter:
-    """Applies the limits of the settings to an account, and to all accounts of a group together.
+    """Applies the rate limits and daily limits to accounts and groups.
 
-    `check_daily_limits` raises LimitReached if a person or group is over a daily limit. If the
-    answers are free (`is_free`), the owner's line isn't checked.
+    `check_daily_limits` raises LimitReached if a person or group is over a daily limit. If
+    `is_free`, the model costs nothing, so the limits of `owner_day` don't apply.
     """
 
     def __init__(
@@ -390,7 +397,10 @@ class RateLimiter:
         self._limit_notice_at: dict[BillingScope, datetime] = {}
 
     def acquire_turn(self, inbound: Inbound) -> float:
-        """Count a turn and return 0. Over a limit, count nothing and return the seconds to wait."""
+        """Count a turn and return 0, or return how many seconds to wait if a limit is reached.
+
+        A turn that has to wait isn't counted.
+        """
         wait_s = self._turns.wait_s(inbound.account)
         if inbound.scope.is_group:
             wait_s = max(wait_s, self._group_turns.wait_s(inbound.scope))
@@ -400,10 +410,10 @@ class RateLimiter:
         return wait_s
 
     def acquire_command(self, inbound: Inbound, command: Command | None) -> bool:
-        """Count a command or a button press. Returns False if the sender is over the limit.
+        """Count a command or a button press. Return False if the sender is over the limit.
 
-        Messages aren't counted, so they return True. A command resets the turns in a row of a
-        group.
+        For an ordinary message, this returns True without counting. A counted command resets the
+        group's consecutive turns.
         """
         if command is None and inbound.kind == "message":
             return True
@@ -414,9 +424,9 @@ class RateLimiter:
         return True
 
     def count_turns_in_a_row(self, inbound: Inbound, *, is_turn: bool) -> int:
-        """Count how many turns in a row the sender has had in a group, including this one.
+        """Return how many consecutive turns the sender has had in a group, including this one.
 
-        A message for which `is_turn` is false isn't counted, but resets the count of other senders.
+        If `is_turn` is false, the message isn't counted, but it ends the run of another sender.
         Returns 0 for direct chats and scheduled questions.
         """
         if not inbound.scope.is_group or inbound.address.platform == CRON:
@@ -434,7 +444,8 @@ class RateLimiter:
     async def find_daily_refusal(self, inbound: Inbound, scope: Scope) -> LimitRefusal | None:
         """Return a refusal if the sender is over a daily limit, or None if the model may answer.
 
-        In groups and for scheduled questions, refusals within an hour after a notice are silent.
+        In groups and for scheduled questions, a refusal within an hour of the last notice is
+        silent.
         """
         billing = BillingScope(scope=scope, user_id=inbound.sender.id)
         try:

@@ -1,4 +1,4 @@
-"""Admits events: decides whether the sender is served, stores the event and queues it."""
+"""Admits events: checks the sender's access, stores the event and queues it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,10 @@ MAX_NAME_CHARS = 100
 
 
 class Admission:
-    """Accepts events. Implements `InboundSink`, `Autocompleter` and `UnstoredAnswerer`."""
+    """Accepts the events of all platforms.
+
+    Implements `InboundSink`, `Autocompleter` and `UnstoredAnswerer`.
+    """
 
     def __init__(
         self,
@@ -50,7 +53,10 @@ class Admission:
         self._outage_addresses: set[Address] = set()
 
     async def admit(self, inbound: Inbound, reply: Reply) -> int | None:
-        """Store and queue an event, and return its id: see `core.ports.InboundSink`."""
+        """Store and queue an event, and return the id of its inbox entry.
+
+        See `core.ports.InboundSink`.
+        """
         inbound = _limit_inbound(inbound)
         try:
             return await self._admit(inbound, reply)
@@ -61,9 +67,9 @@ class Admission:
     async def _admit(self, inbound: Inbound, reply: Reply) -> int | None:
         """Store and queue an event, and return the id of its inbox entry.
 
-        Returns None if the event isn't served later: the sender has no access or is over a limit,
-        or the event was stored before. Edits and deletions are applied at once, and strangers are
-        answered at once, so these also return None.
+        Returns None if the event doesn't enter a queue: the sender has no access or is over a
+        limit, or the event was stored before. Edits, deletions and messages from strangers are
+        handled at once, so they usually return None, too.
         """
         access_version = self._turns.access_version
         inbound = await self._access.apply_chat_rules(inbound)
@@ -104,7 +110,7 @@ class Admission:
         return event.entry.id
 
     async def _answer_unserved(self, inbound: Inbound, reply: Reply, judgement: Judgement) -> None:
-        """Answer a person who isn't served, if strangers get an answer."""
+        """Reply to a stranger or outsider if their event gets a reply. Ignored events get none."""
         if judgement.verdict is Verdict.STRANGER:
             if inbound.kind == "edit":
                 await self._access.people.amend_waiting(inbound)
@@ -113,9 +119,9 @@ class Admission:
             await self._answer_outsider(inbound, reply)
 
     async def _apply(self, inbound: Inbound, reply: Reply, judgement: Judgement) -> int | None:
-        """Apply an edit, a deletion or a reaction at once.
+        """Apply an edit, a deletion, a reaction or a bot's arrival in a group at once.
 
-        Returns the id of an inbox entry if the event leads to an answer.
+        Returns the id of an inbox entry if the event leads to an answer, otherwise None.
         """
         if inbound.kind == "edit":
             return await self._apply_edit(inbound, reply, judgement)
@@ -131,9 +137,10 @@ class Admission:
     async def _apply_reaction(
         self, inbound: Inbound, reply: Reply, judgement: Judgement
     ) -> int | None:
-        """Answer the question of a message with a thumb, or record the thumb on an answer.
+        """Treat a thumb as a reply to a question, or record it as feedback on an answer.
 
-        A thumb up is a press on "Yes" of this message, and a thumb down cancels the question.
+        On a message with a question, a thumb up presses its "Yes" button and a thumb down cancels
+        the question.
         """
         account = inbound.account
         question = None
@@ -168,16 +175,16 @@ class Admission:
         return None
 
     async def _cancel_question(self, press: Inbound, reply: Reply, judgement: Judgement) -> None:
-        """Cancel the questions that wait for a person here, and say so."""
+        """Cancel the questions that wait for this person in this chat, and confirm that."""
         if await self._commands.take_confirmed_command(press) is None:
             press = await self._access.set_language(press, judgement)
             texts = load_texts(press.language)
             await self._delivery.send_unstored(press, reply, Answer(text=texts.QUESTION_CANCELLED))
 
     async def _apply_edit(self, inbound: Inbound, reply: Reply, judgement: Judgement) -> int | None:
-        """Apply an edit at once. A question that nothing followed is then answered again.
+        """Apply an edit to the stored message, and answer it again if it's the latest question.
 
-        Returns the id of the inbox entry of the `/retry` that answers it, or None.
+        Returns the id of the inbox entry of the `/retry` command that answers it, or None.
         """
         latest_text = await self._turns.load_latest_question(inbound)
         await self._turns.amend(inbound)
@@ -193,10 +200,11 @@ class Admission:
     async def _run_command(
         self, inbound: Inbound, reply: Reply, judgement: Judgement, command: Command, key: str
     ) -> int | None:
-        """Queue a command as if the sender of an edit or reaction had typed it.
+        """Queue a command as if the person who edited or reacted had typed it.
 
-        Returns the id of its inbox entry, or None if the sender is over a limit or it was queued
-        before.
+        `key` is used as the message id, so a repeated event queues the command only once. Returns
+        the id of the command's inbox entry, or None if the sender is over a limit or the command
+        was queued before.
         """
         request = replace(
             inbound,
@@ -217,7 +225,7 @@ class Admission:
         return event.entry.id
 
     async def answer_unstored(self, inbound: Inbound, reply: Reply) -> bool:
-        """Answer a command that only reads: see `core.ports.UnstoredAnswerer`."""
+        """Answer a read-only command without storing it: see `core.ports.UnstoredAnswerer`."""
         inbound = _limit_inbound(inbound)
         if inbound.command is None or not self._commands.is_read_only(inbound.command):
             return False
@@ -234,15 +242,15 @@ class Admission:
         return await self._answer_unstored(resolved_inbound, reply, judgement)
 
     async def report_missed(self, address: Address) -> None:
-        """Tell the owner about messages that weren't read: see `core.ports.MissedReporter`."""
+        """Notify the owner of messages that weren't read: see `core.ports.MissedReporter`."""
         await self._access.report_missed(address)
 
     async def _answer_unstored(
         self, resolved_inbound: ResolvedInbound, reply: Reply, judgement: Judgement
     ) -> bool:
-        """Answer a command that only reads, although the event can't be stored.
+        """Answer a read-only command whose event can't be stored.
 
-        Returns False if the event isn't such a command, so that it must be stored first.
+        Returns False, without an answer, for any other event.
         """
         command = resolved_inbound.command
         is_served = judgement.verdict is Verdict.SERVED
@@ -264,7 +272,7 @@ class Admission:
     async def _store(
         self, resolved_inbound: ResolvedInbound, reply: Reply, judgement: Judgement
     ) -> PendingEvent | None:
-        """Store an event in the inbox. Returns None if it was stored before."""
+        """Store an event in the inbox. Return None if it was stored before."""
         now = self._clock.now()
         entry_id = await self._inbox.accept(resolved_inbound.stored_inbound, now)
         if entry_id is None:
@@ -284,8 +292,8 @@ class Admission:
     async def _answer_stranger(self, inbound: Inbound, reply: Reply, scope: Scope) -> None:
         """Answer a stranger in a direct chat.
 
-        Strangers may use only the command `/link`. Any other message gets a pairing code as its
-        answer, unless the stranger already has one.
+        The only command for strangers is `/link`. Any other message is answered with a pairing
+        code, unless the stranger already has one.
         """
         if inbound.kind not in ("message", "action"):
             return
@@ -302,7 +310,7 @@ class Admission:
                 await self._delivery.send_unstored(inbound, reply, answer)
 
     async def _answer_outsider(self, inbound: Inbound, reply: Reply) -> None:
-        """Say that strangers aren't answered in this group, once per group."""
+        """Reply that people without access aren't answered in this group, once per group."""
         rules = self._access.chat_rules
         await rules.load()
         key = replace(inbound.address, thread_id=None).key
@@ -314,7 +322,7 @@ class Admission:
         await self._delivery.send_unstored(inbound, reply, answer)
 
     async def _introduce(self, inbound: Inbound, judgement: Judgement) -> None:
-        """Say what is stored and who reads it, at the first message in a group or a server."""
+        """Send the introduction for a new group or server: what is stored and who can read it."""
         text = await self._access.write_introduction(inbound, judgement)
         if not text:
             return
@@ -332,7 +340,7 @@ class Admission:
     async def _link_stranger(
         self, command: Command, inbound: Inbound, reply: Reply, scope: Scope
     ) -> None:
-        """Run a stranger's `/link`, without storing the message or a session."""
+        """Run a stranger's `/link` without storing the message or a session."""
         context = CommandContext(
             inbound=inbound,
             scope=scope,
@@ -345,18 +353,18 @@ class Admission:
         await self._delivery.send_unstored(inbound, reply, answer)
 
     def serve(self, entry_id: int) -> Awaitable[None]:
-        """Start to answer a stored event: see `core.ports.InboundSink`."""
+        """Start to answer a stored event. See `core.ports.InboundSink`."""
         return self._turns.serve(entry_id)
 
     async def migrate_group(self, platform: str, old_chat_id: str, new_chat_id: str) -> None:
-        """Record that a group has a new chat id: see `core.ports.InboundSink`."""
+        """Record the new chat id of a group. See `core.ports.InboundSink`."""
         await self._access.people.migrate_group(platform, old_chat_id, new_chat_id)
         await self._access.chat_rules.migrate_group(platform, old_chat_id, new_chat_id)
 
     async def autocomplete(
         self, inbound: Inbound, typed: str, source: str = ""
     ) -> Mapping[str, str]:
-        """Suggest values for an option of a command: see `core.ports.Autocompleter`."""
+        """Suggest values for an option of a command. See `core.ports.Autocompleter`."""
         judgement = await self._access.judge(inbound)
         if inbound.command is None or judgement.verdict is not Verdict.SERVED:
             return {}
@@ -364,9 +372,10 @@ class Admission:
         return await self._commands.autocomplete(name, typed, source, judgement.scope)
 
     async def resume(self, adapter: Adapter, max_age: timedelta) -> list[int]:
-        """Queue the events that an earlier process left unanswered. Returns the ids for `serve`.
+        """Queue the events that an earlier process left unanswered, and return their ids for
+        `serve`.
 
-        Messages older than `max_age` get a notice instead of an answer.
+        A message older than `max_age` gets a notice instead of an answer.
         """
         events: list[PendingEvent] = []
         for entry in await self._inbox.list_waiting(adapter.platform):
@@ -386,9 +395,10 @@ class Admission:
     async def _resume_entry(
         self, entry: InboxEntry, adapter: Adapter, max_age: timedelta
     ) -> PendingEvent | None:
-        """Build the event of an inbox entry that an earlier process left open.
+        """Rebuild the event of an inbox entry that an earlier process left open.
 
-        Returns None if the sender has lost access, or if the message is too old and got a notice.
+        Returns None if the sender has lost access, or if the message is older than `max_age`. An
+        old message gets a notice.
         """
         inbound = entry.inbound
         judgement = await self._access.judge(inbound)
@@ -419,11 +429,11 @@ class Admission:
         return event
 
     async def answer_approved(self, adapters: Collection[Adapter], max_age: timedelta) -> None:
-        """Tell everyone who was approved recently, and answer their first message.
+        """Notify everyone who was approved recently, and answer their first message.
 
-        Only people on the platforms of `adapters` are told. A message older than `max_age` gets a
-        notice instead of an answer. After a crash, the next process repeats this, but nothing is
-        sent twice.
+        This covers people on the platforms of `adapters` only. A message older than `max_age` gets
+        a notice instead of an answer. If the process crashes, the next one repeats this, and
+        nothing is sent twice.
         """
         adapters_by_platform = {adapter.platform: adapter for adapter in adapters}
         for pairing in await self._access.people.list_approved():
@@ -435,7 +445,7 @@ class Admission:
     async def _welcome(
         self, pairing: Pairing, inbound: Inbound, adapter: Adapter, max_age: timedelta
     ) -> None:
-        """Tell a person that they were approved, and answer the message that they sent before."""
+        """Notify a person that they were approved, and answer their earlier message."""
         now = self._clock.now()
         age = now - inbound.sent_at
         is_too_old = age > max_age
@@ -453,10 +463,10 @@ class Admission:
 
 
 def _build_welcome(pairing: Pairing, inbound: Inbound, text: str, now: datetime) -> OutboxItem:
-    """Build the item that tells a person they were approved.
+    """Build the outbox item that tells a person they were approved.
 
-    Its kind is "answer", because answers to one address are sent in order: the answer to the
-    person's own message follows.
+    Its kind is "answer" because answers to one address are sent in order. The answer to the
+    person's own message comes after it.
     """
     return OutboxItem(
         key=f"admitted:{pairing.account.key}:{pairing.expires_at.isoformat()}",
@@ -468,10 +478,10 @@ def _build_welcome(pairing: Pairing, inbound: Inbound, text: str, now: datetime)
 
 
 def _limit_inbound(inbound: Inbound) -> Inbound:
-    """Return the event with a limited length of the sender's name.
+    """Return the event with the sender's name shortened to `MAX_NAME_CHARS`.
 
-    The event keeps its command only if the sender typed it. A person who forwards a command of
-    someone else doesn't mean to run it.
+    The event keeps its command only if the sender typed it. A person who forwards someone else's
+    command doesn't mean to run it.
     """
     sender = replace(inbound.sender, name=inbound.sender.name[:MAX_NAME_CHARS])
     command = inbound.command if inbound.origin == "typed" else None
@@ -481,8 +491,8 @@ def _limit_inbound(inbound: Inbound) -> Inbound:
 def _clean_sender_name(inbound: Inbound) -> Inbound:
     """Return the event with the sender's name on one line, without hidden characters.
 
-    People and models read this name. When an account is approved or linked, the original name is
-    shown, with its hidden characters marked.
+    People and models read this name. Approvals and links show the original name with its hidden
+    characters marked.
     """
     name = to_single_line(inbound.sender.name) or inbound.sender.id
     if name == inbound.sender.name:

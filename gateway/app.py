@@ -1,4 +1,4 @@
-"""The composition root: the only module that builds everything from concrete classes.
+"""The composition root: the only module that creates all parts from concrete classes.
 
 state.db is opened first and closed last.
 """
@@ -109,10 +109,10 @@ from gateway.web.access import WebCommands
 
 
 async def run_gateway(settings: Settings, *, chat_only: bool, has_terminal: bool) -> str | None:
-    """Run the gateway until a stop signal, or until the input of all platforms has ended.
+    """Run the gateway until a stop signal arrives or the input of all platforms ends.
 
     Returns a message to print at the end, or None. Raises StoreError if state.db can't be used.
-    Raises ConfigError if another gateway uses this home, or if no platform can work with these
+    Raises ConfigError if another gateway uses this home, or if no platform can start with these
     settings.
     """
     configure_malloc()
@@ -148,7 +148,7 @@ async def run_gateway(settings: Settings, *, chat_only: bool, has_terminal: bool
 
 
 async def _recover(services: Services) -> None:
-    """Finish the work that an earlier process or a restored backup left undone."""
+    """Finish work that an earlier process or a restored backup left unfinished."""
     # Reminders and notices after a start are in the person's language, before anybody writes.
     await services.languages.load()
     now = services.clock.now()
@@ -171,10 +171,10 @@ async def build_message_path(
     platforms: Mapping[str, Adapter],
     tasks: asyncio.TaskGroup,
 ) -> MessagePath:
-    """Build all parts that handle a message, and the scheduler.
+    """Build everything that handles a message, and the scheduler.
 
-    The caller must shut down the memory. `tasks` runs the turns, so it must be entered before an
-    event is served.
+    The caller must shut down the memory manager. `tasks` runs the turns, so it must be entered
+    before the first event is served.
     """
     settings = services.settings
     intake = services.create_intake(platforms)
@@ -318,9 +318,9 @@ async def build_message_path(
 
 
 def _build_outside_tools(services: Services, helper: Model | None) -> list[Tool]:
-    """Build the tools for the web and the calendar, as far as the settings switch them on.
+    """Build the web and calendar tools that the settings switch on.
 
-    `helper` may search the web.
+    The `helper` model may search the web for them.
     """
     tools = []
     if services.web is not None:
@@ -342,7 +342,9 @@ def _build_outside_tools(services: Services, helper: Model | None) -> list[Tool]
 
 
 def _build_channel_tools(services: Services, platforms: Mapping[str, Adapter]) -> list[Tool]:
-    """Build the tool that reads a channel, for each platform that lets the bot read channels."""
+    """Build the tool that reads channel posts, for each platform that lets the bot read
+    channels.
+    """
     tools = []
     for name, adapter in platforms.items():
         if isinstance(adapter, ChannelSource) and adapter.can_read_channels:
@@ -360,7 +362,7 @@ def _build_channel_tools(services: Services, platforms: Mapping[str, Adapter]) -
 async def _build_helper(
     services: Services, helper: Model | None, media: MediaBlocks
 ) -> MeteredModel | None:
-    """Return the helper model, which people may choose. None if there is none."""
+    """Return the helper model, or None if no helper is configured."""
     if helper is None:
         return None
     options = services.settings.model
@@ -372,7 +374,7 @@ async def _build_helper(
 def _build_reviewer(services: Services, helper: Model | None) -> MemoryReviewer | None:
     """Build the background review of memory.
 
-    Returns None without a helper model, or if reviews are switched off.
+    Returns None if there's no helper model or reviews are switched off.
     """
     turns = services.settings.memory.review_turns
     if helper is None or not turns:
@@ -393,7 +395,7 @@ def _build_reviewer(services: Services, helper: Model | None) -> MemoryReviewer 
 
 
 def _meter(services: Services, model: Model, media: MediaBlocks) -> MeteredModel:
-    """Return the model with its usage logged and limited, and with pictures in its requests."""
+    """Wrap a model so that its usage is logged and limited, and pictures are added to requests."""
     life, collect = services.settings.model.cache, media.collect_descriptions
     return MeteredModel(model, services.usage_log, services.clock, life, media.fill, collect)
 
@@ -405,9 +407,9 @@ def _build_memory(
     recall: ExpandedRecall,
     wake_delivery: Callable[[], None],
 ) -> MemoryManager:
-    """Build the built-in memories, and the memory services that the settings switch on.
+    """Build the built-in memories and the memory services that the settings switch on.
 
-    If a service can't be loaded, the log has a warning, and the others are used.
+    If a service can't be loaded, a warning is logged and the others are still used.
     """
     settings = services.settings
     clock = services.clock
@@ -470,7 +472,7 @@ def _build_memory(
 def _build_verifier(
     services: Services, helper: Model | None, evidence: EvidenceSearch
 ) -> Verifier | None:
-    """Build the judge of proposed notes, if there is a helper model."""
+    """Build the check of proposed notes by the helper model. Return None without a helper."""
     if helper is None:
         return None
     return Verifier(
@@ -484,7 +486,7 @@ def _build_verifier(
 
 
 def _fact_ranking(settings: Settings) -> FactRanking:
-    """Build the ranking from settings such as `memory.project_half_life_days`."""
+    """Build the ranking of facts from settings such as `memory.project_half_life_days`."""
     kinds: tuple[FactKind, ...] = ("project", "episode", "working")
     half_lives = {kind: getattr(settings.memory, f"{kind}_half_life_days") for kind in kinds}
     return FactRanking(hrr=settings.facts.hrr_weight, half_life_days=half_lives)
@@ -499,7 +501,7 @@ def _build_prompt(
     skills: SkillCommands,
     media: MediaBlocks | None = None,
 ) -> PromptWriter:
-    """Build the writer of prompts, with the owner's files, the skills, memory and tools."""
+    """Build the prompt writer from the owner's context files, the skills, memory and tools."""
     settings = services.settings
     has_folders = len(context_files.folders) > 1
     sections = PromptSections(
@@ -530,7 +532,7 @@ def _build_delegation_tool(
     memory: MemoryManager,
     tools: Sequence[Tool],
 ) -> Tool:
-    """Build the tool with which the model delegates a task to a separate session."""
+    """Build the tool that lets the model delegate a task to a separate session."""
     settings = services.settings
     delegator = Delegator(
         helper,
@@ -546,7 +548,7 @@ def _build_delegation_tool(
 
 
 def _list_foreign_headings(memory: MemoryManager) -> list[str]:
-    """Return the headings under which a system prompt shows texts that others may have written."""
+    """Return the headings in the system prompt whose sections may contain text by other people."""
     files_heading = language_data("prompts", "core.agent")["files"].strip().splitlines()[0]
     return [files_heading, SKILLS_HEADING, *(f"## {name.upper()}\n" for name in memory.externals)]
 
@@ -560,7 +562,7 @@ def _build_agent(
     memory: MemoryManager,
     tool_runner: ToolRunner,
 ) -> Agent:
-    """Build the agent, with its sessions and their compression."""
+    """Build the agent with its session manager and compression."""
     settings = services.settings
     clock = services.clock
     conversations = services.conversations
@@ -624,7 +626,7 @@ def _build_turns(
     adapters: Mapping[str, Adapter],
     tasks: asyncio.TaskGroup,
 ) -> tuple[Admission, TurnDispatcher]:
-    """Build the classes that admit events and answer them."""
+    """Build `Turns` and `Admission`, which answer events and admit them."""
     limits, clock, model = services.settings.limits, services.clock, agent.model
     rates = RateLimiter(limits, clock, model.check_limits, is_free=model.is_free)
     options = services.settings.turn
@@ -646,8 +648,8 @@ def _build_turns(
 def _create_models(services: Services, stack: AsyncExitStack) -> tuple[Model, Model | None]:
     """Create the chat model, and the helper model for titles, summaries and searches.
 
-    If no model is configured, the chat model is `OfflineModel`, which answers from the history, and
-    the helper is None.
+    Without a configured model, the chat model is `OfflineModel`, which answers from the history,
+    and the helper is None.
     """
     zone = services.settings.general.zone
     on_retired = partial(services.owner_notices.notify_retired_model, services.settings.model)
@@ -671,7 +673,7 @@ def _create_scheduler(
     *,
     has_model: bool,
 ) -> Scheduler:
-    """Create the scheduler, which delivers to `platforms`."""
+    """Create the scheduler, which delivers to the given platforms."""
     return Scheduler(
         jobs=services.jobs,
         outbox=services.outbox,

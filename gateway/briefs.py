@@ -1,7 +1,7 @@
 """Morning briefs and check-ins: scheduled questions that come with facts about the day.
 
-The model gets the question with the day's reminders and the number of changes that wait for a yes.
-Without a model, the message consists of these facts.
+The model gets the question together with the day's reminders and the number of changes that wait
+for confirmation. Without a model, these facts are the whole message.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ CALENDAR_TIMEOUT_S = 5.0
 
 
 class BriefWriter:
-    """Writes the facts of briefs and check-ins."""
+    """Collects the facts that morning briefs and check-ins begin with."""
 
     def __init__(self, services: Services) -> None:
         self._services = services
 
     async def write(self, job: Job, scopes: frozenset[Scope]) -> str | None:
-        """Return the facts for a brief or a check-in; None for any other job."""
+        """Return the facts for a brief or a check-in, or None for any other job."""
         briefs, checkins = _list_questions("BRIEF_QUESTION"), _list_questions("CHECKIN_QUESTION")
         if job.text not in briefs | checkins:
             return None
@@ -61,7 +61,10 @@ class BriefWriter:
         return "\n".join(lines)
 
     async def _list_events(self, job: Job, zone: ZoneInfo) -> list[str]:
-        """Return lines with the events of today that aren't over yet, for the owner only."""
+        """Return one line for each of today's calendar events that hasn't ended.
+
+        Only the owner gets events.
+        """
         calendars = self._services.calendars
         if calendars is None or job.account is None or job.scope.is_group:
             return []
@@ -84,12 +87,14 @@ class BriefWriter:
 
 @cache
 def _list_questions(key: str) -> frozenset[str]:
-    """Return a question in all languages, because its author may have changed the language."""
+    """Return a question in all languages, because its author may have changed the language
+    since.
+    """
     return frozenset(load_texts(language)[key] for language in list_languages())
 
 
 def list_day(jobs: Sequence[Job], now: datetime, zone: ZoneInfo) -> list[str]:
-    """List the reminders that are due between `now` and midnight in `zone`, earliest first."""
+    """Return the reminders that are due between `now` and midnight in `zone`, earliest first."""
     tomorrow = now.astimezone(zone).date() + timedelta(days=1)
     midnight = resolve_wall_time(datetime.combine(tomorrow, time()), zone)
     entries: list[tuple[list[str], str]] = []

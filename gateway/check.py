@@ -1,4 +1,4 @@
-"""The checks of `mneme check`: each says whether something works, and if not, how to fix it.
+"""The checks of `mneme check`. Each reports whether something works and, if not, how to fix it.
 
 Only this module and the composition root import the clients of platforms and of the model.
 """
@@ -48,7 +48,7 @@ _NETWORK_FAULTS = frozenset({"model_unreached", "model_lost", "model_late"})
 
 
 class _OutOfReach(ConfigError):
-    """A server isn't reached: the network mends it, and no key or token does."""
+    """A server can't be reached, so a new key or token wouldn't help."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,7 +107,7 @@ async def run_checks(
 
 
 async def _probe_servers(texts: Texts, services: Services) -> list[CheckResult]:
-    """Ask each embedding server, search engine and calendar of the settings whether it answers."""
+    """Check each configured embedding server, search engine and calendar by calling it."""
     settings = services.settings
     results = []
     if services.embeddings is not None:
@@ -122,7 +122,7 @@ async def _probe_servers(texts: Texts, services: Services) -> list[CheckResult]:
 
 
 def _describe_process(texts: Texts, live: Mapping[str, Any]) -> CheckResult:
-    """Describe the running gateway, as it describes itself."""
+    """Return a result that describes the running gateway, based on its own report."""
     text = texts.CHECK_PROCESS.format(
         process=live["process"],
         version=live["version"],
@@ -135,7 +135,7 @@ def _describe_process(texts: Texts, live: Mapping[str, Any]) -> CheckResult:
 
 
 def _apply_live_state(texts: Texts, result: CheckResult, live: Mapping[str, Any]) -> CheckResult:
-    """Correct what this shell doesn't know: the running gateway may have other keys and tokens."""
+    """Mark a result as right if the running gateway uses a key or token that this shell lacks."""
     if result.state != "off":
         return result
     state = live["platforms"].get(result.subject)
@@ -147,7 +147,7 @@ def _apply_live_state(texts: Texts, result: CheckResult, live: Mapping[str, Any]
 
 
 async def _count_queued_items(services: Services) -> dict[str, OutboxCounts]:
-    """Count the outbox items for each memory service that is switched on."""
+    """Count the outbox items of each memory service that is switched on."""
     counts = {}
     for name, options in services.settings.memory.providers.items():
         if options.enabled:
@@ -156,7 +156,10 @@ async def _count_queued_items(services: Services) -> dict[str, OutboxCounts]:
 
 
 def _describe_store_error(texts: Texts, error: StoreError, settings: Settings) -> CheckResult:
-    """Describe why state.db can't be used. If it's damaged or lost, advise to restore a backup."""
+    """Describe why state.db can't be used.
+
+    If it's damaged or missing, suggest restoring a backup.
+    """
     text, hint, _ = str(error).partition(_CHECK_HINT)
     if settings.store.url:
         return CheckResult(subject="postgresql", state="wrong", text=text, advice="")
@@ -172,7 +175,7 @@ def _has_state(home: Path) -> bool:
 def _apply_gateway_state(
     texts: Texts, result: CheckResult, states: Mapping[str, str]
 ) -> CheckResult:
-    """Mark a result as wrong if the running gateway has a problem with its subject."""
+    """Mark a result as wrong if the running gateway reports a problem with its subject."""
     state = states.get(result.subject, CONNECTED)
     if result.state != "right" or state == CONNECTED:
         return result
@@ -187,7 +190,7 @@ async def run_probe(
     """Await the probe of a server or service, and return its result.
 
     The probe returns a sentence for the result, or None if the subject isn't set up. If the probe
-    raises MnemeError or takes longer than `PROBE_TIMEOUT_S`, the subject counts as wrong.
+    raises MnemeError or takes longer than `PROBE_TIMEOUT_S`, the result is "wrong".
     """
     try:
         async with asyncio.timeout(PROBE_TIMEOUT_S):
@@ -215,7 +218,10 @@ async def run_probe(
 
 
 def _advise(texts: Texts, subject: str, error: MnemeError) -> str:
-    """Say what mends a failed probe. The token of a platform that isn't reached may be right."""
+    """Return advice on how to fix a failed probe.
+
+    If a platform can't be reached, the advice is about the network, because the token may be right.
+    """
     advice = texts.table("MEND").get(subject, "")
     if advice and isinstance(error, (DeliveryError, _OutOfReach)):
         return texts.compose("network_fault")
@@ -240,10 +246,10 @@ async def repair_indexes(settings: Settings, texts: Texts = SHELL) -> CheckResul
 
 
 async def _repair_file(texts: Texts, settings: Settings) -> str:
-    """Save the readable rows of a damaged state.db in a new one, and return a report.
+    """Copy the readable rows of a damaged state.db to a new file, and return a report.
 
-    The report is empty if state.db isn't damaged. Raises StoreError, and ConfigError while Mneme
-    runs.
+    The report is empty if state.db isn't damaged. Raises StoreError if the file can't be repaired,
+    and ConfigError if Mneme is running.
     """
     path = settings.home / STATE_FILE
     if settings.store.url or not path.exists() or not path.stat().st_size:
@@ -273,7 +279,7 @@ def _describe_count(texts: Texts, lost_count: int | None) -> str:
 
 
 def _describe_settings_problem(texts: Texts, problem: str) -> CheckResult:
-    """Build the result for a problem such as "model.tries: should be a whole number"."""
+    """Return a result for a problem such as "model.tries: should be a whole number"."""
     name = problem.partition(":")[0]
     token = ENVIRONMENT.get(f"{name.partition('.')[0]}_token", "")
     advice = texts.compose("correct_settings")
@@ -300,7 +306,7 @@ def _check_home(texts: Texts, settings: Settings) -> list[CheckResult]:
 
 
 def _find_readable_files(texts: Texts, home: Path) -> dict[str, str]:
-    """Return a problem, with its advice, for each path of the home that other users can read."""
+    """Return a problem and its advice for each path in the home that other users can read."""
     problems: dict[str, str] = {}
     if not _is_readable_by_others(home):
         # Other users can't reach anything inside the home.
@@ -316,7 +322,7 @@ def _is_readable_by_others(path: Path) -> bool:
 
 
 def _find_replaceable_files(texts: Texts, home: Path) -> dict[str, str]:
-    """Return a problem, with its advice, for each link and each file of another user."""
+    """Return a problem and its advice for each symbolic link and each file of another user."""
     problems: dict[str, str] = {}
     own_id = os.geteuid()
     plugins = home / "plugins"
@@ -334,7 +340,7 @@ def _find_replaceable_files(texts: Texts, home: Path) -> dict[str, str]:
 
 
 def _check_backups(texts: Texts, settings: Settings) -> CheckResult:
-    """Check that the last good backup is as recent as the settings want."""
+    """Check that the latest valid backup is recent enough for the settings."""
     if settings.store.url:
         text = texts.BACKUP_IN_POSTGRES.format(home=settings.home)
         return CheckResult(subject="backups", state="off", text=text)
@@ -395,7 +401,7 @@ async def _check_database(texts: Texts, services: Services) -> CheckResult:
 
 
 async def _check_store(texts: Texts, services: Services) -> AsyncIterator[CheckResult]:
-    """Yield the results for state.db one by one, because a later check may raise StoreError."""
+    """Yield the results for state.db one by one, since a later check may raise StoreError."""
     yield await _check_database(texts, services)
     if services.restore_report:
         yield CheckResult(subject="backup", state="right", text=services.restore_report)
@@ -418,7 +424,7 @@ async def _check_store(texts: Texts, services: Services) -> AsyncIterator[CheckR
 
 
 async def _check_context_files(texts: Texts, services: Services) -> list[CheckResult]:
-    """Report for each folder which context files are read and which aren't.
+    """Report for each folder which context files are read and which are ignored.
 
     The home is left out if it has no context files.
     """
@@ -440,7 +446,9 @@ async def _check_context_files(texts: Texts, services: Services) -> list[CheckRe
 def _summarize_files(
     texts: Texts, files: Sequence[ContextFile], folder: Path, max_chars: int
 ) -> str:
-    """List files by their state: ``read A.md (cut in the middle); not read B.md (a link)``."""
+    """List files by their state, such as ``read A.md (cut in the middle); not read B.md (a
+    link)``.
+    """
     names_by_state: dict[FileState, list[str]] = {"read": [], "offered": [], "not read": []}
     for file in files:
         path = file.path.relative_to(folder) if file.path.is_relative_to(folder) else file.path
@@ -456,14 +464,19 @@ def _summarize_files(
 
 
 def _build_result(subject: str, problems: Sequence[str], advice: str, right: str) -> CheckResult:
-    """Build a result from `problems` and `advice`, or from the text `right` if there are none."""
+    """Return a "wrong" result from `problems` and `advice`, or a "right" one if there are no
+    problems.
+
+    The text of the right result is `right`.
+    """
     if problems:
         return CheckResult(subject=subject, state="wrong", text=" ".join(problems), advice=advice)
     return CheckResult(subject=subject, state="right", text=right)
 
 
 async def _probe_model(texts: Texts, settings: Settings) -> str | None:
-    """Ask the chat model, its fallbacks, the other offered models and the helper models.
+    """Call the chat model, its fallbacks, the other models people may choose, and the helper
+    models.
 
     Returns a sentence for each model, or None if no model is set up.
     """
@@ -493,7 +506,7 @@ async def _probe_model(texts: Texts, settings: Settings) -> str | None:
 
 
 async def _probe_platform(texts: Texts, settings: Settings, name: str) -> str | None:
-    """Check the token of a platform. Returns None if there is no token."""
+    """Check the token of a platform. Return None if there is no token."""
     token = settings.platform_tokens.get(name)
     if token is None:
         return None
@@ -507,7 +520,7 @@ async def _probe_platform(texts: Texts, settings: Settings, name: str) -> str | 
 
 
 async def _probe_memory(texts: Texts, settings: Settings, name: str, counts: OutboxCounts) -> str:
-    """Return a sentence about a memory service, and about its waiting and failed outbox items.
+    """Return a sentence about a memory service and its pending and failed outbox items.
 
     Raises ConfigError if the service can't be used, or if items have failed permanently.
     """
@@ -533,7 +546,7 @@ async def _probe_memory(texts: Texts, settings: Settings, name: str, counts: Out
 
 
 async def probe_provider(provider: MemoryProvider, texts: Texts = SHELL) -> str:
-    """Return a memory provider's description of itself, or "" if it has no probe.
+    """Return the description that a memory provider gives of itself, or "" if it has no probe.
 
     Raises MnemeError if the provider isn't available.
     """

@@ -1,1 +1,1 @@
-"""What stands below an answer."""
+"""The lines below an answer that name its sources, and answers that are sent as files."""

@@ -1,4 +1,4 @@
-"""Sends an answer as a file, if the person asks for it."""
+"""Sends an answer as a file when the person asks for one."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ MAX_LEAD_CHARS = 400
 
 
 def list_documents(rows: Sequence[Message]) -> list[Json]:
-    """Return the results of the calls that send the answer of a turn as a file, each name once."""
+    """Return the results of the tool calls that send this turn's answer as a file.
+
+    If several calls use the same file name, only the last of them is returned.
+    """
     results: dict[str, Json] = {}
     for row in rows:
         if row.role == "tool" and row.tool_name == SEND_FILE:
@@ -30,7 +33,10 @@ def list_documents(rows: Sequence[Message]) -> list[Json]:
 
 
 def attach_document(answer: Answer, name: str) -> Answer:
-    """Return an answer with its text as a file. A long text is only begun in the message."""
+    """Return the answer with its text attached as a file.
+
+    If the text is long, the message shows only its beginning.
+    """
     text = answer.text
     if len(text) > MAX_SHOWN_CHARS:
         lead = shorten(to_single_line(text.strip().partition("\n\n")[0]), MAX_LEAD_CHARS)

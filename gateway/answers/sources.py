@@ -1,4 +1,4 @@
-"""Writes the line with the sources of an answer: messages, facts, files and web pages."""
+"""Writes the line below an answer that names its sources: messages, facts, files and web pages."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ SEARCHED_SESSIONS = 5
 
 @dataclass(frozen=True, slots=True)
 class SourceWriter:
-    """Writes the sources of an answer for a reader who may see some scopes."""
+    """Writes the source line of an answer, with only what a reader of `scopes` may see."""
 
     services: Services
     texts: Texts
@@ -51,10 +51,11 @@ class SourceWriter:
     async def write(
         self, cited: Sequence[CitedSource], rows: Sequence[Message]
     ) -> tuple[list[str], list[Button]]:
-        """Return a line with what an answer cites and the pages of its turn, and its buttons.
+        """Return the source line of an answer and the buttons that send the cited files.
 
-        The answer contains the numbers of the `cited` sources. `rows` are the messages of the turn.
-        The line is left out if it would be empty. The buttons send the cited files.
+        The line lists the `cited` sources, whose numbers the answer contains, and then the web
+        pages read in the turn. `rows` are the messages of the turn. Without sources, both lists are
+        empty.
         """
         items: list[str] = []
         for source in cited:
@@ -83,7 +84,9 @@ class SourceWriter:
                 return await self._render_file(source, file)
 
     async def _render_message(self, message: CitedMessage) -> str:
-        """Return the date and the words of a message, or the page that a tool read."""
+        """Return a message's date and text, or the web page if the message is the result
+        of a tool.
+        """
         if message.role == "tool":
             ids = [message.message_id]
             rows = await self.services.conversations.load_messages(ids, self.scopes)
@@ -92,7 +95,7 @@ class SourceWriter:
         return self._render_quote(message)
 
     def _render_quote(self, message: CitedMessage) -> str:
-        """Return the date and the words of a message, with a link or a command that opens it."""
+        """Return a message's date and text, with a link or a command that opens it."""
         command = f"/recall around:{message.message_id}"
         return self._quote(message.at, message.text, message.link, command)
 
@@ -103,7 +106,7 @@ class SourceWriter:
         return f"{place}: {quote}" if link else f"{place}: {quote} (`{command}`)"
 
     async def _render_fact(self, fact_id: int) -> str:
-        """Return a fact with its date, and with its message or the page that it comes from."""
+        """Return a fact with the date and link of its message, or with the page it comes from."""
         fact = await self.services.facts.find(fact_id, self.scopes)
         if fact is None:
             return self.texts.SOURCE_GONE
@@ -118,7 +121,7 @@ class SourceWriter:
         return self._quote(fact.last_said_at, fact.content, None, f"/memory why f{fact.id}")
 
     async def _load_message(self, message_id: int) -> CitedMessage | None:
-        """Return a message with its link, or None if it is gone."""
+        """Return a message with its link, or None if the message no longer exists."""
         query = SearchQuery(
             scopes=self.scopes, around=message_id, limits=ResultLimits(window=1), text=""
         )
@@ -130,7 +133,10 @@ class SourceWriter:
         return None
 
     async def _find_page(self, content: str) -> Source | None:
-        """Return the page that a fact was taken from, if it was read in a conversation."""
+        """Search the history for the web page that a fact was taken from.
+
+        Return None if none matches.
+        """
         query = SearchQuery(
             scopes=self.scopes,
             text=" OR ".join(query_terms(content)),
@@ -153,7 +159,7 @@ class SourceWriter:
         return self.texts.SOURCE.format(title=title, url=page.url, day=day)
 
     async def _render_file(self, source: CitedFile, file: AttachedFile | None) -> str:
-        """Return the name of a cited file with its cited part: "contract.pdf, page 7"."""
+        """Return the name of a cited file and the cited part, such as "contract.pdf, page 7"."""
         if file is None:
             return self.texts.NO_SUCH_FILE
         name = escape(shorten(to_single_line(file.name), MAX_TITLE_CHARS))
@@ -172,10 +178,10 @@ class SourceWriter:
 
 
 def list_pages(rows: Sequence[Message]) -> list[Source]:
-    """Return the web pages that were read in a turn, without repetitions.
+    """Return the web pages that were read in a turn, without duplicates.
 
-    The result of an approved look-up is a pasted message: a sentence, and then the text that was
-    read.
+    If a look-up needed approval, its result is stored as a pasted message: one sentence, followed
+    by the text of the page.
     """
     results = [row.text for row in rows if row.role == "tool" and row.tool_name == "web_fetch"]
     pastes = [row.text for row in rows if row.role == "user" and row.origin == "pasted"]

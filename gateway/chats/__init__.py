@@ -1,1 +1,1 @@
-"""Rules for chats with several people, and for chats that Mneme can't write to."""
+"""Settings of group chats, and notices about chats that Mneme can't write to."""

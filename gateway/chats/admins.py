@@ -1,7 +1,7 @@
-"""Decides who may set up a group or server: the owner, and the people who manage it.
+"""Decides who may set up a group or server: the owner and its admins.
 
-On Telegram these are the admins of the group, and on Discord everyone who may manage the server.
-The platform is asked each time. This right counts for this group only, and makes no one an owner.
+On Telegram, these are the admins of the group. On Discord, it's everyone who may manage the server.
+The platform is asked each time. The right applies to this group only and makes no one an owner.
 """
 
 from __future__ import annotations
@@ -14,15 +14,19 @@ from gateway.commands.registry import CommandContext
 
 
 class ChatAdmins:
-    """Asks the platforms. `sources` are the adapters, by platform."""
+    """Asks the platforms who manages a chat.
+
+    `sources` maps the name of a platform to its adapter.
+    """
 
     def __init__(self, sources: Mapping[str, object]) -> None:
         self._sources = sources
 
     async def may_manage(self, context: CommandContext) -> bool:
-        """Whether this person may set up the chat: always their own, and a group as its admin.
+        """Return whether this person may set up the chat.
 
-        Raises Refused if the platform can't be asked.
+        Everyone may set up their own direct chat. In a group, the owner and the admins may. Raises
+        Refused if the platform can't be asked.
         """
         if not context.is_member:
             return True
@@ -36,6 +40,9 @@ class ChatAdmins:
             raise Refused(context.texts.ADMIN_UNKNOWN.format(platform=platform)) from error
 
     async def require(self, context: CommandContext) -> None:
-        """Raise Refused, with a sentence for the person, if they may not set up the chat."""
+        """Raise Refused if the person may not set up the chat.
+
+        The error is worded for the person.
+        """
         if not await self.may_manage(context):
             raise Refused(context.texts.ADMINS_ONLY)

@@ -1,6 +1,6 @@
-"""/setup: shows and sets where the assistant listens in a group or server, and what it stores.
+"""/setup: shows and changes when the assistant answers in a group or server, and what it stores.
 
-Everyone in the group may see the settings. Only its admins and the owner may change them.
+Everyone in the group may see these settings. Only its admins and the owner may change them.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class SetupCommands:
         return await change(keys[-1] if is_whole else keys[0], value.strip(), context)
 
     def _show(self, context: CommandContext) -> Answer:
-        """Show the settings that hold here, with buttons for the usual changes."""
+        """Show the settings of this group, with buttons for the most common changes."""
         texts = context.texts
         settings = self._rules.find(context.inbound)
         keys = chat_keys(context.inbound)
@@ -109,7 +109,7 @@ class SetupCommands:
         return self._services.settings.discord.message_content
 
     async def _set_listening(self, key: str, value: str, context: CommandContext) -> Answer:
-        """Set which messages are answered: mentions, replies, both, all, or only commands."""
+        """Set which messages get an answer: mentions, replies, both, all, or only commands."""
         words = value.lower().replace(",", " ").split()
         if words and words[0] == "prefix":
             return await self._set_prefix(key, value.split(maxsplit=1)[-1], context)
@@ -124,14 +124,14 @@ class SetupCommands:
         return self._confirm(key, context)
 
     async def _set_prefix(self, key: str, value: str, context: CommandContext) -> Answer:
-        """Set the text with which messages for the assistant may begin, or remove it."""
+        """Set or remove the prefix that marks a message as addressed to the assistant."""
         if not value or len(value) > MAX_PREFIX_CHARS or value.startswith("/"):
             raise Refused(context.texts.SETUP_PREFIX_UNKNOWN.format(limit=MAX_PREFIX_CHARS))
         await self._rules.save(key, prefix="" if value.lower() in _OFF else value)
         return self._confirm(key, context)
 
     async def _set_storing(self, key: str, value: str, context: CommandContext) -> Answer:
-        """Set whether talk that isn't addressed is stored."""
+        """Set whether messages that aren't addressed to the assistant are stored."""
         stores = value.lower()
         if stores not in ("all", "addressed"):
             raise Refused(context.texts.SETUP_STORES_UNKNOWN)
@@ -139,7 +139,7 @@ class SetupCommands:
         return self._confirm(key, context)
 
     async def _set_roles(self, key: str, value: str, context: CommandContext) -> Answer:
-        """Set the roles whose members are answered. Only Discord has roles."""
+        """Set the roles whose members get answers. Only Discord has roles."""
         roles = tuple(match[1] or match[2] for match in _ROLE.finditer(value))
         if not context.inbound.server_id or not (roles or value.lower() in _OFF):
             raise Refused(context.texts.SETUP_ROLES_UNKNOWN)
@@ -147,7 +147,7 @@ class SetupCommands:
         return self._confirm(key, context)
 
     async def _set_language(self, key: str, value: str, context: CommandContext) -> Answer:
-        """Set the language of the group, or of a whole server."""
+        """Set the language of the group or of the whole server."""
         texts = context.texts
         language = find_language(value) if value else None
         if language is None:
@@ -163,7 +163,7 @@ class SetupCommands:
         return self._confirm(key, replace(context, inbound=inbound))
 
     async def _set_retention(self, key: str, value: str, context: CommandContext) -> Answer:
-        """Set after how many days messages are erased. Topics share the setting of their group."""
+        """Set how many days messages are kept. All topics of a group share this setting."""
         days = 0 if value.lower() in _OFF else parse_number(value.split(" ")[0])
         if days is None or days > MAX_RETENTION_DAYS:
             raise Refused(context.texts.SETUP_RETENTION_UNKNOWN.format(limit=MAX_RETENTION_DAYS))
@@ -173,7 +173,7 @@ class SetupCommands:
         return self._confirm(key if is_server else context.scope.key, context)
 
     async def _erase(self, key: str, value: str, context: CommandContext) -> Answer:
-        """Erase everything that was said in the group, after a confirmation."""
+        """Erase all messages of the group, after a confirmation."""
         texts = context.texts
         if value != _CONFIRMED:
             command = Command(name="setup", arguments=f"erase {_CONFIRMED}")
@@ -188,7 +188,7 @@ class SetupCommands:
         return Answer(text=text, has_erased_data=True)
 
     def _confirm(self, key: str, context: CommandContext) -> Answer:
-        """Say what a change counts for, and which settings apply now."""
+        """Say where a change applies, and list the current settings."""
         texts = context.texts
         place = texts.table("SETUP_PLACES")[_name_place(key, context)]
         shown = self._show(context)
@@ -205,7 +205,9 @@ def _take_place(arguments: str) -> tuple[str, bool]:
 
 
 def _name_place(key: str, context: CommandContext) -> str:
-    """Return what the key of a setting stands for: a key of the texts `SETUP_PLACES`."""
+    """Return the key in the texts `SETUP_PLACES` for what a setting applies to, such as a
+    server.
+    """
     is_discord = bool(context.inbound.server_id)
     if ":server:" in key:
         return "server"
@@ -221,12 +223,15 @@ def _name_place(key: str, context: CommandContext) -> str:
 
 
 def _retention_key(context: CommandContext) -> str:
-    """Return the key for how long messages are kept: that of the scope, which a new id shares."""
+    """Return the key under which the retention of a group is stored.
+
+    It's the key of the scope, which stays the same when the group gets a new id.
+    """
     return context.scope.key.removeprefix("room:").partition("#")[0]
 
 
 def _describe_listening(texts: Texts, settings: ChatSettings) -> str:
-    """Say which messages are answered."""
+    """Return a text that says which messages are answered."""
     text = texts.table("SETUP_LISTENS")[settings.listens or "mention reply"]
     if settings.prefix:
         text += f" {texts.SETUP_PREFIX.format(prefix=texts.quote(settings.prefix))}"

@@ -1,8 +1,8 @@
-"""Tells people elsewhere that something couldn't be delivered to the chat it was meant for.
+"""Notifies people in another chat when a message to them couldn't be delivered.
 
-A direct chat that refuses all messages belongs to one person, so the notice on another platform
-contains the text. What belongs to a group stays in the group, so the notice in the direct chat of
-the person who asked only names the group.
+A direct chat belongs to one person, so the notice repeats the undelivered text. The text of a group
+stays in the group, so the notice only names the group. It goes to the direct chat of the person who
+asked.
 """
 
 from __future__ import annotations
@@ -23,9 +23,10 @@ _KINDS = frozenset({"answer", "reminder"})
 
 
 class UndeliveredNotices:
-    """Puts notices about undeliverable answers and reminders into the outbox, each once.
+    """Queues one notice for each answer or reminder that couldn't be delivered.
 
-    `report_abandoned_task` gets the key of each item that a memory service will never receive.
+    `report_abandoned_task` is called with the key of each item that a memory service will never
+    receive.
     """
 
     def __init__(
@@ -35,7 +36,7 @@ class UndeliveredNotices:
         self._report_abandoned_task = report_abandoned_task
 
     async def tell(self, item: OutboxItem, error: MnemeError) -> None:
-        """Tell the person for whom an item was, if another chat with them is known."""
+        """Notify the recipient of an undeliverable item in another chat, if one is known."""
         if item.kind == "memory":
             await self._report_abandoned_task(item.key)
         item = await self._services.outbox.find(item)
@@ -65,7 +66,7 @@ class UndeliveredNotices:
             self._services.on_change()
 
     async def _find_person(self, item: OutboxItem) -> Scope | None:
-        """Return the scope of the direct chat of the person for whom an item is, or None."""
+        """Return the scope of the recipient's direct chat, or None if it isn't known."""
         match = _JOB_KEY.match(item.key)
         if match is not None:
             job = await self._services.jobs.get(int(match[1]))
@@ -78,13 +79,16 @@ class UndeliveredNotices:
         return await load_author(self._services.database, item.address, message_id)
 
     async def _is_direct(self, item: OutboxItem, person: Scope) -> bool:
-        """Whether an item was meant for a direct chat of this person."""
+        """Return whether an item was addressed to a direct chat of this person."""
         chats = await self._services.people.list_private_chats(person)
         return any(address == item.address for address, _ in chats)
 
 
 def _render_notice(texts: Texts, item: OutboxItem, error: MnemeError, *, is_own: bool) -> str:
-    """Say what wasn't delivered, where, and what to do. A person's own text is repeated."""
+    """Return a notice that says what wasn't delivered, where, and what to do.
+
+    If `is_own`, the notice repeats the undelivered text.
+    """
     causes = texts.table("UNDELIVERED_CAUSES")
     cause = error.cause if isinstance(error, ChatRefused) else "other"
     values = {"platform": item.address.platform.title(), "advice": causes[cause]}

@@ -1,6 +1,6 @@
 """The shell commands `mneme backup`, `mneme restore` and `mneme upgrade`, and moving a home.
 
-`mneme backup` also runs in a process of its own when a scheduled backup is due.
+For a scheduled backup, the gateway runs `mneme backup` in a separate process.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ def backup_command(
 
 
 def complete_backup(incomplete: str) -> list[str]:
-    """Suggest the known backups, newest first. A shell completes other files by itself."""
+    """Suggest the known backups, newest first. The shell itself completes other files."""
     try:
         records = BackupCatalog(find_home()).load().records
     except StoreError:
@@ -142,7 +142,7 @@ def restore_command(
 def _restore(
     file: Path, home: Path, key: Path | None, *, is_confirmed: bool, is_move: bool = False
 ) -> None:
-    """Replace a home with a backup, and report the repeated erasures."""
+    """Replace a home with a backup, and print which erasures were repeated."""
     now = WallClock().now()
     with RestoreJob(file.expanduser().absolute(), home) as job:
         manifest = job.prepare(lambda: _load_secret(key))
@@ -158,7 +158,7 @@ def _restore(
 
 
 def write_everything(output: BinaryIO) -> None:
-    """Write a whole home to a stream. Older backups stay as they are."""
+    """Write an archive of the whole home to a stream. Older backups aren't changed."""
     with shell.exit_on_error():
         if output.isatty():
             raise ConfigError(texts.EXPORT_ALL_TERMINAL)
@@ -171,7 +171,10 @@ def write_everything(output: BinaryIO) -> None:
 
 
 def import_everything(file: Path) -> None:
-    """Put a whole home into a new one. Refused if the home already has messages."""
+    """Restore an archive of a whole home to the home of these settings.
+
+    Raises ConfigError if the home already has messages.
+    """
     with shell.exit_on_error():
         home = find_home()
         count = count_messages(home / STATE_FILE)
@@ -217,9 +220,10 @@ def upgrade_command(as_json: AsJson = False) -> None:
 
 
 async def _open_restored() -> str:
-    """Open the restored home, and say which erasures were repeated.
+    """Open the restored home, and return a sentence about the erasures that were repeated.
 
-    Raises SettingsError if the restored settings are invalid. The next start then repeats them.
+    Raises SettingsError if the restored settings are invalid. The erasures are then repeated at the
+    next start.
     """
     settings = Settings.load()
     logs.configure(settings, settings.home / shell.LOG_FILE_NAME)
@@ -229,7 +233,10 @@ async def _open_restored() -> str:
 
 
 def _load_secret(key: Path | None) -> str:
-    """Return the key or passphrase of a backup: from a file, the settings, or a question."""
+    """Return the key or passphrase of a backup.
+
+    It comes from the file `key`, the settings or a prompt.
+    """
     if key is not None:
         return key.expanduser().read_text(encoding="utf-8")
     with contextlib.suppress(SettingsError):
@@ -252,7 +259,7 @@ def _describe_restore(manifest: Manifest, home: Path) -> str:
 
 
 def _format_moment(moment: datetime) -> str:
-    """Return a moment in the zone of the settings, or in that of the machine if they're broken."""
+    """Return a moment in the time zone of the settings, or of the machine if they're invalid."""
     try:
         local = moment.astimezone(ZoneInfo(Settings.load().general.zone))
     except SettingsError:
@@ -272,7 +279,7 @@ def _describe_restored(restored: Restored, home: Path, *, is_move: bool) -> str:
 
 
 async def repeat_erasures(settings: Settings) -> Sequence[str]:
-    """Open a home, and repeat the erasures of the journal next to it.
+    """Open a home, and repeat the erasures in the journal next to it.
 
     Returns the days of the erasures that can't be repeated.
     """
@@ -284,7 +291,7 @@ async def repeat_erasures(settings: Settings) -> Sequence[str]:
 
 
 def _load_key(settings: Settings, encrypt: str | None) -> EncryptionKey | None:
-    """Return the key that the option or the settings name; None if backups aren't encrypted.
+    """Return the key that the option or the settings name, or None if backups aren't encrypted.
 
     Raises ConfigError if the key is invalid or the passphrase is missing.
     """
@@ -299,7 +306,10 @@ def _load_key(settings: Settings, encrypt: str | None) -> EncryptionKey | None:
 
 
 def _ask_new_passphrase() -> str:
-    """Ask twice in a terminal; in a pipe, read one line. Raises ConfigError if it's empty."""
+    """Ask for a new passphrase twice or, if stdin isn't a terminal, read it from one line.
+
+    Raises ConfigError if it's empty.
+    """
     if sys.stdin.isatty():
         passphrase: str = typer.prompt("Passphrase", hide_input=True, confirmation_prompt=True)
     else:
@@ -311,7 +321,7 @@ def _ask_new_passphrase() -> str:
 
 @contextmanager
 def _show_progress(*, is_quiet: bool) -> Iterator[Progress]:
-    """Show the current step in a terminal."""
+    """Show the current step if stderr is a terminal."""
     if is_quiet or not sys.stderr.isatty():
         yield lambda step, share: None
         return
@@ -322,7 +332,7 @@ def _show_progress(*, is_quiet: bool) -> Iterator[Progress]:
 
 
 def _describe(result: BackupResult) -> str:
-    """Say where the backup is, what it contains, and what became of older ones."""
+    """Return sentences about the new backup, its contents and the changes to older backups."""
     manifest = result.manifest
     files = texts.format_count(len(manifest.files), "file")
     sentences = [

@@ -1,4 +1,4 @@
-"""`mneme completion`: completion for bash, zsh and fish, installed only when asked for."""
+"""`mneme completion`: prints or installs the completion script for bash, zsh or fish."""
 
 from __future__ import annotations
 

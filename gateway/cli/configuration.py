@@ -1,7 +1,7 @@
 """The shell commands `mneme config get`, `set`, `unset`, `list` and `edit`.
 
-Options are in mneme.toml, keys and tokens in secrets.env. A change is checked before it is written,
-and only the changed lines are rewritten. Secrets are never printed.
+Options are in mneme.toml, keys and tokens in secrets.env. Each change is checked before it is
+written, and only the changed lines are rewritten. Secrets are never printed.
 """
 
 from __future__ import annotations
@@ -45,7 +45,10 @@ _VARIABLE = re.compile(r"[A-Z][A-Z0-9_]*")
 
 
 def complete_key(incomplete: str) -> list[str]:
-    """Suggest options of mneme.toml, one level of tables deeper than typed, and secrets."""
+    """Suggest the options of mneme.toml and the names of secrets.
+
+    Options of a table are suggested once the table's name is typed.
+    """
     try:
         draft = SettingsDraft()
         names = [*list_option_paths(_merged_options(draft.text)), *_known_variables(draft)]
@@ -59,7 +62,7 @@ Key = Annotated[str, typer.Argument(autocompletion=complete_key)]
 
 
 def complete_value(context: typer.Context, incomplete: str) -> list[str]:
-    """Suggest values of an option that has few: a language, a time zone, or true and false."""
+    """Suggest values for an option that has few: a language, a time zone, or true and false."""
     key = str(context.params.get("key") or "")
     values: list[str] = []
     if key == "general.language":
@@ -208,7 +211,10 @@ def edit_command() -> None:
 
 
 def _open_editor(home: Path, text: str) -> str:
-    """Let the person edit a text in a private file, and return it. Exits if there is no editor."""
+    """Open a text in the person's editor, in a private file, and return the edited text.
+
+    Exits if no editor is found.
+    """
     variables = select_variables(("VISUAL", "EDITOR"))
     command = shlex.split(variables.get("VISUAL") or variables.get("EDITOR") or "vi")
     descriptor, name = tempfile.mkstemp(dir=home, prefix=".edit-", suffix=".toml")
@@ -237,7 +243,7 @@ def _ask_for_value(key: str, *, is_secret: bool) -> str:
 
 
 def _set_option(draft: SettingsDraft, key: str, typed: str) -> Any:
-    """Set an option and return its new value. Exits with a sentence if it can't be set."""
+    """Set an option and return its new value. Exit with a message if that isn't possible."""
     try:
         value = draft.set_typed_option(key, typed)
         fault = _find_backup_fault(draft, key)
@@ -256,7 +262,10 @@ def _set_option(draft: SettingsDraft, key: str, typed: str) -> Any:
 
 
 def _find_backup_fault(draft: SettingsDraft, key: str) -> str:
-    """Say why no backup would work with an option that was set; "" if it's another option."""
+    """Return why backups would fail with an option that was just set.
+
+    Returns "" if they would work or the option has nothing to do with backups.
+    """
     if not key.startswith("backup."):
         return ""
     try:
@@ -269,7 +278,7 @@ def _find_backup_fault(draft: SettingsDraft, key: str) -> str:
 
 
 def _set_secret(draft: SettingsDraft, name: str, value: str) -> None:
-    """Set a secret. Exits if its name is probably a typing mistake."""
+    """Set a secret. Exit if its name looks like a typing mistake."""
     if name == ENVIRONMENT["home"]:
         shell.fail(texts.compose("home_variable", name=name))
     _refuse_similar_variable(name, _known_variables(draft))
@@ -277,25 +286,28 @@ def _set_secret(draft: SettingsDraft, name: str, value: str) -> None:
 
 
 def _refuse_similar_variable(name: str, known: list[str]) -> None:
-    """Exit with the right name if a name is unknown and similar to a known one."""
+    """Exit with a suggestion if a name is unknown but similar to a known name."""
     suggestion = suggest_name(name, known)
     if name not in known and suggestion:
         shell.fail(texts.compose("no_variable", name=name, suggestion=suggestion))
 
 
 def _used_variables(draft: SettingsDraft) -> list[str]:
-    """Return the variables that settings and their options use."""
+    """Return the names of the variables that the settings refer to."""
     names = [name for name in ENVIRONMENT.values() if name != ENVIRONMENT["home"]]
     return [*names, *list_named_variables(_merged_options(draft.text))]
 
 
 def _known_variables(draft: SettingsDraft) -> list[str]:
-    """Return the variables that settings and their options use, and those of secrets.env."""
+    """Return the names of the variables that the settings refer to or secrets.env sets."""
     return list(dict.fromkeys([*_used_variables(draft), *draft.secrets]))
 
 
 def _locate_secret(draft: SettingsDraft, name: str) -> str:
-    """Say where a secret is set: the environment comes first. "" if nowhere."""
+    """Return where a secret is set, or "" if it isn't set.
+
+    The environment takes precedence over secrets.env.
+    """
     if list_environment_names([name]):
         return texts.compose("the_environment")
     return SECRETS_FILE if draft.secrets.get(name) else ""
@@ -325,7 +337,7 @@ def _describe_unknown(key: str, known: list[str]) -> str:
 
 
 def _write(draft: SettingsDraft, result: str, key: str) -> None:
-    """Write the draft, and say what happened and when it takes effect."""
+    """Write the draft, and print what changed and when it takes effect."""
     if not draft.is_changed:
         print_text(texts.compose("already_so"))
         return
@@ -339,9 +351,10 @@ def _write(draft: SettingsDraft, result: str, key: str) -> None:
 
 
 def describe_effect(report: Mapping[str, Any] | None, key: str) -> str:
-    """Say whether the running gateway has taken up the change of an option, or of all if key is "".
+    """Return whether the running gateway already uses a changed option.
 
-    Other options may also wait for the next start, from earlier changes.
+    If `key` is "", this covers all options. Options that were changed earlier may also wait for the
+    next start.
     """
     if report is None or report.get("problems"):
         return texts.compose("used_after_start")
@@ -353,6 +366,8 @@ def describe_effect(report: Mapping[str, Any] | None, key: str) -> str:
 
 
 def _concerns(path: str, key: str) -> bool:
-    """Whether an option that the gateway names is the one that was set, or belongs to it."""
+    """Return whether `path` names the option `key`, an option in its table, or a secret of that
+    name.
+    """
     name = key.replace('"', "")
     return not name or path in (name, f"variables.{name}") or path.startswith(f"{name}.")

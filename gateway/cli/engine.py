@@ -216,7 +216,7 @@ class Engine:
         return had_postgres or was_running
 
     def status(self) -> str:
-        """Return a sentence about the server's state, with its address and its memory in MB."""
+        """Return a sentence about the server's state, its address and the memory it uses in MB."""
         state = self._load_state()
         postgres_pid = Postgres(state.data).find_pid()
         if not self._is_running():
@@ -270,7 +270,7 @@ class Engine:
     def _wait_until_ready(self, server: subprocess.Popen[bytes], port: int) -> None:
         """Wait until the server answers.
 
-        If the server ends or doesn't answer in time, it's killed and ConfigError is raised. It's
+        If the server exits or doesn't answer in time, it's killed and ConfigError is raised. It's
         also killed if the wait is interrupted.
         """
         deadline = time.monotonic() + START_S
@@ -285,9 +285,10 @@ class Engine:
             raise
 
     def _end_server(self, pid: int) -> None:
-        """End the server with SIGTERM or, if that fails, with SIGKILL.
+        """Stop the server with SIGTERM or, if that fails, with SIGKILL.
 
-        Raises ConfigError if the server is still running after that, or if its process isn't known.
+        Raises ConfigError if the server is still running after that, or if its process id isn't
+        known.
         """
         if pid != 0:
             for signal_number in (signal.SIGTERM, signal.SIGKILL):
@@ -300,7 +301,7 @@ class Engine:
         raise ConfigError(texts.compose("engine_not_stopped"))
 
     def _is_running(self) -> bool:
-        """Return True if a server holds the lock on the pid file."""
+        """Return whether a server holds the lock on the pid file."""
         with self._pid_file.open("a+b") as pid_file:
             return not _try_lock(pid_file)
 
@@ -429,9 +430,9 @@ def _find_free_port(port: int = 0) -> int:
 
 
 def _try_lock(file: IO[bytes]) -> bool:
-    """Lock a file. Return False if another process has locked it.
+    """Lock a file, and return whether that succeeded. It fails if another process has the lock.
 
-    The lock lasts as long as the file is open, in this process or in one that inherited it.
+    The lock is kept until this process and all processes that inherited the file have closed it.
     """
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -447,7 +448,7 @@ def _write_state(pid_file: IO[bytes], state: EngineState) -> None:
 
 
 def _request_json(port: int, path: str) -> dict[str, Any] | None:
-    """Request a JSON object from the server. Return None if there is no such answer."""
+    """Request a JSON object from the server. Return None if the server sends none."""
     opener = build_opener(ProxyHandler({}))
     try:
         url = f"http://{HOST}:{port}/{path}"

@@ -1,6 +1,6 @@
 """The shell commands `mneme recall`, `sessions`, `export` and `import`.
 
-They search the history, list its sessions, and write or read files with messages.
+They search the history, list its sessions, and export or import messages.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ def recall_command(  # noqa: PLR0913  Typer reads the options from the signature
 
 @asynccontextmanager
 async def _open_search(services: Services, model_help: ModelHelp) -> AsyncIterator[HistorySearch]:
-    """Yield a search that uses a model if the query or the settings require that."""
+    """Yield a search. It uses a model only if the query or the settings require one."""
     options = services.settings.recall
     needs_model = (
         model_help.is_expanded
@@ -151,9 +151,9 @@ async def _open_search(services: Services, model_help: ModelHelp) -> AsyncIterat
 
 
 async def _answer_lines(search: HistorySearch, query: SearchQuery) -> None:
-    """Search for each line of stdin, and print a JSON object for each line, even a blank one.
+    """Search for each line of stdin, and print one JSON object per line, even for a blank line.
 
-    If a search fails, the field ``error`` of its object has the reason.
+    If a search fails, the field ``error`` of its object contains the reason.
     """
     for line in sys.stdin.buffer:
         text = line.decode("utf-8", "replace").rstrip("\r\n")
@@ -236,7 +236,7 @@ def export_command(
 
 
 def _import_calendar(path: Path, scope: str | None, *, is_confirmed: bool) -> None:
-    """Set a reminder for each event and task of a calendar file, after a yes."""
+    """Set a reminder for each event and task of a calendar file, after a confirmation."""
 
     async def work(services: Services, context: CommandContext) -> None:
         from core.dates.calendar_file import read_calendar
@@ -348,7 +348,10 @@ def import_command(
 def _print_report_as_json(
     report: ImportReport, source: Source, notes: Mapping[str, Sequence[str]]
 ) -> None:
-    """Print how many messages were imported, known, refused and skipped, and why, as JSON."""
+    """Print how many messages were imported, known, refused and skipped, as JSON.
+
+    The JSON object also has the reasons.
+    """
     shell.print_json(
         {
             "kinds": source.kinds,
@@ -407,9 +410,9 @@ def _print_report(report: ImportReport, source: Source) -> None:
 async def _propose_notes(
     services: Services, scope: Scope, notes: Mapping[str, Sequence[str]], *, is_quiet: bool
 ) -> None:
-    """Store imported notes as pending, because they weren't typed here: the owner approves them.
+    """Store imported notes as pending, so that the owner confirms them first.
 
-    With `is_quiet`, no hint about the pending notes is printed.
+    If `is_quiet`, no hint about the pending notes is printed.
     """
     scopes = frozenset({scope})
     for target, entries in notes.items():

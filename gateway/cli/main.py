@@ -50,7 +50,7 @@ HELP_OPTIONS = ("-h", "--help")
 def main() -> None:
     """Run the command line.
 
-    If a package of another program would be imported in place of one of ours, exit with a message.
+    If another installed package would be imported instead of one of Mneme's, exit with a message.
     """
     problem = find_foreign_package()
     if problem:
@@ -77,9 +77,9 @@ def main() -> None:
 
 @contextmanager
 def _load_less() -> Iterator[None]:
-    """Load modules without the work that no command needs.
+    """Disable the garbage collector while modules are loaded.
 
-    The garbage collector would look for garbage among modules, again and again.
+    Modules contain almost no garbage, and each collection would search all of them.
     """
     gc.disable()
     try:
@@ -91,9 +91,10 @@ def _load_less() -> Iterator[None]:
 
 @contextmanager
 def _hide_early_typing(words: Sequence[str]) -> Iterator[None]:
-    """While a chat starts, leave typed text to its prompt, which then shows it once.
+    """Turn off the terminal's echo while a chat starts.
 
-    Otherwise, the terminal would echo it above the greeting, and the prompt would show it again.
+    The prompt shows the text that was typed early. Without this, the text would also appear above
+    the greeting.
     """
     is_chat = words[:1] == ["chat"] or (words[:1] == ["run"] and "--terminal" in words)
     if not (is_chat and sys.stdin.isatty() and sys.stdout.isatty()):
@@ -115,17 +116,19 @@ def _hide_early_typing(words: Sequence[str]) -> Iterator[None]:
 def app(words: Sequence[str] = ()) -> typer.Typer:
     """Build the command line. If `words` begin with a command, only its module is loaded.
 
-    For the list of all commands, none is. Loading all modules would take a second.
+    The list of all commands is shown without loading any module, because loading all of them takes
+    a second.
     """
     import typer
     from typer.core import TyperGroup
 
     class RootGroup(TyperGroup):
         def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-            """Print a short introduction if there is no command, and word the help if it is shown.
+            """Print a short introduction if no command is given, and translate the help before it's
+            shown.
 
-            Shell completion also parses without arguments, but must not print anything. It shows
-            what the commands do.
+            Shell completion also parses an empty command line. It gets the descriptions of the
+            commands, and nothing is printed.
             """
             if not args and not ctx.resilient_parsing:
                 from gateway.texts.text_files import load_shell_table
@@ -189,10 +192,10 @@ _LIBRARY_WORDS = {
 
 
 def word_help(command: Any, path: str = "") -> None:
-    """Put the texts of the shell's language into a command, its options and its subcommands.
+    """Set the help of a command, its options and its subcommands in the shell's language.
 
-    [CLI_HELP] of a language has them by the names of commands, such as "memory.add", and of
-    options, such as "scope" or "recall.limit".
+    The table `CLI_HELP` of a language has texts by the name of a command, such as "memory.add", and
+    by the name of an option, such as "scope" or "recall.limit".
     """
     from gateway.texts.text_files import load_shell_table
 
@@ -212,7 +215,7 @@ def word_help(command: Any, path: str = "") -> None:
 
 @cache
 def _load_context_class() -> Any:
-    """Return the class of contexts whose help has the headings of the shell's language."""
+    """Return a click context class whose help has headings in the shell's language."""
     from typer import Context
     from typer._click import formatting
 
@@ -242,13 +245,13 @@ def _load_context_class() -> Any:
 
 
 def _list_command() -> None:
-    """Stand for a command in the list of all commands. It never runs."""
+    """Serve as a placeholder for each command in the list of all commands. It never runs."""
 
 
 def _open_missing_streams() -> None:
-    """Connect each missing standard stream to the null device.
+    """Open the null device for each standard stream that is closed.
 
-    Otherwise, the next file that is opened would get the file descriptor of the missing stream.
+    Otherwise, the next opened file would get the file descriptor of the missing stream.
     """
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
@@ -256,9 +259,9 @@ def _open_missing_streams() -> None:
 
 
 def _listen_to_ctrl_c() -> None:
-    """In a terminal, let Ctrl-C interrupt, also if the program that started us ignores it.
+    """Let Ctrl-C interrupt the program in a terminal, even if the parent process ignores it.
 
-    A script that ignores the signal passes that on, and Python then leaves it ignored.
+    Child processes inherit an ignored signal, and Python then also ignores it.
     """
     if sys.stdin.isatty() and signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -294,7 +297,7 @@ def _report_crash(
 
 
 def _log_background_error(event: threading.ExceptHookArgs | sys.UnraisableHookArgs) -> None:
-    """Log an error that occurred in a thread or while an object was being deleted."""
+    """Log an error that was raised in a thread or by a destructor."""
     error = event.exc_value
     logging.getLogger("mneme").warning(
         "failed in the background: %s %s", type(error).__name__, error

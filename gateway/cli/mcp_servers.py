@@ -1,7 +1,7 @@
 """The shell commands `mneme mcp list`, `add`, `test`, `remove`, `import` and `serve`.
 
-An MCP server is a table [mcp.NAME] in mneme.toml (`core/tools/mcp_tools.py`). `serve` makes Mneme
-itself a server.
+An MCP server is a table [mcp.NAME] in mneme.toml (see `core/tools/mcp_tools.py`). With `serve`,
+Mneme itself becomes an MCP server.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ KEY_VARIABLE = "MNEME_MCP_KEY"
 
 
 def complete_name(incomplete: str) -> list[str]:
-    """Suggest the servers that mneme.toml names."""
+    """Suggest the names of the MCP servers in mneme.toml."""
     try:
         return [name for name in Settings.load().mcp if name.startswith(incomplete)]
     except SettingsError:
@@ -192,7 +192,10 @@ def import_command(
 
 
 def _add_server(draft: SettingsDraft, name: str, options: Mapping[str, Any]) -> None:
-    """Add a server to the draft. Secrets in its options become variables of secrets.env."""
+    """Add a server to the draft of the settings.
+
+    Secrets in its options become variables of secrets.env.
+    """
     secrets: dict[str, str] = {}
     for key, value in options.items():
         if key in ("env", "headers"):
@@ -205,7 +208,10 @@ def _add_server(draft: SettingsDraft, name: str, options: Mapping[str, Any]) -> 
 def _move_secrets(
     server: str, values: Mapping[str, Any], secrets: dict[str, str]
 ) -> dict[str, str]:
-    """Move the values that look like keys to `secrets`, and return placeholders in their place."""
+    """Return the values with placeholders in place of those that look like keys.
+
+    The original values are added to `secrets`, by the names of their new variables.
+    """
     table = {}
     for name, value in values.items():
         text = str(value)
@@ -218,7 +224,10 @@ def _move_secrets(
 
 
 def _read_servers(file: Path) -> dict[str, Mapping[str, Any]]:
-    """Return the servers of a JSON file with `mcpServers` or `servers`, by name."""
+    """Return the servers of a JSON file by name.
+
+    The file has them under `mcpServers` or `servers`.
+    """
     try:
         content = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
@@ -259,7 +268,7 @@ def serve_command(
 
 
 def _load_key(port: int) -> str:
-    """Return the key that programs must send; a new one is stored and shown."""
+    """Return the key that client programs must send. The first call creates and prints it."""
     with shell.exit_on_error():
         with contextlib.closing(socket.socket()) as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -280,7 +289,7 @@ def _load_key(port: int) -> str:
 
 
 def _load_tools(settings: Settings, name: str) -> dict[str, str]:
-    """Connect to a server, and return the effect of each tool. Fails with a sentence."""
+    """Connect to a server, and return the effect of each tool. Exit with a message on failure."""
     from core.tools.mcp_tools import McpServers, find_effect
 
     server = settings.mcp[name]
@@ -311,7 +320,7 @@ def _describe_place(server: McpServer) -> str:
 
 
 def _parse_pairs(pairs: Sequence[str], flag: str) -> dict[str, str]:
-    """Parse NAME=VALUE pairs. Fails with a sentence for others."""
+    """Parse NAME=VALUE pairs. Exit with a message if a pair has another form."""
     values = {}
     for pair in pairs:
         name, separator, value = pair.partition("=")

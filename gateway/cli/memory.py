@@ -1,7 +1,7 @@
 """The shell commands `mneme memory`, `remember`, `facts`, `forget` and `skills`.
 
-They show and change notes, facts and skills, by running the chat commands with the same names.
-`gateway/cli/memory_services.py` adds the commands of `mneme memory` for memory services.
+They show and change notes, facts and skills by running the chat commands of the same names. The
+commands for memory services are in `gateway/cli/memory_services.py`.
 """
 
 from __future__ import annotations
@@ -65,19 +65,19 @@ def _add_chat_actions(
 ) -> None:
     """Add a shell command for each action of the chat command /`name`.
 
-    `help_texts` has the help of each action. `shell.run_chat_command` explains `group`.
+    `help_texts` maps each action to its help. For `group`, see `shell.run_chat_command`.
     """
     for action, help_text in help_texts.items():
         app.command(action, help=help_text)(_make_chat_action(group, name, action))
 
 
 def _make_chat_action(group: str, name: str, action: str) -> Callable[..., None]:
-    """Return the function of a shell command that runs one action of the chat command /`name`."""
+    """Return a function that runs one action of the chat command /`name` from the shell."""
 
     def run_action(
         words: Words = None, scope: InScope = None, anyway: Anyway = False, yes: Yes = False
     ) -> None:
-        """Build the arguments in the form that people type in a chat, and run the chat command."""
+        """Join the words to the arguments of the chat command, and run it."""
         arguments = list(words or ())
         if action == "replace" and arguments and "=>" not in " ".join(arguments):
             # In a shell, the old and the new text are two quoted arguments.
@@ -220,7 +220,7 @@ def list_facts_command(
     """
 
     async def work(services: Services, context: CommandContext) -> None:
-        """Find the facts and print them."""
+        """Find the facts and return them, or print them."""
         from gateway.commands.facts import FactCommands
 
         commands = FactCommands(services)

@@ -1,4 +1,6 @@
-"""The commands `mneme memory providers`, `setup`, `sync` and `engine`, for memory services."""
+"""The shell commands `mneme memory providers`, `setup`, `sync` and `engine`, for memory
+services.
+"""
 
 from __future__ import annotations
 
@@ -69,7 +71,7 @@ def providers_command(as_json: AsJson = False) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _ProviderState:
-    """The state of a memory, built in or not."""
+    """The state of a built-in memory or a memory service, for the list of memories."""
 
     state: Literal["on", "off", "not set up", "broken"]
     is_built_in: bool = False
@@ -111,7 +113,7 @@ async def _load_provider_states(
 
 
 def _describe_provider(name: str, state: _ProviderState) -> str:
-    """Describe a memory, such as "on, hybrid" or "off"."""
+    """Return the state of a memory in words, such as "on, hybrid" or "off"."""
     if state.is_built_in:
         key = "built_in" if state.state == "on" else "built_in_off"
         return texts.table("PROVIDER_STATES")[key]
@@ -124,7 +126,7 @@ def _describe_provider(name: str, state: _ProviderState) -> str:
 
 
 def complete_service(incomplete: str) -> list[str]:
-    """Suggest the memory services and plugins."""
+    """Suggest the names of memory services and plugins."""
     return [name for name in Plugins(find_home()).names() if name.startswith(incomplete)]
 
 
@@ -177,7 +179,7 @@ def sync_command(
 def _find_provider(
     name: str, providers: Sequence[MemoryProvider], problems: Mapping[str, str]
 ) -> MemoryProvider:
-    """Return the memory service with this name. If it isn't on, exit and say why."""
+    """Return the memory service with this name. If it isn't on, exit with the reason."""
     matches = [provider for provider in providers if provider.name == name]
     if not matches:
         shell.fail(problems.get(name) or texts.compose("service_off", name=name))
@@ -213,7 +215,10 @@ def setup_command(
 
 
 def _switch_off(name: str) -> None:
-    """Switch a memory service off in mneme.toml. Raises ConfigError if that can't be changed."""
+    """Switch off a memory service in mneme.toml.
+
+    Raises ConfigError if the file can't be changed.
+    """
     settings = Settings.load()
     if name not in settings.memory.providers:
         shell.fail(texts.compose("service_not_set_up", name=name))
@@ -257,7 +262,7 @@ def _switch_on(name: str, assignments: Sequence[str], mode: Mode | None) -> None
 def _probe(provider: MemoryProvider) -> bool:
     """Call a memory service once, and print its answer or the problem.
 
-    Return whether it works.
+    Returns whether it works.
     """
     from gateway.check import probe_provider, run_probe
 

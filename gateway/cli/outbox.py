@@ -1,7 +1,7 @@
 """`mneme outbox`: lists messages that couldn't be delivered, and sends them again or deletes them.
 
-Such a message is an answer, a reminder or a notice that a platform has refused permanently. A
-message whose platform can't be reached isn't listed, because it's sent later.
+Such a message is an answer, a reminder or a notice that a platform has rejected permanently. If a
+platform can't be reached, its messages aren't listed, because they are sent later.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def list_command(as_json: AsJson = False) -> None:
     """
 
     async def work(services: Services, _: CommandContext) -> object:
-        """Print the list, or return it for JSON."""
+        """Print the list of undeliverable messages, or return it for JSON."""
         dead_items = await services.outbox.list_dead()
         if as_json:
             return [_dead_item_to_json(dead_item) for dead_item in dead_items]
@@ -70,7 +70,7 @@ def retry_command(numbers: Numbers) -> None:
     """Send undeliverable messages again."""
 
     async def work(services: Services, _: CommandContext) -> None:
-        """Make the messages due, and say when they are sent."""
+        """Make the messages due now, and print when they will be sent."""
         ids = await _find_ids(services, numbers)
         is_sent_now = is_running(services.settings.home)
         text = texts.SENT_AGAIN if is_sent_now else texts.SENT_AGAIN_LATER
@@ -83,7 +83,7 @@ def drop_command(numbers: Numbers) -> None:
     """Delete undeliverable messages."""
 
     async def work(services: Services, _: CommandContext) -> None:
-        """Delete the messages, and say how many there were."""
+        """Delete the messages, and print how many were deleted."""
         ids = await _find_ids(services, numbers)
         _print_count(texts.DROPPED, await services.outbox.drop(ids))
 
@@ -91,7 +91,10 @@ def drop_command(numbers: Numbers) -> None:
 
 
 async def _find_ids(services: Services, numbers: Sequence[str]) -> list[int]:
-    """Return the ids of the named messages. Raises BadParameter if one doesn't exist."""
+    """Return the ids of undeliverable messages from their numbers in the list.
+
+    Raises BadParameter if a number isn't in the list.
+    """
     known_ids = {str(dead_item.item.id) for dead_item in await services.outbox.list_dead()}
     named_ids = known_ids if _ALL in numbers else set(numbers)
     unknown_ids = named_ids - known_ids
@@ -102,7 +105,7 @@ async def _find_ids(services: Services, numbers: Sequence[str]) -> list[int]:
 
 
 def _print_count(text: str, count: int) -> None:
-    """Print `text` with this number of messages, or say that there are no such messages."""
+    """Print `text` with the number of messages, or a notice if the number is 0."""
     messages = texts.format_count(count, "message")
     shell.print_text(text.format(messages=messages) if count else texts.NO_UNDELIVERED)
 

@@ -87,7 +87,7 @@ def chat_command() -> None:
 
 
 def _run_gateway(*, is_chat_only: bool, has_terminal: bool) -> None:
-    """Run Mneme until it's stopped. If people chat in this terminal, the log goes to a file."""
+    """Run Mneme until it's stopped. If `has_terminal`, the log goes to a file."""
     with shell.exit_on_error():
         if not is_chat_only:
             _offer_setup()
@@ -122,7 +122,7 @@ def _run_gateway(*, is_chat_only: bool, has_terminal: bool) -> None:
 
 
 def _offer_setup() -> None:
-    """Offer to set Mneme up before its first start in a terminal. A script is never asked."""
+    """Offer the setup before the first start in a terminal. Scripts are never asked."""
     if sys.stdin.isatty() and sys.stdout.isatty():
         # Imported here because only the first start asks anything.
         from gateway.cli.setup.wizard import offer_setup
@@ -163,7 +163,7 @@ def cron_command(
 
 
 async def _load_jobs(services: Services, scopes: frozenset[Scope]) -> object:
-    """Return the visible jobs as JSON objects."""
+    """Return the jobs that the owner can see as JSON objects."""
     jobs = await services.appointments.jobs.list_visible(scopes)
     return [
         {
@@ -279,7 +279,7 @@ def status_command(
         return
 
     async def work(services: Services, _: CommandContext) -> None:
-        """Print the status, one line for each subject."""
+        """Print the status with one line per subject, or return it for JSON."""
         if watch:
             await _watch_status(services)
         if as_json:
@@ -294,7 +294,7 @@ def status_command(
 
 
 async def _render_status(services: Services) -> list[str]:
-    """Return the lines of the status, with what a running gateway says about itself."""
+    """Return the lines of the status, including the report of the running gateway."""
     from gateway.commands.status import StatusCommands
 
     live = ask_gateway(services.settings.home, "state")
@@ -309,7 +309,7 @@ async def _render_status(services: Services) -> list[str]:
 
 
 async def _watch_status(services: Services) -> NoReturn:
-    """Show the status again and again, until Ctrl-C."""
+    """Print the status repeatedly until Ctrl-C."""
     # Rich takes a while to load.
     from rich.console import Console
     from rich.live import Live
@@ -368,7 +368,7 @@ def check_command(
 
 
 def _print_findings(*, as_json: bool) -> None:
-    """Print the findings of the security check. Exits with 1 if something should be fixed."""
+    """Print the results of the security check. Exit with 1 if something should be fixed."""
     from gateway.security_check import list_findings
 
     async def work() -> list[Finding]:
@@ -401,7 +401,7 @@ def _result_to_json(result: CheckResult) -> dict[str, object]:
 
 
 def _print_results(results: Sequence[CheckResult]) -> None:
-    """Print a line for each result: the state, the subject, and what to do."""
+    """Print the state, the subject and the advice of each result."""
     rows = []
     for result in results:
         text = result.text
@@ -414,14 +414,17 @@ def _print_results(results: Sequence[CheckResult]) -> None:
 
 
 def _name_subject(subject: str) -> str:
-    """Return the subject of a check in this language; the names of services stay."""
+    """Return the subject of a check in the shell's language.
+
+    Names of services aren't translated.
+    """
     return texts.table("CHECK_SUBJECTS").get(subject, subject)
 
 
 def _print_rows(rows: Sequence[tuple[str, str, str, str]]) -> None:
-    """Print a line for each row: a coloured word, the subject and the text.
+    """Print one line per row: a coloured word, the subject and the text.
 
-    A row begins with the key of the colour.
+    The first value of a row is the key of its colour.
     """
     word_width = max(shell.count_cells(word) for _, word, _, _ in rows)
     subject_width = max(shell.count_cells(subject) for _, _, subject, _ in rows)
@@ -463,7 +466,9 @@ def usage_command(
 
 
 def _spending_to_json(spending: Spending) -> dict[str, object]:
-    """Return a JSON object about model calls: tokens, costs, and the causes of cache misses."""
+    """Return the tokens, the costs and the causes of cache misses of model calls as a JSON
+    object.
+    """
     usage = spending.usage
     cost, uncached_cost = spending.cost, spending.uncached_cost
     return {

@@ -1,7 +1,7 @@
 """Helpers for shell commands: opening the services, running chat commands, printing, and errors.
 
-An error is printed as one sentence. The exit code is 0 for success (even if nothing was found), 1
-for a failure, and 2 for wrong usage.
+An error is printed as one sentence. The exit code is 0 for success (even if a search finds
+nothing), 1 for a failure, and 2 for wrong usage.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ JsonLoader = Callable[[Services, frozenset[Scope]], Awaitable[object]]
 def complete_words(context: typer.Context, incomplete: str) -> list[tuple[str, str]]:
     """Suggest the next word of a shell command that is also a chat command, such as `mneme cron`.
 
-    Returns nothing instead of an error, because the person is still typing.
+    Returns nothing if an error occurs, because the person is still typing.
     """
     name, *path = context.command_path.split()[1:]
     spec = list_all_specs().get(name)
@@ -76,7 +76,7 @@ def complete_words(context: typer.Context, incomplete: str) -> list[tuple[str, s
 
 
 async def _complete_line(spec: CommandSpec, line: str) -> Mapping[str, str]:
-    """Return the lines that may follow from the beginning of a line; see `CommandSpec.complete`."""
+    """Return the lines that complete the beginning of a line. See `CommandSpec.complete`."""
     settings = Settings.load()
 
     async def load(source: str, typed: str) -> Mapping[str, str]:
@@ -140,9 +140,9 @@ def add_group(
 def run_as_owner(work: Work, scope: str | None = None, *, notifies_owner: bool = False) -> None:
     """Run `work` with the rights of the owner, and print its result.
 
-    An `Answer` is printed as text and any other value as JSON; for None, nothing is printed. With
-    a `scope`, the work may only read and write that scope. This also works while the gateway is
-    running. Warnings go to the log file. With `notifies_owner`, changes that wait for a yes are
+    An `Answer` is printed as text and any other value as JSON. None prints nothing. With a `scope`,
+    the work can read and write only that scope. This also works while the gateway is running.
+    Warnings go to the log file. With `notifies_owner`, changes that wait for confirmation are
     announced in a chat. Raises BadParameter if the scope is invalid.
     """
     if scope is not None and not _SCOPE_KEY.fullmatch(scope):
@@ -169,7 +169,7 @@ def run_as_owner(work: Work, scope: str | None = None, *, notifies_owner: bool =
 
 
 async def make_context(services: Services, scope_key: str | None) -> CommandContext:
-    """Return the context of a command that the owner gives in this shell."""
+    """Return a command context for the owner in this shell."""
     if scope_key is None:
         scope = LOCAL_SCOPE
         scopes = await services.people.load_visible_scopes(LOCAL_SCOPE)
@@ -210,9 +210,9 @@ def run_chat_command(
     """Run the chat command /`name` with these words, and print its answer.
 
     `group` is a module of gateway/commands/ and a class in it, such as "status.UsageCommands". The
-    module is imported here, because it takes a while to load. If the command asks for confirmation,
-    the answer is read from stdin, unless `is_confirmed`. With `load_json`, the command isn't run;
-    the value that `load_json` returns is printed instead.
+    module is imported here because it takes a while to load. If the command asks for confirmation,
+    the answer is read from stdin, unless `is_confirmed`. If `load_json` is given, its result is
+    printed instead, and the command isn't run.
     """
 
     async def work(services: Services, context: CommandContext) -> object:
@@ -245,7 +245,7 @@ def require_yes(markdown: str) -> None:
 
 
 def print_markdown(markdown: str) -> None:
-    """Print a text for a chat: formatted in a terminal, as plain text in a pipe."""
+    """Print a chat text: formatted in a terminal, as plain text in a pipe."""
     if not sys.stdout.isatty():
         print_text(render_plain(markdown))
         return
@@ -258,18 +258,20 @@ def print_markdown(markdown: str) -> None:
 
 
 def render_plain(markdown: str) -> str:
-    """Render a text for a chat as plain text for the shell."""
+    """Convert a chat text to plain text for the shell."""
     return to_plain(_use_shell_commands(markdown))
 
 
 def _use_shell_commands(markdown: str) -> str:
-    """Replace chat commands in a text with shell commands: `/status` -> `mneme status`."""
+    """Replace chat commands in a text with shell commands, such as `/status` with `mneme
+    status`.
+    """
     return _CHAT_COMMAND.sub("`mneme ", markdown)
 
 
 @contextmanager
 def exit_on_error() -> Iterator[None]:
-    """Print an expected error as a sentence to standard error, and exit with its code."""
+    """Print an expected error to standard error as a sentence, and exit with its code."""
     try:
         yield
     except KeyboardInterrupt:
@@ -295,10 +297,10 @@ def fail(sentence: str) -> NoReturn:
 
 
 def describe_error(error: Exception) -> str:
-    """Describe an error in one sentence.
+    """Return one sentence about an error.
 
-    If standard output can't be written, it's connected to the null device. Otherwise, Python would
-    report the same error again when it exits.
+    If the error is a closed standard output, the null device replaces it. Otherwise, Python would
+    report the error again when it exits.
     """
     if isinstance(error, Refused):
         return render_plain(texts.word(error))
@@ -319,25 +321,25 @@ def describe_error(error: Exception) -> str:
 
 
 def _silence_stdout() -> None:
-    """Connect standard output to the null device, which also gets the rest of the buffer."""
+    """Replace standard output with the null device, and discard what is still buffered."""
     null_device = os.open(os.devnull, os.O_WRONLY)
     os.dup2(null_device, sys.stdout.fileno())
     os.close(null_device)
 
 
 def print_text(text: str) -> None:
-    """Print text without control characters, because it may come from other people."""
+    """Print a text without control characters, because other people may have written it."""
     typer.echo(make_showable(text))
 
 
 def make_showable(text: str) -> str:
-    """Return a text for a terminal: without control characters, and in the right direction."""
+    """Return a text without control characters, reordered if it's written from right to left."""
     text = strip_controls(text)
     return isolate_right_to_left(text) if sys.stdout.isatty() else text
 
 
 def count_cells(text: str) -> int:
-    """Return how many columns of a terminal a text takes: two for 漢, none for a joined accent."""
+    """Return the width of a text in terminal columns: two for 漢, none for a combining accent."""
     # Imported here because few commands print columns.
     from rich.cells import cell_len
 
@@ -345,7 +347,7 @@ def count_cells(text: str) -> int:
 
 
 def pad_cells(text: str, width: int) -> str:
-    """Return a text with spaces behind it, so that it takes `width` columns of a terminal."""
+    """Return a text with trailing spaces so that it fills `width` terminal columns."""
     return text + " " * (width - count_cells(text))
 
 

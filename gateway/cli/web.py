@@ -1,4 +1,6 @@
-"""The shell command `mneme web`: prints the link to the local page, and serves it if need be."""
+"""The shell command `mneme web`: prints a link to the local page, and serves the page if
+necessary.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +48,7 @@ async def _serve(services: Services, _: CommandContext) -> None:
 
 
 def create_commands(services: Services) -> CommandRegistry:
-    """Create the commands that need no running gateway."""
+    """Create the commands that work without a running gateway."""
     # Imported here because a link to a running page needs none of them.
     from core.agent.context_files import ContextFiles
     from gateway.commands.approvals_and_links import AccountCommands

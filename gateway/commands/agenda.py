@@ -1,4 +1,4 @@
-"""/agenda: the events and reminders of a day or another span of time."""
+"""/agenda: lists the events and reminders of a day or another period."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ class AgendaCommands:
         self._services = services
 
     async def run(self, command: Command, context: CommandContext) -> Answer:
-        """List the events of a day.
+        """List the events and reminders of a day.
 
-        Raises Refused for others than the owner, in a group, without a calendar, or if the words
-        aren't a time.
+        Raises Refused if the sender isn't the owner, in a group, without a calendar, or if the
+        words aren't a time.
         """
         texts = context.texts
         if not is_owner_alone(context):
@@ -64,9 +64,9 @@ class AgendaCommands:
         return Answer(text="\n".join(lines) or texts.NO_EVENTS)
 
     async def _undo(self, texts: Texts, calendars: Calendars, words: str) -> Answer:
-        """Remove an event that the model added. The button of its receipt sends these words.
+        """Remove an event that the model added. The "Undo" button of the receipt runs this.
 
-        Raises Refused if the words name no such event, or if the calendar can't be changed.
+        Raises Refused if the words don't name such an event, or if the calendar can't be changed.
         """
         match = _UNDO.fullmatch(words)
         if match is None:

@@ -1,7 +1,7 @@
 """/whoami, /approve, /people, /link and /unlink: give and end access, and link accounts.
 
 Linked accounts count as one person. Both sides confirm a link, each in a direct chat. If one side
-has no access yet, the owner also confirms the link. The owner's own accounts can't be linked here.
+has no access yet, the owner also has to confirm. The owner's own accounts can't be linked here.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ class AccountCommands:
         self._now = services.clock.now
 
     async def run(self, command: Command, context: CommandContext) -> Answer:
-        """Check that this person may give the command in this chat, and run the command.
+        """Check that this person may use the command in this chat, and run it.
 
-        /approve and /people are for the owner, where no one else can read the answer. The
-        others work in direct chats, and /whoami works everywhere. Raises Refused if the
-        command isn't allowed here.
+        Only the owner can use /approve and /people, and only where no one else can read the answer.
+        /link and /unlink work in direct chats, /whoami everywhere. Raises Refused if the command
+        isn't allowed here.
         """
         texts = context.texts
         arguments = command.arguments.strip()
@@ -66,9 +66,9 @@ class AccountCommands:
     async def _manage_people(self, texts: Texts, arguments: str) -> Answer:
         """Run /people: list everyone, or end the access of an account or a person.
 
-        "revoke" ends the access of one account, any other action that of all accounts of
-        the person. Raises Refused if the arguments are wrong, or if the account belongs to
-        the owner.
+        "revoke" ends the access of one account. Any other action ends the access of all accounts of
+        the person. Raises Refused if the arguments are wrong, or if the account belongs to the
+        owner.
         """
         action, _, account_key = arguments.partition(" ")
         if action in ("", "list"):
@@ -104,7 +104,7 @@ class AccountCommands:
     async def _list_people(self, texts: Texts) -> Answer:
         """List everyone who has or had access, and the groups in the settings.
 
-        Each person and each group has one line. People whom Mneme only met in groups are left out.
+        Each person and each group gets one line. People who only wrote in groups aren't listed.
         """
         services = self._services
         today = self._now().astimezone(services.zone)
@@ -123,7 +123,7 @@ class AccountCommands:
     ) -> str | None:
         """Return the line of a person in the list, or None if they never had access.
 
-        The line says why they have access, when they wrote last, and what they cost this month.
+        The line says why they have access, when they last wrote, and what they cost this month.
         """
         zone = self._services.zone
         reasons = texts.table("PEOPLE_WHY")
@@ -153,7 +153,7 @@ class AccountCommands:
         return f"- {names}: {'; '.join(dict.fromkeys(details))}"
 
     async def _link(self, context: CommandContext, arguments: str) -> Answer:
-        """Run one step of /link: offer a code, claim one, or confirm a link."""
+        """Run one step of /link: offer a code, use a code, or confirm a link."""
         texts = context.texts
         address = context.inbound.address
         if not arguments:
@@ -178,7 +178,7 @@ class AccountCommands:
         )
 
     async def _confirm_link(self, context: CommandContext, digest: str) -> Answer:
-        """Record the "yes" of one side, and ask the next side or the owner to confirm."""
+        """Record the confirmation of one side, and ask the other side or the owner to confirm."""
         texts = context.texts
         link = await self._links.confirm(digest, context.account, self._now())
         if link.is_joined:
@@ -201,7 +201,7 @@ class AccountCommands:
         return Answer(text=texts.LINK_ASKED.format(other=offering_name))
 
     async def _ask_offering_side(self, texts: Texts, link: Link, idempotency_key: str) -> None:
-        """Ask the person who offered the code to confirm the link."""
+        """Ask the person who created the code to confirm the link."""
         key = f"link:{link.digest}:asked:{idempotency_key}"
         account = link.offering_accounts[0].account
         command = _confirm_link_command(link)
@@ -212,9 +212,9 @@ class AccountCommands:
         await _send_notice(self._services, key, link.address, Answer(text=text), question)
 
     async def _unlink(self, context: CommandContext, key: str) -> Answer:
-        """Separate one of the person's accounts from the others. An empty `key` means this one.
+        """Unlink one of the person's accounts. An empty `key` means the account that is asking.
 
-        Raises Refused if the person has no such account, or if it isn't linked.
+        Raises Refused if the person has no such account, or if the account isn't linked.
         """
         texts = context.texts
         accounts = {"": context.account, context.account.key: context.account}
@@ -233,9 +233,9 @@ async def approve_code(
 ) -> Answer:
     """Run /approve: give access to the person who got the code, or link two accounts.
 
-    With `as_owner`, the account becomes one of the owner's own. "no CODE" rejects a link. Without
+    With `as_owner`, the account becomes one of the owner's. "no CODE" rejects a link. Without
     arguments, everyone who is waiting is listed. `by` is stored with the approval: "chat" or "cli".
-    Raises Refused if the code is wrong.
+    Raises Refused if the code is invalid.
     """
     if not arguments:
         return await _list_waiting(texts, services)
@@ -268,7 +268,9 @@ async def _list_waiting(texts: Texts, services: Services) -> Answer:
 
 
 async def _announce_decision(texts: Texts, services: Services, link: Link) -> Answer:
-    """Tell both sides of a link what the owner decided, and return the answer for the owner."""
+    """Notify both sides of a link about the owner's decision, and return the answer for
+    the owner.
+    """
     notice = Answer(text=texts.LINK_JOINED if link.is_joined else texts.LINK_REFUSED)
     for side, address in (("offered", link.address), ("claimed", link.claiming_address)):
         key = f"link:{link.digest}:{side}:{link.is_joined}"
@@ -284,9 +286,9 @@ async def _send_notice(
     answer: Answer,
     question: ButtonAction | None = None,
 ) -> None:
-    """Put a notice into the outbox, once for each `key`.
+    """Put a notice into the outbox, once per `key`.
 
-    A notice with a `question` gets its "Yes" button.
+    If `question` is given, the notice gets a "Yes" button that answers it.
     """
     item = await services.outbox.find(OutboxItem(key=key, kind="notice", address=address))
     if item.answer is not None or item.is_over:
@@ -300,7 +302,9 @@ async def _send_notice(
 
 
 def _describe_sender(texts: Texts, context: CommandContext) -> Answer:
-    """Answer /whoami: the person's name and ids, and who can see this chat's messages."""
+    """Return the answer to /whoami: the person's name and ids, and who can see this chat's
+    messages.
+    """
     account = context.account
     words = texts.table("WHOAMI_WORDS")
     identity = texts.WHOAMI.format(
@@ -323,10 +327,10 @@ def _confirm_link_command(link: Link) -> Command:
 
 
 def _ask_to_link(texts: Texts, other: Sequence[NamedAccount], own: Sequence[NamedAccount]) -> str:
-    """Render the question for one side of a link.
+    """Return the question for one side of a link.
 
-    `other` are the accounts of the other side, and `own` are those of the person who is asked. The
-    first account in each list is the one that is being linked.
+    `other` are the accounts of the other side, and `own` those of the person who is asked. The
+    first account in each list is the one to be linked.
     """
     first, *others = _format_names(texts, other)
     more = texts.LINK_OTHERS.format(others=texts.join_list(others)) if others else ""

@@ -1,4 +1,4 @@
-"""Sets reminders from the items of a calendar file, and lists these reminders before that."""
+"""Imports a calendar file: lists the reminders it would set, and sets them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MAX_LISTED = 20
 
 
 def describe_items(texts: Texts, items: Sequence[CalendarItem], zone: ZoneInfo) -> str:
-    """Return a question that lists the reminders that an import would set."""
+    """Return a question that lists the reminders an import would set."""
     lines = [texts.CALENDAR_QUESTION.format(count=texts.format_count(len(items), "reminder"))]
     for item in items[:MAX_LISTED]:
         if item.moment is not None:
@@ -39,9 +39,9 @@ async def set_reminders(
 ) -> str:
     """Set a reminder for each item, and return a report of how many were set.
 
-    Items that were imported before or are over are skipped. If the account may have no more
-    reminders, the report says so. The reminders are delivered in the private chat that the owner
-    used last, or in the terminal.
+    Items that were imported before or are in the past are skipped. The report says so if the
+    account has reached its maximum number of reminders. The reminders are delivered to the private
+    chat that the owner used last, or to the terminal.
     """
     texts = context.texts
     target, scope = context.inbound.address, context.scope

@@ -1,4 +1,4 @@
-"""/export: send a person everything that is stored about them, in a direct chat only."""
+"""/export: sends a person everything that is stored about them. It works only in direct chats."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class ExportCommands:
         return Answer(text=text, files=tuple(file for file in files if file.content))
 
     async def _build_calendar(self, scopes: frozenset[Scope]) -> File | None:
-        """Build a calendar file of the person's reminders. Returns None if there are none."""
+        """Build a calendar file of the person's reminders. Return None if there are none."""
         # Imported here because the calendar library takes a while to load.
         from core.dates.calendar_file import write_calendar
         from core.scheduling.rules import list_calendar_entries
@@ -83,8 +83,8 @@ class ExportCommands:
     ) -> AsyncIterator[Mapping[str, object]]:
         """Yield everything that is stored about a person, except for messages.
 
-        The items are notes, skills, lines typed in the terminal, the use of models, and rows of the
-        database. The "kind" of an item says which of these it is.
+        The items are notes, skills, lines typed in the terminal, model usage and database rows. The
+        field "kind" of an item tells them apart.
         """
         services = self._services
         for target in ALL_FILES:
@@ -115,7 +115,7 @@ class ExportCommands:
 async def _build_file(texts: Texts, name: str, lines: AsyncIterator[str]) -> File:
     """Build a file of JSON lines, compressed with gzip if it's long.
 
-    Raises Refused if it's too long to be sent.
+    Raises Refused if the file is too large to be sent.
     """
     encoded_lines = []
     size = 0

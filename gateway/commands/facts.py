@@ -1,4 +1,4 @@
-"""/remember, /facts, and the actions of /memory that are about facts.
+"""/remember, /facts, and the actions of /memory that concern facts.
 
 The name of a fact is ``f`` and its number, such as ``f12``. In a group, everyone may read the
 facts, but only the owner and the person who stated a fact may change it.
@@ -57,7 +57,7 @@ _CONFIRMED = CONFIRMED_PREFIX.strip()
 
 
 def is_own_account(context: CommandContext, account: Account) -> bool:
-    """Return whether an account is one of the person who asks."""
+    """Return whether an account belongs to the person who runs the command."""
     scope = Scope.account(account.platform, account.user_id)
     return account == context.account or scope in context.scopes
 
@@ -81,7 +81,7 @@ class FactCommands:
     async def answer_memory_command(
         self, action: str, text: str, context: CommandContext
     ) -> Answer | None:
-        """Answer a /memory command that is about facts. Return None for any other command.
+        """Answer a /memory command that concerns facts. Return None for any other command.
 
         `text` is the text after the action, such as ``f12`` or ``f12 I live in Faro``.
         """
@@ -123,7 +123,9 @@ class FactCommands:
         return await self._run_action(action, fact, rest, context)
 
     async def find_facts(self, text: str, context: CommandContext, limit: int) -> Sequence[Fact]:
-        """Return the facts that match `text`, best first; without a text, the latest ones."""
+        """Return the facts that match `text`, best first, or the latest facts if `text` is
+        empty.
+        """
         if not text:
             return await self._facts.list_page(context.scopes, limit)
         question = Question(text, context.scopes, self._services.clock.now(), context.account)
@@ -134,7 +136,8 @@ class FactCommands:
     ) -> Answer:
         """Render one page of all facts, grouped by kind, with a button for each fact.
 
-        With the number of a fact, the page begins after that fact, or ends before it.
+        `after` and `before` are the number of the fact after which the page begins or before which
+        it ends.
         """
         texts = context.texts
         facts, has_earlier, has_more = await self._load_page(context, after, before)
@@ -161,7 +164,7 @@ class FactCommands:
     async def _load_page(
         self, context: CommandContext, after: int | None, before: int | None
     ) -> tuple[Sequence[Fact], bool, bool]:
-        """Return the facts of a page, and whether there are facts before and after them."""
+        """Return the facts of a page, and whether more facts come before and after them."""
         database, scopes = self._services.database, context.scopes
         limit = _FACTS_PER_PAGE + 1
         if before is not None:
@@ -201,7 +204,7 @@ class FactCommands:
         )
 
     async def _remember(self, text: str, context: CommandContext) -> Answer:
-        """Store facts from `text`, or from the message that the command points to."""
+        """Store the facts in `text`, or in the message that the command points to."""
         source = await self._find_source(text, context)
         if source is None:
             source = Message(
@@ -239,7 +242,7 @@ class FactCommands:
     async def _run_action(
         self, action: str, fact: Fact, rest: str, context: CommandContext
     ) -> Answer:
-        """Run an action of /memory on a fact; `rest` is the new text for "correct"."""
+        """Run an action of /memory on a fact. For "correct", `rest` is the new text."""
         match action:
             case "why":
                 return await self._explain(fact, context)
@@ -257,9 +260,9 @@ class FactCommands:
                 return await self._pin(fact, context, is_pinned=action == "pin")
 
     async def _undo(self, fact: Fact, context: CommandContext) -> Answer:
-        """Undo the last change to a fact. If it's the first change, the fact is deleted.
+        """Undo the last change to a fact. If the fact is new, it's deleted.
 
-        Raises Refused if there is nothing to take back.
+        Raises Refused if there is nothing to undo.
         """
         texts = context.texts
         earlier = await self._facts.undo(fact.id, context.scopes, context.author)
@@ -270,7 +273,7 @@ class FactCommands:
         return self._report(texts, texts.FACT_UNDONE, earlier)
 
     async def _restore(self, fact: Fact, context: CommandContext) -> Answer:
-        """Open a former fact again, and end the fact that closed it.
+        """Reopen a former fact, and end the fact that replaced it.
 
         Raises Refused if the fact isn't a former one.
         """
@@ -282,7 +285,7 @@ class FactCommands:
         return await self._undo(fact, context)
 
     async def _judge(self, fact: Fact, context: CommandContext, *, is_right: bool) -> Answer:
-        """Raise or lower the trust in a fact."""
+        """Raise or lower the trust in a fact after the person's feedback."""
         texts = context.texts
         current = await self._facts.record_feedback(
             fact.id, context.scopes, is_right, context.author
@@ -294,7 +297,7 @@ class FactCommands:
         )
 
     async def _pin(self, fact: Fact, context: CommandContext, *, is_pinned: bool) -> Answer:
-        """Pin a fact, so that it doesn't fade with age, or unpin it."""
+        """Pin or unpin a fact. A pinned fact doesn't lose weight with age."""
         texts = context.texts
         current = await self._facts.pin(fact.id, context.scopes, is_pinned, context.author)
         current = current or fact
@@ -303,7 +306,7 @@ class FactCommands:
         return self._report(texts, texts.FACT_UNPINNED, current)
 
     async def _correct(self, fact: Fact, text: str, context: CommandContext) -> Answer:
-        """Replace the wording of a fact. Without a `text`, say how to correct the fact."""
+        """Replace the text of a fact. If `text` is empty, explain how to correct the fact."""
         texts = context.texts
         if not text:
             usage = texts.CORRECT_USAGE.format(name=f"f{fact.id}")
@@ -322,9 +325,9 @@ class FactCommands:
         return Answer(text=report, buttons=buttons)
 
     async def _explain(self, fact: Fact, context: CommandContext) -> Answer:
-        """Say where a fact comes from, how certain it is, and how it has changed.
+        """Describe where a fact comes from, how certain it is, and how it has changed.
 
-        Only the latest `_MAX_SHOWN_CHANGES` changes are shown.
+        Only the latest `_MAX_SHOWN_CHANGES` changes are listed.
         """
         texts = context.texts
         changes = await self._facts.list_changes(fact.id, context.scopes)
@@ -362,7 +365,7 @@ class FactCommands:
         changes: Sequence[FactChange],
         context: CommandContext,
     ) -> str:
-        """Say who stated or last corrected a fact, when, and how often."""
+        """Return who stated or last corrected a fact, when, and how often."""
         wordings = [change for change in changes if change.action in _WORDING_CHANGES]
         author, deed = fact.account, str(fact.origin)
         if wordings and wordings[-1].action == "correct":
@@ -379,7 +382,10 @@ class FactCommands:
         return texts.FACT_SOURCE_TIMES.format(source=source, day=day, count=fact.mention_count)
 
     def _render_change(self, texts: Texts, change: FactChange) -> str:
-        """Render a change of a fact with its reason. A correction shows the previous wording."""
+        """Render a change of a fact with its reason.
+
+        For a correction, this includes the previous text.
+        """
         done = texts.table("FACT_DONE")[change.action]
         if change.action == "correct" and change.before is not None:
             before = texts.quote(shorten(change.before, _MAX_BEFORE_CHARS))
@@ -406,9 +412,10 @@ class FactCommands:
         )
 
     async def _erase(self, fact: Fact | None, token: str, context: CommandContext) -> Answer:
-        """Erase a fact and the messages that the person has confirmed, which `token` identifies.
+        """Erase a fact and the messages that the person confirmed. `token` identifies these
+        messages.
 
-        The fact is deleted last, so that the command can be repeated after a crash.
+        The fact is deleted last, so the command can be repeated after a crash.
         """
         texts = context.texts
         report = texts.FORGOTTEN_FACT
@@ -425,7 +432,7 @@ class FactCommands:
         return Answer(text=report, has_erased_data=True)
 
     def _report(self, texts: Texts, heading: str, *facts: Fact) -> Answer:
-        """List facts below a heading, with a button "Why" for each fact."""
+        """List facts below a heading, with a "Why" button for each fact."""
         lines = "\n".join(self._render_line(texts, fact) for fact in facts)
         buttons = tuple(_make_fact_button(texts.BUTTON_WHY, fact) for fact in facts)
         return Answer(text=f"{heading}\n\n{lines}", buttons=buttons)
@@ -436,7 +443,7 @@ class FactCommands:
 
 
 def group_facts(texts: Texts, facts: Sequence[Fact]) -> list[tuple[str, list[Fact]]]:
-    """Return the facts below the titles of their kinds, in the order of the titles."""
+    """Group facts under the titles of their kinds, in a fixed order of the titles."""
     titles = texts.table("FACT_TITLES")
     order = list(titles)
     sorted_facts = sorted(facts, key=lambda fact: order.index(_group_key(fact)))
@@ -444,7 +451,7 @@ def group_facts(texts: Texts, facts: Sequence[Fact]) -> list[tuple[str, list[Fac
 
 
 def _quote_source(source: Message, context: CommandContext) -> str:
-    """Return the text of a message. If this person didn't type it, its author comes first."""
+    """Return the text of a message, preceded by its author unless this person typed it."""
     if source.origin != "typed":
         author = source.origin.replace("_", " ").capitalize()
     elif source.sender is None:
@@ -457,7 +464,7 @@ def _quote_source(source: Message, context: CommandContext) -> str:
 
 
 def _group_key(fact: Fact) -> str:
-    """Return the key of the fact's group in the table ``FACT_TITLES``."""
+    """Return the key of the fact's group in the text table ``FACT_TITLES``."""
     return "over" if fact.has_ended else fact.kind
 
 
@@ -468,7 +475,7 @@ def _describe_trust(texts: Texts, fact: Fact) -> str:
 
 
 def _make_fact_choices(texts: Texts, facts: Sequence[Fact]) -> list[Button]:
-    """Make a button for each fact, all of one list."""
+    """Return a menu entry for each fact."""
     return [
         replace(
             _make_fact_button(f"f{fact.id}", fact), menu=texts.CHOOSE_FACT, details=fact.content

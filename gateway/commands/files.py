@@ -1,4 +1,4 @@
-"""/files: lists the files that people sent here, sends one or an answer as one, or removes one."""
+"""/files: lists, sends and removes files that people sent, and sends an answer as a file."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ class FileCommands:
         self._services = services
 
     async def run(self, command: Command, context: CommandContext) -> Answer:
-        """List files, send or remove the one with a number, or send an answer as a file.
+        """List files, send or remove the file with a number, or send an answer as a file.
 
-        Raises Refused if there is no such file or answer, or if this person may not remove it.
+        Raises Refused if the file or answer doesn't exist, or if this person may not remove it.
         """
         arguments = command.arguments.strip()
         action, _, rest = arguments.partition(" ")
@@ -54,9 +54,10 @@ class FileCommands:
         return Answer(text=text, files=(content,))
 
     async def _send_answer(self, rest: str, context: CommandContext) -> Answer:
-        """Send an answer as a file: the one to a message, or the last one of the conversation.
+        """Send an answer as a file.
 
-        `rest` is the id of the message, the name of the file, both or nothing.
+        `rest` may contain the id of a message and a file name. Without an id, the last answer of
+        the conversation is sent.
         """
         first, _, name = rest.partition(" ")
         number = parse_number(first)
@@ -73,7 +74,10 @@ class FileCommands:
     async def _load_turn(
         self, message_id: int | None, context: CommandContext
     ) -> Sequence[Message]:
-        """Return the messages of the turn with a message, or of this conversation."""
+        """Return the messages of the turn that contains a message.
+
+        Without a `message_id`, returns all messages of this conversation.
+        """
         conversations = self._services.conversations
         if message_id is None:
             return await conversations.load_history(context.session, context.scopes)
@@ -102,7 +106,7 @@ class FileCommands:
         return file
 
     async def _list(self, words: str, context: CommandContext) -> Answer:
-        """List the files that match, or the latest ones, with a button to send each."""
+        """List the files that match the words, or the latest files, with a button to send each."""
         texts = context.texts
         matches = await self._services.files.search(words, context.scopes, FileFilter(), MAX_FILES)
         if not matches:
@@ -119,7 +123,7 @@ class FileCommands:
         return Answer(text="\n".join(lines), buttons=tuple(buttons))
 
     def _render(self, texts: Texts, match: FileMatch) -> str:
-        """Render a file as a list item: its number, name, place, details and day."""
+        """Render a file as a list item with its number, name, location, details and date."""
         file = match.file
         place = f", {escape(match.part.label)}" if match.part and match.part.label else ""
         day = texts.format_day(file.at, self._services.zone)

@@ -1,6 +1,6 @@
 """/instructions: standing instructions for the assistant in one chat.
 
-In a direct chat, the person sets them; in a group, the owner does.
+In a direct chat, the person sets them. In a group, the owner does.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ class InstructionCommands:
     async def run(self, command: Command, context: CommandContext) -> Answer:
         """Show, set or clear the instructions of this chat.
 
-        Raises Refused for members of a group, where only the owner may do this, and if the
-        arguments are wrong.
+        Raises Refused if a group member other than the owner runs this, or if the arguments are
+        wrong.
         """
         texts = context.texts
         if context.is_member:
@@ -47,7 +47,7 @@ class InstructionCommands:
         raise Refused(texts.INSTRUCTIONS_USAGE)
 
     async def _show(self, context: CommandContext) -> Answer:
-        """Show the instructions that were typed here, and those of the settings file."""
+        """Show the instructions of this chat and those of the settings file."""
         texts = context.texts
         paragraphs = []
         entries = await self._notebook.entries(frozenset((context.scope,)), INSTRUCTIONS)
@@ -65,7 +65,7 @@ class InstructionCommands:
         return Answer(text=text, buttons=(change,))
 
     async def _set(self, text: str, context: CommandContext) -> Answer:
-        """Set the instructions. If they look suspicious or pasted, the person is asked first."""
+        """Set the instructions. If they look suspicious or pasted, ask for confirmation first."""
         texts = context.texts
         text, is_insisting = split_anyway(text)
         if not is_insisting:
@@ -80,7 +80,7 @@ class InstructionCommands:
         return Answer(text=f"{texts.INSTRUCTIONS_SET}\n\n{_render_quote(text)}")
 
     async def _replace(self, text: str, context: CommandContext, *, is_insisting: bool) -> None:
-        """Replace the instructions of this chat by `text`; an empty text removes them.
+        """Replace the instructions of this chat with `text`. An empty text removes them.
 
         Raises Refused if the text can't be stored.
         """

@@ -20,9 +20,9 @@ class LanguageCommands:
         self._admins = admins or ChatAdmins({})
 
     async def run(self, command: Command, context: CommandContext) -> Answer:
-        """Show the languages with a button for each, or set one.
+        """Show a button for each language, or set the language.
 
-        In a group, the owner and its admins set the language. Raises Refused if there is no such
+        In a group, the owner and the group's admins may set it. Raises Refused if there is no such
         language.
         """
         texts = context.texts
@@ -51,7 +51,7 @@ class LanguageCommands:
         return Answer(text=text, buttons=tuple(buttons))
 
     async def _save(self, language: str, context: CommandContext) -> None:
-        """Store the language of the group, or of all accounts of the person."""
+        """Store the language for the group, or for all accounts of the person."""
         languages = self._services.languages
         if context.scope.is_group:
             await languages.save(context.scope.key, language)
@@ -63,7 +63,7 @@ class LanguageCommands:
 
 
 def find_language(word: str) -> str | None:
-    """Return the language that a person names: by its own name, its English name, or its code."""
+    """Return the code of a language from its own name, its English name or its code."""
     name = word.casefold()
     english_names = load_texts("en").table("LANGUAGE_NAMES")
     for code in list_languages():

@@ -1,4 +1,4 @@
-"""/memory: read and change the curated notes, see their history, and decide about pending items.
+"""/memory: shows and changes the notes and their history, and confirms or rejects pending changes.
 
 `gateway/commands/facts.py` handles the actions of /memory that concern facts.
 """
@@ -55,7 +55,7 @@ _REPLACEMENT = re.compile(
 
 
 class NoteEdit(NamedTuple):
-    """A change of a note, as a person typed it."""
+    """A change to a note, as a person typed it in a command."""
 
     operation: Operation
     # "memory" or "user". Empty if any file that contains the old text will do.
@@ -67,7 +67,7 @@ class NoteEdit(NamedTuple):
 def parse_edit(texts: Texts, action: str, text: str) -> NoteEdit:
     """Parse the text after ``/memory add``, ``/memory replace`` or ``/memory remove``.
 
-    Raises Refused if a replacement lacks the old text.
+    Raises Refused if a replacement doesn't include the old text.
     """
     # "--anyway" may come before or after the target.
     text, is_insisting_first = split_anyway(text)
@@ -87,7 +87,10 @@ def parse_edit(texts: Texts, action: str, text: str) -> NoteEdit:
 
 
 def _split_target(text: str) -> tuple[str, str]:
-    """Split ``user: text`` into the target "user" and the text. Without a target, it's ""."""
+    """Split ``user: text`` into the target "user" and the text.
+
+    Without a prefix, the target is "".
+    """
     head, separator, rest = text.partition(":")
     target = head.strip().lower()
     if separator and target in FILES:
@@ -109,7 +112,7 @@ class MemoryCommands:
         self._zone = services.zone
 
     async def run(self, command: Command, context: CommandContext) -> Answer:
-        """Run the action that is the first word. Without any word, list the notes and facts.
+        """Run the action named by the first word. Without words, list the notes and facts.
 
         Raises Refused if there is no such action.
         """
@@ -144,7 +147,7 @@ class MemoryCommands:
         raise Refused(texts.MEMORY_USAGE)
 
     async def _list(self, text: str, context: CommandContext) -> Answer:
-        """List the notes and the facts. If `text` is "memory" or "user", list only these notes."""
+        """List the notes and the facts. If `text` is "memory" or "user", list only those notes."""
         targets = [text] if text in FILES else list(FILES)
         notes = await self._render_notes(context, targets)
         buttons = await self._make_edit_buttons(context, targets)
@@ -157,7 +160,7 @@ class MemoryCommands:
     async def _make_edit_buttons(
         self, context: CommandContext, targets: Sequence[str]
     ) -> tuple[Button, ...]:
-        """Make a list with a form for each note. Notes with more than one line are left out."""
+        """Return an edit form for each note that has only one line."""
         title = context.texts.CHANGE_NOTE
         buttons = []
         for target in targets:
@@ -171,7 +174,7 @@ class MemoryCommands:
         return tuple(buttons[:_MAX_EDITABLE_NOTES])
 
     async def _render_notes(self, context: CommandContext, targets: Sequence[str]) -> str:
-        """Render the notes, the number of pending ones, and problems with the files."""
+        """Render the notes, the number of pending changes, and problems with the note files."""
         texts = context.texts
         sections = []
         for target in targets:
@@ -195,8 +198,9 @@ class MemoryCommands:
     async def change(self, edit: NoteEdit, context: CommandContext) -> Answer:
         """Add, replace or remove a note.
 
-        If the text looks suspicious, the person is asked first. Members of a group may only change
-        their own notes. Raises Refused if the change isn't allowed or isn't possible.
+        If the text looks suspicious, the person is asked for confirmation first. Members of a group
+        may only change their own notes. Raises Refused if the change isn't allowed or isn't
+        possible.
         """
         texts = context.texts
         operation, target, is_insisting = edit
@@ -234,9 +238,9 @@ class MemoryCommands:
         return Answer(text=_escape_lines(texts.word_report(report)))
 
     async def _list_pending(self, context: CommandContext) -> Answer:
-        """List the pending items, with buttons to approve or reject each.
+        """List the pending changes, with buttons to approve or reject each.
 
-        If there are many items, the last ones have no buttons.
+        In a long list, the last entries have no buttons.
         """
         texts = context.texts
         pending_notes = await self._notebook.review.list_pending(context.scopes)
@@ -252,11 +256,11 @@ class MemoryCommands:
         return Answer(text=text, buttons=tuple(buttons[:_MAX_PENDING_BUTTONS]))
 
     async def _decide(self, text: str, context: CommandContext, *, is_approved: bool) -> Answer:
-        """Approve or reject the pending item whose number is `text`.
+        """Approve or reject the pending change with the number in `text`.
 
-        In a group, only the owner may approve an item; its author may reject it, too. After
-        the rejection of a draft, no new one is made for a while. Raises Refused if the item
-        isn't pending or may not be decided by this person.
+        In a group, only the owner may approve a change. Its author may also reject it. After the
+        rejection of a draft, no new draft is made for a while. Raises Refused if the change isn't
+        pending or this person may not decide about it.
         """
         texts = context.texts
         number = parse_number(text)
@@ -284,10 +288,10 @@ class MemoryCommands:
         return Answer(text=texts.REJECTED)
 
     async def _approve(self, note: PendingNote, context: CommandContext) -> str:
-        """Apply a pending item, and return a sentence about the result.
+        """Apply a pending change, and return a sentence about the result.
 
-        A pending tool call runs now. Raises Refused if the item can't be applied. A tool
-        call that fails stays pending, unless it may have been carried out.
+        A pending tool call runs now. Raises Refused if the change can't be applied. A failed tool
+        call stays pending, unless it may have had an effect.
         """
         texts = context.texts
         if note.target != TOOL_CALL:
@@ -319,10 +323,10 @@ class MemoryCommands:
     async def _run_approved_call(
         self, note: PendingNote, operation: Operation, context: ToolContext
     ) -> str:
-        """Run a pending call, and return its result.
+        """Run a pending tool call, and return its result.
 
-        If a restart has interrupted the call of an external tool, it may have been carried out, so
-        it isn't made again. Raises ToolError if the call fails.
+        If a restart interrupted the call of an external tool, the call may have had an effect, so
+        it isn't repeated. Raises ToolError if the call fails.
         """
         texts = self._services.languages.of_scope(context.scope, context.account)
         assert self._tool_runner is not None
@@ -347,14 +351,16 @@ class MemoryCommands:
             await database.write(lambda connection: end_approved_call(connection, approval))
 
     def _is_lookup(self, note: PendingNote) -> bool:
-        """Return whether an item is a call of a tool that looks something up outside."""
+        """Return whether a pending item is a tool call that only looks something up on the
+        internet.
+        """
         if note.target != TOOL_CALL or self._tool_runner is None:
             return False
         tool = self._tool_runner.tools.get(note.operations[0].path)
         return tool is not None and tool.is_lookup
 
     async def _pin(self, text: str, context: CommandContext, *, is_pinned: bool) -> Answer:
-        """Pin or unpin a note. `text` is a part of the note or the number of one of its changes.
+        """Pin or unpin a note. `text` is part of the note, or the number of one of its changes.
 
         Raises Refused for members of a group, and if there is no such note.
         """
@@ -373,8 +379,8 @@ class MemoryCommands:
     async def _undo(self, text: str, context: CommandContext) -> Answer:
         """Undo the change whose number is `text`, or the latest change that can be undone.
 
-        Raises Refused if there is no such change, if its note was changed later, or if a group
-        member wants to undo another member's change.
+        Raises Refused if there is no such change, if its note was changed later, or if the change
+        belongs to another member of the group.
         """
         texts = context.texts
         number = parse_number(text)
@@ -395,8 +401,8 @@ class MemoryCommands:
     async def _show_history(self, text: str, context: CommandContext) -> Answer:
         """Show a page of the changes, latest first.
 
-        `text` is empty, or ``12`` for the changes before change 12, or ``after 12`` for the page
-        that ends after it.
+        `text` is empty for the first page. ``12`` shows the changes before change 12, and ``after
+        12`` the page of newer changes.
         """
         texts = context.texts
         match = _HISTORY_BOUND.fullmatch(text)
@@ -421,7 +427,7 @@ class MemoryCommands:
         return Answer(text=text, buttons=tuple(buttons), is_page=True)
 
     async def _explain(self, text: str, context: CommandContext) -> Answer:
-        """Say which change a note comes from, and which message led to that change."""
+        """Show which change created a note, and which message caused that change."""
         texts = context.texts
         with _escape_refusals(context.texts):
             _, entry, change = await self._notebook.find_note(context.scopes, text)
@@ -437,7 +443,9 @@ class MemoryCommands:
         return Answer(text="\n\n".join(paragraphs))
 
     def _render_change(self, texts: Texts, change: NoteChange) -> str:
-        """Render one line of the history: number, time, file, action, author, and both texts."""
+        """Render one line of the history: number, time, file, action, author, and the old and new
+        text.
+        """
         at = texts.format_moment(change.at, self._zone)
         place = "/".join(change.skill or (ALL_FILES.get(change.target, ""),))
         words = texts.table("HISTORY")
@@ -467,7 +475,7 @@ class MemoryCommands:
         return f"{head}: {before} → {after}{link}"
 
     def _measure(self, texts: Texts, target: str, entries: Sequence[str]) -> dict[str, object]:
-        """Return how full a file of notes is, as values for a text."""
+        """Return how full a note file is: its percentage, characters and limit as text values."""
         size, limit = self._notebook.measure(target, entries)
         return {
             "percent": round(100 * size / limit),
@@ -477,7 +485,7 @@ class MemoryCommands:
 
 
 def _make_anyway_button(texts: Texts, edit: NoteEdit) -> Button:
-    """Make a button that repeats the command and skips the warning."""
+    """Return a button that repeats the command and skips the warning."""
     operation = edit.operation
     words = [operation.action, ANYWAY]
     if edit.target:
@@ -489,7 +497,7 @@ def _make_anyway_button(texts: Texts, edit: NoteEdit) -> Button:
 
 
 def describe_pending(texts: Texts, note: PendingNote, zone: tzinfo) -> str:
-    """Say since when an item waits for approval, which place it would change, and why it waits."""
+    """Return when a pending change was proposed, what it would change, and why it waits."""
     place = ALL_FILES.get(note.target) or texts.table("PENDING_KINDS")[note.target]
     if note.account is not None:
         place = texts.PENDING_FOR.format(place=place, account=note.account.key)
@@ -499,7 +507,7 @@ def describe_pending(texts: Texts, note: PendingNote, zone: tzinfo) -> str:
 
 
 def render_pending_changes(texts: Texts, note: PendingNote) -> list[str]:
-    """Return a line of Markdown for each change that waits for approval."""
+    """Return one line of Markdown for each operation of a pending change."""
     if note.is_draft:
         return texts.render_changes(note.operations)
     return [_render_operation(texts, operation) for operation in note.operations]
@@ -519,7 +527,7 @@ def _render_operation(texts: Texts, operation: Operation) -> str:
 
 
 def _find_channel(change: NoteChange) -> str:
-    """Return the key, in the table ``HISTORY``, of the place that a change comes from, or ""."""
+    """Return where a change was made, as a key of the text table ``HISTORY``, or ""."""
     if change.message_id is not None:
         return "message"
     if change.address is not None:
@@ -528,10 +536,10 @@ def _find_channel(change: NoteChange) -> str:
 
 
 def _complete_replacement(operation: Operation, entries: Sequence[str]) -> Operation:
-    """Return the replacement with the whole new text of the note as its content.
+    """Return the operation with the whole new text of the note as its content.
 
-    A person usually types only the part to replace: "tea" => "coffee" in "Ana likes tea". But if
-    the new text repeats the beginning of the note ("Ana likes coffee"), it's already whole.
+    People usually type only the part to replace: "tea" => "coffee" in "Ana likes tea". If the new
+    text repeats the beginning of the note ("Ana likes coffee"), it's already the whole text.
     """
     old_text, new_text = operation.old_text, operation.content
     for entry in entries:
@@ -546,7 +554,7 @@ def _complete_replacement(operation: Operation, entries: Sequence[str]) -> Opera
 
 @contextmanager
 def _escape_refusals(texts: Texts) -> Iterator[None]:
-    """Word and escape a Refused error that is raised inside, because it may quote notes."""
+    """Translate and escape the text of a Refused error, because it may quote notes."""
     try:
         yield
     except Refused as refusal:
@@ -554,7 +562,7 @@ def _escape_refusals(texts: Texts) -> Iterator[None]:
 
 
 def _escape_lines(text: str) -> str:
-    """Escape a text of the notebook for Markdown. Lines that begin with ``- `` stay list items."""
+    """Escape a text for Markdown. Lines that begin with ``- `` stay list items."""
     lines = []
     for line in text.split("\n"):
         if line.startswith("- "):
@@ -565,7 +573,7 @@ def _escape_lines(text: str) -> str:
 
 
 def _pass_on(result: str, context: CommandContext) -> Inbound:
-    """Return a message with the result of an approved look-up, which the model answers."""
+    """Return a message that contains the result of an approved look-up, for the model to answer."""
     texts = context.texts
     return replace(
         context.inbound,

@@ -1,4 +1,4 @@
-"""Asks the questions of `mneme setup` in a terminal, and shows what happened."""
+"""Asks the questions of `mneme setup` in a terminal and prints the results."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from gateway.texts.catalog import ENGLISH
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """An answer to a question with a numbered list."""
+    """One entry of a numbered list of answers."""
 
     key: str
     label: str
@@ -27,7 +27,10 @@ class _NumberPrompt(PromptBase[int]):
 
 
 class _RequiredPrompt(PromptBase[str]):
-    """Asks until the answer isn't empty. `refusal` is what an empty answer gets."""
+    """A prompt that repeats its question until the answer isn't empty.
+
+    `refusal` is printed after an empty answer.
+    """
 
     response_type = str
     refusal = ""
@@ -39,7 +42,7 @@ class _RequiredPrompt(PromptBase[str]):
 
 
 class _Confirmation(Confirm):
-    """Asks for a yes or no in a language. ``y`` and ``n`` are understood in each."""
+    """A yes-or-no question in the person's language. ``y`` and ``n`` work in every language."""
 
     def process_response(self, value: str) -> bool:
         letter = value.strip().lower()
@@ -50,7 +53,10 @@ class _Confirmation(Confirm):
 
 @dataclass(kw_only=True)
 class Dialog:
-    """Asks a person. Without `is_interactive`, only `tell` works; callers must not ask then."""
+    """Talks to the person who runs the setup.
+
+    If `is_interactive` is false, only `tell` works, and callers must not ask questions.
+    """
 
     is_interactive: bool
     console: Console = field(default_factory=lambda: Console(highlight=False, emoji=False))
@@ -60,21 +66,21 @@ class Dialog:
     )
 
     def tell(self, text: str) -> None:
-        """Show a text. It may come from other people, so it has no markup."""
+        """Print a text without interpreting markup, because other people may have written it."""
         self.console.print(Text(strip_controls(text)), soft_wrap=True)
 
     def warn(self, text: str) -> None:
-        """Show the error."""
+        """Print an error."""
         self.console.print(Text(strip_controls(text), style="red"), soft_wrap=True)
 
     def ask(self, question: str, default: str = "") -> str:
-        """Return the answer to a question. With a default, Enter accepts it."""
+        """Ask a question and return the answer. If there is a default, Enter accepts it."""
         if default:
             return Prompt.ask(Text(question), console=self.console, default=default).strip()
         return self._ask_again(question)
 
     def ask_secret(self, question: str, *, is_optional: bool = False) -> str:
-        """Return a secret. The typed text isn't shown."""
+        """Ask for a secret without showing what is typed, and return it."""
         question = f"{question} ({self.words['hidden']})"
         if is_optional:
             text = Text(question)
@@ -82,7 +88,7 @@ class Dialog:
         return self._ask_again(question, is_secret=True)
 
     def _ask_again(self, question: str, *, is_secret: bool = False) -> str:
-        """Ask until the answer isn't empty."""
+        """Repeat a question until the answer isn't empty."""
         prompt = _RequiredPrompt(Text(question), console=self.console, password=is_secret)
         prompt.refusal = f"[red]{self.words['empty']}"
         return prompt()
@@ -94,7 +100,7 @@ class Dialog:
         return bool(prompt(default=default))
 
     def choose(self, question: str, choices: Sequence[Choice], default: str = "") -> str:
-        """Return the key of the choice whose number the person writes."""
+        """Return the key of the choice whose number the person types."""
         self.tell(question)
         default_number = 1
         for number, choice in enumerate(choices, 1):
@@ -112,7 +118,7 @@ class Dialog:
         return choices[prompt(default=default_number) - 1].key
 
     def show_qr_code(self, link: str) -> None:
-        """Show a link as a QR code, if this is a terminal that is wide enough."""
+        """Print a link as a QR code if the terminal is wide enough."""
         if not self.console.is_terminal:
             return
         # Imported here because only Discord's invite is shown this way.

@@ -1,4 +1,4 @@
-"""The step "model" of `mneme setup`: a server, its key and a model, tried with one call."""
+"""The step "model" of `mneme setup`: asks for a server, its key and a model, and tests them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _UNREACHED = "model_unreached"
 
 
 def choose_model(setup: Setup) -> None:
-    """Ask for a server, its key and a model, try it, and set it in the draft.
+    """Ask for a server, its key and a model, call the model once, and set it in the draft.
 
     Raises StepFailed, ModelError or SettingsError if the model doesn't answer.
     """
@@ -74,9 +74,9 @@ def choose_model(setup: Setup) -> None:
 
 
 def set_model_from_options(setup: Setup, *, is_needed: bool = False) -> None:
-    """Set up the model that the options or the keys in the environment name, without questions.
+    """Set up a model from the options or the keys in the environment, without questions.
 
-    If there is neither, it does nothing, or raises StepFailed if a model `is_needed`. Raises
+    If neither names a model, nothing changes, or StepFailed is raised if `is_needed`. Raises
     StepFailed, ModelError or SettingsError if the model doesn't answer.
     """
     options = setup.options
@@ -101,9 +101,9 @@ def set_model_from_options(setup: Setup, *, is_needed: bool = False) -> None:
 
 
 def _find_preset(setup: Setup, presets: Mapping[str, Any]) -> tuple[str, str]:
-    """Return the server and the model that the options name, or a server whose key is known.
+    """Return the server and model of the options, or the first server whose key is set.
 
-    The model is empty if none is named; both are empty if there is no server.
+    The model is "" if the options don't name one. Both are "" if no server is found.
     """
     model = setup.options.model
     if model:
@@ -116,7 +116,7 @@ def _find_preset(setup: Setup, presets: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def _take_key(setup: Setup, server: str, key_name: str) -> None:
-    """Store the key of a server. Raises StepFailed if there is none, and the server needs one."""
+    """Store the key of a server. Raise StepFailed if the server needs a key and none is set."""
     key = setup.find_secret(key_name)
     if key:
         setup.set_secret(key_name, key)
@@ -129,9 +129,10 @@ def _take_key(setup: Setup, server: str, key_name: str) -> None:
 
 
 def _set_up_own_server(setup: Setup, url: str, key: str, name: str) -> None:
-    """Find out which form of API a server has, and set it up with one of its models.
+    """Detect which API a server has, and set it up with one of its models.
 
-    Raises StepFailed if it's no server for models, ModelError if the model doesn't answer.
+    Raises StepFailed if the server offers no API for models, and ModelError if the model doesn't
+    answer.
     """
     words = setup.words["model"]
     if not _ADDRESS.match(url):
@@ -165,7 +166,10 @@ def _set_up_own_server(setup: Setup, url: str, key: str, name: str) -> None:
 
 
 def _find_name(setup: Setup) -> str:
-    """Return the model of the own server that the person chooses, or else the first one, or ""."""
+    """Return the model to use from the person's own server.
+
+    The person chooses it. In a script, it's the first model that the server lists, or "".
+    """
     names = _list_models(setup.draft.load(), OWN_SERVER)
     first_name = names[0] if names else ""
     if setup.dialog.is_interactive:
@@ -174,7 +178,7 @@ def _find_name(setup: Setup) -> str:
 
 
 def _list_forms(url: str) -> Iterator[tuple[str, str]]:
-    """Yield the forms of API that a server may have, with the address to use for each."""
+    """Yield the APIs that a server may have, each with the URL to use for it."""
     address = url.rstrip("/")
     yield "chat-completions", address
     if not address.endswith("/v1"):
@@ -183,9 +187,9 @@ def _list_forms(url: str) -> Iterator[tuple[str, str]]:
 
 
 def _list_models(settings: Settings, server: str) -> Sequence[str]:
-    """Return the names of a server's models; none if the server doesn't list them.
+    """Return the names of the models that a server lists, which may be empty.
 
-    Raises ModelError if the server can't be reached or refuses the key.
+    Raises ModelError if the server can't be reached or rejects the key.
     """
 
     async def work() -> Sequence[str]:
@@ -203,9 +207,10 @@ def _list_models(settings: Settings, server: str) -> Sequence[str]:
 
 
 def _default_name(setup: Setup, server: str, names: Sequence[str]) -> str:
-    """Return the model to suggest: the one of the settings, or the one to begin with.
+    """Return the model to suggest for a server.
 
-    If the server doesn't list that one, it is the first that it lists.
+    It's the configured model if it belongs to this server, otherwise the server's recommended
+    model. If the server doesn't list the recommended one, it's the first model in the list.
     """
     defaults: dict[str, Any] = load_default_options()["model"]
     current = setup.draft.own_options.get("model", {}).get("chat", "")
@@ -233,7 +238,7 @@ def _ask_for_name(setup: Setup, names: Sequence[str], default: str) -> str:
 
 
 def _try_and_set(setup: Setup, server: str, name: str) -> None:
-    """Ask a model for one word, make it the chat model of the draft, and say its price.
+    """Call a model once, make it the chat model of the draft, and print its price.
 
     Raises ModelError if the model doesn't answer.
     """
@@ -277,5 +282,5 @@ async def _probe(setup: Setup, server: str, name: str) -> None:
 
 
 def _shorten(price: float) -> float:
-    """Return a price without decimals if it has none."""
+    """Return a price without trailing decimals if it's a whole number."""
     return int(price) if price == int(price) else price

@@ -1,4 +1,4 @@
-"""The step "past" of `mneme setup`: finds exports of other programs, and imports them."""
+"""The step "history" of `mneme setup`: finds exports of other programs and imports them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ KINDS: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Export:
-    """A file or folder that `mneme import` can probably read."""
+    """A file or folder that looks like an export that `mneme import` can read."""
 
     path: Path
     # A key of the texts in `[past]`.
@@ -40,7 +40,7 @@ class Export:
 
 
 def import_past(setup: Setup) -> None:
-    """Offer each export that is found on the disk, and import those that the person wants."""
+    """Offer each export that is found on the disk, and import the ones the person accepts."""
     words = setup.words["past"]
     exports = list(find_exports(_list_folders(Path.home())))[:MAX_FILES]
     if not exports:
@@ -53,7 +53,7 @@ def import_past(setup: Setup) -> None:
 
 
 def check_import_options(setup: Setup) -> None:
-    """Raise StepFailed if a file that the options name is missing."""
+    """Raise StepFailed if a file that the options name doesn't exist."""
     for name in setup.options.imports:
         path = Path(name).expanduser()
         if not path.exists():
@@ -67,7 +67,7 @@ def import_from_options(setup: Setup) -> None:
 
 
 def _import(path: Path) -> None:
-    """Import a file with progress and a report. A failed import doesn't end the setup."""
+    """Import a file, and print progress and a report. A failed import doesn't end the setup."""
     from gateway.cli.history import import_command
 
     try:
@@ -103,7 +103,7 @@ def _list_entries(folder: Path) -> list[Path]:
 
 
 def _recognise(path: Path) -> Export | None:
-    """Return the export at a path, judged by names only, or None."""
+    """Return the export at a path, or None. Only file names are checked, not the contents."""
     try:
         if path.suffix == ".zip":
             with zipfile.ZipFile(path) as archive:

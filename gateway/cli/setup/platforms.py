@@ -1,6 +1,7 @@
-"""The steps "telegram" and "discord" of `mneme setup`: a token, and the account of the owner.
+"""The steps "telegram" and "discord" of `mneme setup`: the bot's token and the owner's account.
 
-The owner is the account that writes to the bot during setup, after a yes in the shell.
+The owner's account is the one that writes to the bot during the setup. The person confirms it in
+the shell.
 """
 
 from __future__ import annotations
@@ -77,7 +78,7 @@ def set_up_discord(setup: Setup) -> None:
 
 
 def _find_token(setup: Setup, variable: str, words: Mapping[str, str]) -> str:
-    """Return the token of the environment or secrets.env, or the one that the person types."""
+    """Return a token from the environment or secrets.env, or ask for it."""
     token = setup.find_secret(variable)
     if token and not setup.dialog.is_interactive:
         return token
@@ -88,7 +89,7 @@ def _find_token(setup: Setup, variable: str, words: Mapping[str, str]) -> str:
 
 
 def _set_message_content(setup: Setup, *, has_intent: bool) -> None:
-    """Ask whether to use the message content intent, or switch it off if the bot lacks it."""
+    """Ask whether to read all messages, or switch that off if the bot lacks the intent."""
     words = setup.words["discord"]
     is_used = setup.draft.own_options.get("discord", {}).get("message_content", False)
     if has_intent and not is_used and setup.dialog.is_interactive:
@@ -102,7 +103,7 @@ def _set_message_content(setup: Setup, *, has_intent: bool) -> None:
 
 
 def _wants_owner(setup: Setup, platform: str) -> bool:
-    """Ask whether to add an account, if the owner has one on this platform already."""
+    """Return whether to add an owner's account. Ask only if the owner already has one."""
     words = setup.words["owner"]
     ids = setup.draft.own_options.get("owner", {}).get(platform, [])
     if not ids:
@@ -118,9 +119,10 @@ def _wait_for_owner(
     platform: str,
     watch: Callable[[], Writers],
 ) -> None:
-    """Show a request to write, wait until the person confirms who wrote, and store the owner.
+    """Print a request to write to the bot, wait for a confirmed account, and store it as the
+    owner's.
 
-    Ctrl-C leaves this out.
+    Ctrl-C skips this.
     """
     words = setup.words["owner"]
     writers = watch()
@@ -166,7 +168,10 @@ def _wait_for_owner(
 
 
 async def _keep_for_start(setup: Setup, message: FirstMessage) -> None:
-    """Let Mneme receive a message when it starts. Telegram keeps it by itself; Discord doesn't."""
+    """Make sure that Mneme answers the owner's first message when it starts.
+
+    Telegram keeps the message until then. For Discord, its id is stored.
+    """
     if message.address.platform == "discord":
         async with Services.open(setup.draft.load()) as services:
             await note_first_message(services.database, message.address, message.message_id)
@@ -174,7 +179,7 @@ async def _keep_for_start(setup: Setup, message: FirstMessage) -> None:
 
 @contextmanager
 def _entered(runner: asyncio.Runner, context: Any) -> Any:
-    """Enter an asynchronous context manager on the loop of a runner, and leave it at the end."""
+    """Run an asynchronous context manager from synchronous code, on the loop of a runner."""
 
     async def enter() -> Any:
         return await context.__aenter__()

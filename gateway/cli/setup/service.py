@@ -1,4 +1,4 @@
-"""`mneme service`: runs Mneme in the background, as a systemd user unit or a launchd agent."""
+"""`mneme service`: runs Mneme in the background as a systemd user unit or a launchd agent."""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ def find_manager(
     texts: Texts = SHELL,
     other_folders: Sequence[Path] = (),
 ) -> ServiceManager:
-    """Return the service manager of this system. Raises ConfigError if there is none.
+    """Return the service manager of this system. Raise ConfigError if there is none.
 
-    `other_folders` are those outside the home that Mneme writes in.
+    `other_folders` are folders outside the home that Mneme writes to.
     """
     program = [sys.executable, "-m", "gateway.cli.main"]
     if system == "macos":
@@ -59,7 +59,7 @@ def find_manager(
 
 
 def describe_installed(manager: ServiceManager, path: Path, texts: Texts = SHELL) -> str:
-    """Say that the service runs, and when it will."""
+    """Return sentences that say the service is running and when it starts again."""
     words = texts.tables("setup")["service"]
     if not manager.needs_linger:
         key = "installed_at_login" if SYSTEM == "macos" else "installed"

@@ -1,4 +1,4 @@
-"""What all steps of `mneme setup` share: the options of the command, secrets, and their errors."""
+"""Shared by all steps of `mneme setup`: the command's options, access to secrets, and errors."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from gateway.texts.text_files import match_language
 
 
 class StepFailed(Exception):
-    """A step can't be finished. The message is one sentence for the person."""
+    """Raised when a step can't be finished. Its message is one sentence for the person."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SetupOptions:
-    """The options of the command, for scripts. Empty ones weren't given."""
+    """The command-line options of `mneme setup`. An option that wasn't given is empty."""
 
     language: str = ""
     zone: str = ""
@@ -36,7 +36,7 @@ class SetupOptions:
 
 @dataclass(kw_only=True)
 class Setup:
-    """The state of a setup: the dialog, and the settings that aren't written yet."""
+    """The state of a running setup: the dialog, the options and the draft of the settings."""
 
     dialog: Dialog
     draft: SettingsDraft
@@ -45,16 +45,16 @@ class Setup:
 
     @property
     def words(self) -> Mapping[str, Any]:
-        """The texts of the setup in the person's language, by their keys."""
+        """Return the texts of the setup in the person's language, by their keys."""
         return self.texts.tables("setup")
 
     def speak(self, language: str) -> None:
-        """Go on in another language."""
+        """Switch to another language."""
         self.texts = load_texts(language)
         self.dialog.words = self.words["dialog"]
 
     def describe_failure(self, error: Exception) -> str:
-        """Describe a failure of a step in one sentence."""
+        """Return one sentence about why a step failed."""
         if isinstance(error, SettingsError):
             return self._describe_problem(error)
         if isinstance(error, OSError):
@@ -65,26 +65,29 @@ class Setup:
         return self.texts.word(error)
 
     def find_secret(self, name: str) -> str:
-        """Return a secret from the environment, which comes first, or from secrets.env, or ""."""
+        """Return a secret from the environment or, if it isn't there, from secrets.env.
+
+        Returns "" if it's in neither.
+        """
         value = select_variables([name]).get(name, "").strip()
         return value or self.draft.secrets.get(name, "")
 
     def ask_for_secret(self, name: str, question: str) -> str:
-        """Return a secret that the environment has, or that the person types."""
+        """Return a secret from the environment, or ask the person for it."""
         if list_environment_names([name]):
             self.dialog.tell(self.words["from_environment"].format(name=name))
             return self.find_secret(name)
         return self.dialog.ask_secret(question)
 
     def set_option(self, path: str, value: Any) -> None:
-        """Set an option in the draft. Raises StepFailed if it's wrong."""
+        """Set an option in the draft. Raise StepFailed if the value is invalid."""
         try:
             self.draft.set_option(path, value)
         except SettingsError as error:
             raise StepFailed(self._describe_problem(error)) from error
 
     def set_secret(self, name: str, value: str) -> None:
-        """Set a secret in the draft. Raises StepFailed if it's wrong."""
+        """Set a secret in the draft. Raise StepFailed if the value is invalid."""
         try:
             self.draft.set_secret(name, value)
         except SettingsError as error:
@@ -95,7 +98,10 @@ class Setup:
         return problem if problem.endswith((".", "?", "。", "？")) else f"{problem}."
 
     def add_owner(self, platform: str, user_id: str) -> None:
-        """Add an account to the owner's in the draft. Raises StepFailed if it isn't an account."""
+        """Add an account to the owner's accounts in the draft.
+
+        Raises StepFailed if `user_id` isn't valid.
+        """
         key = f"{platform}:{user_id}"
         if platform not in ("telegram", "discord") or not user_id.isdecimal():
             raise StepFailed(self.words["owner"]["refused"].format(key=key[:60].rstrip(":")))
@@ -106,7 +112,10 @@ class Setup:
 
 
 def find_language(draft: SettingsDraft) -> str:
-    """Return the language of the settings, or that of the shell if Mneme speaks it, or ""."""
+    """Return the language of the settings or, if none is set, of the shell.
+
+    Returns "" if Mneme has no texts in that language.
+    """
     language = draft.own_options.get("general", {}).get("language", "auto")
     if isinstance(language, str) and language != "auto":
         return match_language(language) or ""

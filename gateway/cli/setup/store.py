@@ -1,4 +1,4 @@
-"""`mneme store copy`: moves what Mneme knows to a PostgreSQL server, and back to a file."""
+"""`mneme store copy`: copies the store to a PostgreSQL server, or from there to a file."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def copy_command(target: Target, as_json: AsJson = False) -> None:
 
 @contextmanager
 def _show_progress(*, is_quiet: bool) -> Iterator[Progress]:
-    """Show in a terminal how many rows are copied."""
+    """Show how many rows are copied if stderr is a terminal."""
     if is_quiet or not sys.stderr.isatty():
         yield lambda table, done, total: None
         return
@@ -66,7 +66,7 @@ def _show_progress(*, is_quiet: bool) -> Iterator[Progress]:
 
 
 def _describe(result: CopyResult, settings: Settings, target: str) -> str:
-    """Say what was copied and compared, and what is left to do."""
+    """Return sentences about what was copied and compared, and what to do next."""
     report = result.report
     sentences = [
         texts.compose("copied", rows=report.rows, tables=report.tables, target=result.target),

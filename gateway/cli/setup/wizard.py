@@ -1,7 +1,7 @@
 """`mneme setup`: asks what Mneme needs, tests each answer, and writes it to the home.
 
-Each step is written when it is finished, or not at all. If something is set up already, the person
-chooses what to change. Scripts use --yes, which asks nothing and writes everything at the end.
+The changes of a step are written when the step is finished. If something is already set up, the
+person chooses what to change. For scripts, --yes asks nothing and writes everything at the end.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ def setup_command(  # noqa: PLR0913  Typer reads the options from the signature.
 
 
 def _begin(options: SetupOptions, *, is_interactive: bool) -> Setup:
-    """Return a setup that speaks the language of the options, the settings or the shell."""
+    """Return a new setup in the language of the options, the settings or the shell."""
     draft = SettingsDraft()
     setup = Setup(dialog=Dialog(is_interactive=is_interactive), draft=draft, options=options)
     setup.speak(match_language(options.language) or find_language(draft))
@@ -113,7 +113,7 @@ def _begin(options: SetupOptions, *, is_interactive: bool) -> Setup:
 
 
 def is_anything_set_up(draft: SettingsDraft) -> bool:
-    """Return whether the home, or the environment, has settings, a key or a token."""
+    """Return whether the home has settings or secrets, or the environment has a key or token."""
     if draft.text.strip() or draft.secrets:
         return True
     settings = draft.load()
@@ -121,9 +121,9 @@ def is_anything_set_up(draft: SettingsDraft) -> bool:
 
 
 def offer_setup() -> None:
-    """Before the first start in a terminal, ask whether to set Mneme up, and do so.
+    """Offer the setup before the first start in a terminal, and run it if the person agrees.
 
-    Does nothing without a terminal, or if something is set up already.
+    Does nothing without a terminal, or if something is already set up.
     """
     if not (sys.stdin.isatty() and sys.stdout.isatty()) or is_anything_set_up(SettingsDraft()):
         return
@@ -137,7 +137,7 @@ def offer_setup() -> None:
 
 
 def run_wizard(step: StepName | None, options: SetupOptions) -> None:
-    """Ask the questions of one step, of all steps, or of those that the person chooses."""
+    """Ask the questions of one step, of all steps, or of the steps that the person chooses."""
     setup = _begin(options, is_interactive=True)
     is_in_use = _warn_if_running(setup)
     try:
@@ -162,7 +162,7 @@ def run_wizard(step: StepName | None, options: SetupOptions) -> None:
 
 
 def _warn_if_running(setup: Setup) -> bool:
-    """Say when a running gateway uses the changes, and return whether there is one."""
+    """Return whether a gateway is running. If so, say when it will use the changes."""
     is_in_use = is_running(setup.draft.home)
     if is_in_use:
         setup.dialog.tell(setup.words["is_running"])
@@ -170,7 +170,7 @@ def _warn_if_running(setup: Setup) -> bool:
 
 
 def _finish(setup: Setup, *, is_in_use: bool) -> None:
-    """Say where everything is, and how to start Mneme if it isn't running."""
+    """Print where the settings are and, if Mneme isn't running, how to start it."""
     starts = not is_in_use and not is_running(setup.draft.home)
     sentence = setup.words["finished" if starts else "stored"]
     setup.dialog.tell(sentence.format(home=setup.draft.home))
@@ -187,7 +187,7 @@ def _is_wanted(setup: Setup, step: str) -> bool:
 
 
 def _run_chosen_steps(setup: Setup) -> None:
-    """Let the person change one thing after the other."""
+    """Let the person choose and run steps until they're done."""
     choices = [Choice(name, label) for name, label in setup.words["steps"].items()]
     choices.append(Choice("", setup.words["done"]))
     while True:
@@ -198,7 +198,10 @@ def _run_chosen_steps(setup: Setup) -> None:
 
 
 def _run_step(setup: Setup, name: str) -> None:
-    """Run a step until it succeeds or the person gives up. Then its changes are dropped."""
+    """Run a step until it succeeds or the person gives up.
+
+    The changes of a failed attempt are discarded.
+    """
     while True:
         try:
             _STEPS[name](setup)
@@ -213,9 +216,9 @@ def _run_step(setup: Setup, name: str) -> None:
 
 
 def _set_language(setup: Setup) -> None:
-    """Ask for the language, with each language by its own name, and go on in it.
+    """Ask for the language, and continue in it.
 
-    Raises StepFailed if the option names a language that Mneme doesn't speak.
+    Raises StepFailed if the option names a language that Mneme has no texts in.
     """
     words = setup.words["language"]
     typed = setup.options.language
@@ -232,9 +235,10 @@ def _set_language(setup: Setup) -> None:
 
 
 def _set_zone(setup: Setup) -> None:
-    """Ask for the time zone. The one of the machine is suggested.
+    """Ask for the time zone, and suggest the machine's.
 
-    The language of the shell is kept, too, because a service doesn't have the shell's environment.
+    This also stores the shell's language, because a background service doesn't have the shell's
+    environment.
     """
     language = find_language(setup.draft)
     if language and "language" not in setup.draft.own_options.get("general", {}):
@@ -249,7 +253,7 @@ def _set_zone(setup: Setup) -> None:
 
 
 def _find_zone(setup: Setup, name: str) -> str:
-    """Return the time zone that a person names, also by a city. Raises StepFailed if none is."""
+    """Return the time zone with this name or city. Raise StepFailed if there is none."""
     zones = [name] if name == "auto" else find_zones(name)
     if len(zones) != 1:
         raise StepFailed(setup.words["zone"]["unknown"].format(zone=name))
@@ -257,7 +261,7 @@ def _find_zone(setup: Setup, name: str) -> str:
 
 
 def _set_backup_folder(setup: Setup) -> None:
-    """Ask for the folder of daily backups, and create it."""
+    """Ask for the folder for daily backups, and create it."""
     words = setup.words["backup"]
     current = setup.draft.own_options.get("backup", {}).get("folder", "")
     typed = setup.options.backup or current or f"{setup.draft.home}.backups"
@@ -287,9 +291,9 @@ def _install_service(setup: Setup) -> None:
 
 
 def run_script(setup: Setup, step: StepName | None) -> None:
-    """Set up one step, or everything that the options and the environment name.
+    """Set up one step, or all steps that the options and the environment cover, without questions.
 
-    Exits with a sentence and writes nothing if a part of it doesn't work.
+    If one step fails, exits with a sentence and writes nothing.
     """
     is_in_use = _warn_if_running(setup)
     try:
@@ -314,7 +318,7 @@ def run_script(setup: Setup, step: StepName | None) -> None:
 
 
 def _refuse_options_of_other_steps(setup: Setup, step: StepName | None) -> None:
-    """Raise StepFailed if an option doesn't belong to the step that a script names."""
+    """Raise StepFailed if an option belongs to another step than the one the script names."""
     for field, (option, steps) in _OPTION_STEPS.items():
         if step is not None and step not in steps and getattr(setup.options, field):
             words = setup.words["other_step"]
@@ -322,7 +326,7 @@ def _refuse_options_of_other_steps(setup: Setup, step: StepName | None) -> None:
 
 
 def _is_in_script(setup: Setup, step: str) -> bool:
-    """Whether a script without a step sets this step up."""
+    """Return whether a script that names no step runs this step."""
     if step in _STEP_TOKENS:
         return bool(setup.find_secret(_STEP_TOKENS[step]))
     field = _NEEDED_FIELDS.get(step) or ("backup" if step == "backup" else "")
@@ -330,9 +334,9 @@ def _is_in_script(setup: Setup, step: str) -> bool:
 
 
 def _run_script_step(setup: Setup, step: str, *, is_named: bool) -> None:
-    """Do one step without questions. Raises StepFailed if an option of it is missing.
+    """Run one step without questions. Raise StepFailed if an option it needs is missing.
 
-    A step that the script names (`is_named`) can't be left out.
+    `is_named` means that the script asks for this step, so it must not be skipped.
     """
     field = _NEEDED_FIELDS.get(step, "")
     if field and not getattr(setup.options, field):
@@ -349,12 +353,12 @@ def _run_script_step(setup: Setup, step: str, *, is_named: bool) -> None:
 
 
 def complete_zone(incomplete: str) -> list[str]:
-    """Suggest time zones for a shell."""
+    """Suggest time zones for shell completion."""
     return [zone for zone in sorted(available_timezones()) if zone.startswith(incomplete)]
 
 
 def complete_language(incomplete: str) -> list[str]:
-    """Suggest the languages that Mneme speaks."""
+    """Suggest Mneme's languages for shell completion."""
     return [code for code in list_languages() if code.startswith(incomplete)]
 
 
