@@ -499,7 +499,7 @@ class StreamedReply:
         await self._pause(_SETTLING_S)
 
     def _has_words(self) -> bool:
-        """Whether the text is worth a draft. Some languages have no spaces between words."""
+        """Return whether the text is worth a draft. Some languages have no spaces between words."""
         return len(self._text) >= _FIRST_CHARS or len(self._text.split()) >= _FIRST_WORDS
 
     async def _try(self, call: Callable[[], Awaitable[None]]) -> None:

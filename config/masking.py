@@ -67,7 +67,7 @@ def register_secrets(secrets: Iterable[str]) -> None:
 
 
 def has_url_password(text: str) -> bool:
-    """Whether a URL in the text contains a password, before its host or as a parameter."""
+    """Return whether a URL in the text contains a password, before its host or as a parameter."""
     return _URL_PASSWORD.search(text) is not None
 
 

@@ -146,7 +146,7 @@ def _build_select(menu: str, choices: Sequence[Button]) -> discord.ui.Select[Any
 
 
 def has_form(button: Button) -> bool:
-    """Whether a press on the button opens a form."""
+    """Return whether a press on the button opens a form."""
     return button.form is not None and len(button.form.value) <= MAX_FORM_CHARS
 
 

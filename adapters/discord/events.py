@@ -319,7 +319,7 @@ class DiscordEvents:
         return missed_messages[:CATCH_UP_MESSAGES][::-1]
 
     async def _has_addressed(self, channel_id: int, messages: Sequence[Any]) -> bool:
-        """Whether one of these messages is meant for the bot.
+        """Return whether one of these messages is meant for the bot.
 
         In a direct chat, all messages of the person are. Elsewhere, messages that mention the bot
         are.

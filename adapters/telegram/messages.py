@@ -295,7 +295,7 @@ class TelegramRequest(BaseRequest):
 
 
 def _is_cut_off(body: bytes) -> bool:
-    """Whether a response with status 200 has neither a result nor an error, as in `{}`.
+    """Return whether a response with status 200 has neither a result nor an error, as in `{}`.
 
     Returns False for a web page, such as the login page of a network, because it isn't a response
     of Telegram at all.

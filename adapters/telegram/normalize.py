@@ -296,7 +296,10 @@ def _address_of(message: MaybeInaccessibleMessage) -> Address:
 
 
 def _is_in_general(message: MaybeInaccessibleMessage) -> bool:
-    """Whether a message stands in the topic "General". Of an old message, that isn't known."""
+    """Return whether a message stands in the topic "General".
+
+    Of an old message, that isn't known.
+    """
     is_known = isinstance(message, Message) and message.chat.type == Chat.SUPERGROUP
     return is_known and bool(message.chat.is_forum) and _address_of(message).thread_id is None
 

@@ -1,7 +1,8 @@
-"""Answers a question with quotes if there is no model. Statements that still hold come first.
+"""Answers questions with quotes when no model is available.
 
-The quotes are facts and messages that the tools have found. If the asker said that something has
-changed, that statement also answers questions about the earlier state.
+The quotes are the facts and messages that searches returned. Statements that are still true come
+first. If the asker said that something has changed, that statement also answers questions about the
+earlier state.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ MAX_STATEMENTS_WITH_WORD = 3
 
 
 def drop_excluded(question: str, quotes: Iterable[Quote]) -> list[Quote]:
-    """Return the quotes without the words that a question excludes: "python NOT java"."""
+    """Return the quotes that contain no word excluded by the question, as in "python NOT java"."""
     excluded_words = plan_excluded(question).highlights
     return [
         quote
@@ -72,11 +73,12 @@ def drop_excluded(question: str, quotes: Iterable[Quote]) -> list[Quote]:
 
 
 def follow_up_query(quote: Quote) -> str:
-    """Return a search for later statements about a quote: a question with its words.
+    """Return a search query for later statements about the subject of a quote.
 
-    A question finds messages with any of its words. Of a German compound, the search also has the
-    possible last words: "Schrebergarten" is followed by "der Garten ist gekündigt". Text without
-    spaces is searched for any pair of its characters.
+    The query is a question with the quote's words, because a question finds messages with any of
+    its words. For German, the query also has the possible last parts of compounds, so that
+    "Schrebergarten" finds "der Garten ist gekündigt". For text without spaces, the query has all
+    pairs of characters.
     """
     text = quote.text[:MAX_FOLLOW_UP_CHARS]
     unspaced_terms = [term for term in query_terms(text) if is_unspaced(term) and len(term) > 1]
@@ -96,8 +98,8 @@ def follow_up_query(quote: Quote) -> str:
 def rank_quotes(question: AskedQuestion, quotes: Iterable[Quote]) -> list[Quote]:
     """Return the quotes to show, best first.
 
-    Statements of the asker that cover the question come first, and among them those that still
-    hold. Other messages follow in the order of the search results.
+    The asker's statements that cover the question come first, the ones that are still true before
+    the others. Other messages follow in the order of the search results.
     """
     quotes = list(quotes)
     for quote in quotes:
@@ -115,7 +117,11 @@ def rank_quotes(question: AskedQuestion, quotes: Iterable[Quote]) -> list[Quote]
 
 
 def _distance_from_asker(question: AskedQuestion, quote: Quote) -> int:
-    """Return 0 for the asker's own state in a question about it, 2 for another person's state."""
+    """Return how far a quote is from the asker's own state, from 0 to 2.
+
+    The distance is 0 if the question isn't about the asker or the quote is about its writer. It is
+    2 if the quote is about a person whom the question doesn't name, and 1 otherwise.
+    """
     if "speaker" not in question.reading.kinds or "speaker" in quote.reading.kinds:
         return 0
     name = find_somebody(quote.text)
@@ -123,7 +129,11 @@ def _distance_from_asker(question: AskedQuestion, quote: Quote) -> int:
 
 
 def _drop_loose(question: AskedQuestion, answers: Sequence[Quote]) -> list[Quote]:
-    """Return the answers, without most answers that share only the topic with the best one."""
+    """Return the answers with at most `MAX_LOOSE` loose ones.
+
+    A loose answer has fewer of the question's topic words than the best answer, and shares no
+    distinctive word with it.
+    """
     best = answers[0]
     named_count = question.count_named(best)
     result: list[Quote] = []
@@ -139,9 +149,10 @@ def _drop_loose(question: AskedQuestion, answers: Sequence[Quote]) -> list[Quote
 
 
 def _group_touching(quotes: Sequence[Quote]) -> list[Quote]:
-    """Move messages of the same conversation together if they nearly follow each other.
+    """Group messages of a conversation that have at most one message between them.
 
-    The best message of a group stays first, and the others follow in their order.
+    A group takes the place of its best message. The other messages of the group follow in the order
+    in which they were written.
     """
     remaining = list(quotes)
     grouped: list[Quote] = []
@@ -157,7 +168,7 @@ def _group_touching(quotes: Sequence[Quote]) -> list[Quote]:
 
 
 def _touch(quote: Quote, other: Quote) -> bool:
-    """Whether two messages of a conversation have at most one message between them."""
+    """Return whether two messages of a conversation have at most one message between them."""
     if quote.session_id is None or quote.session_id != other.session_id:
         return False
     if quote.message_id is None or other.message_id is None:
@@ -166,7 +177,7 @@ def _touch(quote: Quote, other: Quote) -> bool:
 
 
 def _find_answers(question: AskedQuestion, own: list[Quote]) -> list[Quote]:
-    """Return the statements of the asker that answer the question, best first."""
+    """Return the asker's statements that answer the question, best first."""
     own.sort(key=lambda quote: quote.at)
     penalties = {id(quote): question.penalty(quote, own) for quote in own}
     for index, quote in enumerate(own):
@@ -182,9 +193,10 @@ def _find_answers(question: AskedQuestion, own: list[Quote]) -> list[Quote]:
             answers.append(quote.replaced_by)
 
     def order(quote: Quote) -> tuple[bool, bool, int, bool, int, bool, int, int, float]:
-        """Sort by whether a statement still holds, by relevance and by date, the latest first.
+        """Return the sort key of a statement.
 
-        Statements of others come last.
+        Statements about the asker come before those about others. Then come the ones that are still
+        true, the most relevant ones, and the latest ones.
         """
         penalty = penalties[id(quote)]
         relevance = round(2 * quote.relevance)
@@ -213,11 +225,12 @@ def add_facts(
     replaced: Sequence[Json],
     texts: Mapping[str, str],
 ) -> None:
-    """Add facts to `quotes`, whose keys are ids of messages or texts.
+    """Add facts to `quotes`, whose keys are the ids of messages, or texts if the id is unknown.
 
-    If the message of a fact is among the quotes, the fact isn't added, and only its end is copied
-    to the quote. Of several facts from one message, the first is added. The quotes of the messages
-    `replaced` get the ends of what they said.
+    If `quotes` already has the message that a fact was read from, the fact isn't added. The quote
+    of the message only gets the end of the fact, such as "until May 2027". The same applies to a
+    second fact from one message. `replaced` are former facts, whose ends are also copied to the
+    quotes of their messages.
     """
     sources: dict[int, object] = {}
     for fact in facts:
@@ -241,10 +254,10 @@ def add_facts(
 
 
 def _is_source(quote: Quote, fact: Json) -> bool:
-    """Whether a fact was read in a message of this conversation, whose id isn't known.
+    """Return whether a fact was read from this message, whose id isn't known.
 
-    The message contains the fact, or it's of the same time and has the words of the fact: "My
-    daughter is Asha" was read in "my daughter Asha is 7".
+    It was if the message contains the fact. It also was if both are from the same minute and the
+    message has all words of the fact: "My daughter is Asha" was read from "my daughter Asha is 7".
     """
     if _plain_words(fact["content"]) in _plain_words(quote.text):
         return True
@@ -258,7 +271,10 @@ def _is_source(quote: Quote, fact: Json) -> bool:
 def _end_replaced(
     quotes: dict[object, Quote], replaced: Sequence[Json], current: Collection[object]
 ) -> None:
-    """Say until when the messages held that later facts replaced, unless they are `current`."""
+    """Copy the ends of replaced facts to the quotes of their messages.
+
+    A message that also states one of the `current` facts keeps no end.
+    """
     for former in replaced:
         quote = quotes.get(former["message_id"])
         if quote is not None and former["message_id"] not in current:
@@ -270,8 +286,8 @@ def _replace_earlier(
 ) -> None:
     """Mark the earlier statements that a newer statement replaces.
 
-    A newer statement replaces others if it tells of a change, or gives another value.
-    The newer statement then covers as many of the question's words as the replaced one.
+    A newer statement replaces an earlier one about the same subject if it mentions a change or
+    gives another value. It then becomes at least as relevant as the statement that it replaces.
     """
     is_correction = "correction" in quote.reading.kinds
     for position, other in enumerate(reversed(earlier)):
@@ -293,7 +309,10 @@ def _replace_earlier(
 def _outrank_earlier(
     question: AskedQuestion, quote: Quote, earlier: Sequence[Quote], own: Sequence[Quote]
 ) -> None:
-    """Put a statement before earlier ones that it probably follows, without calling them over."""
+    """Rank a statement above earlier ones that it probably updates.
+
+    The earlier statements aren't marked as over, because this isn't certain.
+    """
     for other in earlier:
         if other.is_over or other.relevance < MIN_RELEVANCE:
             continue
@@ -305,10 +324,10 @@ def _outrank_earlier(
 def _count_signs(
     question: AskedQuestion, newer: Quote, older: Quote, own: Sequence[Quote]
 ) -> float:
-    """Return how strongly a newer statement seems to follow an older one, in points.
+    """Return how many signs show that a newer statement updates an older one.
 
-    The points count words and topics in common, words of the question, a word of change, and
-    another value of the same form. Without anything in common there are none.
+    Signs are common words and topics, words of the question, a word of change, and another value of
+    the same form. If the statements have nothing in common, the result is 0.
     """
     if not newer.reading.holds or "addition" in newer.reading.kinds:
         return 0.0
@@ -333,7 +352,7 @@ def _count_signs(
 
 
 def _are_about_different_things(question: AskedQuestion, newer: Quote, older: Quote) -> bool:
-    """Whether a newer statement can't follow an older one, because its subject is another."""
+    """Return whether a newer statement can't update an older one, because the subjects differ."""
     return (
         _differ_in_narrow_topic(question, newer, older)
         or _leaves_out_subject(question, newer, older)
@@ -346,7 +365,7 @@ def _are_about_different_things(question: AskedQuestion, newer: Quote, older: Qu
 def _list_shared_words(
     question: AskedQuestion, newer: Quote, older: Quote, own: Sequence[Quote]
 ) -> list[str]:
-    """Return the distinctive words of both statements that the question doesn't contain."""
+    """Return the distinctive words that both statements contain and the question doesn't."""
     newer_words = words_in(newer.text)
     shared = [
         word
@@ -361,7 +380,10 @@ def _list_shared_words(
 
 
 def _weigh_new_value(newer: Quote, older: Quote) -> float:
-    """Return points for another day, time, number or name than in the older statement."""
+    """Return 1.5 if the newer statement has another day, time or number than the older one.
+
+    Otherwise return 1 if it has another name, and 0 if it has no new value.
+    """
     old_values = find_values(older.text)
     for form, values in find_values(newer.text).items():
         if form in old_values and not values <= old_values[form]:
@@ -373,7 +395,7 @@ def _weigh_new_value(newer: Quote, older: Quote) -> float:
 
 
 def _has_new_value(newer: Quote, older: Quote) -> bool:
-    """Whether a relevant statement gives another day, time or number than an older one."""
+    """Return whether a relevant statement gives another day, time or number than an older one."""
     if newer.relevance < MIN_RELEVANCE or not newer.reading.holds:
         return False
     if "addition" in newer.reading.kinds:
@@ -388,7 +410,10 @@ def _has_new_value(newer: Quote, older: Quote) -> bool:
 
 
 def _are_alike(values: Collection[str], others: Collection[str]) -> bool:
-    """Whether a value is about as long as one of the others: a code isn't a new hour."""
+    """Return whether a value is about as long as one of the others.
+
+    A six-digit code, for example, isn't a new hour.
+    """
     return any(
         abs(len(value) - len(other)) <= MAX_LENGTH_DIFFERENCE
         for value in values
@@ -397,7 +422,7 @@ def _are_alike(values: Collection[str], others: Collection[str]) -> bool:
 
 
 def _share_subject(question: AskedQuestion, newer: Quote, older: Quote) -> bool:
-    """Whether a newer statement is about the same thing as an older one.
+    """Return whether two statements are about the same subject.
 
     "Maya has quit piano" replaces "Maya and Finn take piano" only in answers about Maya.
     """
@@ -429,10 +454,10 @@ def _list_left_out(question: AskedQuestion, newer: Quote, older: Quote) -> list[
 
 
 def _leaves_out_subject(question: AskedQuestion, newer: Quote, older: Quote) -> bool:
-    """Whether the newer statement isn't about the person of the question.
+    """Return whether the newer statement isn't about the person in the question.
 
     "Sam dropped scouts" isn't about Ella, but "swimming moved to Tuesdays" may be. In text without
-    spaces, the question begins with its subject.
+    spaces, the first word of the question is taken for its subject.
     """
     missing = _list_left_out(question, newer, older)
     if question.unspaced_subject in missing:
@@ -447,9 +472,10 @@ def _leaves_out_subject(question: AskedQuestion, newer: Quote, older: Quote) -> 
 
 
 def _is_about_another_person(newer: Quote, older: Quote) -> bool:
-    """Whether a newer statement begins with a person whom the older one doesn't name.
+    """Return whether a newer statement begins with a person whom the older one doesn't name.
 
-    The asker's own move doesn't follow another person's move, either.
+    The result is also True if the newer statement is about the asker's own home or work, and the
+    older one is about another person's.
     """
     name = find_somebody(newer.text)
     if name:
@@ -461,10 +487,11 @@ def _is_about_another_person(newer: Quote, older: Quote) -> bool:
 
 
 def _is_less_specific(question: AskedQuestion, newer: Quote, older: Quote) -> bool:
-    """Whether only the older statement has a word of the question's topic: "dentist", not "boss".
+    """Return whether only the older statement has a topic word of the question.
 
-    A newer statement that tells of a change, or that shares another word with the older one, needs
-    no such word.
+    "My boss is Ingrid" doesn't update "my dentist is Ana" in answers about the dentist. The result
+    is False if the newer statement mentions a change or shares a distinctive word with the older
+    one.
     """
     if not newer.reading.kinds.isdisjoint(("change", "correction")):
         return False
@@ -487,7 +514,9 @@ def _share_distinctive_word(newer: Quote, older: Quote) -> bool:
 
 
 def _adds_subject(question: AskedQuestion, newer: Quote, older: Quote) -> bool:
-    """Whether only the newer statement has a name of the question, and they share no word."""
+    """Return whether only the newer statement has a name from the question, and they share
+    no word.
+    """
     older_words = words_in(older.text)
     newer_words = words_in(newer.text)
     is_added = any(
@@ -497,7 +526,7 @@ def _adds_subject(question: AskedQuestion, newer: Quote, older: Quote) -> bool:
 
 
 def _names_somebody(newer: Quote, older: Quote) -> bool:
-    """Whether the newer statement is about a person, or has a name of the older one."""
+    """Return whether the newer statement is about a person, or has a name from the older one."""
     if "other" in newer.reading.kinds or find_opening_name(newer.text) is not None:
         return True
     newer_words = words_in(newer.text)
@@ -506,7 +535,9 @@ def _names_somebody(newer: Quote, older: Quote) -> bool:
 
 
 def _differ_in_narrow_topic(question: AskedQuestion, newer: Quote, older: Quote) -> bool:
-    """Whether only one of two statements has a narrow topic, such as rent, unlike the question."""
+    """Return whether the statements and the question disagree about a narrow topic, such
+    as rent.
+    """
     new_topics, old_topics = newer.reading.topics, older.reading.topics
     for topic in NARROW_TOPICS & (new_topics | old_topics):
         is_asked = topic in question.topics
@@ -516,15 +547,15 @@ def _differ_in_narrow_topic(question: AskedQuestion, newer: Quote, older: Quote)
 
 
 def _has_other_topic(question: AskedQuestion, newer: Quote, older: Quote) -> bool:
-    """Whether a newer statement has a topic, but none of the question and the older one."""
+    """Return whether a newer statement has topics, but none from the question or the older one."""
     topics = newer.reading.topics
     return bool(topics) and topics.isdisjoint(question.topics | older.reading.topics)
 
 
 def _names_former_value(question: AskedQuestion, newer: Quote, older: Quote) -> bool:
-    """Whether a newer statement names the old state and the new one: "桂林不去了,改去三亚".
+    """Return whether a newer statement names the old value and the new one: "桂林不去了,改去三亚".
 
-    A word at the beginning of the older statement is what it is about, and no value.
+    The first characters of the older statement are its subject, so they don't count as a value.
     """
     if "swap" not in newer.reading.kinds:
         return False
@@ -544,10 +575,10 @@ def _plain_words(text: str) -> str:
 def render_quotes(
     question: AskedQuestion, quotes: Sequence[Quote], zone: tzinfo, texts: Mapping[str, str]
 ) -> str:
-    """Return the quotes as a list, at most `MAX_QUOTES` of them in `MAX_LINES` lines.
+    """Return the quotes as a list of at most `MAX_QUOTES` items and about `MAX_LINES` lines.
 
-    For example: ``- You said on 3 May: “My sister Ana lives in Porto.” (session 7)``. `texts` are
-    the words of one language, by the keys of `[texts]` in `offline.toml`.
+    For example: ``- You said on 3 May: “My sister Ana lives in Porto.” (session 7)``. `texts` is
+    the table `[texts]` of `offline.toml` in one language.
     """
     lines: list[str] = []
     remaining_lines = MAX_LINES
@@ -563,9 +594,9 @@ def render_quotes(
 def _render_quote(
     question: AskedQuestion, quote: Quote, zone: tzinfo, texts: Mapping[str, str]
 ) -> str:
-    """Return a quote with its day, its end and its session.
+    """Return a quote with its day, its end and the number of its session.
 
-    A message below another one of the same conversation has neither day nor session.
+    If the quote belongs to the message listed above it, the day and the session are left out.
     """
     text = _shorten(question, quote.text)
     if quote.follows and not quote.is_over:
@@ -592,13 +623,17 @@ def _name_month(at: datetime, texts: Mapping[str, str]) -> str:
 
 
 def _format_day(at: datetime, texts: Mapping[str, str], *, has_year: bool) -> str:
-    """Return a day, without its year if it was in the last months: "3 May"."""
+    """Return a day in words: "3 May", or with `has_year` "3 May 2026"."""
     template = texts["day_with_year" if has_year else "day"]
     return template.format(day=at.day, month=_name_month(at, texts), year=at.year)
 
 
 def _shorten(question: AskedQuestion, text: str) -> str:
-    """Return a message on one line. Of a long message, the sentences around the best remain."""
+    """Return a message on one line.
+
+    A message longer than `MAX_QUOTE_CHARS` is cut to its most relevant sentence and the sentences
+    after that.
+    """
     line = " ".join(text.split())
     if len(line) <= MAX_QUOTE_CHARS:
         return line

@@ -2,8 +2,8 @@
 
 A compressed conversation continues in a child session, which begins with the first exchange, a
 summary and the last turns. The other messages stay in state.db, where recall finds them. A helper
-model writes the summary. If there is none, or if its answer isn't a summary, rules make it. The
-child is stored in one transaction at the end; nothing changes before.
+model writes the summary. If no helper model is configured, or if its answer isn't a summary, rules
+write it. The child session is stored in one transaction at the end. Until then, nothing changes.
 """
 
 from __future__ import annotations
@@ -102,24 +102,24 @@ class ContextWindows:
         self.safe_request_tokens = LOOK_UP_SHARE * shortest
 
     def window_tokens(self, model: str) -> int:
-        """Return the size of a model's window, as far as it's known without asking the server."""
+        """Return the size of a model's window as known so far, without asking the server."""
         return self._tokens_by_model.get(model, self._max_tokens)
 
     def max_message_tokens(self, model: str) -> float:
-        """Return how many tokens of one message are sent. A longer message is cut."""
+        """Return how many tokens of one message the model gets. A longer message is cut."""
         return MAX_MESSAGE_SHARE * self.window_tokens(model)
 
     async def look_up_again(self, model: str) -> None:
-        """Ask the server once more, after it has refused a request as too long.
+        """Ask the server for the size once more, after it has refused a request as too long.
 
-        The refusal may have named the real size. A size from the settings stays.
+        The refusal may have stated the real size. A size from the settings isn't changed.
         """
         if model not in self._options.windows:
             self._tokens_by_model.pop(model, None)
             await self.look_up(model)
 
     async def look_up(self, model: str) -> int:
-        """Return the size of a model's window, and ask the server for it if necessary."""
+        """Return the size of a model's window. If it isn't known yet, ask the server for it."""
         async with self._fetch_lock:
             if model not in self._tokens_by_model and self._fetch_window is not None:
                 tokens = await self._fetch_window(model) or self._max_tokens
@@ -161,10 +161,10 @@ class Flush:
             _log.info("the model stored nothing before a compression", error=_log_message(error))
 
     async def _converse(self, session: Session, rows: Sequence[Message], turn: Turn) -> None:
-        """Ask the model and run the tools it calls, for at most `FLUSH_ROUNDS` requests.
+        """Ask the model and run the tools that it calls, in at most `FLUSH_ROUNDS` requests.
 
         The text of the model's answers is neither shown nor stored. Each request begins with the
-        conversation, so the provider reads the conversation from its cache.
+        conversation, which the provider therefore reads from its cache.
         """
         now = self._clock.now()
         context = turn.build_tool_context(session, now, rows)
@@ -219,10 +219,10 @@ class Summarizer:
         billing: BillingScope,
         focus: str,
     ) -> str:
-        """Return a summary of the parts that don't stay, in the form in which it's sent.
+        """Return a summary of the parts that the child session leaves out, framed for the model.
 
-        `memory_text` has lines that memory providers add. `focus` names the subject that the person
-        wants the summary to emphasize. If the helper fails, rules make the summary.
+        `memory_text` has lines that memory providers add. `focus` is the subject that the person
+        wants the summary to emphasize. If the helper fails, rules write the summary.
         """
         previous = unframe_summary(parts.summary)
         summary = previous
@@ -246,10 +246,10 @@ class Summarizer:
         max_chars: int,
         focus: str,
     ) -> str:
-        """Return the helper model's summary, or "" if there is no helper or a request fails.
+        """Return the helper model's summary, or "" if no helper is configured or a request fails.
 
-        A long history is summarized in parts. Each request has one part and the summary of the
-        parts before it.
+        A long history is summarized in several requests. Each request contains a part of the
+        history and the summary of the parts before it.
         """
         if self.helper is None:
             return ""
@@ -280,7 +280,9 @@ class Summarizer:
         return summary
 
     def _render_instruction(self, max_chars: int, focus: str) -> str:
-        """Return the last block of the helper's request: the focus, the task, and the length."""
+        """Return the last block of the helper's request: the focus, the task and the maximum
+        length.
+        """
         texts = _texts()
         today = self.clock.now().astimezone(self.zone)
         date = f"{today:%A} {today.day} {today:%B %Y}"
@@ -293,7 +295,9 @@ class Summarizer:
 
 @dataclass
 class Compressor:
-    """Compresses conversations that are too long, and any conversation on a person's request."""
+    """Compresses conversations that are too long, and any conversation if the person asks
+    for it.
+    """
 
     conversations: Conversations
     sessions: SessionTracker
@@ -313,8 +317,8 @@ class Compressor:
     ) -> tuple[Session, list[Message]]:
         """Compress a session if its next request would be too long.
 
-        Returns the session that continues the conversation and the history of that session.
-        Without a compression, that's `session` and `rows`. `incoming_text` is the new message,
+        Returns the session that continues the conversation, and the history of that session. These
+        are `session` and `rows` if no compression is needed. `incoming_text` is the new message,
         which isn't among `rows` yet. Raises StaleReadError if data was erased meanwhile, and
         StoreError if the store fails.
         """
@@ -332,10 +336,10 @@ class Compressor:
         return (session, rows) if continuation is None else continuation
 
     def pop_give_up_notice(self, session: Session) -> bool:
-        """Return True if automatic compression has stopped and the person doesn't know yet.
+        """Return True once after automatic compression has given up.
 
-        Later calls return False until a compression succeeds or is requested, so that the person
-        gets one notice.
+        Later calls return False until a compression succeeds or the person asks for one, so the
+        person gets a single notice.
         """
         root_id = _root_id(session)
         if self._futile_counts[root_id] != MAX_FUTILE_COMPRESSIONS:
@@ -347,7 +351,7 @@ class Compressor:
     async def compress(
         self, session: Session, rows: Sequence[Message], turn: Turn, *, is_exceeded: bool = False
     ) -> tuple[Session, list[Message]] | None:
-        """Compress a session, and return the child that continues it and the child's history.
+        """Compress a session, and return the child session that continues it and its history.
 
         Returns None if nothing can be left out or shortened. `is_exceeded` means that the model has
         refused the history as too long. Raises StaleReadError if data was erased meanwhile, and
@@ -387,9 +391,9 @@ class Compressor:
         return child, history
 
     async def compress_on_request(self, session: Session, turn: Turn, focus: str) -> Session:
-        """Compress a session on the person's request, and return the child that continues it.
+        """Compress a session because the person asks for it, and return the child session.
 
-        Raises Refused if the whole conversation would stay as it is.
+        Raises Refused if the conversation is too short to leave anything out.
         """
         rows = await self.conversations.load_history(session, turn.scopes)
         window_tokens = await self.windows.look_up(session.model)
@@ -427,7 +431,8 @@ def _split_for_window(
 ) -> HistoryParts:
     """Split a history so that the first exchange and the last turns fit into their shares.
 
-    With `has_short_tail`, the last turns get only a share of the conversation, not of the window.
+    The shares are fractions of the window. With `has_short_tail`, the share of the last turns is a
+    fraction of the conversation instead.
     """
     tail_tokens = TAIL_SHARE * window_tokens
     if has_short_tail or len(rows) > MAX_MESSAGES:

@@ -1,12 +1,13 @@
-"""Writes the owner's instructions and context files into prompts.
+"""Adds the owner's instructions and context files to prompts.
 
 Instructions come from mneme.toml and from ``/instructions``. Context files, such as AGENTS.md, come
 from the home and from project folders. The owner's own conversations use the home and the folders
-of `context.folders` in mneme.toml. A chat also uses the folders that `[chats]` sets for it.
+listed under `context.folders` in mneme.toml. A chat also uses the folders that `[chats]` sets for
+it.
 
 Files are read in a thread when a prompt is written or a rule applies. A context file must be a
-regular file of limited size inside its folder; only `OWNER_FILES` may be links to a file elsewhere.
-If a file contains suspicious text, the owner is warned, but the file is used nevertheless.
+regular file of limited size inside its folder. Only `OWNER_FILES` may be links to a file elsewhere.
+If a file contains suspicious text, the owner is warned, but the file is still used.
 """
 
 from __future__ import annotations
@@ -73,11 +74,11 @@ WarnCallback = Callable[[str, str, str], Awaitable[None]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContextFile:
-    """A context file, in one of three states.
+    """A context file in one of three states.
 
     - "not read": `reason` says why, as a clause such as "it is empty".
-    - "offered": a rule with a `description`. The prompt lists the rule; its text follows when a
-      message names a file that the rule applies to, or when the model asks for the rule.
+    - "offered": a rule with a `description`. The prompt only lists the rule. The text of the rule
+      is sent when a message names a file that the rule applies to, or when the model asks for it.
     - "read": the text is part of the prompt.
     """
 
@@ -96,7 +97,7 @@ class ContextFile:
         return "offered" if self.description else "read"
 
     def applies_to(self, names: Sequence[str]) -> bool:
-        """Return True if a glob of this rule matches the end of any of these paths."""
+        """Return whether one of the paths ends with a match of one of this rule's globs."""
         patterns: set[str] = set()
         for glob in self.globs:
             for plain_glob in _expand_braces(glob):
@@ -109,7 +110,10 @@ class ContextFile:
 
 @dataclass
 class OwnerFiles:
-    """Reads the files in `home` that are part of every prompt. `warn` reports suspicious text."""
+    """Reads the files in `home` that are part of every prompt.
+
+    `warn` is called with the text of files that look suspicious.
+    """
 
     home: Path
     warn: WarnCallback | None = None
@@ -137,7 +141,7 @@ class ContextFiles:
     warn: WarnCallback | None = None
 
     def configured_instructions(self, scope: Scope, address: Address) -> str:
-        """Return the instructions that mneme.toml has for a chat, or ""."""
+        """Return the instructions for a chat from mneme.toml, or "" if it has none."""
         return self._chat_options(scope, address).instructions.strip()
 
     async def render_instructions(self, context: ToolContext) -> str:
@@ -169,11 +173,11 @@ class ContextFiles:
     async def render_rule_frames(
         self, rows: Sequence[Message], earlier: Sequence[Message], context: ToolContext
     ) -> list[tuple[str, ...]]:
-        """Return the extra blocks of each row: one with the rules for the files that it names.
+        """Return extra blocks for each row: a frame with the rules for the files that the row
+        names.
 
-        A row that needs no rule gets (). A rule that the model has already read, in
-        `earlier` rows or in this turn, isn't repeated. Only the first `MAX_FILES` file
-        names of a row are looked at.
+        A row that needs no rule gets (). A rule that is already in this turn or in the `earlier`
+        rows isn't repeated. Only the first `MAX_FILES` file names of a row are checked.
         """
         names_by_row = [_FILE_NAME.findall(row.text)[:MAX_FILES] for row in rows]
         rules: list[ContextFile] = []
@@ -234,14 +238,14 @@ class ContextFiles:
 
     @property
     def folders(self) -> Sequence[Path]:
-        """All configured folders, each once, the home first."""
+        """All configured folders without duplicates, the home first."""
         folders = [self.home, *self.options.folders]
         for chat in self.chats.values():
             folders += chat.folders
         return list(dict.fromkeys(folders))
 
     async def read_folder(self, folder: Path) -> Sequence[ContextFile]:
-        """Return all context files of a folder, including those that aren't read."""
+        """Return all context files of a folder, including those in the state "not read"."""
         return await asyncio.to_thread(_list_folder, folder, is_home=folder == self.home)
 
     async def _list_files(self, context: ToolContext) -> Sequence[ContextFile]:
@@ -257,7 +261,8 @@ class ContextFiles:
         return files
 
     def _chat_options(self, scope: Scope, address: Address) -> ChatOptions:
-        """Return the options of a chat: those of its account or group, or else of its address.
+        """Return the options for a chat: those of its account or group if configured, or of its
+        address.
 
         The options also apply to the chat's threads and to its scheduled questions.
         """
@@ -370,7 +375,7 @@ def _read_with_imports(
 
 
 def _find_text(files: Sequence[ContextFile], text: str) -> ContextFile | None:
-    """Return the first file with this text, or None if there is none or the text is empty."""
+    """Return the first file with this text, or None if no file has it or the text is empty."""
     if not text:
         return None
     for file in files:
@@ -380,7 +385,10 @@ def _find_text(files: Sequence[ContextFile], text: str) -> ContextFile | None:
 
 
 def _read_rules(base: Path) -> list[ContextFile]:
-    """Return the rules below `base`. The last item says how many rules are left out, if any."""
+    """Return the rules below `base`.
+
+    If some rules are left out, the last item says how many.
+    """
     paths = sorted((base / RULES_FOLDER).glob("*.mdc"))
     rules = [_parse_rule(path, *_read_file(path, base)) for path in paths[:MAX_FILES]]
     if len(paths) > MAX_FILES:
@@ -390,7 +398,7 @@ def _read_rules(base: Path) -> list[ContextFile]:
 
 
 def _read_file(path: Path, base: Path | None = None) -> tuple[str, str]:
-    """Return the text of a file, and a clause that says why it isn't read. One of them is empty.
+    """Return the text of a file and the reason why it isn't read. One of the two is empty.
 
     A file outside of `base` isn't read.
     """
@@ -414,7 +422,7 @@ def _read_file(path: Path, base: Path | None = None) -> tuple[str, str]:
 
 
 def _list_imports(text: str, path: Path) -> Iterator[Path]:
-    """Yield the files that a text imports with an @, such as @docs/style.md, outside of code.
+    """Yield the files that a text imports with an @, such as @docs/style.md. Code is ignored.
 
     A bare word such as @ana counts only if a file with that name exists.
     """
@@ -463,9 +471,9 @@ def _parse_globs(value: Any) -> tuple[str, ...]:
 
 
 def _expand_braces(glob: str) -> Iterator[str]:
-    """Yield the globs without braces that a glob means: ``*.{ts,tsx}`` -> ``*.ts``, ``*.tsx``.
+    """Yield the globs that a glob with braces stands for: ``*.{ts,tsx}`` -> ``*.ts``, ``*.tsx``.
 
-    At most `MAX_FILES` globs are expanded.
+    At most `MAX_FILES` globs are returned.
     """
     queue = [glob]
     # The queue grows while it is read.

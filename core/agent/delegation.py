@@ -2,7 +2,8 @@
 
 In that session, the same model works on the task with read-only tools. The model's answer is
 returned as the result of the tool call, so the answer is data and never an instruction. The session
-is stored as ended from the start. No list shows it, and it's never resumed, not even after a crash.
+is stored as ended from the start. It isn't listed anywhere, and it's never resumed, not even after
+a crash.
 """
 
 from __future__ import annotations
@@ -57,19 +58,22 @@ class _Arguments(ToolArguments):
 
 @dataclass
 class _LastCall:
-    """The model call that a task reserves, so that it can answer after the budget is spent."""
+    """The model call that a task reserves so that it can answer when the budget is used up."""
 
     budget: TurnBudget | None
     is_used: bool = False
 
     def release(self) -> None:
-        """Give the call back unless the task has made it."""
+        """Return the reserved call to the budget unless the task has made it."""
         if self.budget is not None and not self.is_used:
             self.budget.calls -= 1
 
 
 def _reserve_last_call(budget: TurnBudget | None) -> _LastCall:
-    """Reserve a call. Raises TurnBudgetSpent if the turn can't pay for that call and another."""
+    """Reserve a model call.
+
+    Raises TurnBudgetSpent if the turn has fewer than two calls left.
+    """
     if budget is not None:
         if not budget.has_calls_left(2):
             raise TurnBudgetSpent(budget.calls, budget.tokens)
@@ -79,7 +83,7 @@ def _reserve_last_call(budget: TurnBudget | None) -> _LastCall:
 
 @dataclass
 class Delegator:
-    """Runs delegated tasks and offers the tool that starts them."""
+    """Runs delegated tasks, and builds the tool that starts them."""
 
     model: Model
     conversations: Conversations
@@ -101,9 +105,8 @@ class Delegator:
     def tool(self) -> Tool:
         """Build the tool that delegates a task.
 
-        The tool isn't read-only, because it creates a session. Delegated and incognito sessions
-        therefore don't have the tool. Its result counts as a quote, because it may repeat stored
-        text.
+        The tool isn't read-only, because it creates a session. So delegated and incognito sessions
+        don't have it. The tool's result counts as a quote, because it may repeat stored text.
         """
         tool = build_tool(
             TOOL_NAME,
@@ -155,9 +158,9 @@ class Delegator:
         return json.dumps(result, ensure_ascii=False)
 
     def _select_tools(self, names: Sequence[str] | None, session: Session) -> list[Tool]:
-        """Return the tools with these names. If `names` is None, return all tools of a task.
+        """Return the tools with these names, or all tools that a task may use if `names` is None.
 
-        Raises ToolError if a task has no tool with one of the names.
+        Raises ToolError if a task may not use a tool with one of the names.
         """
         tools = {tool.name: tool for tool in self._tools if is_tool_available(tool, session)}
         if names is None:
@@ -213,7 +216,9 @@ class Delegator:
         return session, answer.text
 
     async def _store_task(self, arguments: _Arguments, context: ToolContext) -> list[Message]:
-        """Store the task and its context as the first message of the session. Returns its row."""
+        """Store the task and its context as the first message of the session, and return
+        the row.
+        """
         paragraphs = (arguments.task.strip(), arguments.context.strip())
         text = "\n\n".join(paragraph for paragraph in paragraphs if paragraph)
         (row,) = self.prompt.render_sent_form_without_memory(
@@ -222,7 +227,10 @@ class Delegator:
         return await self.conversations.append([replace(row, sender=_SENDER)], epoch=context.epoch)
 
     async def _open_session(self, task: str, context: ToolContext) -> Session:
-        """Create the session of a task. It's stored as ended, so it never becomes the open one."""
+        """Create the session of a task.
+
+        The session is stored as ended, so it never becomes the open session of an address.
+        """
         now = self.clock.now()
         session = Session(
             address=context.session.address,
@@ -254,7 +262,7 @@ class Delegator:
         *,
         is_last: bool,
     ) -> Completion:
-        """Ask the model once. The cost is charged to the session that delegated the task.
+        """Ask the model once, and charge the cost to the session that delegated the task.
 
         Raises TurnBudgetSpent if the budget of the turn has no call left.
         """
@@ -274,7 +282,7 @@ class Delegator:
     async def _ask_for_last_answer(
         self, rows: Sequence[Message], tools: Sequence[Tool], context: ToolContext
     ) -> Completion:
-        """Ask for the results so far with the call that the task has reserved."""
+        """Use the reserved call to ask the model for the results so far."""
         completion = await self._ask(rows, tools, replace(context, budget=None), is_last=True)
         if context.budget is not None:
             context.budget.tokens += completion.usage.total_input + completion.usage.output

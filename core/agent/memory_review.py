@@ -1,8 +1,8 @@
 """Asks the helper model which changes of memory follow from a person's latest messages.
 
-After every few messages, at most once a day for each person, one call proposes notes, ends of
-facts, and corrections of skills. Each proposal cites the message that it follows from, and passes
-the same checks as a change by the model in a turn. The person approves or rejects each proposal.
+Every few messages, but at most once a day for each person, one call proposes notes, ends of facts,
+and corrections of skills. Each proposal cites the message that it follows from, and passes the same
+checks as a change by the model in a turn. The person approves or rejects each proposal.
 
 The review runs in the background, so no turn waits for it. Each review is recorded before its call,
 so a review that a crash interrupts isn't repeated.
@@ -64,7 +64,7 @@ OnProposals = Callable[[Sequence[PendingNote], int], Awaitable[None]]
 
 
 class _Proposal(BaseModel):
-    """An item in the helper model's answer."""
+    """A change that the helper model proposes."""
 
     model_config = ConfigDict(extra="ignore", strict=True)
 
@@ -92,7 +92,7 @@ class _Holdings:
 
 @dataclass
 class MemoryReviewer:
-    """Reviews the messages that people have typed lately, and proposes changes of their memory."""
+    """Reviews the messages that people typed recently, and proposes changes of their memory."""
 
     reviews: MemoryReviews
     people: People
@@ -112,9 +112,9 @@ class MemoryReviewer:
         self._next_check_at = self.clock.now()
 
     async def tend(self) -> bool:
-        """Review the memory of one person who is due.
+        """Review the memory of one person whose review is due.
 
-        Returns True if others may be due, too.
+        Returns True if the reviews of others may be due, too.
         """
         now = self.clock.now()
         if now < self._next_check_at:
@@ -134,8 +134,8 @@ class MemoryReviewer:
     async def _review(self, due: DueReview, now: datetime) -> bool:
         """Ask the helper model about one person, and store its proposals.
 
-        Returns False if the person isn't due any more. Raises StaleReadError if something that the
-        model read was erased meanwhile.
+        Returns False if the person's review isn't due any more. Raises StaleReadError if something
+        that the model read was erased meanwhile.
         """
         scopes = await self.people.load_visible_scopes(due.scope)
         own_scopes = frozenset(scope for scope in scopes if not scope.is_group) | {due.scope}
@@ -164,7 +164,9 @@ class MemoryReviewer:
     async def _mark_foreign(
         self, material: ReviewMaterial, scopes: frozenset[Scope]
     ) -> Sequence[Message]:
-        """Return the messages. Those that repeat a text of others have the origin "pasted"."""
+        """Return the messages, with the origin "pasted" for those that repeat another person's
+        text.
+        """
         latest = await self.conversations.list_latest_from_outside(scopes, MAX_FOREIGN)
         last_id = material.messages[-1].id
         session = await self.conversations.find_by_message(last_id, scopes)
@@ -216,7 +218,7 @@ class MemoryReviewer:
         messages: Sequence[Message],
         holdings: _Holdings,
     ) -> list[PendingNote]:
-        """Return the proposals that their message bears out, as pending changes."""
+        """Return the proposals that the cited message supports, as pending changes."""
         account = parse_account(scope.key.partition(":")[2])
         notes: dict[tuple[str, Operation], PendingNote] = {}
         for proposal in proposals:
@@ -243,7 +245,11 @@ class MemoryReviewer:
 def _plan_change(
     proposal: _Proposal, evidence: Evidence, holdings: _Holdings
 ) -> tuple[str, Operation] | None:
-    """Return the target and the operation of a proposal, or None if nothing bears it out."""
+    """Return the target and the operation of a proposal.
+
+    Returns None if the cited message doesn't support the proposal, or if the note exists already or
+    the fact or text to change doesn't.
+    """
     if evidence.judge_note(proposal.content).support is Support.REFUSED:
         return None
     if proposal.what == "note":
@@ -268,7 +274,7 @@ def _plan_change(
 
 
 def _render_holdings(holdings: _Holdings) -> str:
-    """Return notes, facts and skills as lines of JSON."""
+    """Return the notes, facts and skills as JSON, one on each line."""
     lines: list[dict[str, object]] = []
     for target, entries in holdings.entries.items():
         lines += [{"note": entry, "target": target} for entry in entries]
@@ -279,7 +285,7 @@ def _render_holdings(holdings: _Holdings) -> str:
 
 
 def _render_messages(messages: Sequence[Message]) -> str:
-    """Return the typed messages as lines of JSON."""
+    """Return the typed messages as JSON, one on each line."""
     lines = []
     for number, message in enumerate(messages, 1):
         text = shorten(

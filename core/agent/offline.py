@@ -1,9 +1,9 @@
-"""Answers people by rules when there is no model.
+"""Answers people by rules when no model is available.
 
 `OfflineModel` implements the protocol `core.ports.Model`, so a turn runs as usual. Like a model, it
 reads the request and calls tools to search, to write a note or to set a reminder. It writes a note
-or sets a reminder only if the message asks for that unmistakably. `offline.toml` has the patterns,
-and the answers in English; other languages are handed in.
+or sets a reminder only if the message clearly asks for that. `offline.toml` contains the patterns
+and the English answers. Answers in other languages are passed in.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class _ToolResult:
 
 @dataclass(frozen=True, slots=True)
 class _File:
-    """A file of the last message that is kept."""
+    """A stored file of the person's last message."""
 
     number: str
     name: str
@@ -93,8 +93,9 @@ class _File:
 class OfflineModel:
     """A `Model` that answers by rules.
 
-    `reason` is the key of a clause that says why there is no model, or the clause. The first answer
-    of a conversation contains it. `load_texts` returns the answers in a language.
+    `reason` says why no model is available: a clause, or the key of a clause in `offline.toml`. The
+    first answer of a conversation contains the clause. `load_texts` returns the answers in a
+    language.
     """
 
     # Its answers cost nothing, so the owner's line for a day isn't checked.
@@ -113,9 +114,9 @@ class OfflineModel:
     async def complete(
         self, request: Request, on_text: TextCallback, on_wait: TextCallback
     ) -> Completion:
-        """Return tool calls for the last message or, if the request has their results, an answer.
+        """Return tool calls for the last message, or an answer if the request has their results.
 
-        Never raises an error. The callbacks aren't used, because the answer is ready at once.
+        Never raises an error. The callbacks aren't used, because the answer is complete at once.
         """
         texts = self._load_texts(request.language)
         return _Answerer(self._zone, texts.get(self._reason, self._reason), texts).answer(request)
@@ -131,7 +132,7 @@ class _Answerer:
     texts: OfflineTexts
 
     def answer(self, request: Request) -> Completion:
-        """Return tool calls for the last message or, after their results, an answer."""
+        """Return tool calls for the last message, or an answer if the request has their results."""
         text = _last_message_text(request.messages)
         results = _last_tool_results(request.messages)
         files = _list_last_files(request.messages)
@@ -146,9 +147,9 @@ class _Answerer:
     def _answer_message(self, text: str, request: Request) -> Completion:
         """Return a call of the tool that fits the message, or an answer if no tool is needed.
 
-        The first rule that matches applies: a reminder, a note, one of the requests in
-        `offline.toml`, a question about the calendar, a question to search for. Any other message
-        is only acknowledged.
+        The first matching rule applies: a reminder, a note, one of the requests in `offline.toml`,
+        a question about the calendar, a question that needs a search. Any other message is only
+        acknowledged.
         """
         tools = {tool["name"] for tool in request.tools}
         is_question = _is_question(text)
@@ -182,9 +183,9 @@ class _Answerer:
     def _ask_calendar(
         self, text: str, messages: Sequence[Json], tools: Collection[str]
     ) -> Completion | None:
-        """Return the call for a question about the calendar, or None for other messages.
+        """Return the tool calls for a question about the calendar, or None for other messages.
 
-        The time of an event may also have been told, so the messages are searched for it, too.
+        The messages are searched, too, because the person may have mentioned the time of an event.
         """
         if "calendar" not in tools:
             return None
@@ -221,9 +222,9 @@ class _Answerer:
         return _say("\n".join([*lines, *list_problems(result.text)]))
 
     def _answer_about_files(self, text: str, files: Sequence[_File]) -> Completion | None:
-        """Tell the person which files of a message are kept, and how to find them again.
+        """Say which files of a message are stored, and how to find them again.
 
-        Returns None if the message asks for a reminder or a note, because that comes first.
+        Returns None if the message asks for a reminder or a note, because that is answered first.
         """
         typed_text = _ATTACHMENT.sub("", text)
         if _match_any((_WORDING["remind"], *_WORDING["remember"]), typed_text):
@@ -266,7 +267,7 @@ class _Answerer:
         return None
 
     def _tell_time(self, answer: str, messages: Sequence[Json]) -> str | None:
-        """Return the day and the time of the last message, or None if no message has a time."""
+        """Return an answer with the day and time of the last message, or None if it has no time."""
         utterances = list(_earlier_utterances(messages))
         if not utterances:
             return None
@@ -290,7 +291,7 @@ class _Answerer:
         return self.texts["explanation"].format(reason=self.reason)
 
     def _acknowledge(self, text: str, messages: Sequence[Json]) -> str:
-        """Return a reply that says that a message was stored.
+        """Return a reply that confirms that the message is stored.
 
         The first reply of a conversation also explains how to use Mneme without a model.
         """
@@ -308,7 +309,7 @@ class _Answerer:
         return f"{reply} {self._explain()}"
 
     def _has_explained(self, messages: Sequence[Json]) -> bool:
-        """Return True if an earlier answer of the conversation already contains the reason."""
+        """Return whether an earlier answer in the conversation already gave the reason."""
         for message in messages:
             if message["role"] != "assistant":
                 continue
@@ -321,8 +322,8 @@ class _Answerer:
     ) -> Completion:
         """Turn tool results into an answer.
 
-        The answer to a search lists the facts first, then quotes passages. After any other tool,
-        the receipt of the gateway describes the change, so the answer doesn't.
+        The answer to a search lists the facts first, and then quotes messages. After other tools
+        the answer is short, because the gateway's receipt describes the change.
         """
         calendar = [result for result in results if result.tool_name == "calendar"]
         others = [result for result in results if result.tool_name != "calendar"]
@@ -374,7 +375,7 @@ class _Answerer:
     def _collect_quotes(
         self, messages: Sequence[Json], question: str, results: Sequence[_ToolResult]
     ) -> list[Quote]:
-        """Return the results of the searches and the statements of this conversation, each once."""
+        """Return the search results and the statements of this conversation, without duplicates."""
         from core.agent.answers import add_facts
         from core.agent.quotes import Quote
 
@@ -419,7 +420,7 @@ def _search(query: str) -> tuple[str, dict[str, Any]]:
 
 
 def _call_searches(question: str, *, has_facts: bool) -> Completion:
-    """Search the facts and the messages for a question, and for other words of its topics."""
+    """Return calls that search facts and messages for a question and for synonyms of its topics."""
     return _call_tools(*_list_searches(question, has_facts=has_facts))
 
 
@@ -435,9 +436,9 @@ def _list_searches(question: str, *, has_facts: bool) -> list[tuple[str, dict[st
 def _add_messages(
     quotes: dict[object, Quote], found: Json, texts: OfflineTexts, *, is_ranked: bool
 ) -> None:
-    """Add the messages of a search result. Questions of the asker are left out.
+    """Add the messages of a search result to the quotes. The asker's own questions are left out.
 
-    Without `is_ranked`, only statements of the asker are added.
+    Without `is_ranked`, only the asker's statements are added.
     """
     from core.agent.quotes import Quote
 
@@ -465,7 +466,7 @@ def _add_messages(
 
 
 def _rank_matches(found: Json) -> dict[int, int]:
-    """Return the rank of each message that a search matched: 0 for the best."""
+    """Return the rank of each message that the search matched, starting at 0 for the best."""
     scores: dict[int, float] = {}
     for session in found["sessions"]:
         for item in session["window"]:
@@ -512,7 +513,7 @@ def _speaker(item: Json, texts: OfflineTexts) -> str:
 
 
 def _pick(names: str, index: int) -> str:
-    """Return a name of a list with commas."""
+    """Return one of the names in a list that is separated by commas."""
     return names.split(", ")[index]
 
 
@@ -538,7 +539,7 @@ def _match(pattern: str, text: str) -> re.Match[str] | None:
 
 
 def _match_any(patterns: Iterable[str], text: str) -> re.Match[str] | None:
-    """Return the match of the first pattern that fits the whole text, or None."""
+    """Return the match of the first pattern that matches the whole text, or None."""
     return next(filter(None, (_match(pattern, text) for pattern in patterns)), None)
 
 
@@ -549,8 +550,9 @@ def _is_question(text: str) -> bool:
 def _list_utterances(message: Json) -> list[_Utterance]:
     """Return the texts that people wrote in a user message of a request.
 
-    Time lines, frames and memory fences are recognized by the beginning of their blocks. People
-    can't imitate them, because their texts are neutralised (`core.guard.origin_and_fence`).
+    Blocks with time lines, frames and memory fences are skipped. They are recognized by how they
+    begin. People can't imitate them, because `core.guard.origin_and_fence` changes such beginnings
+    in their texts.
     """
     utterances: list[_Utterance] = []
     time_line = ""
@@ -566,7 +568,7 @@ def _list_utterances(message: Json) -> list[_Utterance]:
 
 
 def _last_message_text(messages: Sequence[Json]) -> str:
-    """Return the text of the last user message in which a person says something."""
+    """Return the text of the last user message that contains a person's words."""
     for message in reversed(messages):
         utterances = _list_utterances(message) if message["role"] == "user" else []
         if utterances:
@@ -588,7 +590,7 @@ def _list_last_files(messages: Sequence[Json]) -> list[_File]:
 
 
 def _earlier_utterances(messages: Sequence[Json]) -> Iterator[_Utterance]:
-    """Yield all utterances of a request that have a time line, oldest first."""
+    """Yield the utterances of a request that have a time line, oldest first."""
     for message in messages:
         if message["role"] != "user":
             continue
@@ -600,7 +602,7 @@ def _earlier_utterances(messages: Sequence[Json]) -> Iterator[_Utterance]:
 def _last_tool_results(messages: Sequence[Json]) -> list[_ToolResult]:
     """Return the tool results since the person's last message, oldest first.
 
-    Returns [] if the conversation ends with a message of the person.
+    Returns [] if the conversation ends with a person's message.
     """
     if messages[-1]["content"][-1].get("type") != "tool_result":
         return []
@@ -627,7 +629,10 @@ def _last_tool_results(messages: Sequence[Json]) -> list[_ToolResult]:
 
 
 def _call_tools(*calls: tuple[str, dict[str, Any]]) -> Completion:
-    """Return a completion that calls tools. Each call is a pair: a name and its arguments."""
+    """Return a completion that calls tools.
+
+    Each argument is a pair of a tool's name and its arguments.
+    """
     blocks = tuple(
         {"type": "tool_use", "id": f"toolu_{uuid4().hex[:24]}", "name": name, "input": arguments}
         for name, arguments in calls

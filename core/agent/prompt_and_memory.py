@@ -1,4 +1,4 @@
-"""Builds the requests to the model: the system prompt, the messages, and the memory in both.
+"""Builds the requests to the model: the system prompt, the messages, and the recalled memory.
 
 The system prompt is written once, stored with its session and sent unchanged from then on. So it
 must not contain anything that changes within a session, such as the time.
@@ -8,7 +8,7 @@ or forwards, the text, and a fence with recalled memory. These blocks are the me
 They are stored before the first request and reused in all later requests. People never see them,
 and they are neither indexed nor exported.
 
-The provider's prefix cache needs identical bytes, so the same rows always lead to the same request.
+The provider's prefix cache needs identical bytes, so the same rows always produce the same request.
 This module doesn't write to the store.
 """
 
@@ -113,7 +113,7 @@ async def _no_section(context: ToolContext) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PromptSections:
-    """The parts of prompts and sent messages that other modules write."""
+    """The parts of prompts and sent messages that other modules write. Each is optional."""
 
     # The owner's instructions for the chat.
     instructions: Section = _no_section
@@ -154,8 +154,8 @@ class PromptWriter:
     async def write_system_prompt(self, context: ToolContext, hint: str) -> str:
         """Return the system prompt of a session. `hint` describes the platform.
 
-        The prompt doesn't contain the time. The prompt of a chat's next session therefore begins
-        with the same text, which the provider reads from its cache.
+        The prompt doesn't contain the time. So the prompt of a chat's next session begins with the
+        same text, which the provider reads from its cache.
         """
         soul = await self.owner_files.read_text("SOUL.md", OWNER_FILE_CHARS)
         agents = await self.owner_files.read_text("AGENTS.md", OWNER_FILE_CHARS)
@@ -178,7 +178,7 @@ class PromptWriter:
     def _render_guidance(self, session: Session) -> str:
         """Return the guidance without the lines about tools that the session doesn't have.
 
-        A scheduled session stores nothing, so it only gets the lines about read-only tools.
+        A scheduled session stores nothing, so it gets only the lines about read-only tools.
         """
         tool_names = {
             tool.name
@@ -199,8 +199,7 @@ class PromptWriter:
     ) -> list[Message]:
         """Return the rows of a turn with their sent form.
 
-        The last row also gets recalled memory, without the memory lines that one of the `earlier`
-        rows already contains.
+        The last row also gets the recalled memory that none of the `earlier` rows contains yet.
         """
         if not rows:
             return []
@@ -230,8 +229,9 @@ class PromptWriter:
     ) -> tuple[list[Message], dict[int, Message]]:
         """Render the sent form of each chat message that has none.
 
-        The sent form is missing if the message was edited later, or if it belongs to a parent
-        session whose memory may not be seen here. Returns all rows, and the changed rows by id.
+        The sent form is missing if the message was edited later, or if it comes from a parent
+        session with memory that may not be shown here. Returns all rows, and the changed rows by
+        id.
         """
         rows = list(rows)
         missing = [
@@ -249,7 +249,7 @@ class PromptWriter:
     async def _add_media(
         self, rows: list[Message], earlier: Sequence[Message], context: ToolContext
     ) -> list[Message]:
-        """Return the rows with the blocks of their files, and of files that they reply to."""
+        """Add blocks for the files of the rows and of the messages that they reply to."""
         render = self.sections.media_blocks
         if render is None or not any(map(_has_attachment, rows)):
             return rows
@@ -299,7 +299,7 @@ class PromptWriter:
     def _render_message(self, row: Message, context: ToolContext, job_results: str) -> list[str]:
         """Return the blocks of a message in order: time line, quote or forward, job results, text.
 
-        A text that is too long for the model is cut in the block only; the stored text stays whole.
+        A text that is too long for the model is cut in the block only. The stored text isn't cut.
         """
         blocks = [self._render_time_line(row, context)]
         if row.quote is not None:
@@ -313,9 +313,9 @@ class PromptWriter:
         return blocks
 
     def _render_job_results(self, earlier: Sequence[Message], context: ToolContext) -> str:
-        """Return a frame with the last job results that no earlier frame contains, or "".
+        """Return a frame with the latest job results that no earlier frame contains, or "".
 
-        In the session of a scheduled question, the job results are its own earlier answers.
+        For a scheduled question, the job results are the question's own earlier answers.
         """
         jobs = [row for row in earlier if row.origin == "job"]
         if not jobs:
@@ -349,7 +349,7 @@ class PromptWriter:
     def _select_memory(self, lines: Sequence[str], earlier: Sequence[Message]) -> str:
         """Return the memory lines that fit into the budget and that no earlier row contains.
 
-        Every line begins with a token, such as "m12". Lines with the same token count as equal.
+        Every line begins with an id, such as "m12". Two lines with the same id count as equal.
         """
         if not lines:
             return ""
@@ -365,7 +365,7 @@ class PromptWriter:
         return "\n".join(selection)
 
     def _render_time_line(self, row: Message, context: ToolContext) -> str:
-        """Return the line before a message: its time, its sender in a group, and its origin.
+        """Return the line before a message with its time and origin and, in a group, its sender.
 
         For example: ``[Friday 20 November 2026, 12:05 Europe/Lisbon, from Ana #3f2a, forwarded]``.
         """
@@ -421,7 +421,7 @@ def _render_forward_frame(quote: Quote, name: str, at: str, *, is_own: bool) -> 
 
 
 def list_recent_tool_calls(rows: Sequence[Message]) -> list[Json]:
-    """Return the tool calls after the last message of a person. The latest row comes first."""
+    """Return the tool calls after the last message of a person, latest row first."""
     calls: list[Json] = []
     for row in reversed(rows):
         if row.role == "user":
@@ -497,10 +497,10 @@ def describe_tools(tools: Iterable[Tool], session: Session) -> tuple[Json, ...]:
 
 
 def is_tool_available(tool: Tool, session: Session) -> bool:
-    """Return True if the model may see and call a tool in a session.
+    """Return whether the model may see and call a tool in a session.
 
-    An incognito session has only read-only tools. A scheduled session has no tools of external
-    services, except those that are meant for it. Some tools belong to the groups of one platform.
+    An incognito session has only read-only tools. A scheduled session has only those tools of
+    external services that allow it. Some tools are only for groups of one platform.
     """
     platform = session.address.platform if session.scope.is_group else ""
     if tool.group_platform and tool.group_platform != platform:
@@ -519,9 +519,9 @@ def build_request(
     kind: CallKind = "chat",
     turn_key: str = "",
 ) -> Request:
-    """Build the next request of a session whose history is `rows`.
+    """Build the next request of a session with the history `rows`.
 
-    Each request extends the previous one, so the provider reads the beginning from its cache.
+    Each request extends the previous one, so the provider can read the beginning from its cache.
     """
     system_block = {
         "type": "text",
@@ -544,7 +544,7 @@ def build_conversation(rows: Sequence[Message]) -> list[dict[str, Any]]:
     """Convert rows, oldest first, to turns of the Messages API: ``{"role", "content": [blocks]}``.
 
     The first turn is the user's, and the roles alternate. A user turn after tool calls begins with
-    their results. No text block is empty. Copies of a `History` share the turns that are complete.
+    their results. No text block is empty. Copies of a `History` share finished turns.
     """
     history = rows if isinstance(rows, History) else History()
     # The first row that isn't shared, the turns before it, and their open tool calls.
@@ -598,9 +598,9 @@ def _add_turn(
 ) -> list[str]:
     """Add a turn in a form that the Messages API accepts, and return the ids of its tool calls.
 
-    `call_ids` are the calls of the turn before it. Every call gets a result; a missing result
-    becomes an error result. An assistant turn at the beginning is dropped. Results without a call
-    are dropped, too, because that part of the history is gone.
+    `call_ids` are the calls of the turn before this one. A call without a result gets an error
+    result. An assistant turn at the beginning is dropped, and so are results without a call,
+    because the part of the history that they belong to was left out.
     """
     is_user = turn["role"] == "user"
     blocks = _put_results_first(turn["content"] if is_user else [], call_ids)
@@ -613,7 +613,7 @@ def _add_turn(
 
 
 def _put_results_first(blocks: Sequence[Json], call_ids: Sequence[str]) -> list[Json]:
-    """Return the results of the calls, in the order of the calls, then all blocks but results.
+    """Return the results of the calls, in the order of the calls, followed by the other blocks.
 
     A call without a result gets an error result.
     """
@@ -628,16 +628,16 @@ def _put_results_first(blocks: Sequence[Json], call_ids: Sequence[str]) -> list[
 
 
 def build_cache_mark(life: CacheLife) -> Json:
-    """Return the value of ``cache_control`` for a cache entry that the server stores for `life`."""
+    """Return the value of ``cache_control`` for a cache entry with this lifetime."""
     return {"type": "ephemeral"} if life == "5m" else {"type": "ephemeral", "ttl": life}
 
 
 def add_cache_marks(turns: Sequence[dict[str, Any]], life: CacheLife = "5m") -> tuple[Json, ...]:
-    """Return the turns with a cache mark at the end of the previous and of this request.
+    """Return the turns with cache marks at the end of the previous request and of this one.
 
-    The mark at the end of this request isn't enough. From a mark, the server searches its cache for
-    at most 20 blocks backwards, and one round of parallel tool calls can have more blocks. If this
-    request ends with an unfinished answer, the turn before it gets a mark, too.
+    The mark at the end of this request isn't enough: from a mark, the server searches at most 20
+    blocks backwards, and one round of parallel tool calls can have more. If this request ends with
+    an unfinished answer, the turn before that answer gets a mark, too.
     """
     mark = build_cache_mark(life)
     marked_turns = list(turns)
@@ -651,7 +651,7 @@ def add_cache_marks(turns: Sequence[dict[str, Any]], life: CacheLife = "5m") -> 
 
 
 def _mark_last_block(turn: dict[str, Any], mark: Json) -> dict[str, Any]:
-    """Return a copy of the turn, with the mark on the last block that may have a mark."""
+    """Return a copy of the turn with the mark on the last block that may have one."""
     content = list(turn["content"])
     for index in reversed(range(len(content))):
         if content[index].get("type") not in _UNMARKABLE_TYPES:
@@ -670,7 +670,7 @@ def estimate_text_tokens(text: str) -> float:
 
 
 def estimate_row_tokens(row: Message) -> float:
-    """Estimate how many tokens a row takes in a request."""
+    """Return how many tokens a row probably takes in a request."""
     blocks = row.sent_blocks or row.blocks
     if blocks is None:
         return estimate_text_tokens(row.text)
@@ -688,8 +688,8 @@ def estimate_row_tokens(row: Message) -> float:
 def cut_to_tokens(text: str, limit_tokens: float) -> str:
     """Return a text without its middle if it has more than `limit_tokens`.
 
-    The result contains the beginning and the end of the text, in the ratio of three to one. A
-    notice between them says how many characters are missing.
+    Three quarters of the result are the beginning of the text, and one quarter is its end. A notice
+    between them says how many characters are missing.
     """
     tokens = estimate_text_tokens(text)
     if tokens <= limit_tokens:

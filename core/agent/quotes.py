@@ -1,7 +1,8 @@
-"""Questions and the statements that may answer them, analysed so that they can be compared.
+"""Analyses questions and the statements that may answer them, so that they can be compared.
 
-A question has words that must occur in a statement, and topics such as "home". Any word of a topic
-may occur. Names count more than other words.
+The words of a question are of two kinds. Words of a topic, such as "live" of the topic "home",
+match any statement with that topic. All other words must occur in the statement. Names count more
+than other words.
 """
 
 from __future__ import annotations
@@ -94,9 +95,10 @@ class Quote:
 
 
 def _find_inner_names(text: str) -> list[str]:
-    """Return the words with a capital inside a question, in plain form, except days and months.
+    """Return the capitalized words inside a question, in plain form, without days and months.
 
-    `names_in` leaves out names that are words of another language, such as "Ella".
+    They complete `names_in`, which leaves out names that are also words of another language, such
+    as "Ella".
     """
     if languages_of(text) == ("german",):
         return []
@@ -105,7 +107,7 @@ def _find_inner_names(text: str) -> list[str]:
 
 
 class AskedQuestion:
-    """A question, analysed so that statements can be compared with it."""
+    """A question with its words, names and topics, with which quotes are measured."""
 
     def __init__(self, text: str, now: datetime) -> None:
         self.text = text
@@ -134,9 +136,10 @@ class AskedQuestion:
                 self.words.append(name)
 
     def _separate_topics(self, text: str) -> str:
-        """Return a text with spaces added around topic words that were written without them.
+        """Return a text with spaces around topic words of languages that don't use spaces.
 
-        Otherwise, the last letter of one and the first letter of the next would form a word.
+        Without the spaces, the last character of a topic word and the character after it would form
+        a word.
         """
         for topic_word in self.topic_words:
             if is_unspaced(topic_word) and len(topic_word) > 1:
@@ -144,7 +147,7 @@ class AskedQuestion:
         return text
 
     def _is_of_topic(self, word: str) -> bool:
-        """Whether a word is one of the topic words, or a part of one without spaces.
+        """Return whether a word is a topic word or, in text without spaces, a part of one.
 
         Parts of a question word, such as "哪", count as well.
         """
@@ -164,14 +167,16 @@ class AskedQuestion:
 
     @property
     def unspaced_subject(self) -> str:
-        """The word without spaces with which the question begins, or "" if a topic begins it."""
+        """The first word of a question without spaces, or "" if the question begins with a topic
+        word.
+        """
         word = next((word for word in self.words if is_unspaced(word)), "")
         start = plain_text(self.text).find(word)
         begins = [plain_text(self.text).find(topic) for topic in self.topic_words]
         return "" if any(0 <= begin < start for begin in begins) else word
 
     def find_missing(self, text: str) -> list[str]:
-        """Return the words without a topic that a text doesn't contain."""
+        """Return the question's words outside of topics that a text doesn't contain."""
         words = words_in(text)
         return [word for word in self.words if not words.contain(word)]
 
@@ -201,7 +206,7 @@ class AskedQuestion:
         return covered_weight / total
 
     def count_named(self, quote: Quote) -> int:
-        """Return how many of the question's topic words a statement contains itself.
+        """Return how many of the question's topic words occur in a statement.
 
         "My boss is Ingrid" has the topic of "who is my dentist?", but not its word.
         """
@@ -209,10 +214,10 @@ class AskedQuestion:
         return sum(map(words.contain, self.topic_words))
 
     def _find_topics(self, quote: Quote) -> Collection[str]:
-        """Return the topics of a statement.
+        """Return the topics of a statement that count for the question.
 
-        Words of a narrow topic count only if the question has this topic: the price of the rent
-        doesn't answer where a person lives.
+        A narrow topic counts only if the question has it, too: the price of the rent doesn't answer
+        where a person lives.
         """
         unasked_topics = (NARROW_TOPICS & quote.reading.topics) - self.topics
         if not unasked_topics:
@@ -227,7 +232,7 @@ class AskedQuestion:
         return frozenset().union(*remaining)
 
     def is_name(self, word: str) -> bool:
-        """Whether a word of the question is a part of a name, or a word without spaces."""
+        """Return whether a word of the question is part of a name, or is written without spaces."""
         if is_unspaced(word):
             return len(word) > 1
         # In German, every noun has a capital letter.
@@ -238,8 +243,8 @@ class AskedQuestion:
     def penalty(self, quote: Quote, others: Sequence[Quote]) -> int:
         """Return 0 for a statement about the asker's present, or more for another statement.
 
-        The penalty is 1 for a statement about the past, a later or limited time, or an unreal case,
-        unless the question asks for that. It is 2 for a statement about another person.
+        The penalty is 1 for a statement about the past, a later or limited time, or an imagined
+        case, unless the question asks for that. It is 2 for a statement about another person.
         """
         if self._is_about_other(quote, others):
             return 2
@@ -252,17 +257,19 @@ class AskedQuestion:
         return 0
 
     def _asks_for_state(self) -> bool:
-        """Whether the question asks for a state, and not for a plan."""
+        """Return whether the question asks for a present state rather than a plan."""
         return "plan" not in self.topics and self.reading.kinds.isdisjoint(("when", "start"))
 
     def _is_about_asker(self) -> bool:
-        """Whether the question is about its asker, or names no person."""
+        """Return whether the question is about its asker or names no person."""
         if "speaker" in self.reading.kinds or languages_of(self.text) == ("german",):
             return True
         return "other" not in self.reading.kinds and not self.names
 
     def _is_about_other(self, quote: Quote, others: Sequence[Quote]) -> bool:
-        """Whether a statement is about a person whom neither question nor asker mention."""
+        """Return whether a statement is about a person whom neither the question nor the asker
+        mentions.
+        """
         if not self._is_about_asker():
             return False
         if "speaker" not in self.reading.kinds:
@@ -288,7 +295,7 @@ class AskedQuestion:
         )
 
     def _leaves_out_person(self, person: str) -> bool:
-        """Whether the question isn't about a person, such as "my cousin" or "she"."""
+        """Return whether the question isn't about a person, such as "my cousin" or "she"."""
         # "My boss" belongs to "who is my manager?", but not to "where do I work?".
         asked_topics = (self.topics & PEOPLE_TOPICS) | topics_of_people(self.text)
         if not asked_topics.isdisjoint(topics_of(person)):
@@ -304,8 +311,8 @@ class AskedQuestion:
 def find_somebody(text: str) -> str:
     """Return the name of the person who acts at the beginning of a message, or "".
 
-    The name is in plain form: "jake" for "Jake moved in next door". "Bristol is home now" begins
-    with a name, too, but is about the writer.
+    The name is in plain form: "jake" for "Jake moved in next door". "Bristol is home now" also
+    begins with a name, but is about the writer, so the result is "".
     """
     article = _ARTICLE.match(text) if "portuguese" in languages_of(text) else None
     begin = article.end() if article is not None else 0
@@ -316,7 +323,7 @@ def find_somebody(text: str) -> str:
 
 
 def find_opening_name(text: str) -> str | None:
-    """Return the name with which a message begins, or None."""
+    """Return the name that a message begins with, or None."""
     languages = languages_of(text)
     if languages == ("german",):
         match = _GERMAN_SUBJECT.match(text)
@@ -332,12 +339,12 @@ def find_opening_name(text: str) -> str | None:
 
 @lru_cache(maxsize=MAX_CACHED_TEXTS)
 def words_in(text: str) -> Words:
-    """Analyse the words of a text."""
+    """Return the words of a text. The latest results are cached."""
     return Words(text)
 
 
 class Words:
-    """The words of a text, compared without regard to their endings."""
+    """The words of a text, with a test for a word in any of its forms."""
 
     def __init__(self, text: str) -> None:
         self._plain = plain_text(text)
@@ -345,9 +352,9 @@ class Words:
         self._terms = frozenset(word_terms(text))
 
     def contain(self, word: str) -> bool:
-        """Whether the text contains a form of a word.
+        """Return whether the text contains a form of a word.
 
-        The last part of a compound counts, too: "Garten" and "Schrebergarten".
+        The last part of a compound counts, too: "Garten" matches "Schrebergarten".
         """
         if is_unspaced(word):
             return word in self._plain
@@ -362,7 +369,7 @@ class Words:
 
 
 def distinct_words(text: str) -> list[str]:
-    """Return the words of a text that distinguish it, in plain form.
+    """Return the words of a text that show what it is about, in plain form.
 
     Text without spaces is divided into pairs of characters.
     """
@@ -381,7 +388,7 @@ def _common_words() -> frozenset[str]:
 
 @cache
 def _german_nouns() -> re.Pattern[str]:
-    """Return a pattern for nouns with which German messages begin without an article."""
+    """Return a pattern for nouns that begin German messages without an article."""
     return re.compile("|".join(language_data("changes", "core.facts")["german"]["nouns"]))
 
 
@@ -393,7 +400,10 @@ def _question_characters() -> frozenset[str]:
 
 
 def is_distinctive(word: str, quote: Quote) -> bool:
-    """Whether a word of a statement says more about its subject than "day" or "first"."""
+    """Return whether a word shows what a statement is about, unlike words such as "day".
+
+    Names and words of at least `MIN_DISTINCTIVE_CHARS` characters do.
+    """
     if is_unspaced(word):
         return len(word) > MIN_SHARED_CHARS
     if len(word) >= MIN_DISTINCTIVE_CHARS:

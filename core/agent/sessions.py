@@ -1,8 +1,8 @@
 """Finds or opens the session that a turn belongs to, and titles and ends sessions.
 
-Each address has at most one open session. A turn continues it or opens another: a new session, a
-child of an earlier one (after a compression, at a boundary such as midnight, for a branch), or an
-earlier session that is resumed.
+Each address has at most one open session. A turn continues this session or opens another one: a new
+session, an earlier one that is resumed, or a child of an earlier one. A child is opened after a
+compression, at a boundary such as midnight, and for a branch.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ _TITLE_NUMBER = re.compile(r" #(\d{1,9})\Z")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Turn:
-    """Messages that are answered together, and the scopes that the answer may use."""
+    """Messages that are answered together, with the scopes that the answer may use."""
 
     address: Address
     # The turn writes to this scope.
@@ -123,7 +123,7 @@ FlushCallback = Callable[[Session, Sequence[Message], Turn], Awaitable[None]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Boundary:
-    """When a session ends and the conversation continues in a new one."""
+    """The times at which a session ends and the conversation continues in a new one."""
 
     # A session ends after a pause of this length.
     idle: timedelta | None = None
@@ -148,7 +148,7 @@ class Boundary:
 class SessionTracker:
     """Opens, titles and ends sessions, and informs `memory` of each change.
 
-    If there is no `helper` model, a title is the beginning of the first question.
+    Without a `helper` model, the title is the beginning of the first question.
     """
 
     conversations: Conversations
@@ -162,7 +162,7 @@ class SessionTracker:
     flush: FlushCallback | None = None
 
     async def open(self, turn: Turn) -> tuple[Session, list[Message]]:
-        """Return the session of a turn and its history, and open a session if necessary.
+        """Return the session of a turn and its history, opening a session if necessary.
 
         The session has a system prompt for the scopes of the turn.
         """
@@ -205,9 +205,9 @@ class SessionTracker:
         return session, rows
 
     async def _open_scheduled(self, blank: Session, turn: Turn) -> tuple[Session, list[Message]]:
-        """Open a session for a scheduled question; its history is the last results of the job.
+        """Open a session for a scheduled question. Its history is the latest results of the job.
 
-        If a killed process has begun to answer the question, its session continues, so that its
+        If a killed process had begun to answer the question, its session continues, so that its
         tools don't run again.
         """
         results = await self.conversations.list_job_results(
@@ -262,7 +262,7 @@ class SessionTracker:
         """End a session, and open a child that continues with `parts` of it and a summary.
 
         If the person asked for the compression (`is_by_hand`), the child gets its system prompt in
-        the next turn, because a command doesn't have the platform's hint for the prompt.
+        the next turn, because a command doesn't know the platform's hint for the prompt.
         """
         child = replace(
             self._child_session(session, session.address, session.scope, parts),
@@ -292,7 +292,7 @@ class SessionTracker:
         await self._notify_end(session)
 
     async def finish_turn(self, turn: Turn, session: Session, rows: Sequence[Message]) -> None:
-        """Title the session and inform memory, after the answer of a turn was delivered.
+        """Title the session and inform memory after the answer of a turn was delivered.
 
         `rows` is the history of the session. Raises StaleReadError if data was erased meanwhile.
         """
@@ -306,18 +306,18 @@ class SessionTracker:
         await self.memory.queue_prefetch(typed_words, context)
 
     async def ensure_session(self, turn: Turn) -> Session:
-        """Return the open session of the turn's address, or open one without a prompt."""
+        """Return the open session of the turn's address, or open a session without a prompt."""
         return await self.conversations.ensure(self._blank_session(turn.address, turn.scope))
 
     async def find_session(self, address: Address, scope: Scope) -> Session:
-        """The open session of an address, or a new one that isn't stored."""
+        """Return the open session of an address, or a new one that isn't stored."""
         session = await self.conversations.find_open(address)
         return session or self._blank_session(address, scope)
 
     async def amend(self, inbound: Inbound) -> bool:
-        """Apply an edit or deletion from the platform to the store and to memory.
+        """Apply a platform's edit or deletion of a message to the store and to memory.
 
-        Returns False if there is no such message.
+        Returns False if the message isn't stored.
         """
         text = None
         if inbound.kind != "delete":
@@ -338,7 +338,8 @@ class SessionTracker:
     ) -> Session:
         """Open a child that begins with the whole history of this session.
 
-        The child has the same address, starts at the time `at`, and begins a lineage of its own.
+        The child has the same address, starts at the time `at`, and isn't part of the parent's
+        lineage.
         """
         rows = await self.conversations.load_history(session, scopes)
         own_ids = [row.id for row in rows if row.session_id == session.id and row.kind != "summary"]
@@ -383,7 +384,7 @@ class SessionTracker:
         return await self._open_next(open_session, child, "new", epoch, summary)
 
     async def _reopen(self, session: Session) -> Session:
-        """Reopen a session at its own address, and end the session that is open there."""
+        """Reopen a session at its own address, and end the one that is open there."""
         if session.end is None:
             return session
         open_session = await self.conversations.find_open(session.address)
@@ -465,19 +466,20 @@ class SessionTracker:
         await self.memory.on_session_end(session, rows)
 
     async def _with_prompt(self, session: Session, turn: Turn) -> Session:
-        """Return the session with a new system prompt, which isn't stored yet."""
+        """Return the session with a new system prompt, without storing the prompt."""
         context = turn.build_tool_context(session, session.started_at)
         prompt = await self.prompt.write_system_prompt(context, _prompt_hint(session, turn))
         session_prompt = SessionPrompt(text=prompt, visible_scopes=turn.scopes)
         return replace(session, prompt=session_prompt)
 
     async def _with_stored_prompt(self, session: Session, turn: Turn) -> Session:
-        """Write and store a new system prompt, and return the session with it."""
+        """Write and store a new system prompt, and return the session with that prompt."""
         prompt = (await self._with_prompt(session, turn)).prompt.text
         return await self.conversations.store_prompt(session.id, prompt, turn.scopes, turn.epoch)
 
     async def _store_title(self, session: Session, rows: Sequence[Message], turn: Turn) -> None:
-        """Title a session with the start of its first question, then with the helper's suggestion.
+        """Title a session with the start of its first question, and later with the helper's
+        suggestion.
 
         The suggestion is dropped if the person has changed the title meanwhile.
         """
@@ -515,7 +517,7 @@ class SessionTracker:
 
 
 def _find_first_statement(texts: Sequence[str]) -> str:
-    """Return the first text that says something, or "" if all are small talk."""
+    """Return the first text that isn't small talk, or "" if all are."""
     for text in texts:
         if not is_smalltalk(text):
             return text
@@ -538,9 +540,9 @@ def next_title(session: Session) -> str | None:
 def window_of(session: Session, rows: Sequence[Message]) -> Window:
     """Return the spans of messages in the model's context, which recall leaves out.
 
-    A span is (id of the session, id of its first message, id of its last message). Messages that a
-    summary replaced belong to no span. The span of the session itself comes last and has no end,
-    because it includes the messages of this turn.
+    A span is (id of the session, id of its first message, id of its last message). Messages that
+    were replaced by a summary belong to no span. The last span is that of the session itself. It
+    has no end, because it includes the messages of this turn.
     """
     no_spans: Window = ()
     spans = fold(rows, _add_to_spans, no_spans)
@@ -577,7 +579,11 @@ def estimate_request_tokens(session: Session, rows: Sequence[Message]) -> float:
 
 
 def _add_tokens(value: tuple[int, float, float], row: Message) -> tuple[int, float, float]:
-    """Add a row to the session of the last usage, the tokens by this usage, and the estimate."""
+    """Add a row to the running totals of `estimate_request_tokens`.
+
+    The totals are the id of the session with the last reported usage, the tokens based on that
+    usage, and the tokens by estimate alone.
+    """
     session_id, tokens, estimate = value
     more = estimate_row_tokens(row)
     if row.usage and row.usage.total_input:

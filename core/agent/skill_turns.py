@@ -1,8 +1,8 @@
 """Adds blocks about skills to the messages that the model gets.
 
-If a message calls a skill, such as ``/tidy-inbox``, the text of that skill is added. Sometimes a
-nudge is added, which asks the model to save its last procedure as a skill, or to improve the skill
-that it used. The use of each shown skill is counted; nothing else is stored.
+If a message calls a skill, such as ``/tidy-inbox``, the text of that skill is added. After a
+correction or a long procedure, a nudge asks the model to save the procedure as a skill, or to
+improve the skill that it used. Each use of a skill is counted. Nothing else is stored.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _QUESTION_MARKS = ("?", "？", "؟")
 
 @dataclass(frozen=True)
 class SkillTurns:
-    """Writes the blocks about skills."""
+    """Writes the blocks about skills that are added to messages."""
 
     tools: SkillTools
     # Returns True for the name of a built-in command. A skill with that name needs "/skill name".
@@ -54,7 +54,7 @@ class SkillTurns:
     def cue(self) -> re.Pattern[str]:
         """A pattern for the start of messages that may call a skill or correct the assistant.
 
-        The pattern also matches other messages; it only saves the work for most messages.
+        The pattern also matches some other messages. It saves the full check for most messages.
         """
         return re.compile(rf"/|{evidence_pattern('leading_no').pattern}", re.IGNORECASE)
 
@@ -92,7 +92,7 @@ class SkillTurns:
     async def _render_skill(self, row: Message, context: ToolContext) -> tuple[str, ...]:
         """Return a block with the text of the skill that a typed message calls.
 
-        If the skill can't be read, the block has the reason instead. Returns () if the message
+        If the skill can't be read, the block gives the reason instead. Returns () if the message
         calls no skill.
         """
         if not _is_typed(row):
@@ -112,9 +112,10 @@ class SkillTurns:
     ) -> str:
         """Return a nudge after a correction or after a turn with many tool calls, otherwise "".
 
-        The nudge is left out if one of the last turns had a nudge, or if the model has just saved a
-        skill. Scheduled and incognito sessions get no nudge, because they may not learn. A group
-        that sees only its own data gets none either, because the owner decides about its skills.
+        The nudge is left out if one of the last turns had one, or if the model has just saved a
+        skill. Scheduled and incognito sessions get no nudge, because they may not store skills.
+        Groups that see only their own data don't get one either, because the owner decides about
+        their skills.
         """
         turns = split_turns(earlier[-NUDGE_LOOKBACK_MESSAGES:])[-TURNS_BETWEEN_NUDGES:]
         is_others_group = context.scope.is_group and context.scopes == {context.scope}
@@ -139,7 +140,7 @@ class SkillTurns:
 
 
 def _ends_with_question(turn: Sequence[Message]) -> bool:
-    """Return True if the last answer of a turn is a question, or if there is no answer."""
+    """Return whether a turn has no answer, or a last answer that is a question."""
     for row in reversed(turn):
         if row.role == "assistant" and row.origin != "job":
             return row.text.rstrip().endswith(_QUESTION_MARKS)
@@ -147,7 +148,7 @@ def _ends_with_question(turn: Sequence[Message]) -> bool:
 
 
 def _has_nudge(turn: Sequence[Message]) -> bool:
-    """Return True if a message of the turn was sent with a nudge."""
+    """Return whether a message of the turn was sent with a nudge."""
     for row in turn:
         for block in row.sent_blocks or ():
             if str(block.get("text", "")).startswith(f"[{NUDGE_LEAD}"):

@@ -1,4 +1,4 @@
-"""Lists what people stated, decided and wished for, for summaries that rules make without a model.
+"""Lists people's facts, decisions and standing wishes, for summaries written without a model.
 
 The latest decision replaces the one before, also across several compressions: "we changed our mind:
 SQLite instead" removes "we decided to use PostgreSQL". Standing wishes such as "always answer me
@@ -30,7 +30,9 @@ _DAY = re.compile(r" \(\d{1,2} \w+ \d{4}\)$")
 
 
 class StatementKind(Enum):
-    """What a statement is for the statements before and after it."""
+    """How a statement affects the other statements of a list: a decision, for example, can be
+    replaced.
+    """
 
     WISH = "wish"
     TURN = "turn"
@@ -56,7 +58,7 @@ def find_statements(text: str, at: datetime, zone: ZoneInfo) -> list[str]:
 
 @cache
 def classify(statement: str) -> StatementKind:
-    """Return the kind of a statement, in any of the ten languages."""
+    """Return the kind of a statement in any of the ten languages."""
     if _has(statement, "always") and _has(statement, "manner"):
         return StatementKind.WISH
     if _has(statement, "turn"):
@@ -65,7 +67,10 @@ def classify(statement: str) -> StatementKind:
 
 
 def drop_replaced(lines: Sequence[str], zone: ZoneInfo) -> list[str]:
-    """Return the lines of statements, oldest first, without those that later lines replace."""
+    """Return the lines without the statements that later lines replace.
+
+    The oldest line is first.
+    """
     # The statements are compared by their attributes, which don't depend on the day.
     now = datetime.now(zone)
     kept: list[str] = []
@@ -85,14 +90,15 @@ def drop_replaced(lines: Sequence[str], zone: ZoneInfo) -> list[str]:
 
 
 def is_wish(line: str) -> bool:
-    """Whether the statement of a line is a standing wish."""
+    """Return whether the statement in a line is a standing wish."""
     return classify(_statement_of(line)) is StatementKind.WISH
 
 
 def _drop_decision(lines: list[str], turn: str) -> None:
     """Remove the decision that a change of mind replaces.
 
-    This is the last decision that has a word in common with it, or the last decision of all.
+    This is the last decision with a word from the change of mind or, if no decision has one, the
+    last decision.
     """
     decisions = [
         line
@@ -111,7 +117,7 @@ def _drop_decision(lines: list[str], turn: str) -> None:
 
 
 def _single_attributes(statement: str, now: datetime, zone: ZoneInfo) -> frozenset[str]:
-    """Return the attributes with one value that a statement sets, such as "me|home"."""
+    """Return the attributes that a statement sets and that have one value, such as "me|home"."""
     attributes = {claim.attribute or "" for claim in extract_claims(statement, now, zone)}
     return frozenset(
         attribute for attribute in attributes if attribute.partition("|")[2] in SINGLE_ATTRIBUTES

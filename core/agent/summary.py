@@ -1,9 +1,9 @@
-"""Splits the history of a conversation for compression, and makes or checks its summary.
+"""Splits the history of a conversation for compression, and writes or checks its summary.
 
 The first exchange and the last turns stay, with shortened tool results. All other rows are replaced
-by a summary, which rules make in this module or a model writes. This module checks a model's
-summary, but it doesn't ask the model, read the store or change a row. The same rows always give the
-same text.
+by a summary, which a model or the rules in this module write. This module checks a model's summary,
+but it doesn't ask the model, read the store or change a row. The same rows always give the same
+text.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ SEARCH_NOTE = " What it lacks is not lost: session_search finds it word for word
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HistoryParts:
-    """The rows of a session, split for compression. The fields are in the order of the history."""
+    """The rows of a session, split for compression. The fields follow the order of the history."""
 
     # The first exchange. These rows stay.
     head: Sequence[Message]
@@ -93,8 +93,8 @@ class HistoryParts:
 def split_history(rows: Sequence[Message], tail_tokens: float, head_tokens: float) -> HistoryParts:
     """Decide which rows of a history stay.
 
-    The last turns that fit into `tail_tokens` stay, and the very last turn in any case. The first
-    exchange stays if it fits into `head_tokens`, or if it stayed in an earlier compression.
+    As many of the last turns stay as fit into `tail_tokens`, and always the very last one. The
+    first exchange stays if it fits into `head_tokens`, or if it stayed in an earlier compression.
     """
     summary_index = None
     for index, row in enumerate(rows):
@@ -118,10 +118,10 @@ def split_history(rows: Sequence[Message], tail_tokens: float, head_tokens: floa
 
 
 def _last_turns(turns: Sequence[Sequence[Message]], limit_tokens: float) -> list[Message]:
-    """Return the rows of the last turns that fit, and of the very last turn in any case.
+    """Return the rows of the last turns that fit, always including the very last turn.
 
-    The tokens of the very last turn are counted with its long tool results, because the model may
-    still need them. The tokens of the other turns are counted as `prune_rows` shortens them.
+    The very last turn is counted with its long tool results, because the model may still need them.
+    The other turns are counted in the shorter form that `prune_rows` gives them.
     """
     tail: list[Message] = []
     remaining_tokens = limit_tokens
@@ -134,7 +134,11 @@ def _last_turns(turns: Sequence[Sequence[Message]], limit_tokens: float) -> list
 
 
 def _short_first_turn(turns: Sequence[Sequence[Message]], limit_tokens: float) -> Sequence[Message]:
-    """Return the first of several turns if it fits and all its rows are of one session, else ()."""
+    """Return the first turn if it fits, and if all its rows are of one session. Otherwise return
+    ().
+
+    A history with a single turn also gives ().
+    """
     if len(turns) < 2:
         return ()
     first = turns[0]
@@ -144,10 +148,11 @@ def _short_first_turn(turns: Sequence[Sequence[Message]], limit_tokens: float) -
 
 
 def prune_parts(parts: HistoryParts, turn_tokens: float, max_message_tokens: float) -> HistoryParts:
-    """Return the parts with `sent_blocks`: shorter blocks for the rows that stay.
+    """Return the parts with shorter `sent_blocks` for the rows that stay.
 
     The blocks of the last turn aren't shortened, because the model is still working with them. If
-    the turn has more than `turn_tokens`, this applies only from the model's last answer on.
+    the turn has more than `turn_tokens`, only the blocks from the model's last answer on are
+    spared.
     """
     turns = split_turns(parts.tail)
     active_rows = turns[-1] if turns else []
@@ -169,14 +174,14 @@ def prune_rows(
     active_rows: Sequence[Message] = (),
     max_message_tokens: float = inf,
 ) -> list[Message]:
-    """Return the same rows, with shorter blocks to send.
+    """Return the same rows with shorter blocks to send.
 
     A long tool result becomes one line, long arguments are cut, and pictures are left out. In
-    `active_rows`, which the model is still working with, this applies only to tool results that
-    are repeated later.
+    `active_rows`, which the model is still working with, only tool results that are repeated later
+    are shortened this way.
 
-    Every text longer than `max_message_tokens` is cut. If all active rows together are longer, each
-    tool result may only have an equal share of `max_message_tokens`.
+    Every text longer than `max_message_tokens` is cut. If all active rows together are longer than
+    that, each tool result is cut to an equal share of `max_message_tokens`.
     """
     pruned_rows: list[Message] = []
     later_results: set[tuple[str | None, str]] = set()
@@ -204,7 +209,7 @@ def prune_rows(
 def _blocks_to_prune(row: Message) -> tuple[Json, ...]:
     """Return the blocks that are sent for a row.
 
-    Returns () for a person's message without a sent form; its blocks are rendered later.
+    Returns () for a person's message without a sent form, because its blocks are rendered later.
     """
     blocks = row.sent_blocks or row.blocks
     if blocks:
@@ -213,7 +218,7 @@ def _blocks_to_prune(row: Message) -> tuple[Json, ...]:
 
 
 def _prune_blocks(row: Message, blocks: tuple[Json, ...], *, is_repeated: bool) -> tuple[Json, ...]:
-    """Shorten the blocks of one row, depending on its role."""
+    """Shorten the blocks of one row as its role requires."""
     if row.role == "tool":
         return _shorten_result(row, blocks, is_repeated=is_repeated)
     if row.role == "user":
@@ -264,8 +269,8 @@ def _shorten_value(value: Any) -> Any:
 def write_transcript(rows: Sequence[Message], zone: tzinfo, part_tokens: float = inf) -> list[str]:
     """Return a transcript of the messages, in parts of at most `part_tokens`.
 
-    Each message has its absolute time, and secrets are masked. A message that is longer than
-    `part_tokens` becomes a part of its own.
+    Each message has its absolute time, and secrets are masked. A message longer than `part_tokens`
+    becomes a part of its own.
     """
     parts: list[list[str]] = []
     remaining_tokens = 0.0
@@ -303,15 +308,15 @@ def _transcript_line(row: Message) -> str:
 
 
 def _public_line(text: str, limit_chars: int = RESULT_CHARS) -> str:
-    """Return a text without secrets, shortened to one line."""
+    """Return a text with masked secrets, shortened to one line."""
     return shorten(_remove_secrets(text), limit_chars)
 
 
 def _remove_secrets(text: str) -> str:
     """Return the text with a mask in place of each secret.
 
-    Call this before the text is cut to its final size. A cut could leave half of a secret, which
-    isn't recognized any more.
+    Call this before the text is cut to its final size. Half a secret at the cut wouldn't be
+    recognized.
     """
     text = mask_secrets(cut_to_tokens(text, SECRET_SEARCH_TOKENS))
     return _SECRET.sub(rf"\1{MASK}", text)
@@ -320,8 +325,8 @@ def _remove_secrets(text: str) -> str:
 def extract_summary(completion: Completion, limit_chars: int) -> str:
     """Return the summary in a model's answer, cut to `limit_chars`.
 
-    Raises ModelError if the answer isn't a summary: the model declined, or the answer lacks the
-    headings or the text below them.
+    Raises ModelError if the answer isn't a summary, because the model declined, or because a
+    heading or the text below it is missing.
     """
     text = _remove_secrets(scrub(completion.text)).strip()
     summary = text[:limit_chars]
@@ -338,12 +343,12 @@ def extract_summary(completion: Completion, limit_chars: int) -> str:
 def summarize_by_rules(
     rows: Sequence[Message], previous: str, zone: ZoneInfo, limit_chars: int
 ) -> str:
-    """Return a summary made by rules, without a model.
+    """Return a summary written by rules, without a model.
 
-    It contains the `previous` summary, a list of what people stated or decided, and a list with a
-    line for each turn. If rules also made the previous summary, its two lists are continued. Each
-    list may take a third of `limit_chars`; the earliest lines of a longer list are dropped. Of
-    decisions and values that replace each other, only the latest stays.
+    It contains the `previous` summary, a list of people's facts and decisions, and a list with a
+    line for each turn. If rules also wrote the previous summary, its two lists are continued. Each
+    list may take a third of `limit_chars`. The earliest lines of a longer list are dropped. When
+    decisions or values replace each other, only the latest stays.
     """
     statements = list_statements(rows, zone)
     turn_lines = [_turn_line(turn, zone) for turn in (*_leading_answers(rows), *split_turns(rows))]
@@ -374,7 +379,7 @@ def summarize_by_rules(
 
 
 def _leading_answers(rows: Sequence[Message]) -> list[list[Message]]:
-    """Return the answers before a person's first message, such as job results, each as a turn."""
+    """Return each answer before a person's first message, such as a job result, as a turn."""
     answers: list[list[Message]] = []
     for row in rows:
         if row.role == "user":
@@ -410,7 +415,7 @@ def _turn_line(turn: Sequence[Message], zone: ZoneInfo) -> str:
 def list_statements(rows: Sequence[Message], zone: ZoneInfo) -> list[str]:
     """Return a line for each statement, decision or standing wish of a person, found by rules.
 
-    A repeated statement appears once, at the place and with the day of its last repetition.
+    A repeated statement appears once, with the place and the day of its last repetition.
     """
     # Imported here because its patterns take long to compile.
     from core.agent.statements import find_statements
@@ -427,7 +432,11 @@ def list_statements(rows: Sequence[Message], zone: ZoneInfo) -> list[str]:
 
 
 def _render_statements(lines: Sequence[str], zone: ZoneInfo, limit_chars: int) -> str:
-    """Return the section of statements. Standing wishes stay even if earlier lines don't fit."""
+    """Return the section of statements.
+
+    If not all lines fit, the earliest are dropped. The last `MAX_WISHES` standing wishes always
+    stay.
+    """
     if not lines:
         return ""
     from core.agent.statements import drop_replaced, is_wish
@@ -460,8 +469,8 @@ def _render_section(heading: str, lines: Sequence[str], limit_chars: int) -> str
 def frame_summary(summary: str, memory_text: str, at: datetime, *, is_kept: bool = True) -> str:
     """Return the text that is sent to the model for a summary, inside a memory fence.
 
-    Lines of `memory_text` that the summary lacks are added. `is_kept` says whether the summarized
-    messages stay in the store. Returns "" if both texts are empty.
+    Lines of `memory_text` that aren't in the summary are added. `is_kept` says whether the
+    summarized messages stay in the store. Returns "" if both texts are empty.
     """
     memory_lines = [
         line

@@ -1,6 +1,6 @@
 """Runs the tools that a model calls, concurrently and with timeouts.
 
-Every call gets a result. The result of a failed call describes the failure.
+Every call gets a result. If a call fails, the result describes the failure.
 """
 
 from __future__ import annotations
@@ -110,7 +110,10 @@ LoadOutcome = Callable[[ToolCallKey], Awaitable[CallOutcome | None]]
 
 
 class ToolRunner:
-    """Runs tool calls. The timeout of a call is `timeout_s`, or the tool's own if it's longer."""
+    """Runs the tool calls of a model.
+
+    A call may take `timeout_s` seconds, or longer if the tool's own timeout is longer.
+    """
 
     def __init__(
         self,
@@ -157,7 +160,7 @@ class ToolRunner:
         """Return the names and arguments of tool calls as text for the search index.
 
         Tools that quote stored text are left out, because recall would find its own queries.
-        Returns None if no call remains.
+        Returns None if no other calls are left.
         """
         lines: list[str] = []
         for call in calls:
@@ -168,7 +171,7 @@ class ToolRunner:
         return "\n".join(lines) or None
 
     def is_read_only(self, calls: Sequence[Json]) -> bool:
-        """Return True if all calls are of read-only tools, which may run again after a crash."""
+        """Return whether all calls are of read-only tools, which may run again after a crash."""
         tools = [self.tools.get(call["name"]) for call in calls]
         return all(tool is not None and tool.is_read_only for tool in tools)
 
@@ -193,7 +196,10 @@ class ToolRunner:
         return [task.result() for task in tasks]
 
     def _show_status(self, names: Sequence[str], context: ToolContext) -> None:
-        """Show which tools are at work. The terminal has a line of its own for that."""
+        """Show which tools are running.
+
+        The terminal isn't informed, because it has its own status line.
+        """
         is_terminal = context.session.address.platform == TERMINAL.platform
         if self._word is None or context.show_status is None or is_terminal:
             return
@@ -209,8 +215,9 @@ class ToolRunner:
     ) -> list[Message]:
         """Build result rows for calls that a restart interrupted.
 
-        Each row says whether its call was carried out. `outcomes` has the calls that were, or that
-        wait for approval, by id. What an external service has done is unknown.
+        Each row says whether its call was carried out. `outcomes` has the calls that were carried
+        out or are waiting for approval, by id. For a call to an external service, the outcome is
+        unknown.
         """
         rows = []
         for call in calls:
@@ -229,8 +236,8 @@ class ToolRunner:
     def strip_results(self, rows: Sequence[Message]) -> list[Message]:
         """Return the rows of `run` with `STRIPPED_RESULT` in place of each result.
 
-        Use this if the results may not be stored, so that the model doesn't repeat the calls.
-        Failed calls and calls of read-only tools are left out, because they may be repeated.
+        Use this when the results may not be stored. The rows tell the model not to repeat the
+        calls. Failed calls and calls of read-only tools are left out, because they may be repeated.
         """
         stripped_rows: list[Message] = []
         for row in rows:
@@ -269,8 +276,8 @@ class ToolRunner:
     ) -> tuple[str, bool]:
         """Return the result of a call that was stopped or failed unexpectedly.
 
-        Also returns whether the result is an error. The result is `reason`, then whether the call
-        was carried out, and `advice` if it wasn't.
+        Also returns whether the result is an error. The result consists of `reason`, a sentence
+        about whether the call was carried out, and `advice` if it wasn't.
         """
         tool = self.tools[call["name"]]
         if not _may_change(tool, call):
@@ -288,7 +295,7 @@ class ToolRunner:
         return f"{reason} {STOPPED_NOT_DONE} {advice}", True
 
     async def _find_outcome(self, key: ToolCallKey) -> CallOutcome | None:
-        """Return what is stored about a call. Raises StoreError if that can't be read."""
+        """Return the stored outcome of a call. Raises StoreError if it can't be read."""
         if self._load_outcome is None:
             raise StoreError("this tool runner has no store")
         return await self._load_outcome(key)
@@ -350,7 +357,7 @@ class ToolRunner:
     async def run_approved(self, name: str, arguments: Json, context: ToolContext) -> str:
         """Run a call that the person has approved, and return its text.
 
-        Raises ToolError if there is no such tool any more, or if it fails or takes too long.
+        Raises ToolError if the tool no longer exists, fails or takes too long.
         """
         tool = self.tools.get(name)
         if tool is None or not is_tool_available(tool, context.session):
@@ -360,7 +367,8 @@ class ToolRunner:
     async def _run_tool(self, tool: Tool, arguments: Json, context: ToolContext) -> str:
         """Run a tool, and return its text. Raises ToolError if it takes too long.
 
-        An external tool can't claim that its call waits, which would hide the call's receipt.
+        A result of an external tool that claims that its call is waiting for approval is changed,
+        because the claim would suppress the receipt of the call.
         """
         timeout_s = max(self._timeout_s, tool.timeout_s)
         try:
@@ -376,7 +384,7 @@ class ToolRunner:
 
 
 def _may_change(tool: Tool, call: Json) -> bool:
-    """Return whether a call may change anything, here or elsewhere."""
+    """Return whether a call may change something, here or elsewhere."""
     if tool.is_read_only or tool.is_lookup:
         return False
     try:
@@ -399,7 +407,7 @@ def _check_session(tool: Tool, session: Session) -> None:
 
 
 def _charge_call(tool: Tool, arguments: Json, budget: TurnBudget) -> None:
-    """Count a call of a tool that costs money or looks something up outside.
+    """Count a call of a tool that costs money or queries a service outside.
 
     Raises TurnBudgetSpent if the turn has no call left.
     """
@@ -411,7 +419,7 @@ def _charge_call(tool: Tool, arguments: Json, budget: TurnBudget) -> None:
 def _check_scheduled(tool: Tool, arguments: Json, context: ToolContext) -> None:
     """Raise ToolError if a scheduled session may not make a call to the outside.
 
-    It may read, and look up what the gate lets through.
+    Scheduled sessions may only read, and look up what the approval gate allows.
     """
     if not tool.is_lookup and list_effects(tool, arguments) - _SCHEDULABLE_EFFECTS:
         raise ToolError(

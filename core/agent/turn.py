@@ -1,8 +1,8 @@
 """Runs a turn: stores the question, asks the model, runs its tools, and stores the answer.
 
-Every step is stored before the next step begins, so a turn continues after a crash without
+Every step is stored before the next step begins, so after a crash a turn continues without
 repeating anything. This module doesn't call a platform. It passes a growing answer to
-`RunningTurn.show` and stores the finished answer in the turn's outbox item.
+`RunningTurn.show`, and stores the finished answer in the turn's outbox item.
 """
 
 from __future__ import annotations
@@ -59,7 +59,9 @@ _STOP_REASON_MARKS = {
 
 
 class TurnProgress(Enum):
-    """Tells whether a running turn can still restart unnoticed, together with new messages."""
+    """Whether a running turn can restart together with new messages, without the person
+    noticing.
+    """
 
     UNTOUCHED = "untouched"  # nothing was shown, and the model hasn't answered
     STARTED = "started"  # something was shown, or the model has answered at least once
@@ -68,7 +70,7 @@ class TurnProgress(Enum):
 
 @dataclass(kw_only=True)
 class RunningTurn:
-    """A turn that is being answered, with the history and the answer so far."""
+    """A turn while it's being answered, with its history and the answer so far."""
 
     turn: Turn
     session: Session
@@ -107,7 +109,7 @@ class RunningTurn:
         self.is_call_open = False
 
     def on_text(self, text: str) -> None:
-        """Record the whole text of the present call so far, and show the answer so far.
+        """Record the whole text of the current call so far, and show the answer so far.
 
         If `text` doesn't begin with the previous text, the model client has repeated the request.
         """
@@ -121,9 +123,9 @@ class RunningTurn:
         self.show(hide_citations(answer, is_finished=False))
 
     def on_wait(self, sentence: str) -> None:
-        """Show `sentence`, which says what the answer waits for.
+        """Show `sentence`, which says what the answer is waiting for.
 
-        If the turn is cancelled before the next request, no usage is estimated for this one.
+        Unless another request follows, a cancelled turn then counts no usage for this one.
         """
         self._mark_started()
         self.is_call_open = False
@@ -155,7 +157,7 @@ class RunningTurn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnsweredTurn:
-    """A turn whose answer is stored, with the history of its session."""
+    """A turn with a stored answer, and the history of its session."""
 
     turn: Turn
     session: Session
@@ -174,7 +176,7 @@ AddReceipts = Callable[
 
 @dataclass
 class Agent:
-    """Answers turns with a model and tools."""
+    """Answers turns with a model and tools, and stores questions and answers."""
 
     model: MeteredModel
     conversations: Conversations
@@ -218,9 +220,10 @@ class Agent:
         return await self._converse(RunningTurn(turn=turn, session=session, rows=rows, show=show))
 
     async def receive_files(self, turn: Turn) -> tuple[Turn, Sequence[Reception]]:
-        """Keep the files of the turn's messages, and return what became of them.
+        """Store the files of the turn's messages, and return what became of each file.
 
-        Waits as long as the settings allow. The returned turn has the words of voice notes.
+        Waits as long as the settings allow. The returned turn has the transcripts of voice
+        messages.
         """
         if self.media is None:
             return turn, ()
@@ -236,7 +239,8 @@ class Agent:
     async def stop(self, turn: Turn, stored_answer: Answer | None = None) -> AnsweredTurn:
         """End a turn that the person stopped, and store its text so far with a mark.
 
-        If the whole answer is already stored, pass it as `stored_answer`; then nothing is stored.
+        If the whole answer is already stored, pass it as `stored_answer`. Nothing else is stored
+        then.
         """
         # The running turn is removed first. If an erasure makes the caller repeat `stop`, the text
         # from before the erasure is no longer there to be stored.
@@ -261,8 +265,8 @@ class Agent:
         """Interrupt a turn so that it can restart together with new messages.
 
         Returns False, and lets the turn continue, if part of its answer was shown or the model has
-        answered. Otherwise returns True. Nothing else of the turn is then stored, and `answer`
-        raises StaleReadError unless the caller cancels it first.
+        answered. Otherwise returns True. The turn then stores nothing else, and `answer` raises
+        StaleReadError unless the caller cancels it first.
         """
         running = self._running.get(turn.outbox_item.key)
         return running is None or running.interrupt()
@@ -279,7 +283,7 @@ class Agent:
     ) -> None:
         """Store a command and its answer with buttons, and close the command's inbox entries.
 
-        `text` is the wording that is stored. The answer of a silent command isn't delivered.
+        `text` is the command as stored. The answer of a silent command isn't delivered.
         """
         question = replace(_question_row(session, turn.entries[-1].inbound), text=text)
         reply = self._plain_row(session, answer.stored_text or answer.text)
@@ -287,7 +291,7 @@ class Agent:
         await self._store_and_close(turn, rows, None if is_silent else answer, actions)
 
     async def store_unanswered(self, turn: Turn) -> None:
-        """Store group messages without answering them."""
+        """Store group messages that aren't answered."""
         session, _ = await self.sessions.open(turn)
         rows = await self._question_rows(session, turn)
         context = turn.build_tool_context(session, self.clock.now())
@@ -310,7 +314,7 @@ class Agent:
     ) -> AnsweredTurn:
         """Store messages with an answer that rules wrote, and close their inbox entries.
 
-        The messages belong to the conversation: recall finds them, and facts are learned from them.
+        The messages join the conversation: recall finds them, and facts are read from them.
         """
         session, rows = await self.sessions.open(turn)
         question = await self._question_rows(session, turn, rows)
@@ -333,7 +337,7 @@ class Agent:
         return await self.compressor.compress_if_needed(session, rows, turn, incoming_text)
 
     async def _converse(self, running: RunningTurn) -> AnsweredTurn:
-        """Ask the model and run its tools until it answers, for at most `max_rounds` requests."""
+        """Ask the model and run its tools until it answers, in at most `max_rounds` requests."""
         key = running.turn.outbox_item.key
         earlier_attempt = self._running.get(key)
         if earlier_attempt is not None and earlier_attempt.is_call_open:
@@ -392,7 +396,7 @@ class Agent:
             raise
 
     async def _open_budget(self, running: RunningTurn) -> TurnBudget:
-        """Return the budget of the turn's tools. Calls before a restart are already counted."""
+        """Return the budget of the turn's tools, including the calls before a restart."""
         turn_rows = find_last_turn(running.rows)
         earlier_calls = [row.created_at for row in turn_rows if row.role == "assistant"]
         since = earlier_calls[0] if earlier_calls else None
@@ -401,7 +405,7 @@ class Agent:
     async def _settle_interrupted_calls(self, running: RunningTurn) -> None:
         """Store a result for each tool call that a restart interrupted.
 
-        The result tells the model whether the call was carried out.
+        The result says whether the call was carried out.
         """
         last_row = running.rows[-1] if running.rows else None
         session = running.session
@@ -451,8 +455,7 @@ class Agent:
     ) -> list[Message]:
         """Return the messages of the turn as rows.
 
-        If a message is already stored among `rows`, because of a crash or a restart of the turn,
-        the stored row is returned.
+        If a crash or a restart left a message among `rows`, the stored row is returned.
         """
         message_ids = {entry.inbound.message_id for entry in turn.entries}
         stored_rows = {
@@ -474,8 +477,8 @@ class Agent:
     ) -> None:
         """Add the stored messages of the turn to its history.
 
-        A message may already be stored in an earlier session, which has ended since. It's copied
-        into the present session. After a crash, the history may already have it or its copy.
+        A message may be stored in an earlier session that has ended since. Such a message is copied
+        to the current session, unless the history has the message or a copy already.
         """
         session_id = running.session.id
         running.rows += [row for row in stored_rows if row.session_id == session_id]
@@ -505,7 +508,7 @@ class Agent:
         return frozenset(self.options.offered_models)
 
     async def _ask(self, running: RunningTurn) -> Completion:
-        """Ask the model once, with the present history."""
+        """Ask the model once, with the current history."""
         request = build_request(
             running.session,
             running.rows,
@@ -554,7 +557,7 @@ class Agent:
         )
 
     async def _finish(self, running: RunningTurn, row: Message) -> AnsweredTurn:
-        """Store the last row of a turn and the answer to deliver, and return the answered turn."""
+        """Store a turn's last row and the answer to deliver. Return the answered turn."""
         answer = Answer(text=running.render_answer(row.text))
         actions: Sequence[ButtonAction] = ()
         if self.add_receipts is not None and _may_have_receipts(answer, running.rows):
@@ -584,7 +587,7 @@ class Agent:
         answer: Answer | None = None,
         actions: Sequence[ButtonAction] = (),
     ) -> None:
-        """Store rows and log the model calls that made them.
+        """Store rows, and log the model calls that produced them.
 
         The calls are removed from `running` before the write. A write continues even if its caller
         is cancelled, so the calls could otherwise be logged twice. Raises StaleReadError if the
@@ -615,9 +618,8 @@ class Agent:
         actions: Sequence[ButtonAction] = (),
         calls: Sequence[ModelCall] = (),
     ) -> list[Message]:
-        """Store the last rows, close the inbox entries and fill the outbox item, all at once.
-
-        Returns the stored rows.
+        """Store the last rows, close the inbox entries and fill the outbox item in one
+        transaction.
         """
         outbox_item = None
         if answer is not None:
@@ -652,7 +654,7 @@ def _question_row(session: Session, inbound: Inbound, quote: Quote | None = None
 
 
 def _may_have_receipts(answer: Answer, rows: Sequence[Message]) -> bool:
-    """Return True if tools ran in the last turn, if it is the first, or if the answer cites."""
+    """Return whether tools ran in the last turn, or the answer cites, or it's the first turn."""
     turn_rows = find_last_turn(rows)
     # The result of an approved look-up is a pasted text.
     has_results = any(row.role == "tool" or row.origin == "pasted" for row in turn_rows)
@@ -686,7 +688,7 @@ def extract_tool_calls(completion: Completion) -> list[Json]:
 
 
 def build_last_row(row: Message, completion: Completion) -> Message:
-    """Return the row of a turn's last completion, with a mark if the answer is incomplete."""
+    """Return the row of a turn's last completion. An incomplete answer gets a mark."""
     mark = _STOP_REASON_MARKS.get(completion.stop_reason)
     text = "\n\n".join(part for part in (row.text, mark and word_clause(mark)) if part)
     if extract_tool_calls(completion) or not text:

@@ -281,7 +281,7 @@ class _BlockRemover:
             self._last = text[-1]
 
     def _is_open_ended(self, tag: re.Match[str]) -> bool:
-        """Whether the next character may continue the tag.
+        """Return whether the next character may continue the tag.
 
         It may also be the backtick after a tag that is only mentioned.
         """

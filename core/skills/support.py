@@ -55,7 +55,9 @@ class SkillSupport:
         return cls(typed, list(_list_calls(rows, all_typed)))
 
     def supports(self, text: str, old_text: str = "") -> bool:
-        """Whether the person typed or caused each instruction that a text adds to `old_text`."""
+        """Return whether the person typed or caused each instruction that a text adds to
+        `old_text`.
+        """
         old_lines = set(_list_lines(old_text))
         lines = [line for line in _list_lines(text) if line not in old_lines]
         instructions = [part for line in lines for part in _split_line(line)]
@@ -74,7 +76,7 @@ class SkillSupport:
 
 
 def _repeats(instruction: str, typed: str) -> bool:
-    """Whether an instruction's words come from up to three consecutive clauses of a text.
+    """Return whether an instruction's words come from up to three consecutive clauses of a text.
 
     Most words of each clause must be used, and the number of negations must be the same.
     """
@@ -89,7 +91,7 @@ def _repeats(instruction: str, typed: str) -> bool:
 
 
 def _is_whole(terms: set[str], clauses: Sequence[str]) -> bool:
-    """Whether terms come from clauses, and from most of each of them."""
+    """Return whether terms come from clauses, and from most of each of them."""
     parts = [{*word_terms(clause)} for clause in clauses]
     return terms <= set().union(*parts) and all(
         len(part & terms) >= MIN_CLAUSE_SHARE * len(part) for part in parts
@@ -101,7 +103,7 @@ def _denials(text: str) -> int:
 
 
 def adds_only(text: str, old_text: str) -> bool:
-    """Whether a text keeps all lines of the text that it replaces."""
+    """Return whether a text keeps all lines of the text that it replaces."""
     lines = set(_list_lines(text))
     return all(line in lines for line in _list_lines(old_text))
 

@@ -204,7 +204,10 @@ def unpack_backup(file: Path, folder: Path, *, is_trial: bool = False) -> Manife
 
 
 def is_backup(path: Path) -> bool:
-    """Whether a file is an archive as `write_backup` makes it. Encrypted ones don't count."""
+    """Return whether a file is an archive as `write_backup` makes it.
+
+    Encrypted ones don't count.
+    """
     try:
         with tarfile.open(path, "r|gz") as archive:
             first = archive.next()
@@ -214,7 +217,9 @@ def is_backup(path: Path) -> bool:
 
 
 def is_left_out(name: str) -> bool:
-    """Whether a backup leaves out a file of the home, by its path such as "memories/USER.md"."""
+    """Return whether a backup leaves out a file of the home, by its path such as
+    "memories/USER.md".
+    """
     return name.startswith(LEFT_OUT_STARTS) or name.endswith(_LEFT_OUT_SUFFIXES)
 
 

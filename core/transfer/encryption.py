@@ -36,7 +36,7 @@ def check_recipient(text: str) -> str:
 
 
 def is_encrypted(path: Path) -> bool:
-    """Whether a file is encrypted with age. Raises OSError if it can't be read."""
+    """Return whether a file is encrypted with age. Raises OSError if it can't be read."""
     with path.open("rb") as file:
         return file.read(len(AGE_START)) == AGE_START
 
