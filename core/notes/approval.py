@@ -1,16 +1,17 @@
-"""Decides which changes of notes need a yes before they're made.
+"""Decides which changes of notes a person must confirm before they're made.
 
 A change that the model asks for is made at once if the person typed its content in this
-conversation. It waits for a yes in these cases:
+conversation. It waits for confirmation in these cases:
 
 * Its content looks suspicious, such as a password (`find_suspicion` in `core/guard/guard.py`).
 * The person didn't type its content. `core/facts/closeness.py` compares the content with their
   messages. If these rules can't decide, the helper model decides after the answer
   (`core/notes/verdicts.py`).
-* A group member wants something noted or reworded. The owner decides about the notes of a group.
+* A group member asks for a note to be added or reworded. The owner decides about the notes of a
+  group.
 
-Changes with /memory don't pass here, since a person typed them. `core/review/pending.py` stores and
-announces the changes that wait.
+Changes made with /memory aren't checked here, because a person typed them. `core/review/pending.py`
+stores and announces the changes that wait.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from core.types import Sender, ToolContext
 
 @dataclass
 class NoteApproval:
-    """Decides for each call of the tool `memory` whether its operations need a yes."""
+    """Decides for each call of the tool `memory` whether the person must confirm its operations."""
 
     notebook: Notebook
     evidence: EvidenceSearch
@@ -44,8 +45,9 @@ class NoteApproval:
         """Return the operations and their author for `Notebook.apply`.
 
         The author's origin is "typed" if the operations may be applied at once. Otherwise they wait
-        for a yes, and `author.reason` says why. The content of a group member becomes a quotation
-        with their name. Raises ToolError if a group member may not change one of the notes.
+        for confirmation, and `author.reason` says why. The content of a group member becomes a
+        quotation with their name. Raises ToolError if a group member may not change one of the
+        notes.
         """
         author = Author(account=context.account, message_id=context.message_id, epoch=context.epoch)
         # The owner's own groups see more than their own scope. The owner may do there what they
@@ -89,8 +91,8 @@ class NoteApproval:
     ) -> tuple[str | None, bool]:
         """Return a clause that says which content the person didn't type, or None.
 
-        The second result is True if the contents may follow from the person's messages. The words
-        of a note that is replaced count as typed, because the note was accepted before.
+        The second result is True if the contents may still follow from the person's messages. The
+        words of a note that is replaced count as typed, because the person accepted that note.
         """
         old_texts = [text for operation in operations if (text := operation.old_text.strip())]
         entries = await self.notebook.entries(context.scopes, target)
@@ -106,8 +108,8 @@ def _explain_unsupported(
 ) -> tuple[str | None, bool]:
     """Return a clause about the first content that isn't close to the typed messages, or None.
 
-    The second result is True if no content contradicts the messages or adds to them. Lines that may
-    have been pasted count for this.
+    The second result is True if no content contradicts the messages or adds to them. For this
+    check, lines that may have been pasted count as typed.
     """
     reason = None
     is_unclear = True

@@ -1,11 +1,11 @@
 """Keeps the notes short and consistent.
 
 After a turn, if the notes are nearly full or a note was contradicted, the curator drafts changes:
-merge notes that say the same thing, and remove notes that a later note or fact contradicts.
+it merges notes that say the same thing, and removes notes that a later note or fact contradicts.
 
 The helper model writes the merged notes. Without a helper model, a rule merges notes that repeat
 each other. In both cases, rules check that a merged note neither loses nor adds anything. A draft
-is applied only after a person says yes. Pinned notes never change.
+is applied only after a person confirms it. Pinned notes never change.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ _log = structlog.get_logger("curator")
 
 
 class _Group(BaseModel):
-    """An item in the helper model's answer: notes to merge, or notes that contradict each other."""
+    """An item in the helper model's answer: notes that say the same or contradict each other."""
 
     # The numbers of the notes, starting with 1.
     notes: Annotated[list[int], Field(min_length=2, max_length=20)]
@@ -67,7 +67,7 @@ class _Group(BaseModel):
 
 @dataclass(slots=True)
 class _Draft:
-    """Changes that the curator suggests. They are applied together after a yes."""
+    """Changes that the curator suggests. They are applied together after a person confirms them."""
 
     operations: list[Operation] = field(default_factory=list)
     # Notes whose content will be in no other note after the changes.
@@ -81,7 +81,7 @@ class _Draft:
 
     @property
     def reason(self) -> str:
-        """All reasons and the notes that will be lost, for the person who decides."""
+        """All reasons and the notes that will be lost, as a text for the person who decides."""
         reasons = "; ".join(dict.fromkeys(self.reasons))
         if not self.lost_entries:
             return word_clause("waits_draft", reasons=reasons)
@@ -89,14 +89,14 @@ class _Draft:
         return word_clause("waits_draft_loses", reasons=reasons, notes=notes)
 
     def drop(self, entry: str, reason: str, replacement: str = "") -> None:
-        """Draft that a note is removed, or replaced if there is a `replacement`."""
+        """Add a change that removes a note, or replaces it if there is a `replacement`."""
         self.lost_entries.append(entry)
         self.reasons.append(word_clause(reason))
         action: Literal["replace", "remove"] = "replace" if replacement else "remove"
         self.operations.append(Operation(action=action, content=replacement, old_text=entry))
 
     def merge(self, entries: Sequence[str], text: str) -> None:
-        """Draft that several notes become one note with this text.
+        """Add changes that turn several notes into one note with this text.
 
         If one of them has this text already, it stays and the others are removed. Otherwise the
         last one gets the text.
@@ -111,7 +111,7 @@ class _Draft:
 
 @dataclass
 class Curator:
-    """Drafts changes of the notes."""
+    """Drafts changes that keep the notes short, and asks a person to confirm them."""
 
     notebook: Notebook
     notes: Notes
@@ -123,10 +123,10 @@ class Curator:
     name: str = ""
 
     async def review_notes(self, context: ToolContext) -> None:
-        """Draft changes for the first file that needs any, and let the draft wait for a yes.
+        """Draft changes for the first file that needs any, and ask a person to confirm the draft.
 
-        Nothing happens if no note has changed since the last review, during a pause, or while an
-        earlier draft waits.
+        Nothing happens if no note has changed since the last review, during a pause, or if an
+        earlier draft is still waiting for confirmation.
         """
         now = self.clock.now()
         mark = await self.notes.find_unreviewed_mark(context.scopes, now)
@@ -160,7 +160,7 @@ class Curator:
         await self.notes.mark_reviewed(context.scope, next_review_at, mark)
 
     def _describe_size(self, target: str, entries: Sequence[str]) -> str:
-        """Return how full a file with these notes is, as a clause."""
+        """Return a clause that says how full a file with these notes is."""
         size, limit = self.notebook.measure(target, entries)
         percent = round(100 * size / limit)
         return word_clause(
@@ -170,10 +170,10 @@ class Curator:
     async def _draft_corrections(
         self, versions: Sequence[NoteVersion], context: ToolContext
     ) -> _Draft:
-        """Return a draft that removes notes which a later note or a later fact contradicts.
+        """Return a draft that removes notes which a later note or fact contradicts.
 
-        A note that a fact contradicts is replaced with the fact, unless another note says the fact
-        already. Pinned notes stay. `versions` are sorted, latest last.
+        A note that a fact contradicts is replaced with the fact, unless another note already states
+        the fact. Pinned notes stay. `versions` are sorted, latest last.
         """
         draft = _Draft()
         now = self.clock.now()
@@ -202,10 +202,10 @@ class Curator:
         return draft
 
     def _find_claim(self, entry: str, now: datetime) -> tuple[str, str] | None:
-        """Return the attribute and the value that a note states, such as a home and "Porto".
+        """Return the attribute and the value that a note states, such as the home and "Porto".
 
-        The note is read as written first, and then as a sentence in the first person. Returns None
-        if the note states no attribute.
+        The note is parsed as written first, and then as a sentence in the first person. Returns
+        None if the note states no attribute.
         """
         for text in (entry, _to_first_person(entry)):
             for claim in extract_claims(text, now, self.zone):
@@ -216,10 +216,10 @@ class Curator:
     async def _draft_merges(
         self, draft: _Draft, entries: Sequence[str], context: ToolContext
     ) -> None:
-        """Add merges and removals to the draft, as the helper model or a rule groups the notes.
+        """Add merges and removals to the draft, based on groups from the helper model or a rule.
 
         In a group of contradicting notes, only the last one stays. A group of notes that say the
-        same becomes one note. `entries` may all be changed, and are sorted, latest last.
+        same becomes one note. All `entries` may be changed. They are sorted, latest last.
         """
         remaining = [entry for entry in entries if entry not in draft.changed_entries]
         groups = await self._load_groups(remaining, context)
@@ -242,8 +242,8 @@ class Curator:
     async def _load_groups(self, entries: Sequence[str], context: ToolContext) -> Sequence[_Group]:
         """Return the groups of notes that the helper model finds.
 
-        If the answer of the model can't be read or there is no model, a rule groups notes
-        that repeat each other. At most `MAX_GROUPS` groups are returned.
+        If no helper model is configured or its answer can't be parsed, a rule groups notes that
+        repeat each other. At most `MAX_GROUPS` groups are returned.
         """
         groups, is_whole = parse_items(await self._ask_helper(entries, context), _Group)
         if not groups and not is_whole:
@@ -253,8 +253,8 @@ class Curator:
     async def _ask_helper(self, entries: Sequence[str], context: ToolContext) -> str:
         """Ask the helper model to group the notes, and return its answer as text.
 
-        Returns an empty string if there is no model, the model fails, or there are fewer than two
-        notes.
+        Returns an empty string if there are fewer than two notes, no helper model is configured, or
+        the model fails.
         """
         if self.model is None or len(entries) < 2:
             return ""
@@ -281,11 +281,11 @@ class Curator:
 
 
 def find_lost_sentences(before: Iterable[str], after: Sequence[str]) -> list[str]:
-    """Return the sentences of the notes `before` that the notes `after` no longer say.
+    """Return the sentences in the notes `before` that the notes `after` no longer state.
 
-    A sentence isn't lost if one note in `after` has all its words, apart from inflection, and still
-    states it. A note that negates the sentence, makes it a question or a condition, or reports it
-    as past or as said by someone else, doesn't state it.
+    A note states a sentence if it has all its words, in any inflection. A note that negates the
+    sentence, asks it, makes it a condition, or reports it as past or as said by someone else
+    doesn't state it.
     """
     at = datetime.fromtimestamp(0, UTC)
     messages = [Message(role="user", text=entry, session_id=0, created_at=at) for entry in after]
@@ -306,7 +306,7 @@ def find_lost_sentences(before: Iterable[str], after: Sequence[str]) -> list[str
 def _is_faithful_merge(entries: Sequence[str], text: str) -> bool:
     """Return whether a text can replace the notes.
 
-    It must say exactly what the notes say in fewer characters, and must not look suspicious.
+    The text must state exactly what the notes state, be shorter, and not look suspicious.
     """
     is_shorter = 0 < len(text) < len("".join(entries))
     if not is_shorter or "§" in text or find_suspicion(text) is not None:
@@ -320,7 +320,7 @@ def _is_faithful_merge(entries: Sequence[str], text: str) -> bool:
 def _group_repetitions(entries: Sequence[str]) -> list[_Group]:
     """Return a group for each pair of notes in which the longer one contains the shorter one.
 
-    The words of the shorter note must follow each other in the longer note, apart from inflection.
+    The words of the shorter note must occur in a row in the longer one, in any inflection.
     """
     groups = []
     for (number, entry), (other_number, other) in combinations(enumerate(entries, 1), 2):
@@ -332,14 +332,16 @@ def _group_repetitions(entries: Sequence[str]) -> list[_Group]:
 
 
 def _share_terms(entry: str, other: str) -> bool:
-    """Return whether two notes share at least `MIN_SHARED_TERMS` of the shorter one's terms."""
+    """Return whether two notes share at least the share `MIN_SHARED_TERMS` of the shorter one's
+    terms.
+    """
     terms, other_terms = _extract_terms(entry), _extract_terms(other)
     shorter = min(len(terms), len(other_terms))
     return len(terms & other_terms) >= MIN_SHARED_TERMS * shorter
 
 
 def _extract_terms(text: str) -> frozenset[str]:
-    """Return the terms of a note except words for the person, such as "the user"."""
+    """Return the terms of a note without words for the person, such as "the user"."""
     return frozenset(word_terms(evidence_pattern("user").sub(" ", text)))
 
 

@@ -1,4 +1,4 @@
-"""The text of a note file, and changes of notes in memory, before a file is written."""
+"""The text of a note file, and changes of its notes in memory before the file is written."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ EntriesByScope = dict[Scope, list[str]]
 class NoteEdit:
     """Changes the notes of one target in memory, and records the changes.
 
-    `template` contains the author, the time and the scope of new notes. If a change isn't possible,
-    each method raises Refused with advice.
+    `template` contains the author, the time and the scope for new notes. All methods raise Refused
+    with advice if a change isn't possible.
     """
 
     def __init__(self, entries: EntriesByScope, template: NoteChange) -> None:
@@ -34,7 +34,7 @@ class NoteEdit:
     def apply(self, operation: Operation) -> None:
         """Add, replace or remove a note.
 
-        The old note is looked up in the template's scope first, then in all scopes.
+        The old note is looked up in the template's scope first, and then in all scopes.
         """
         scope = self._template.scope
         before = None
@@ -60,7 +60,7 @@ class NoteEdit:
             self._swap("consolidate", operation.old_text, after, self._template.scope)
 
     def undo(self, change: NoteChange) -> None:
-        """Put back the note that a change replaced or removed, or remove the note that it added.
+        """Restore the note that a change replaced or removed, or remove the note that it added.
 
         Raises Refused if the note that the change wrote no longer exists.
         """
@@ -78,9 +78,9 @@ class NoteEdit:
     ) -> None:
         """Replace the note `before` with `after`, and record the change.
 
-        If `before` is None, `after` is added to `scope`. If `after` is None, `before` is
-        removed. A note that several scopes contain is shown only once, so it changes in all
-        of them. Raises Refused if a new note exists already.
+        If `before` is None, `after` is added to `scope`. If `after` is None, `before` is removed. A
+        note in several scopes is shown only once, so it changes in all of them. Raises Refused if
+        the new note exists already.
         """
         if before is None and after in merge_entries(self.entries):
             raise Refused("noted_already", note=after)
@@ -101,7 +101,7 @@ class NoteEdit:
             self.changes.append(replace(change, scope=changed_scope))
 
     def check_size(self, limit_chars: int, file_name: str) -> None:
-        """Raise Refused if the notes are over the limit, unless the edit made them shorter."""
+        """Raise Refused if the notes exceed the limit, unless the edit made them shorter."""
         visible = merge_entries(self.entries)
         size = measure(visible)
         if size <= limit_chars or size < self._size_before:
@@ -122,7 +122,7 @@ class NoteEdit:
 
 
 def parse_entries(text: str) -> list[str]:
-    """Return the notes in the text of a file, each once."""
+    """Return the notes in the text of a file, without duplicates."""
     entries = map(str.strip, _SEPARATOR_LINE.split(normalize_newlines(text)))
     return list(dict.fromkeys(filter(None, entries)))
 
@@ -133,26 +133,26 @@ def format_entries(entries: Sequence[str]) -> str:
 
 
 def merge_entries(entries: Mapping[Scope, Sequence[str]]) -> list[str]:
-    """Return the notes of all scopes as people see them, each once."""
+    """Return the notes of all scopes without duplicates, as people see them."""
     return list(dict.fromkeys(chain.from_iterable(entries.values())))
 
 
 def measure(entries: Sequence[str]) -> int:
-    """Return the length of the notes in a file, in characters with the separators."""
+    """Return the length of a file with these notes in characters, including the separators."""
     return len(SEPARATOR.join(entries))
 
 
 def list_sizes(entries: Sequence[str]) -> str:
-    """Return a list of the notes in which each item starts with the note's length in characters."""
+    """Return the notes as a list, each with its length in characters in front."""
     return "\n".join(f"- ({len(entry)}) {entry}" for entry in entries)
 
 
 def find_entry(text: str, *lists: Sequence[str]) -> str:
-    """Return the note that is identified by a part of its text.
+    """Return the note that is identified by part of its text.
 
-    A note that is exactly `text` wins. Otherwise the first of `lists` with any match counts, and
+    A note that equals `text` is preferred. Otherwise the first of `lists` with a match counts, and
     exactly one of its notes must contain `text`. Within a list, case is ignored only if no note
-    matches exactly. Raises Refused with the candidates if there is no match or more than one.
+    matches exactly. Raises Refused with the candidates if no note or more than one matches.
     """
     text = text.strip()
     if not text:
@@ -172,7 +172,7 @@ def find_entry(text: str, *lists: Sequence[str]) -> str:
 
 
 def _find_matches(text: str, lists: Iterable[Sequence[str]]) -> list[str]:
-    """Return the notes that contain `text`, from the first list with any such note.
+    """Return the notes that contain `text`, from the first list with a match.
 
     Case is ignored only in a list without an exact match.
     """
@@ -187,7 +187,7 @@ def _find_matches(text: str, lists: Iterable[Sequence[str]]) -> list[str]:
 
 
 def _check_content(content: str) -> str:
-    """Return the text of a new note, cleaned. Raises Refused if it can't be one note."""
+    """Return the cleaned text of a new note. Raises Refused if the text can't be a single note."""
     content = content.encode("utf-8", "replace").decode("utf-8")
     content = normalize_newlines(content).replace("\0", "").strip()
     if not content:
@@ -198,5 +198,5 @@ def _check_content(content: str) -> str:
 
 
 def normalize_newlines(text: str) -> str:
-    """Turn the line ends of Windows and of old Macs into newlines."""
+    """Replace the line ends of Windows and old Macs with newlines."""
     return re.sub(r"\r\n?", "\n", text)

@@ -1,4 +1,4 @@
-"""A lock for a folder that several processes use, and a way to shield work from cancellation."""
+"""A lock for a folder that several processes use, and protection of work from cancellation."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 @dataclass
 class FolderLock:
-    """A lock for a folder that excludes all other tasks and processes."""
+    """A lock for a folder. It excludes all other tasks and processes."""
 
     folder: Path
     # What the folder contains, for error messages: "notes" or "skills".
@@ -26,7 +26,7 @@ class FolderLock:
 
     @asynccontextmanager
     async def hold(self) -> AsyncIterator[None]:
-        """Hold the lock. Raises Refused if it can't be acquired in time."""
+        """Acquire the lock for a block of code. Raises Refused if that takes too long."""
         # Tasks of this process wait here and not for the file lock. Waiting for the file lock
         # blocks a thread. If all threads were blocked, the task that holds the lock would have none
         # to continue with.

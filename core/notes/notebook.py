@@ -1,15 +1,15 @@
 """The curated notes: a MEMORY.md and a USER.md for each scope, and an INSTRUCTIONS.md.
 
-MEMORY.md and USER.md are short enough to be part of every system prompt that may see the scope.
+MEMORY.md and USER.md are short enough to be part of every system prompt that may show the scope.
 INSTRUCTIONS.md is part of the prompts of its own scope only.
 
 * When a method that writes returns, the file is on disk, and the change is logged with the previous
   text. A write finishes even if its caller is cancelled.
 * Files are read each time they're needed, and replaced atomically.
 * Edits by hand are accepted and logged.
-* A file that can't be read as notes is never overwritten.
+* A file that can't be parsed as notes is never overwritten.
 
-The callers decide who may see which scope.
+The callers decide who may read which scope.
 """
 
 from __future__ import annotations
@@ -69,12 +69,12 @@ T = TypeVar("T")
 
 
 def folder_of(memories: Path, scope: Scope) -> Path:
-    """Return the folder for the notes and skills of a scope."""
+    """Return the folder in `memories` that contains the notes and skills of a scope."""
     return memories / quote(scope.key, safe="")
 
 
 class NoteFile(NamedTuple):
-    """The content of a note file."""
+    """The notes in a file, or the reason why the file can't be read."""
 
     entries: list[str]
     # Why the file can't be read, as a sentence.
@@ -108,18 +108,21 @@ class NoteFiles:
             ) from error
 
     def sweep(self, scope: Scope, target: str) -> None:
-        """Delete the temporary files that a killed process left. Call this under the lock."""
+        """Delete the temporary files that a killed process left behind.
+
+        Call this under the lock.
+        """
         for leftover in find_leftovers(self._path(scope, target)):
             leftover.unlink(missing_ok=True)
 
     def has_folder(self, scope: Scope) -> bool:
-        """Return whether a scope may have files. Call this without a thread."""
+        """Return whether a scope may have files. This is fast enough to call without a thread."""
         return os.access(self._folder(scope), os.F_OK)
 
     def stat_fingerprint(self, scope: Scope, target: str) -> tuple[int, ...] | None:
-        """Return a value that changes whenever the file does, or None if there is no file.
+        """Return a value that changes whenever the file changes, or None if the file doesn't exist.
 
-        Call this without a thread: it takes no longer than starting one.
+        Call this without a thread, because starting a thread would take longer.
         """
         try:
             status = self._path(scope, target).stat()
@@ -128,7 +131,7 @@ class NoteFiles:
         return status.st_mtime_ns, status.st_size, status.st_ino
 
     def read(self, scope: Scope, target: str) -> NoteFile:
-        """Return the notes of a file, each once, or the problem that makes the file unreadable.
+        """Return the notes of a file without duplicates, or the problem that makes it unreadable.
 
         A missing file has no notes and no problem.
         """
@@ -162,7 +165,8 @@ def _unreadable(path: Path, reason: str) -> NoteFile:
 class Notebook:
     """The notes in `home`/memories.
 
-    `limits` are the maximum characters of each target, for all notes that are shown together.
+    `limits` are the maximum characters for each target. A limit applies to all notes of the target
+    that are shown together.
     """
 
     def __init__(
@@ -186,23 +190,29 @@ class Notebook:
         self._logged_fingerprints: dict[Scope, dict[str, tuple[int, ...] | None]] = {}
 
     async def entries(self, scopes: Scopes, target: str) -> list[str]:
-        """Return the notes of all scopes, each once, in the order of the scopes and files."""
+        """Return the notes of all scopes without duplicates, in the order of the scopes
+        and files.
+        """
         return await asyncio.to_thread(lambda: merge_entries(self._read(scopes, target)))
 
     def is_nearly_full(self, target: str, entries: Sequence[str]) -> bool:
         return measure(entries) > NEARLY_FULL * self._limits[target]
 
     def heading(self, target: str, entries: Sequence[str]) -> str:
-        """Return how full a file with these notes is: ``37 % full, 814/2,200 characters``."""
+        """Return how full a file with these notes is, such as ``37 % full, 814/2,200
+        characters``.
+        """
         size, limit = self.measure(target, entries)
         return f"{round(100 * size / limit)} % full, {size:,}/{limit:,} characters"
 
     def measure(self, target: str, entries: Sequence[str]) -> tuple[int, int]:
-        """Return how many characters a file with these notes has, and how many it can have."""
+        """Return the length of a file with these notes and the maximum length, both in
+        characters.
+        """
         return measure(entries), self._limits[target]
 
     async def list_problems(self, scopes: Scopes) -> list[str]:
-        """Return a sentence about each file that can't be read as notes."""
+        """Return a sentence about each file that can't be parsed as notes."""
 
         def read_problems() -> list[str]:
             problems = []
@@ -224,7 +234,7 @@ class Notebook:
     ) -> Report:
         """Apply all operations in order, or none of them.
 
-        Only the size after the last operation is limited. Operations wait for a yes unless
+        Only the size after the last operation is limited. Operations wait for confirmation unless
         `author.origin` is "typed". Returns a report: the changes and the size of the file, or that
         the operations wait. Raises Refused, with advice, if an operation isn't possible.
         """
@@ -249,7 +259,7 @@ class Notebook:
     async def _put_aside(
         self, scope: Scope, target: str, operations: Sequence[Operation], author: Author
     ) -> str:
-        """Store operations that wait for a yes, and return a sentence for the model.
+        """Store operations that need confirmation, and return a sentence for the model.
 
         Raises Refused if the content of an operation is too long.
         """
@@ -263,7 +273,7 @@ class Notebook:
     async def approve(
         self, note: PendingNote, scopes: Scopes, epoch: ErasureEpoch | None = None
     ) -> Report:
-        """Apply operations that waited for a yes, on behalf of their author.
+        """Apply operations that a person has confirmed, on behalf of their author.
 
         Returns a report of the changes and of the size of the file. Raises Refused if an operation
         isn't possible any more.
@@ -281,10 +291,10 @@ class Notebook:
         return await self.apply(note.scope, scopes, note.target, note.operations, author)
 
     async def describe_applied(self, author: Author, scopes: Scopes) -> Report | None:
-        """Describe the changes that the author's message already made.
+        """Describe the changes that the author's message has already made.
 
-        A message is handled again after a crash or for a retry. Returns None if the message made no
-        changes before.
+        A message may be processed again after a crash or for a retry. Returns None if the message
+        hasn't made any changes.
         """
         changes = await self._notes.list_changes_by(scopes, author)
         if not changes:
@@ -299,7 +309,7 @@ class Notebook:
     async def undo(
         self, change: NoteChange, scope: Scope, scopes: Scopes, author: Author = TYPED
     ) -> Report:
-        """Undo a change, or all changes of a draft if it belongs to one of the curator's drafts.
+        """Undo a change. If it belongs to a draft of the curator, undo all changes of the draft.
 
         Returns a report of the changes and of the size of the file. Raises Refused if a note that
         the change wrote no longer exists.
@@ -331,7 +341,7 @@ class Notebook:
         return sorted(versions, key=lambda version: version.id)
 
     async def is_stale(self, draft: PendingNote, scopes: Scopes) -> bool:
-        """Return whether a note in the draft was changed or pinned after the draft was made."""
+        """Return whether a note in the draft was changed or pinned since the draft was made."""
         versions = await self.versions(scopes, draft.target)
         changeable = {version.after for version in versions if not version.is_pinned}
         return any(operation.old_text not in changeable for operation in draft.operations)
@@ -350,13 +360,14 @@ class Notebook:
     ) -> list[NoteChange]:
         """Return the latest changes, newest first, including edits by hand.
 
-        Only changes whose ids are below `before` are returned, or the first ones above `after`.
+        With `before`, only changes with lower ids are returned. With `after`, the first changes
+        with higher ids are returned.
         """
         await self.log_hand_edits(scopes)
         return await self._notes.list_changes(scopes, limit, before, after)
 
     async def find_change(self, scopes: Scopes, number: int | None = None) -> NoteChange:
-        """Return the change with this number. Without a number, return the latest undoable change.
+        """Return the change with this number or, without a number, the latest change to undo.
 
         A change can't be undone if its note was changed again later. Raises Refused if there is no
         such change.
@@ -380,10 +391,10 @@ class Notebook:
     async def find_note(
         self, scopes: Scopes, text: str, targets: Iterable[str] = FILES
     ) -> tuple[str, str, NoteChange | None]:
-        """Find the note that contains `text`.
+        """Return the target, the whole text and the last change of the note that contains `text`.
 
-        Returns its target, its whole text, and the change that wrote the note, or None if the
-        change is unknown. Raises Refused with the candidates unless exactly one note matches.
+        The change is None if it isn't known. Raises Refused with the candidates unless exactly one
+        note matches.
         """
         await self.log_hand_edits(scopes)
         by_target = {target: await self.entries(scopes, target) for target in targets}
@@ -392,12 +403,17 @@ class Notebook:
         return target, entry, await self._notes.find_origin(scopes, entry)
 
     async def list_news(self, scopes: Scopes, session: Session) -> Sequence[NoteChange]:
-        """Return the changes made outside of the session since it started, oldest first."""
+        """Return the changes made outside of the session since the session started, oldest
+        first.
+        """
         await self.log_hand_edits(scopes)
         return await self._notes.list_changes_since(scopes, session.id, session.started_at)
 
     async def log_hand_edits(self, scopes: Scopes) -> None:
-        """Log the edits by hand since the last call. If the files can't be locked, log nothing."""
+        """Log the edits made by hand since the last call.
+
+        Does nothing if the files can't be locked.
+        """
 
         async def log_all() -> None:
             async with self._files.lock():
@@ -424,7 +440,7 @@ class Notebook:
         return False
 
     async def wait_for_writes(self) -> None:
-        """Wait until running writes have finished."""
+        """Wait until all writes that have begun are finished."""
         async with self._files.lock():
             return
 
@@ -436,7 +452,7 @@ class Notebook:
         change_notes: Callable[[NoteEdit], None],
         author: Author,
     ) -> Report:
-        """Change notes with `change_notes`, write the files and log the changes.
+        """Edit notes with `change_notes`, write the files and log the changes.
 
         Returns a report of the changes and of the size of the file. Raises Refused if a change
         isn't possible, and StaleReadError if words of the author's message were erased meanwhile.
@@ -447,7 +463,7 @@ class Notebook:
         template = self._build_change(scope, target, author)
 
         def plan_edit() -> NoteEdit:
-            """Change the notes in memory and check them. Raises Refused if that isn't possible."""
+            """Change the notes in memory. Raises Refused if a change isn't possible."""
             edit = NoteEdit(self._read(scopes, target), template)
             change_notes(edit)
             edit.check_size(self._limits[target], ALL_FILES[target])
@@ -479,9 +495,10 @@ class Notebook:
         return Report((*_describe_changes(changes), *usage))
 
     async def settle_interrupted_writes(self) -> None:
-        """Finish or withdraw the changes that a killed process was writing.
+        """Complete or cancel the changes that a killed process was writing.
 
-        A change whose file was written is finished. Any other change is deleted from the log.
+        If the file was written, the change is marked as complete. Otherwise the change is deleted
+        from the log.
         """
 
         def is_written(change: NoteChange) -> bool:
@@ -564,7 +581,7 @@ class Notebook:
         return result
 
     async def _describe_usage(self, scopes: Scopes, target: str) -> list[Sentence]:
-        """Say how full a file is, and which files can't be read.
+        """Return a text that says how full a file is, and which files can't be read.
 
         If the file is nearly full, the text also lists its notes with their sizes.
         """
@@ -590,7 +607,7 @@ class Notebook:
 def _apply_all(edit: NoteEdit, operations: Sequence[Operation]) -> None:
     """Apply operations in order. Raises Refused if one of them can't be applied.
 
-    If there are several, the message has the number of the refused one.
+    If there are several operations, the error states the number of the refused one.
     """
     for number, operation in enumerate(operations, 1):
         try:
@@ -602,7 +619,7 @@ def _apply_all(edit: NoteEdit, operations: Sequence[Operation]) -> None:
 
 
 def _describe_changes(changes: Iterable[NoteChange]) -> list[Sentence]:
-    """Describe changes, each once."""
+    """Return a description of the changes without repetitions."""
     sentences: list[Sentence] = []
     for change in changes:
         sentence = _describe(change)

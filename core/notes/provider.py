@@ -90,7 +90,9 @@ class NotesProvider(MemoryProvider):
         await asyncio.to_thread(find_suspicion, language_data("prompts", "core.notes")["memory"])
 
     async def system_prompt_block(self, context: ToolContext) -> str:
-        """Return the notes of each file, how full the file is, and which files can't be read."""
+        """Return a block with the notes of each file, how full it is, and which files can't be
+        read.
+        """
         # If another program has locked the files, edits by hand are shown now and logged later.
         with contextlib.suppress(Refused):
             await self.notebook.log_hand_edits(context.scopes)
@@ -105,7 +107,9 @@ class NotesProvider(MemoryProvider):
         return "\n\n".join(blocks)
 
     async def prefetch(self, text: str, context: ToolContext) -> Sequence[str]:
-        """Return a line for each change made elsewhere that the prompt doesn't show already."""
+        """Return a line for each change made outside of the session that its prompt doesn't show
+        yet.
+        """
         if context.session.is_remembered:
             self._running[context.scope] = _without_prompt(context)
         lines = []
@@ -126,13 +130,15 @@ class NotesProvider(MemoryProvider):
         return lines
 
     async def sync_turn(self, session: Session, messages: Sequence[Message], key: str) -> None:
-        """Mark the running turn as finished, so that `catch_up` reviews the notes after it."""
+        """Mark the current turn as finished, so that `catch_up` reviews the notes after it."""
         context = self._running.pop(session.scope, None)
         if context is not None and self.curator is not None:
             self._finished[session.scope] = context
 
     async def catch_up(self) -> None:
-        """Judge the notes that finished turns proposed, and let the curator review the notes."""
+        """Let the helper model judge the notes that finished turns proposed, then run the
+        curator.
+        """
         if self.verifier is not None:
             await self.verifier.judge_proposals(self._running)
         while self._finished and self.curator is not None:
@@ -155,8 +161,8 @@ class NotesProvider(MemoryProvider):
     async def _run_tool(self, arguments: _Arguments, context: ToolContext) -> str:
         """List or change the notes of one file, and return a report for the model.
 
-        A change that needs a yes is put aside. Raises ToolError if the arguments are contradictory
-        or notes may not be changed here.
+        A change that needs confirmation is stored and not made yet. Raises ToolError if the
+        arguments contradict each other or notes may not be changed here.
         """
         if bool(arguments.operations) == (arguments.action is not None):
             raise ToolError("Say what to do: either an action, or several operations.")
@@ -184,9 +190,9 @@ class NotesProvider(MemoryProvider):
         return str(report)
 
     async def _choose_target(self, arguments: _Arguments, context: ToolContext) -> str:
-        """Return the target of a call: the given one, or the file with the old text.
+        """Return the target of a call, or the file with the old text if the call names no target.
 
-        Without a target, new notes go to the file "memory".
+        Without a target and an old text, the file is "memory".
         """
         if arguments.target is not None:
             return arguments.target
@@ -230,7 +236,7 @@ class NotesProvider(MemoryProvider):
 
 
 def _find_entry(old_text: str, entries: Sequence[str]) -> str | None:
-    """Return the note that a change to `old_text` would apply to, or None if there isn't one."""
+    """Return the note that a change of `old_text` would apply to, or None if there isn't one."""
     try:
         return find_entry(old_text, entries)
     except Refused:
@@ -238,7 +244,10 @@ def _find_entry(old_text: str, entries: Sequence[str]) -> str | None:
 
 
 def _without_prompt(context: ToolContext) -> ToolContext:
-    """Return a context that takes little memory, because one for each person may be kept."""
+    """Return the context without the prompt of its session.
+
+    The result takes little memory, because a context may be kept for each person.
+    """
     session = replace(context.session, prompt=SessionPrompt())
     return replace(context, session=session, window=(), budget=None)
 
@@ -253,14 +262,17 @@ def _format_entry(entry: str) -> str:
 
 
 def _has_entry(prompt: str, entry: str) -> bool:
-    """Return whether a prompt shows this whole note, not only a longer one that starts with it."""
+    """Return whether a prompt shows exactly this note.
+
+    A longer note that starts with it doesn't count.
+    """
     # An indented line after the match would be the next line of a longer note.
     pattern = rf"^{re.escape(_format_entry(entry))}$(?!\n  )"
     return re.search(pattern, prompt, re.MULTILINE) is not None
 
 
 def _describe_news(change: NoteChange) -> str:
-    """Return a sentence for the model about the new and the earlier text of a note."""
+    """Return a sentence for the model about the previous and the new text of a note."""
     file = FILES[change.target]
     if change.after is None:
         return f"{file} no longer says: {_quote(change.before)}."

@@ -1,12 +1,12 @@
-"""Lets the helper model judge notes of the model about which rules can't decide.
+"""Asks the helper model whether notes follow from the person's messages if rules can't decide.
 
 `core/notes/approval.py` proposes such a note during a turn. After the answer, one call asks the
-helper model whether the proposed notes of a conversation follow from the person's messages. A note
-that follows is added, and the person gets a receipt. All others wait for the person's approval,
-also if the model can't be reached. Proposals are stored, so they are judged even after a crash.
+helper model about all proposed notes of a conversation. A note that follows is added, and the
+person gets a receipt. The others wait for the person's confirmation, also if the model can't be
+reached. Proposals are stored, so they are judged even after a crash.
 
-If a later message corrects a note, the rules refuse the note. It then waits for approval, whatever
-the model says.
+If a later message corrects a note, the rules refuse the note. It then waits for confirmation,
+whatever the model says.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ Returns False if the answer of the note's turn isn't written yet. The person is 
 
 
 class _Verdict(BaseModel):
-    """An item in the helper model's answer."""
+    """The helper model's verdict on one note."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
@@ -71,7 +71,7 @@ class _Proposal:
 
 @dataclass
 class Verifier:
-    """Judges the notes that were proposed during a turn, once the turn has been answered."""
+    """Judges the notes that a turn proposed after the turn has been answered."""
 
     notebook: Notebook
     notes: Notes
@@ -89,7 +89,7 @@ class Verifier:
         self._untold: dict[int, int | None] = {}
 
     async def judge_proposals(self, busy_scopes: Collection[Scope]) -> None:
-        """Judge all proposed notes, except those of scopes with a running turn."""
+        """Judge all proposed notes except those of scopes with a running turn."""
         if not self.has_proposals:
             return
         self.has_proposals = False
@@ -109,9 +109,9 @@ class Verifier:
             await self._settle(session, proposals)
 
     async def _settle(self, session: Session | None, proposals: Sequence[_Proposal]) -> None:
-        """Add the notes of one conversation that follow from it, and let the others wait.
+        """Add the notes that follow from their conversation, and ask the person about the others.
 
-        Verdicts that couldn't be told at an earlier call are told now.
+        Also reports verdicts that earlier calls couldn't report.
         """
         unjudged = [each for each in proposals if each.note.id not in self._untold]
         following: set[int] = set()
@@ -126,11 +126,11 @@ class Verifier:
             await self._tell(proposal.note)
 
     async def _tell(self, note: PendingNote) -> None:
-        """Tell the person the verdict on a note, or leave the note proposed for a later try.
+        """Report the verdict on a note to the person. If that fails, a later call tries again.
 
-        The person is told first. After a crash in between, the note is judged again, and the person
-        isn't told twice. A note stays proposed until then, so an answer that is being written
-        meanwhile can't miss the verdict.
+        The note stays proposed until the person knows. So a note whose verdict a crash kept back is
+        judged again, and an answer that is being written meanwhile can't miss the verdict. The
+        person isn't informed twice.
         """
         change_id = self._untold[note.id]
         if not await self.on_verdict(note, change_id):
@@ -143,7 +143,9 @@ class Verifier:
             await self.notes.drop(note.id)
 
     async def _ask(self, session: Session, proposals: Sequence[_Proposal]) -> set[int]:
-        """Return the indexes of the notes that follow from the messages, as the helper judges."""
+        """Return the indexes of the notes that follow from the messages, in the helper's
+        judgement.
+        """
         note = proposals[0].note
         sender = _sender_of(note) if note.scope.is_group else None
         evidence = await self.evidence.load_session(session, frozenset((note.scope,)))
@@ -175,7 +177,9 @@ class Verifier:
         return _read_verdicts(completion.text, possible)
 
     async def _make(self, proposal: _Proposal) -> int | None:
-        """Add a proposed note. Returns the number of its change, or None if that isn't possible."""
+        """Add a proposed note, and return the number of its change, or None if that isn't
+        possible.
+        """
         note = proposal.note
         scopes = frozenset((note.scope,))
         made_id = await self._find_made(note)
@@ -191,7 +195,7 @@ class Verifier:
         return change.id
 
     async def _find_made(self, note: PendingNote) -> int | None:
-        """Return the number of the change if an earlier process made the note, or None."""
+        """Return the number of the change with which an earlier process added the note, or None."""
         contents = {operation.content for operation in note.operations}
         changes = await self.notes.list_changes(frozenset((note.scope,)), MAX_CHANGES)
         for change in changes:
@@ -204,7 +208,7 @@ class Verifier:
 def _find_possible(
     evidence: Evidence, proposals: Sequence[_Proposal], sender: Sender | None
 ) -> list[int]:
-    """Return the indexes of the notes that the rules don't refuse."""
+    """Return the indexes of the notes that the rules allow."""
     possible = []
     for index, proposal in enumerate(proposals):
         replaced = [operation.old_text for operation in proposal.note.operations]
@@ -216,7 +220,7 @@ def _find_possible(
 
 
 def _render_lines(evidence: Evidence, sender: Sender | None) -> list[str]:
-    """Return the latest typed messages as JSON, with the parts of them that may be pasted."""
+    """Return the latest typed messages as lines of JSON, with their parts that may be pasted."""
     typed = evidence.list_typed(sender)
     whole = evidence.list_typed(sender, with_doubtful=True)
     lines = []
@@ -230,9 +234,9 @@ def _render_lines(evidence: Evidence, sender: Sender | None) -> list[str]:
 
 
 def _read_verdicts(answer: str, possible: Sequence[int]) -> set[int]:
-    """Return the indexes of the notes for which every verdict is yes.
+    """Return the indexes of the notes with only "yes" verdicts.
 
-    An answer that isn't complete says nothing.
+    An incomplete answer of the model counts as no verdicts.
     """
     verdicts, is_whole = parse_items(answer, _Verdict)
     if not is_whole:

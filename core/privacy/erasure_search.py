@@ -1,4 +1,4 @@
-"""Finds the rows of state.db to erase: messages that match a query, and rows that repeat them.
+"""Finds the rows of state.db to erase: messages that match a query, and their copies.
 
 Messages are found with the search index that recall uses. Copies are rows that contain the words of
 the query or repeat passages from the messages.
@@ -59,8 +59,8 @@ def fill_list(
 ) -> QuoteMatcher:
     """Add all rows to erase to the list, and return a matcher for the words and the messages.
 
-    If the list was shown to the person before, only messages that existed then are added. Raises
-    Refused while an index is being rebuilt, and if the query has only very common words.
+    If the person has already seen the list, only messages that existed then are added. Raises
+    Refused while an index is being rebuilt, or if the query has only very common words.
     """
     if is_stale(connection):
         raise Refused("index_is_rebuilt")
@@ -98,8 +98,8 @@ def fill_list(
 def fill_expired_list(connection: Connection, *, erasure_list: ErasureList) -> QuoteMatcher:
     """Add the messages that are older than the list allows, and the data derived from them.
 
-    Newer rows, pinned notes and facts, skills, active jobs and changes that wait for a yes stay. A
-    new list gets at most `MAX_QUOTED_MESSAGES` messages.
+    Newer rows, pinned notes and facts, skills, active jobs and pending changes stay. A new list
+    gets at most `MAX_QUOTED_MESSAGES` messages.
     """
     message_ids = set(erasure_list.ids["messages"])
     if erasure_list.made_at is None:
@@ -128,7 +128,7 @@ def fill_expired_list(connection: Connection, *, erasure_list: ErasureList) -> Q
 def _limit_query(query: SearchQuery, request: ErasureRequest) -> SearchQuery:
     """Return the query limited to messages that the person may erase.
 
-    A person may erase all messages in their scopes, and tool results too unless the query names
+    A person may erase all messages in their scopes, including tool results unless the query names
     roles. A member of a group (`is_limited`) may erase only the messages that they sent in this
     group. Delegated sessions are always included.
     """
@@ -147,9 +147,9 @@ def _limit_query(query: SearchQuery, request: ErasureRequest) -> SearchQuery:
 def _find_messages(connection: Connection, query: SearchQuery) -> tuple[SearchPlan, str, set[int]]:
     """Return the search plan, the phrase that was searched for, and the ids of the matches.
 
-    If no message matches the whole query, and the query has no quotation marks, it is searched
-    again without filler words: "everything I said about Porto" becomes "Porto". Raises Refused if
-    the query has only filler words.
+    If no message matches the whole query, and the query has no quotation marks, the search is
+    repeated without filler words: "everything I said about Porto" becomes "Porto". Raises Refused
+    if the query has only filler words.
     """
     plan = plan_inflected(query.text)
     phrase = query.text
@@ -183,7 +183,7 @@ def _search(connection: Connection, plan: SearchPlan, query: SearchQuery) -> set
 
 
 def _add_messages(connection: Connection, erasure_list: ErasureList, message_ids: set[int]) -> None:
-    """Add the messages with these ids, except those that are newer than the list."""
+    """Add the messages with these ids, except those newer than the list."""
     parameters = {**erasure_list.parameters, "messages": encode_list(message_ids)}
     rows = connection.execute(statements.SELECT_LISTED_MESSAGES, parameters).fetchall()
     erasure_list.ids["messages"] = [row["id"] for row in rows]
@@ -207,7 +207,7 @@ def _add_open_entries(
 ) -> None:
     """Add unanswered inbox events that belong to a listed message or contain the words.
 
-    An event that isn't a listed message also becomes an item of the list, unless it's a command.
+    An event without a listed message also becomes an item of the list, unless it's a command.
     """
     message_ids = set(erasure_list.ids["messages"])
     request = erasure_list.request
@@ -241,7 +241,7 @@ def _add_open_entries(
 def _add_repeats(connection: Connection, erasure_list: ErasureList, matcher: QuoteMatcher) -> None:
     """Add answers, tool results, commands and summaries that repeat the messages.
 
-    From a summary, only the repeating lines are erased if that is enough.
+    Only the repeating lines of a summary are erased if that is enough.
     """
     message_ids = set(erasure_list.ids["messages"])
     request = erasure_list.request
@@ -261,10 +261,11 @@ def _add_repeats(connection: Connection, erasure_list: ErasureList, matcher: Quo
 
 
 def _is_excerpt_to_erase(row: Row, request: ErasureRequest, matcher: QuoteMatcher) -> bool:
-    """Return whether messages that were read from a channel are erased.
+    """Return whether to erase a stored excerpt of messages that were read from a channel.
 
-    They may be the person's although they aren't stored. They are erased if they contain the words
-    of the query, or if a member names none. They can be read again.
+    The excerpt may contain the person's messages, although those aren't stored as messages. It is
+    erased if it contains the words of the query, or if a group member's request has no words. Mneme
+    can read the messages again.
     """
     is_wide = request.is_limited and not matcher.has_patterns
     return is_wide or matcher.has_words(row["text"]) or matcher.has_copy(row["text"])
@@ -273,8 +274,8 @@ def _is_excerpt_to_erase(row: Row, request: ErasureRequest, matcher: QuoteMatche
 def _remove_repeating_lines(row: Row, request: ErasureRequest, matcher: QuoteMatcher) -> str | None:
     """Return the text of a summary without the lines that repeat the messages.
 
-    Returns None if the remaining lines together still repeat the messages, so that the whole
-    summary must be erased.
+    Returns None if the remaining lines together still repeat the messages. The whole summary must
+    then be erased.
     """
     fields = dict(row)
     lines = []
@@ -292,7 +293,7 @@ def _is_repeat(row: Row | dict[str, Any], request: ErasureRequest, matcher: Quot
 
     * An answer repeats a message if it contains a passage of the message.
     * A command, a tool result or the answer of the person's own job also repeats a message if it
-      contains the words of the query or a whole short text.
+      contains the words of the query or the whole of a short message.
     * Other messages that people typed never count as repetitions.
     """
     texts = (row["text"], row["tools"], row["blocks"])

@@ -1,4 +1,4 @@
-"""The steps of /forget: lists what would be erased, and erases it after the person confirms.
+"""Carries out /forget: lists what would be erased, and erases it after the person confirms.
 
 `erasure_search` finds the rows, `core/store/erasure/statements.py` erases them, and
 `core/store/sqlite/compaction.py` removes their bytes from the database file. This module itself
@@ -55,7 +55,9 @@ class _Note:
 
 @dataclass
 class Forgetting:
-    """Lists what an erasure would erase, erases it, and resumes erasures after a crash."""
+    """Lists the data that an erasure would remove, erases the data, and resumes interrupted
+    erasures.
+    """
 
     database: Database
     notebook: Notebook
@@ -80,7 +82,7 @@ class Forgetting:
 
         The returned list has the token that `erase` needs, and only the first items to show. If
         there is nothing to erase, the list isn't stored and has no token. Raises Refused if the
-        request is unclear, or if the search could overlook something.
+        request is unclear, or if the search could miss something.
         """
         erasure_list = ErasureList(request=request, text=text)
         words = await self._search(erasure_list)
@@ -113,8 +115,8 @@ class Forgetting:
         """Erase everything on a confirmed list.
 
         Returns the list with counts of the texts that still match. Raises Refused if this person no
-        longer has a list with this token. Also raises Refused if the erasure can't be finished now
-        and will be resumed later.
+        longer has a list with this token, or if the erasure can't be finished now and will be
+        resumed later.
         """
         erasure_list = await self.erasures.begin(token, request)
         if erasure_list is None:
@@ -134,10 +136,10 @@ class Forgetting:
         return erasure_list
 
     async def expire(self, request: ErasureRequest, before: datetime) -> int:
-        """Erase what is older than `before` in the scopes of a request. Returns how many messages.
+        """Erase the data older than `before` in the scopes of a request, and count the messages.
 
         One call erases at most a few thousand messages. Raises Refused or OSError if notes can't be
-        changed now; the erasure is then resumed later.
+        changed now. The erasure is then resumed later.
         """
         erasure_list = ErasureList(request=request, expires_before=before)
         await self._search(erasure_list)
@@ -153,10 +155,10 @@ class Forgetting:
         return len(begun_list.ids["messages"])
 
     async def resume(self, before: datetime | None = None) -> int:
-        """Resume unfinished erasures that this process isn't carrying out already.
+        """Resume unfinished erasures that this process isn't already carrying out.
 
-        If `before` is given, only erasures that began before that time are resumed. Returns how
-        many erasures were resumed, including those that still couldn't be finished.
+        With `before`, only erasures that began earlier are resumed. Returns how many erasures were
+        resumed, including those that still couldn't be finished.
         """
         abandoned_lists = [
             erasure_list
@@ -171,9 +173,9 @@ class Forgetting:
         return len(abandoned_lists)
 
     async def replay_journal(self) -> tuple[int, Sequence[str]]:
-        """If this state.db is a restored backup, repeat the erasures that happened after it.
+        """If this state.db is a restored backup, repeat the erasures made after the backup.
 
-        Also finishes erasures that a killed process has left. Returns the result of
+        Also finishes erasures that a killed process has left unfinished. Returns the result of
         `epoch.replay_journal`.
         """
         result = await self.begin_replay()
@@ -183,10 +185,10 @@ class Forgetting:
         return result
 
     async def begin_replay(self) -> tuple[int, Sequence[str]]:
-        """Begin the erasures that happened after this state.db was backed up.
+        """Begin the erasures that were made after this state.db was backed up.
 
-        If the process is killed before they are finished, the next one finishes them before it
-        shows anything. For that, they count as abandoned from the start.
+        They count as abandoned from the start. So if this process is killed, the next one finishes
+        them before it shows anything.
         """
         journal = await asyncio.to_thread(self.files.read_journal)
         began_at = self.clock.now() - ABANDONED_AFTER
@@ -217,8 +219,8 @@ class Forgetting:
     async def _count_recollections(self, erasure_list: ErasureList) -> None:
         """Count the stored memory blocks and the names that contain the words.
 
-        This is done for a list without items. Other texts aren't counted, because the person's
-        request itself contains the words.
+        This is needed only for a list without items. Other texts aren't counted, because the
+        person's request itself contains the words.
         """
         remaining = await self._count_remaining(erasure_list)
         if not erasure_list.request.is_limited:
@@ -231,7 +233,10 @@ class Forgetting:
         return await self.remove_files(self.clock.now())
 
     async def _compact(self) -> bool:
-        """Remove the bytes of erased rows until the timeout. Returns whether all are removed."""
+        """Remove the bytes of erased rows until the timeout.
+
+        Returns whether all of them are removed.
+        """
         try:
             return await self.database.compact(COMPACTION_TIMEOUT_S)
         except StoreError as error:
@@ -288,7 +293,7 @@ class Forgetting:
         erasure_list.is_journaled = await asyncio.to_thread(self.files.append_to_journal, line)
 
     async def _list_in_groups(self, erasure_list: ErasureList) -> list[ErasureList]:
-        """Find what the person said in groups whose scopes aren't visible in this direct chat.
+        """List what the person said in groups that aren't among the scopes of this direct chat.
 
         Returns a list for each account in each group. If the request came from a group, the result
         is empty, because other people read the answer there.
@@ -322,8 +327,8 @@ class Forgetting:
     async def _find_remaining_files(self, erasure_list: ErasureList) -> tuple[str, ...] | None:
         """Return the names of the files in the home that still contain the phrase.
 
-        Returns None if the request has no phrase. Also returns None unless the owner asks in a
-        direct chat, because the files contain other people's words too.
+        Returns None if the request has no phrase, or if it isn't the owner's request in a direct
+        chat, because the files also contain other people's words.
         """
         request = erasure_list.request
         if not erasure_list.phrase or not request.is_owner or request.scope.is_group:
@@ -359,8 +364,8 @@ class Forgetting:
     async def _erase_outside_database(self, erasure_list: ErasureList) -> None:
         """Erase matching notes, parts of skills, and texts in files of the home.
 
-        Files that can't be written are skipped and added to `unwritable_files`. Retrying them would
-        block the conversation for as long as they can't be written.
+        Files that can't be written are skipped and added to `unwritable_files`. Retrying would
+        block the conversation until they can be written.
         """
         words = QuoteMatcher(())
         if erasure_list.text or erasure_list.expires_before is not None:
@@ -417,7 +422,7 @@ class Forgetting:
 
 
 def _start_group_list(erasure_list: ErasureList, row: Row) -> ErasureList:
-    """Return an empty list for one account in one group, which `row` names.
+    """Return an empty list for one account in one group. `row` has the account and the group.
 
     The token of the new list begins with the token of `erasure_list`.
     """

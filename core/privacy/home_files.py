@@ -1,7 +1,8 @@
-"""Erases texts from files in Mneme's home folder, and writes the journal of erasures next to it.
+"""Erases texts from files in Mneme's home folder, and writes the journal of erasures.
 
 Texts are erased from the terminal history and the log. Other files are only searched for a phrase.
-The journal lists all erasures, so that a restored backup can repeat the erasures made after it.
+The journal is next to the home. It lists all erasures, so that a restored backup can repeat the
+erasures made after it.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ _ENTRY_START = re.compile(r"(?m)^(?=\n# )")
 
 
 class HomeFiles:
-    """The files of an existing home folder."""
+    """Searches and erases the files of an existing home folder."""
 
     def __init__(self, home: Path) -> None:
         self._home = home
@@ -116,17 +117,17 @@ class HomeFiles:
         """Return the entries of the terminal history, which prompt_toolkit writes.
 
         An entry consists of a blank line, a line with "#" and the time, and the lines of the text,
-        each with a "+" before it.
+        each after a "+".
         """
         return _ENTRY_START.split(_read_text(self._home / HISTORY_FILE))
 
 
 def encode_phrase(phrase: str) -> frozenset[bytes]:
-    """Return the encodings in which a file may contain a phrase.
+    """Return the byte strings in which a file may contain a phrase.
 
     They cover upper and lower case, the Unicode normal forms, and the ways in which text, JSON,
-    HTML and URLs write the phrase. Their ASCII letters are lower case, so the bytes of a file must
-    be converted with `bytes.lower` before the search.
+    HTML and URLs write the phrase. Their ASCII letters are lower case, so convert the bytes of a
+    file with `bytes.lower` before the search.
     """
     phrase = phrase.strip()
     variants = set()
@@ -152,8 +153,8 @@ def _is_log_line_erased(line: str, matcher: QuoteMatcher, is_owner: bool) -> boo
     """Return whether to erase a line of the log.
 
     A line is erased if it repeats a passage of the erased messages. If the owner asks, a line that
-    contains the words is erased too. For other people the words aren't enough, because an ordinary
-    log message may contain a single word by chance.
+    contains the words is erased, too. For other people the words aren't enough, because an ordinary
+    log line may contain a word by chance.
     """
     return matcher.has_passage(line) or (is_owner and matcher.has_words(line))
 
@@ -171,8 +172,8 @@ def _contains(path: Path, encodings: frozenset[bytes], has_words: Callable[[str]
     """Return whether a file contains one of the encodings.
 
     An encoding also matches inside a longer word, because a database doesn't separate its texts.
-    For files that people write, the result is also True if `has_words` is true for a paragraph. If
-    the file can't be read, the result is False.
+    For files that people write, the result is also True if `has_words` is true for a paragraph. The
+    result is False if the file can't be read.
     """
     # The last bytes of a chunk are searched again with the next chunk, because a match may be cut.
     overlap_bytes = max(map(len, encodings))
@@ -194,7 +195,7 @@ def _contains(path: Path, encodings: frozenset[bytes], has_words: Callable[[str]
 
 
 def _typed_text(entry: str) -> str:
-    """Return the text of an entry of the history."""
+    """Return the typed text of an entry of the terminal history."""
     lines = entry.splitlines(keepends=True)
     return "".join(line[1:] for line in lines if line.startswith("+")).strip()
 
@@ -207,9 +208,9 @@ def _read_text(path: Path) -> str:
 
 
 def _try_rewrite(path: Path, text: str) -> bool:
-    """Replace the content of a file with a shorter one. Returns False if that isn't possible.
+    """Replace the content of a file with a shorter text. Returns False if that isn't possible.
 
-    The file is overwritten in place, because another process may have it open to append to it.
+    The file is overwritten in place, because another process may have opened it to append to it.
     """
     content = text.encode("utf-8", "replace")
     with contextlib.suppress(OSError):

@@ -1,6 +1,6 @@
-"""Recognises texts that contain the words of a query, or that repeat passages of given texts.
+"""Recognizes texts that contain the words of a query, or that repeat passages of given texts.
 
-The given texts are the sources. /forget uses the messages to erase as sources.
+The given texts are called sources. /forget uses the messages to erase as sources.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _TOKEN = re.compile("[\u0e00-\u0e7f\u1100-\u11ff\u3040-\u30ff\u3400-\u9fff\uac00
 
 
 class QuoteMatcher:
-    """Matches texts against the words of a query, and against sources.
+    """Matches texts against the words of a query and against sources.
 
     `terms` are the words as search terms (`SearchPlan.highlights`), and `texts` are the sources. A
     text has the words if it contains all terms or, with `is_any`, one of the terms.
@@ -57,7 +57,10 @@ class QuoteMatcher:
         return QuoteMatcher(self._terms, texts, is_any=self._is_any)
 
     def has_words(self, *texts: str | None) -> bool:
-        """Return whether the texts together contain the words; False if there are no words."""
+        """Return whether the texts together contain the words.
+
+        Without words, the result is False.
+        """
         if not self._patterns:
             return False
         content = comparison_form("\n".join(_decode(text) for text in texts if text))
@@ -86,7 +89,7 @@ class QuoteMatcher:
         """Return whether one of the texts repeats a source.
 
         A text repeats a source if it contains a passage of a long source or the whole of a short
-        source, or if both are the same.
+        one, or if the two are equal.
         """
         if self.has_passage(*texts):
             return True
@@ -97,9 +100,9 @@ class QuoteMatcher:
         )
 
     def _add_text(self, text: str) -> None:
-        """Add a source: the whole text, and its passages.
+        """Add a source with its passages.
 
-        If the text is too short for a passage, all its tokens are added instead.
+        A source that is too short for a passage is added as a sequence of tokens.
         """
         self._whole_texts.add(text.strip())
         tokens = tuple(_tokenize(text))
@@ -113,7 +116,7 @@ class QuoteMatcher:
                 self._passages.add(passage)
 
     def _has_short_text(self, tokens: Sequence[str]) -> bool:
-        """Return whether the tokens contain all tokens of a short source, in a row."""
+        """Return whether the tokens contain all tokens of a short source in a row."""
         for size in {len(short_text) for short_text in self._short_texts}:
             for start in range(len(tokens)):
                 if tuple(tokens[start : start + size]) in self._short_texts:
@@ -139,12 +142,12 @@ def _decode(text: str) -> str:
 
 
 def _tokenize(text: str) -> list[str]:
-    """Return the words of a text, and the single characters of scripts without spaces."""
+    """Return the words of a text. In scripts without spaces, each character counts as a word."""
     return _TOKEN.findall(comparison_form(text))
 
 
 def _passage_at(tokens: Sequence[str], start: int) -> tuple[str, ...]:
-    """Return the shortest passage that begins at `start`, or () if too few tokens are left."""
+    """Return the shortest passage that begins at `start`, or () if too few tokens follow."""
     for end in range(start + PASSAGE_TOKENS, len(tokens) + 1):
         passage = tuple(tokens[start:end])
         if sum(map(len, passage)) >= PASSAGE_CHARS:
@@ -155,8 +158,8 @@ def _passage_at(tokens: Sequence[str], start: int) -> tuple[str, ...]:
 def _term_regex(term: str) -> str:
     """Convert a search term to a regular expression that matches whole words.
 
-    A term that ends in ``*`` matches the beginning of a word. Bars separate alternatives, as in
-    ``ferry|ferries``.
+    A term that ends in ``*`` matches the beginning of a word. Vertical bars separate alternatives,
+    as in ``ferry|ferries``.
     """
     if "|" in term:
         forms = [_term_regex(form) for form in term.split("|")]

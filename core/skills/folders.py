@@ -1,7 +1,7 @@
 """Reads skills from folders, writes them, and unpacks them from archives and other folders.
 
 A skill is a folder with a SKILL.md and other files. Mneme checks the size of a file before reading
-it. Paths can't lead out of a skill, links aren't followed, and scripts are never run.
+it. Paths can't point outside of a skill, links aren't followed, and scripts are never run.
 
 All functions block, so call them in a thread.
 """
@@ -52,10 +52,11 @@ _ARCHIVE_ERRORS = (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, Value
 def read_skills(
     root: Path, title: str, scope: Scope, *, is_own: bool
 ) -> Iterator[tuple[str, Skill | Refused]]:
-    """Yield each skill below `root` with its name. For an invalid folder, yield the problem.
+    """Yield each skill below `root` with its name, or the problem of an invalid folder.
 
     A skill may also be one level deeper, in a folder that is named after its category. `title` is
-    the name of `root` in problems. If `is_own`, interrupted deletions of skills are finished first.
+    the name of `root` in problems. With `is_own`, interrupted deletions of skills are finished
+    first.
     """
     if is_own:
         for leftover in root.glob(f".*{REMOVED}"):
@@ -77,7 +78,7 @@ def read_skills(
 
 
 def _list_skill_folders(root: Path) -> Iterator[Path]:
-    """Yield the folders and links in `root`. For a category, yield the skills in it instead.
+    """Yield the folders and links in `root`, or the skills in them for categories.
 
     A category is a folder without a SKILL.md that contains folders with a SKILL.md.
     """
@@ -126,7 +127,7 @@ def read_skill(folder: Path, place: str) -> Skill:
 
 @contextmanager
 def _refuse_errors(problem: str) -> Iterator[None]:
-    """Turn an error of a file or an archive into Refused: `problem`, a colon and the reason."""
+    """Turn an error with a file or an archive into Refused: `problem`, a colon and the reason."""
     try:
         yield
     except (*_ARCHIVE_ERRORS, OSError) as error:
@@ -136,7 +137,7 @@ def _refuse_errors(problem: str) -> Iterator[None]:
 def decode_text(content: bytes, place: str) -> str:
     """Decode UTF-8 with or without a byte order mark, and normalize the line ends.
 
-    If the content isn't UTF-8, raises Refused with `place` and the line.
+    Raises Refused with `place` and the line number if the content isn't UTF-8.
     """
     try:
         return re.sub(r"\r\n?", "\n", content.decode("utf-8-sig"))
@@ -169,12 +170,15 @@ def _is_hidden(path: str) -> bool:
 
 
 def list_files(folder: Path) -> dict[str, int]:
-    """Return the size in bytes of the first `MAX_FILES` files of a skill, by path."""
+    """Return the sizes in bytes of the first `MAX_FILES` files of a skill, by path."""
     return {path: size for path, size in islice(_walk(folder), MAX_FILES) if _PATH.fullmatch(path)}
 
 
 def check_path(path: str) -> str:
-    """Return a path unchanged. Raises Refused if it isn't a plain relative path in a skill."""
+    """Return a path unchanged.
+
+    Raises Refused if the path isn't relative, leads out of the skill or isn't in plain form.
+    """
     if not _PATH.fullmatch(path):
         raise Refused(
             f"“{path[:80]}” is no path in a skill: write one such as references/steps.md."
@@ -185,8 +189,8 @@ def check_path(path: str) -> str:
 def resolve_file(folder: Path, path: str, place: str = "") -> Path:
     """Return the location of a file of a skill.
 
-    Raises Refused if the path leads out of the skill, or if the file or a folder on the way is a
-    link. `place` is the name of the file in the error.
+    Raises Refused if the path points outside of the skill, or if the file or one of its parent
+    folders is a link. `place` is the name of the file in the error.
     """
     file = folder / check_path(path)
     # The file, its folders and the folder of the skill.
@@ -213,7 +217,7 @@ def read_text(folder: Path, path: str, place: str = "") -> str | None:
 
 
 def read_texts(folder: Path) -> dict[str, str]:
-    """Return the texts of the files of a skill by path.
+    """Return the texts of the files of a skill, by path.
 
     Files that aren't text, can't be read or are too long are left out.
     """
@@ -251,7 +255,7 @@ def write_files(root: Path, folder: Path, files: Mapping[str, bytes | None]) -> 
 
 
 def write_or_remove(path: Path, content: bytes | None) -> None:
-    """Write a file, or delete the file if `content` is None, and its folder if that is empty.
+    """Write a file. If `content` is None, delete the file, and its folder if that becomes empty.
 
     Raises OSError if the file can't be written or deleted.
     """
@@ -280,14 +284,14 @@ def remove_skill(root: Path, folder: Path) -> None:
 
 
 class UnpackedSkill(NamedTuple):
-    """The files of a skill by path, and the name of its folder in the source."""
+    """The files of a skill by path, and the name of the skill's folder in the source."""
 
     title: str
     files: Mapping[str, bytes]
 
 
 def unpack_skills(source: Path) -> list[UnpackedSkill | Refused]:
-    """Return each skill in a folder or zip archive, or the problem if it can't be added.
+    """Return each skill in a folder or zip archive, or the problem if the skill can't be added.
 
     Links, hidden files and files outside of skills are left out. Raises Refused if the source can't
     be read, is too large or contains no skill.
@@ -341,7 +345,7 @@ def _unpack(
 
 
 def _check_files(title: str, paths: Collection[str], sizes: Collection[int]) -> None:
-    """Raise Refused if the files of a skill are too many or too large, or have a bad path."""
+    """Raise Refused if the files of a skill are too many or too large, or have an invalid path."""
     _check_limits(title, sizes, MAX_FILES, MAX_SKILL_BYTES)
     lowercase_paths = {check_path(path).casefold() for path in paths}
     if len(lowercase_paths) < len(paths):

@@ -1,7 +1,7 @@
 """The published Agent Skills format: a SKILL.md with YAML front matter and Markdown below it.
 
-The front matter is between two lines of three dashes. Mneme checks its size before parsing it.
-Plain values stay text, so the version 1.10 doesn't become the number 1.1.
+The front matter is enclosed in two lines of three dashes. Mneme checks its size before parsing it.
+Plain values are read as text, so the version 1.10 doesn't become the number 1.1.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _UNQUOTED_PATTERN = re.compile(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Skill:
-    """A skill: its front matter, its files and how it was used."""
+    """A skill: its front matter, its files and how it has been used."""
 
     name: str
     description: str
@@ -77,7 +77,7 @@ class Skill:
         """Return a value of the front matter as text, or "" if there is no such value.
 
         The items of a list are joined with commas. The value may also be in the table `metadata`,
-        or in a table inside `metadata` that belongs to one program.
+        or in a table inside `metadata` that belongs to a program.
         """
         for table in self._tables():
             if key in table:
@@ -117,11 +117,11 @@ def is_name(name: str) -> bool:
 
 
 def parse_skill(text: str, place: str, folder: str | None = None) -> Skill:
-    """Parse a SKILL.md. Returns a skill with its name, description and front matter.
+    """Parse a SKILL.md, and return a skill with its name, description and front matter.
 
-    `place` is the name of the file in errors. If `folder`, the name of its folder, is given, the
-    skill must have the same name. If the file is invalid, raises Refused with the line of the
-    problem.
+    `place` is the name of the file in errors. If `folder`, the name of the file's folder, is given,
+    the skill must have the same name. Raises Refused with the line of the problem if the file is
+    invalid.
     """
     match = _FRONT_MATTER.match(text)
     if match is None:
@@ -135,7 +135,7 @@ def parse_skill(text: str, place: str, folder: str | None = None) -> Skill:
 
 @lru_cache(MAX_CACHED_SKILLS)
 def _parse_front_matter(front: str, place: str, folder: str | None) -> Skill:
-    """Return the skill that a front matter describes. Raises Refused for the first problem."""
+    """Return the skill that the front matter describes. Raises Refused for the first problem."""
     # Imported here because the YAML parser takes a while to load.
     from core.skills.yaml_mapping import parse_yaml
 
@@ -168,7 +168,7 @@ def _parse_front_matter(front: str, place: str, folder: str | None) -> Skill:
 def front_matter(text: str, place: str) -> tuple[Mapping[Any, Any], str]:
     """Return the values of the front matter of a text, and the text below the front matter.
 
-    Without a front matter, there are no values. File patterns such as *.py needn't be quoted,
+    Without front matter, there are no values. File patterns such as *.py needn't be quoted,
     although YAML requires quotes. Raises Refused if the front matter is invalid.
     """
     match = _FRONT_MATTER.match(text)
@@ -187,7 +187,7 @@ def front_matter(text: str, place: str) -> tuple[Mapping[Any, Any], str]:
 def split_front_matter(text: str) -> tuple[str, str]:
     """Split a text into its front matter, including the lines of dashes, and the text below.
 
-    Without a front matter, the first part is empty.
+    Without front matter, the first part is empty.
     """
     match = _FRONT_MATTER.match(text)
     end = match.end() if match else 0

@@ -1,8 +1,8 @@
 """Reads, changes, adds and erases skills, and lists them for the prompt.
 
 Each change is one operation. Mneme checks the operation before it touches a file, writes the files
-under a lock, and logs the text of each file before and after the change. A change that no person
-typed waits for a yes.
+under a lock, and logs the text of each file before and after the change. A change that a person
+didn't type needs confirmation.
 """
 
 from __future__ import annotations
@@ -47,14 +47,14 @@ _LINE = re.compile(r"[^\n]*\n|[^\n]+")
 
 @dataclass(frozen=True, slots=True)
 class FileChange:
-    """The text of a file before and after a change. None means that there is no file."""
+    """The text of a file before and after a change. None means that the file doesn't exist."""
 
     before: str | None
     after: str | None
 
 
 class AddedSkills(NamedTuple):
-    """The names of the skills that were added, and why others weren't, as sentences."""
+    """The names of the skills that were added, and sentences that say why others weren't."""
 
     names: Sequence[str]
     problems: Sequence[str]
@@ -69,7 +69,7 @@ class Skills:
     """The skills in all folders.
 
     The owner's skills are in `home`/skills. The skills of any other scope are next to its notes.
-    The setting `skills.folders` names more folders with skills of the owner, which Mneme only
+    The setting `skills.folders` lists further folders with skills of the owner, which Mneme only
     reads.
     """
 
@@ -92,8 +92,8 @@ class Skills:
     async def _load(self, scopes: frozenset[Scope]) -> Mapping[str, Skill | Refused]:
         """Return the skills of the scopes by name.
 
-        The value for a folder that can't be read as a skill is the problem. If several skills have
-        the same name, the first wins. The owner's skills come first.
+        If a folder isn't a valid skill, the value is the problem. If several skills have the same
+        name, the first wins. The owner's skills come first.
         """
         # For each folder with skills: its path, the scope of its skills, and whether Mneme may
         # change them.
@@ -123,7 +123,7 @@ class Skills:
     async def list_skills(
         self, scopes: frozenset[Scope], words: str = ""
     ) -> tuple[list[Skill], list[str]]:
-        """Return the skills that contain all words, and a sentence about each unreadable folder.
+        """Return the skills that contain all words, and a sentence about each invalid folder.
 
         The skills are sorted by category and name. Disabled skills are included.
         """
@@ -138,9 +138,9 @@ class Skills:
         return skills, problems
 
     async def find(self, name: str, scopes: frozenset[Scope]) -> Skill:
-        """Return the skill with this name, in which underscores count as hyphens.
+        """Return the skill with this name. Underscores in the name count as hyphens.
 
-        Raises Refused if there is no such skill, or if its folder can't be read as a skill.
+        Raises Refused if there is no such skill, or if its folder isn't a valid skill.
         """
         skills = await self._load(scopes)
         skill = skills.get(name.strip().lower().replace("_", "-"))
@@ -152,7 +152,7 @@ class Skills:
         """Return the list of enabled skills for a prompt, by category.
 
         To stay within the limit, descriptions are shortened first, and then the least used skills
-        are left out. The text is empty if there are no skills.
+        are left out. The result is empty if there are no skills.
         """
         skills, _ = await self.list_skills(scopes)
         skills = [skill for skill in skills if not skill.is_disabled]
@@ -187,7 +187,7 @@ class Skills:
         return text
 
     async def read_all_texts(self, scopes: frozenset[Scope]) -> list[tuple[str, str, str]]:
-        """Return the name of the skill, the path and the text of each file, for an export.
+        """Return each text file of the skills as (name of the skill, path, text), for an export.
 
         Skills that Mneme only reads are left out.
         """
@@ -202,7 +202,8 @@ class Skills:
     async def apply(
         self, scope: Scope, scopes: frozenset[Scope], operation: Operation, author: Author
     ) -> Report:
-        """Change a skill, or put the change aside until a yes unless the author typed it.
+        """Change a skill if the author typed the change. Otherwise, store the change for
+        confirmation.
 
         Returns a sentence about the result. Raises Refused if the change isn't possible.
         """
@@ -229,7 +230,7 @@ class Skills:
     async def _find_target(
         self, home: Scope, scopes: frozenset[Scope], operation: Operation
     ) -> Skill:
-        """Return the skill that an operation changes, or an empty skill in `home` to create.
+        """Return the skill that an operation changes, or an empty skill in `home` for a new one.
 
         Raises Refused if the path isn't allowed in a skill, if a skill to create exists already, or
         if a skill to change doesn't exist or is read-only.
@@ -255,7 +256,7 @@ class Skills:
     async def approve(
         self, note: PendingNote, scopes: frozenset[Scope], epoch: ErasureEpoch | None = None
     ) -> Report:
-        """Apply a change that waited for a yes, on behalf of its author.
+        """Apply a change that a person has confirmed, on behalf of its author.
 
         Returns a sentence about the result. Raises Refused if the change isn't possible any more.
         """
@@ -263,7 +264,7 @@ class Skills:
         return await self.apply(note.scope, scopes | {note.scope}, note.operations[0], author)
 
     async def undo(self, change: NoteChange, author: Author) -> Report:
-        """Undo a change. If it added or deleted a skill, undo the changes of all its files.
+        """Undo a change. If the change added or deleted a skill, undo the changes of all its files.
 
         Returns a sentence about the result. Raises Refused if one of the files was changed later.
         """
@@ -277,7 +278,10 @@ class Skills:
             reversals[path] = FileChange(before=each.after, after=each.before)
 
         def plan_reversals() -> list[NoteChange]:
-            """Plan to restore the earlier texts. Raises Refused if a file was changed since."""
+            """Return changes that restore the earlier texts.
+
+            Raises Refused if a file was changed since.
+            """
             for path, reversal in reversals.items():
                 if folders.read_text(folder, path) != reversal.before:
                     raise Refused(
@@ -298,8 +302,8 @@ class Skills:
     ) -> AddedSkills:
         """Add the skills of a folder or zip archive, and leave out those that can't be added.
 
-        A skill can't be added if it's invalid or too large, if it exists already, or if it contains
-        suspicious text, unless `author.is_insisting`. Raises Refused if no skill is added.
+        A skill can't be added if it's invalid or too large, or if it exists already. Suspicious
+        text also prevents it, unless `author.is_insisting`. Raises Refused if no skill is added.
         """
         home = LOCAL_SCOPE if LOCAL_SCOPE in scopes else scope
         root = self._root(home)
@@ -344,15 +348,15 @@ class Skills:
         *,
         is_trial: bool = False,
     ) -> tuple[list[str], list[str]]:
-        """Erase the parts of all skills for which `is_quoting` returns True.
+        """Erase the paragraphs and lines of all skills for which `is_quoting` returns True.
 
-        A part is a paragraph or a line. If `is_quoting` is true for the path or the front matter of
-        a file, the whole file or skill is erased. With `is_trial`, nothing is erased. Returns the
-        parts, and the names of the files that couldn't be written.
+        If `is_quoting` is true for the path or the front matter of a file, the whole file or skill
+        is erased. With `is_trial`, nothing is erased. Returns the erased parts, and the names of
+        the files that couldn't be written.
         """
 
         def erase_all() -> tuple[list[str], list[str]]:
-            """Erase the parts in each file, while this process holds the lock."""
+            """Erase the matching parts of each file. The caller holds the lock."""
             erased_parts: list[str] = []
             failed_files: list[str] = []
             for root in map(self._root, sorted(scopes)):
@@ -372,7 +376,7 @@ class Skills:
     def _build_changes(
         self, author: Author, action: str, scope: Scope, folder: Path, changes: FileChanges
     ) -> list[NoteChange]:
-        """Return the changes to log. They have the same time, so `undo` undoes them together."""
+        """Return the changes to log. They get the same time, so `undo` undoes them together."""
         target = f"{SKILL}:{folder.relative_to(self._root(scope)).as_posix()}"
         template = NoteChange(
             **author.source_values, scope=scope, target=target, action=action, at=self.clock.now()
@@ -387,7 +391,7 @@ class Skills:
     ) -> list[NoteChange]:
         """Log the changes that `plan_changes` returns, write the files, and return the changes.
 
-        Raises Refused if the files can't be written; then the changes are deleted from the log.
+        If the files can't be written, the changes are deleted from the log, and Refused is raised.
         """
 
         def write_files(changes: Sequence[NoteChange]) -> None:
@@ -413,9 +417,10 @@ class Skills:
         return await run_to_completion(change_files())
 
     async def settle_interrupted_writes(self) -> None:
-        """Finish or withdraw the changes that a killed process was writing.
+        """Complete or cancel the changes that a killed process was writing.
 
-        A change whose file was written is finished. Any other change is deleted from the log.
+        If the file was written, the change is marked as complete. Otherwise the change is deleted
+        from the log.
         """
 
         def is_written(change: NoteChange) -> bool:
@@ -436,7 +441,7 @@ class Skills:
 
 
 def _plan_changes(skill: Skill, operation: Operation) -> FileChanges:
-    """Return how an operation changes a file of a skill, without writing the file.
+    """Return the changes of files that an operation causes, without writing them.
 
     Raises Refused if the operation isn't possible.
     """
@@ -469,7 +474,7 @@ def _plan_changes(skill: Skill, operation: Operation) -> FileChanges:
 
 
 def _delete_whole_skill(skill: Skill, changes: FileChanges) -> FileChanges:
-    """Return the changes. If they delete SKILL.md, deletions of all other files are added."""
+    """Return the changes, extended by the deletion of all files if they delete SKILL.md."""
     skill_file = changes.get(SKILL_FILE)
     if skill_file is None or skill_file.after is not None:
         return changes
@@ -481,9 +486,8 @@ def _delete_whole_skill(skill: Skill, changes: FileChanges) -> FileChanges:
 def _format_index(skills: Sequence[Skill], description_chars: int) -> str:
     """Return a list of skills with a heading for each category.
 
-    `skills` must be sorted by category.
-
-    Descriptions are cut to `description_chars`. If that is 0, the list contains only names.
+    `skills` must be sorted by category. Descriptions are cut to `description_chars`. If that is 0,
+    the list contains only names.
     """
     lines = []
     for category, group in groupby(skills, key=lambda skill: skill.category):
@@ -502,7 +506,7 @@ def _format_index(skills: Sequence[Skill], description_chars: int) -> str:
 def _check_new_skill(
     skill: folders.UnpackedSkill, taken_names: Container[str], root: Path, author: Author
 ) -> str:
-    """Return the name of a skill that can be added to `root`. Raises Refused if it can't be."""
+    """Return the name of a skill that can be added to `root`. Raises Refused if it can't."""
     place = f"{SKILL_FILE} in {skill.title}"
     name = parse_skill(folders.decode_text(skill.files[SKILL_FILE], place), place).name
     if name in taken_names or (root / name).exists():
@@ -515,7 +519,7 @@ def _check_new_skill(
 
 
 def _find_suspicious_text(files: Mapping[str, bytes]) -> str | None:
-    """Return a phrase about a suspicious name or text of the files, or None.
+    """Return a phrase about a suspicious name or text in the files, or None.
 
     Files that aren't text are skipped. Long texts are checked in overlapping parts.
     """
@@ -543,12 +547,12 @@ def _list_paths(root: Path) -> Iterator[Path]:
 def _erase_in_file(
     root: Path, path: Path, is_quoting: Callable[[str], bool], *, is_trial: bool
 ) -> list[str]:
-    """Erase the parts of a file for which `is_quoting` is true, and return these parts.
+    """Erase the parts of a file for which `is_quoting` returns True, and return these parts.
 
-    If `is_quoting` is true for the path together with the front matter, the whole file is erased.
-    For a SKILL.md, the whole skill is erased then. A file that isn't text counts as one part. With
-    `is_trial`, nothing is erased. Raises OSError if the file can't be written, and ValueError if
-    it's too large or not a regular file.
+    If `is_quoting` is true for the path together with the front matter, the whole file is erased
+    or, for a SKILL.md, the whole skill. A file that isn't text counts as one part. With `is_trial`,
+    nothing is erased. Raises OSError if the file can't be written, and ValueError if it's too large
+    or not a regular file.
     """
     relative_path = path.relative_to(root).as_posix()
     is_skill = path.name == SKILL_FILE and path.parent != root
@@ -569,7 +573,7 @@ def _erase_in_file(
 
 
 def _split_parts(path: Path, text: str) -> list[str]:
-    """Split Markdown into paragraphs and other text into lines. Together they are the whole text.
+    """Split Markdown into paragraphs, and other text into lines. No characters are lost.
 
     A file that isn't UTF-8 text is one part.
     """

@@ -1,9 +1,9 @@
-"""Decides whether a person typed or caused each instruction of a skill.
+"""Decides whether each instruction of a skill comes from the person.
 
-A skill may be written in a conversation that also contains a web page or a recalled line, so each
-instruction is checked: it must repeat typed words, or name a tool call whose arguments the person
-typed. Words that every procedure uses, such as "first" and "steps", are in
-`data/instructions.toml`.
+The conversation in which a skill is written may also contain a web page or a recalled line, so each
+instruction is checked. It must repeat words that the person typed, or name a tool call with
+arguments that the person typed. Words that every procedure uses, such as "first" and "steps", are
+listed in `data/instructions.toml` and ignored.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _DECORATION = re.compile(r"[*`]+|(?<!\w)_+|_+(?!\w)")
 
 @dataclass(frozen=True, slots=True)
 class SkillSupport:
-    """What a person typed in a conversation, and which calls of tools they caused."""
+    """The texts that a person typed in a conversation, and the tool calls that they caused."""
 
     typed: Sequence[TypedText]
     # The words of each call.
@@ -49,13 +49,16 @@ class SkillSupport:
 
     @classmethod
     def collect(cls, evidence: Evidence, rows: Sequence[Message], sender: Sender) -> SkillSupport:
-        """Collect the support from a conversation. `rows` also contain the calls."""
+        """Collect the typed texts and the tool calls of a conversation.
+
+        `rows` contain the calls.
+        """
         typed = evidence.list_typed(sender)
         all_typed = "\n".join(text.text for text in typed)
         return cls(typed, list(_list_calls(rows, all_typed)))
 
     def supports(self, text: str, old_text: str = "") -> bool:
-        """Return whether the person typed or caused each instruction that a text adds to
+        """Return whether the person typed or caused each instruction that `text` adds to
         `old_text`.
         """
         old_lines = set(_list_lines(old_text))
@@ -76,9 +79,9 @@ class SkillSupport:
 
 
 def _repeats(instruction: str, typed: str) -> bool:
-    """Return whether an instruction's words come from up to three consecutive clauses of a text.
+    """Return whether an instruction repeats up to three consecutive clauses of a typed text.
 
-    Most words of each clause must be used, and the number of negations must be the same.
+    The instruction must contain most words of each clause and no others, and as many negations.
     """
     terms = {*word_terms(instruction)}
     clauses = [clause for clause in _CLAUSE_END.split(typed) if word_terms(clause)]
@@ -91,7 +94,7 @@ def _repeats(instruction: str, typed: str) -> bool:
 
 
 def _is_whole(terms: set[str], clauses: Sequence[str]) -> bool:
-    """Return whether terms come from clauses, and from most of each of them."""
+    """Return whether all terms occur in the clauses, and most of each clause is among the terms."""
     parts = [{*word_terms(clause)} for clause in clauses]
     return terms <= set().union(*parts) and all(
         len(part & terms) >= MIN_CLAUSE_SHARE * len(part) for part in parts
@@ -109,9 +112,9 @@ def adds_only(text: str, old_text: str) -> bool:
 
 
 def _list_lines(text: str) -> list[str]:
-    """Return the lines that instruct: the description of a skill, and the lines below it.
+    """Return the lines that contain instructions: the description of a skill and its body.
 
-    A heading of common words, such as "## Steps", instructs nothing.
+    Headings of common words, such as "## Steps", are left out.
     """
     front, body = split_front_matter(text)
     lines = body.splitlines()
@@ -140,7 +143,7 @@ def _split_line(line: str) -> list[str]:
 
 
 def _list_calls(rows: Sequence[Message], typed: str) -> Iterator[frozenset[str]]:
-    """Yield the words of each call whose arguments the person typed."""
+    """Yield the words of each tool call with arguments that the person typed."""
     for row in rows:
         for block in row.blocks or () if row.role == "assistant" else ():
             if block.get("type") != "tool_use":

@@ -1,8 +1,8 @@
 """The model's tools for skills, and the section about skills in the prompt.
 
-A change by the model waits for a person's yes if the conversation contains any text that the person
-didn't type, such as a web page or a forwarded message, because the idea may come from that text. If
-each instruction of the skill follows from what the person typed, it doesn't wait (`support.py`).
+A change by the model waits for confirmation if the conversation contains any text that the person
+didn't type, such as a web page or a forwarded message, because the change may come from that text.
+It doesn't wait if each instruction follows from what the person typed (`support.py`).
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ RuleReader = Callable[[str, ToolContext], Awaitable[str | None]]
 
 @dataclass
 class SkillTools:
-    """The tools `skills_list`, `skill_view` and `skill_manage`."""
+    """Builds the tools `skills_list`, `skill_view` and `skill_manage`, and runs their calls."""
 
     skills: Skills
     conversations: Conversations
@@ -100,14 +100,14 @@ class SkillTools:
         return f"{HEADING}\n{index}" if index else ""
 
     async def _run_list(self, arguments: _List, context: ToolContext) -> str:
-        """List the skills that match the words, and the folders that can't be read as skills."""
+        """List the skills that match the words, and the folders that aren't valid skills."""
         skills, problems = await self.skills.list_skills(context.scopes, arguments.words)
         lines = [render_skill(skill) for skill in skills]
         lines += [f"({problem})" for problem in problems]
         return _excerpt("\n".join(lines) or "There are no such skills.", arguments.line)
 
     async def _run_view(self, arguments: _View, context: ToolContext) -> str:
-        """Return the text of a rule or of a file of a skill, from the given line on.
+        """Return the text of a rule or of a file of a skill, starting at the given line.
 
         Raises ToolError if the skill is disabled.
         """
@@ -126,9 +126,9 @@ class SkillTools:
         return _excerpt(clean_text(text), arguments.line)
 
     async def show_skill(self, skill: Skill, context: ToolContext, line: int = 1) -> str:
-        """Return SKILL.md from a line on, and the list of the skill's other files.
+        """Return SKILL.md starting at a line, and the list of the skill's other files.
 
-        Counts as a use of the skill, except in incognito sessions.
+        This counts as a use of the skill, except in incognito sessions.
         """
         text = _excerpt(clean_text(await self.skills.read_text(skill)), line).rstrip()
         if not context.session.is_incognito:
@@ -141,10 +141,9 @@ class SkillTools:
         return "\n".join([text, "", "Its files, for skill_view with a path:", *files])
 
     async def _run_manage(self, arguments: _Manage, context: ToolContext) -> str:
-        """Change a skill, or put the change aside until a person says yes. Returns a report.
+        """Change a skill, or store the change until a person confirms it. Returns a report.
 
-        Raises ToolError in a conversation that isn't remembered, and Refused if the change
-        isn't possible.
+        Raises ToolError in an incognito conversation, and Refused if the change isn't possible.
         """
         if not context.session.is_remembered:
             raise ToolError("Nothing is kept in this conversation; read skills only.")
@@ -179,7 +178,7 @@ class SkillTools:
         """Return the author of a change by the model.
 
         The author's origin is "typed" if the change may be made at once. Otherwise the change waits
-        for a yes, and `author.reason` says why.
+        for confirmation, and `author.reason` says why.
         """
         author = Author(account=context.account, message_id=context.message_id, epoch=context.epoch)
         # The owner's own groups see more than their own scope.
@@ -194,9 +193,10 @@ class SkillTools:
         return replace(author, reason=reason)
 
     async def _find_doubt(self, operation: Operation, context: ToolContext) -> str | None:
-        """Return why a change may not come from the person, as a clause, or None.
+        """Return a clause that says why a change may not come from the person, or None.
 
-        What the gate holds back waits, unless it only adds instructions that the person typed.
+        A change that the approval gate stops waits for confirmation, unless it only adds
+        instructions that the person typed.
         """
         hold_reason = context.hold_reason or None
         if operation.action in ("delete", "remove_file"):
@@ -231,7 +231,10 @@ class SkillTools:
 
 
 def _excerpt(text: str, line: int) -> str:
-    """Return a text from a line on. If more than `SHOWN_CHARS` remain, cut it and say so."""
+    """Return a text starting at a line.
+
+    If more than `SHOWN_CHARS` characters remain, the text is cut, and a note at the end says so.
+    """
     rest = "".join(text.splitlines(keepends=True)[line - 1 :])
     if len(rest) <= SHOWN_CHARS:
         return rest

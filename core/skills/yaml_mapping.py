@@ -1,6 +1,6 @@
-"""Reads the YAML of a front matter: its values as text, and the line of each key.
+"""Parses the YAML of a front matter: its values as text, and the line of each key.
 
-A module of its own, because the YAML parser takes a while to load and few commands need it.
+This is a separate module because the YAML parser takes a while to load and few commands need it.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ _UNQUOTED_VALUE = re.compile(
 def parse_yaml(front: str, place: str) -> tuple[Mapping[Any, Any], Mapping[str, int]]:
     """Return the values of a front matter, and the line number of each key in the file.
 
-    A value with a colon needn't be quoted, although YAML requires quotes. If the front matter is
-    invalid, raises Refused with the line of the problem.
+    A value with a colon needn't be quoted, although YAML requires quotes. Raises Refused with the
+    line of the problem if the front matter is invalid.
     """
     try:
         if len(front) > FRONT_MATTER_CHARS:
@@ -78,7 +78,10 @@ class _TextLoader(yaml.BaseLoader):
     _depth = 0
 
     def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
-        """Compose the next node. Raises MarkedYAMLError for an alias or too deep nesting."""
+        """Compose the next node.
+
+        Raises MarkedYAMLError for aliases and for nesting that is too deep.
+        """
         event = self.peek_event()  # type: ignore[no-untyped-call]
         self._depth += 1
         problem = ""
