@@ -148,7 +148,7 @@ def _build_recurrence(wall_time: datetime, zone: ZoneInfo, rule: Any) -> str:
 
 
 def _is_due_later(recurrence: str, now: datetime) -> bool:
-    """Whether a recurrence is valid and has a moment after `now`."""
+    """Return whether a recurrence is valid and has a moment after `now`."""
     try:
         return next_recurrence((recurrence,), now) is not None
     except Refused:

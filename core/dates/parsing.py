@@ -148,7 +148,9 @@ def _parse_line(line: str, now: datetime, zone: ZoneInfo) -> ParsedSchedule | No
 
 
 def _seems_to_contain_time(text: str, now: datetime, zone: ZoneInfo) -> bool:
-    """Whether the text of a reminder begins or ends with words that may belong to its time."""
+    """Return whether the text of a reminder begins or ends with words that may belong to
+    its time.
+    """
     if _NUMBER_FIRST.match(text):
         return True
     rest = read_request(text[:MAX_REQUEST_CHARS], now, zone, is_request=True)

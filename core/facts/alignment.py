@@ -212,7 +212,9 @@ def _find_best(
 
 
 def _may_join(source: Source, chosen: Sequence[Source]) -> bool:
-    """Whether a sentence is near the first chosen one, so that they may be about the same."""
+    """Return whether a sentence is near the first chosen one, so that they may be about
+    the same.
+    """
     if not chosen:
         return True
     return source not in chosen and abs(source.message - chosen[0].message) <= NEAR_MESSAGES
@@ -248,7 +250,7 @@ def _find_positions(token: Token, typed: Sequence[Token], used: set[int]) -> lis
 
 
 def is_certain(token: Token) -> bool:
-    """Whether a word must be typed by the person: a name or figure."""
+    """Return whether a word must be typed by the person: a name or figure."""
     return token.is_name or token.number is not None
 
 
@@ -267,7 +269,7 @@ def _find_days_ahead(source: Source) -> list[int]:
 
 
 def _is_asked(token: Token, sources: Sequence[Source]) -> bool:
-    """Whether a word, but no name or figure, is of a question that was answered."""
+    """Return whether a word, but no name or figure, is of a question that was answered."""
     if is_certain(token):
         return False
     return any(
@@ -279,7 +281,7 @@ def _is_asked(token: Token, sources: Sequence[Source]) -> bool:
 
 
 def _is_of_date(tokens: Sequence[Token], index: int) -> bool:
-    """Whether a word of a note is a part of a date, such as "3" next to "March"."""
+    """Return whether a word of a note is a part of a date, such as "3" next to "March"."""
     token = tokens[index]
     if token.number is not None and month_number(token.form) is None:
         return is_date_number(tokens, index)
@@ -287,7 +289,7 @@ def _is_of_date(tokens: Sequence[Token], index: int) -> bool:
 
 
 def is_date_number(tokens: Sequence[Token], index: int) -> bool:
-    """Whether a number is a year, or a day or month next to another part of a date."""
+    """Return whether a number is a year, or a day or month next to another part of a date."""
     number = tokens[index].number
     if number is None or number > 31:
         return number is not None and number > MIN_YEAR
@@ -302,7 +304,7 @@ def is_date_number(tokens: Sequence[Token], index: int) -> bool:
 
 
 def _has_same_date(note: SplitSentence, sources: Sequence[Source]) -> bool:
-    """Whether the note names the day that a source means by "tomorrow" or "on Wednesday"."""
+    """Return whether the note names the day that a source means by "tomorrow" or "on Wednesday"."""
     for source in sources:
         stated = set(find_periods(note.text, source.day))
         if not stated:

@@ -112,7 +112,7 @@ class _Clause:
 
 
 def is_asserted(statement: Statement, text: str) -> bool:
-    """Whether a text asserts a statement.
+    """Return whether a text asserts a statement.
 
     Only the clauses that share the most words with the statement are examined. At least one of
     these clauses must assert the statement.
@@ -133,7 +133,7 @@ def is_asserted(statement: Statement, text: str) -> bool:
 
 
 def _turns_round(text: str, content: str) -> bool:
-    """Whether a text says that a statement isn't so: "… is false", "I forgot to …"."""
+    """Return whether a text says that a statement isn't so: "… is false", "I forgot to …"."""
     languages = choose_languages(text)
     if not any(has_marker(text, name, languages) for name in _DENIALS):
         return False
@@ -166,7 +166,7 @@ def _split_clauses(sentence: str, statement: Statement) -> list[_Clause]:
 
 
 def _clause_asserts(clause: str, statement: Statement) -> bool:
-    """Whether a clause asserts a statement.
+    """Return whether a clause asserts a statement.
 
     A condition ("if I move") asserts nothing. The clause and the statement must agree in whether
     they are negated, and must be about the same person. An unreal clause ("I would live"), hearsay,
@@ -190,7 +190,7 @@ def _clause_asserts(clause: str, statement: Statement) -> bool:
 
 
 def _agree_in_denial(clause: str, content: str) -> bool:
-    """Whether two texts are both negated, or both not negated.
+    """Return whether two texts are both negated, or both not negated.
 
     The result is also True if the meaning is hard to compare, because one text has two negations or
     only one of the texts has a word like "avoid".
@@ -212,7 +212,8 @@ def _find_denials(text: str) -> tuple[int, set[str]]:
 
 
 def _is_about_speaker(clause: str, statement: Statement) -> bool:
-    """Whether a clause is about its speaker, or about a person whom the statement names, too.
+    """Return whether a clause is about its speaker, or about a person whom the statement names,
+    too.
 
     "My sister moved to Porto" supports only statements about a sister, and not about the speaker.
     """
@@ -235,7 +236,7 @@ def _is_about_speaker(clause: str, statement: Statement) -> bool:
 
 
 def _is_order(clause: str) -> bool:
-    """Whether a clause is an order ("write a letter") that doesn't mention the speaker."""
+    """Return whether a clause is an order ("write a letter") that doesn't mention the speaker."""
     order = evidence_pattern("order").match(clause)
     if order is None:
         return False

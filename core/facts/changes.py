@@ -140,7 +140,7 @@ def _since_pattern() -> re.Pattern[str]:
 
 
 def _is_opening(match: re.Match[str], language: str, *, is_certain: bool) -> bool:
-    """Whether a message begins with a person, perhaps after words such as "by the way".
+    """Return whether a message begins with a person, perhaps after words such as "by the way".
 
     A person who is followed by a verb is a subject in any place: "looks like my sister is". In
     Spanish, "he" is a verb and "el" an article.
@@ -153,7 +153,7 @@ def _is_opening(match: re.Match[str], language: str, *, is_certain: bool) -> boo
 
 
 def _is_subject(match: re.Match[str], language: str) -> bool:
-    """Whether a person is the first one in a message and is followed by a verb."""
+    """Return whether a person is the first one in a message and is followed by a verb."""
     if language not in _LATIN or len(match[0]) <= MAX_AMBIGUOUS_CHARS:
         return False
     before, after = match.string[: match.start()], match.string[match.end() :]
@@ -163,7 +163,9 @@ def _is_subject(match: re.Match[str], language: str) -> bool:
 
 
 def begins_with_action(text: str) -> bool:
-    """Whether a text begins with another person's verb that isn't "is": " moved to Leeds"."""
+    """Return whether a text begins with another person's verb that isn't "is": " moved to
+    Leeds".
+    """
     copulas: str = language_data("changes", "core.facts")["common"]["copulas"]
     plain = f" {_plain(text).lstrip()}"
     for language in languages_of(text):
@@ -256,7 +258,7 @@ def languages_of(text: str) -> tuple[str, ...]:
 
 
 def _has_english_word(words: Iterable[str]) -> bool:
-    """Whether a stop word of a text is English only. "he" and "a" are Spanish words, too."""
+    """Return whether a stop word of a text is English only. "he" and "a" are Spanish words, too."""
     shared_words: str = language_data("changes", "core.facts")["shared"]["words"]
     return not (stop_words() & set(words)) <= set(shared_words.split())
 
@@ -279,7 +281,7 @@ def find_values(text: str) -> dict[str, frozenset[str]]:
 
 
 def starts_later(text: str, said_on: date, today: date) -> bool:
-    """Whether a message names a day after `today` from which it holds: "from 1 April"."""
+    """Return whether a message names a day after `today` from which it holds: "from 1 April"."""
     if "start" not in read_changes(text).kinds:
         return False
     horizon = said_on + timedelta(days=FUTURE_DAYS)

@@ -173,7 +173,7 @@ def fact_from_claim(
 
 
 def is_alias(claim: Claim) -> bool:
-    """Whether a claim states another name for someone: "call me Jo", "my sister is Ana"."""
+    """Return whether a claim states another name for someone: "call me Jo", "my sister is Ana"."""
     subject, _, rest = (claim.attribute or "").partition("|")
     if subject != ME or not rest:
         return False
@@ -182,7 +182,8 @@ def is_alias(claim: Claim) -> bool:
 
 
 def mentions_change(text: str) -> bool:
-    """Whether a text may be about a change, in any of the ten languages of `data/changes.toml`.
+    """Return whether a text may be about a change, in any of the ten languages of
+    `data/changes.toml`.
 
     This check is quick, and `core.facts.changes` reads the text in its own language.
     """
@@ -273,13 +274,15 @@ def _split_sentences(text: str, is_request: bool) -> Iterator[_Clause]:
 
 
 def _introduces_text(line: str) -> bool:
-    """Whether a line introduces a text that the sender didn't write, such as "translate this:"."""
+    """Return whether a line introduces a text that the sender didn't write, such as "translate
+    this:".
+    """
     is_order = claim_pattern("handed_over").match(line) is not None
     return is_order or claim_pattern("opening").match(line) is not None
 
 
 def _may_state(line: str) -> bool:
-    """Whether a line may be a statement.
+    """Return whether a line may be a statement.
 
     Questions, quotations, list items, table rows and very long lines aren't statements.
     """
@@ -291,7 +294,7 @@ def _may_state(line: str) -> bool:
 
 
 def _is_uncertain(text: str) -> bool:
-    """Whether a text contains a quotation mark or a word like "maybe"."""
+    """Return whether a text contains a quotation mark or a word like "maybe"."""
     has_quotation = _QUOTATION_MARK.search(text) or QUOTATION.search(text)
     return has_quotation is not None or claim_pattern("uncertain").search(text) is not None
 
@@ -441,7 +444,10 @@ def _value_key(shape: Shape, value: str, clause: str) -> str | None:
 
 
 def _has_shape(shape: Shape, value: str, is_lowercase: bool) -> bool:
-    """Whether a value has a shape. With `is_lowercase`, the whole clause has no capital letter."""
+    """Return whether a value has a shape.
+
+    With `is_lowercase`, the whole clause has no capital letter.
+    """
     match shape:
         case "place":
             return _is_place(value, is_lowercase=is_lowercase)
@@ -459,7 +465,10 @@ def _has_shape(shape: Shape, value: str, is_lowercase: bool) -> bool:
 
 
 def _has_unspaced_shape(shape: Shape, value: str, is_lowercase: bool) -> bool:
-    """Whether a value in a script without spaces has a shape. Such scripts have no capitals."""
+    """Return whether a value in a script without spaces has a shape.
+
+    Such scripts have no capitals.
+    """
     if shape == "free":
         return True
     if shape in ("name", "title"):
@@ -471,7 +480,7 @@ def _has_unspaced_shape(shape: Shape, value: str, is_lowercase: bool) -> bool:
 
 
 def _is_place(value: str, *, is_lowercase: bool) -> bool:
-    """Whether a value looks like the name of a place.
+    """Return whether a value looks like the name of a place.
 
     The words of a place must be capitalized, except in a clause without capital letters.
     """
@@ -490,7 +499,7 @@ def _is_place(value: str, *, is_lowercase: bool) -> bool:
 
 
 def _is_name(value: str, *, may_be_lowercase: bool) -> bool:
-    """Whether a value looks like a name: its first and last words are capitalized.
+    """Return whether a value looks like a name: its first and last words are capitalized.
 
     With `may_be_lowercase`, a single word in lower case is a name, too.
     """

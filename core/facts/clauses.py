@@ -296,7 +296,7 @@ def marker_pattern(language: str, name: str) -> re.Pattern[str]:
 
 
 def has_marker(text: str, name: str, languages: Iterable[str]) -> bool:
-    """Whether a text contains a phrase of the list `name` in one of the languages.
+    """Return whether a text contains a phrase of the list `name` in one of the languages.
 
     Phrases of the list "plain", such as idioms, only look like a marker, so they don't count.
     """
@@ -313,13 +313,13 @@ def has_marker(text: str, name: str, languages: Iterable[str]) -> bool:
 
 
 def begins_with(text: str, name: str, languages: Iterable[str]) -> bool:
-    """Whether a text begins with a phrase of a list in one of the languages."""
+    """Return whether a text begins with a phrase of a list in one of the languages."""
     plain = _plain(text).lstrip(" .,…-–—*¡¿'\"")
     return any(marker_pattern(language, name).match(plain) for language in languages)
 
 
 def ends_with(text: str, name: str, languages: Iterable[str]) -> bool:
-    """Whether a text ends with a phrase of a list in one of the languages."""
+    """Return whether a text ends with a phrase of a list in one of the languages."""
     plain = _plain(text)
     for language in languages:
         for match in marker_pattern(language, name).finditer(plain):
@@ -395,7 +395,7 @@ def _read_tokens(text: str, languages: frozenset[str], *, is_first: bool) -> lis
 
 
 def _begins_like_subject(rest: str, languages: frozenset[str]) -> bool:
-    """Whether the text after a first word makes it a name: "Eve's …", "Eve may …"."""
+    """Return whether the text after a first word makes it a name: "Eve's …", "Eve may …"."""
     if rest.startswith(("'s", "’s")):
         return True
     return rest.startswith(" ") and begins_with(rest, "subject_verb", languages)
@@ -428,7 +428,7 @@ def _number_of(form: str) -> int | None:
 
 
 def is_relation(form: str) -> bool:
-    """Whether a word names a relation, such as "sister" in any language."""
+    """Return whether a word names a relation, such as "sister" in any language."""
     return form in _relation_forms()
 
 
@@ -450,7 +450,9 @@ def _unspaced_relations() -> tuple[str, ...]:
 
 
 def is_same_word(one: Token, other: Token) -> bool:
-    """Whether two words mean the same: endings, irregular forms, units and small typos aside."""
+    """Return whether two words mean the same: endings, irregular forms, units and small typos
+    aside.
+    """
     if one.number is not None and other.number is not None:
         return one.number == other.number
     if one.number is not None or other.number is not None:
@@ -477,7 +479,7 @@ def _are_alike(one: str, other: str) -> bool:
 
 
 def _share_stem(one: str, other: str) -> bool:
-    """Whether two words differ only in a short ending."""
+    """Return whether two words differ only in a short ending."""
     short, long = sorted((one, other), key=len)
     shared = 0
     while shared < len(short) and short[shared] == long[shared]:
@@ -512,7 +514,7 @@ def _span_words() -> frozenset[str]:
 
 
 def is_span(form: str) -> bool:
-    """Whether a word is a span of time, such as "week" or "daily"."""
+    """Return whether a word is a span of time, such as "week" or "daily"."""
     return form in _span_words()
 
 
@@ -542,7 +544,7 @@ def unspaced_spans() -> tuple[str, ...]:
 
 
 def _is_typo(one: str, other: str) -> bool:
-    """Whether one word is the other with a mistyped, missing, added or swapped letter.
+    """Return whether one word is the other with a mistyped, missing, added or swapped letter.
 
     Two mistakes count in long words.
     """

@@ -140,7 +140,7 @@ def _find_untyped(alignment: Alignment, sources: Sequence[Source]) -> set[str]:
 
 
 def _may_be_noun(token: Token, note: SplitSentence) -> bool:
-    """Whether a capital may only show a German noun. A translated note can't be compared."""
+    """Return whether a capital may only show a German noun. A translated note can't be compared."""
     if "de" not in note.languages:
         return False
     naming = r"(?:hei\u00dft|heisst|namens|ist|herr|herrn|frau|von|nach|name)"
@@ -156,7 +156,7 @@ def _numbers_of(sources: Sequence[Source]) -> set[int | None]:
 
 
 def _has_few_words(alignment: Alignment) -> bool:
-    """Whether only few words of the note were typed, because it's about something else."""
+    """Return whether only few words of the note were typed, because it's about something else."""
     words = [token for token in alignment.note.tokens if token.number is None]
     missing = [token for token in alignment.missing if token.number is None]
     if len(words) - len(missing) >= MIN_RELATED_SHARE * len(words):
@@ -172,13 +172,17 @@ def _has_few_words(alignment: Alignment) -> bool:
 
 
 def _adds_unspaced_span(alignment: Alignment) -> bool:
-    """Whether a note in a script without spaces says "every month", but the typed text doesn't."""
+    """Return whether a note in a script without spaces says "every month", but the typed text
+    doesn't.
+    """
     typed = " ".join(source.sentence.plain for source in alignment.sources)
     return any(span in alignment.note.plain and span not in typed for span in unspaced_spans())
 
 
 def _is_name_typed(name: Token, sources: Sequence[Source]) -> bool:
-    """Whether a name was typed, perhaps in Cyrillic letters or with a typo in a long name."""
+    """Return whether a name was typed, perhaps in Cyrillic letters or with a typo in a
+    long name.
+    """
     stem = to_latin(name.form)[:NAME_STEM_LETTERS]
     is_long = len(name.form) >= MIN_FUZZY_NAME_LETTERS
     for source in sources:
@@ -257,12 +261,13 @@ def _dropped_markers(alignment: Alignment, source: Source, used: Sequence[Clause
 
 
 def _has_near_condition(sentence: SplitSentence, used: Sequence[Clause]) -> bool:
-    """Whether a used clause, or one next to it, states a condition."""
+    """Return whether a used clause, or one next to it, states a condition."""
     return Marker.CONDITION in markers_of(_with_neighbours(sentence, used))
 
 
 def _is_about_reader(sentence: SplitSentence, used: Sequence[Clause]) -> bool:
-    """Whether only the clause behind the used ones has a condition, which asks for attention.
+    """Return whether only the clause behind the used ones has a condition, which asks for
+    attention.
 
     An example is "I'm colour blind, keep it in mind when you send charts".
     """
@@ -277,12 +282,12 @@ def _is_about_reader(sentence: SplitSentence, used: Sequence[Clause]) -> bool:
 
 
 def _is_mostly_typed(alignment: Alignment) -> bool:
-    """Whether enough of the note's words were typed to compare where it says "not"."""
+    """Return whether enough of the note's words were typed to compare where it says "not"."""
     return len(alignment.places) >= MIN_DENIED_SHARE * len(alignment.note.tokens)
 
 
 def _is_rejected(sentence: SplitSentence, used: Sequence[Clause]) -> bool:
-    """Whether a used clause, or the clause before it, denies or refuses: "I deny that …".
+    """Return whether a used clause, or the clause before it, denies or refuses: "I deny that …".
 
     The clause behind it may, too: "…, that's a lie".
     """
@@ -297,13 +302,13 @@ def _is_rejected(sentence: SplitSentence, used: Sequence[Clause]) -> bool:
 
 
 def _adds_universal(alignment: Alignment) -> bool:
-    """Whether the note says "all" or "always" where the typed sentence doesn't."""
+    """Return whether the note says "all" or "always" where the typed sentence doesn't."""
     typed = markers_of(alignment.sources[0].sentence.clauses)
     return Marker.UNIVERSAL in markers_of(alignment.note.clauses) - typed
 
 
 def _is_reported(sentence: SplitSentence, used: Sequence[Clause]) -> bool:
-    """Whether a short clause before a used clause attributes it to someone.
+    """Return whether a short clause before a used clause attributes it to someone.
 
     An example is "my neighbour thinks, …".
     """
@@ -327,7 +332,7 @@ def _with_neighbours(sentence: SplitSentence, used: Sequence[Clause]) -> list[Cl
 
 
 def _changes_denial(alignment: Alignment, *, is_strict: bool = False) -> bool:
-    """Whether a clause of the note is denied and its typed clauses aren't, or reversed.
+    """Return whether a clause of the note is denied and its typed clauses aren't, or reversed.
 
     "Doesn't like" and "dislikes" may mean the same, except if `is_strict`.
     """
@@ -348,7 +353,7 @@ def _changes_denial(alignment: Alignment, *, is_strict: bool = False) -> bool:
 
 
 def _changes_person(alignment: Alignment) -> bool:
-    """Whether the note ascribes a typed statement to another person."""
+    """Return whether the note ascribes a typed statement to another person."""
     note = alignment.note
     begins_with_user = evidence_pattern("user").match(note.text) is not None
     if begins_with_user and len(alignment.sources) == 1:
@@ -365,7 +370,9 @@ def _changes_person(alignment: Alignment) -> bool:
 
 
 def _is_unlinked_own(alignment: Alignment, source: Source, clause: Clause) -> bool:
-    """Whether a note that isn't about the user joins a clause about the user to another one."""
+    """Return whether a note that isn't about the user joins a clause about the user to
+    another one.
+    """
     is_about_user = evidence_pattern("user").search(alignment.note.text) is not None
     is_linked = source.is_correction or Marker.PRONOUN in clause.markers
     is_combined = len(alignment.sources) > 1
@@ -378,7 +385,7 @@ def _is_unlinked_own(alignment: Alignment, source: Source, clause: Clause) -> bo
 
 
 def _is_about_other(alignment: Alignment) -> bool:
-    """Whether the note says of the user a thing that was said of "the guy" or "somebody"."""
+    """Return whether the note says of the user a thing that was said of "the guy" or "somebody"."""
     source = alignment.sources[0]
     first = source.sentence.clauses[0]
     is_own = Marker.FIRST_PERSON in markers_of(source.sentence.clauses)
@@ -389,7 +396,7 @@ def _is_about_other(alignment: Alignment) -> bool:
 
 
 def _has_people(alignment: Alignment, clause: Clause) -> bool:
-    """Whether the note names the people that a typed clause begins with.
+    """Return whether the note names the people that a typed clause begins with.
 
     A relation may have another name in another language.
     """
@@ -410,7 +417,7 @@ def _is_mentioned(person: str, note: SplitSentence) -> bool:
 
 
 def _mixes_people(alignment: Alignment) -> bool:
-    """Whether the note joins clauses of two sentences that begin with different people."""
+    """Return whether the note joins clauses of two sentences that begin with different people."""
     first = {person for clause in alignment.used_clauses(0) for person in clause.people}
     for number in range(1, len(alignment.sources)):
         others = {person for one in alignment.used_clauses(number) for person in one.people}
@@ -420,7 +427,9 @@ def _mixes_people(alignment: Alignment) -> bool:
 
 
 def _joins_unlinked(alignment: Alignment) -> bool:
-    """Whether the note says of a name in one sentence what another sentence says of no name."""
+    """Return whether the note says of a name in one sentence what another sentence says of
+    no name.
+    """
     if len(alignment.sources) < 2 or alignment.is_corrected_inside:
         return False
     ordered = sorted(range(len(alignment.sources)), key=lambda n: alignment.sources[n].number)
@@ -435,7 +444,7 @@ def _joins_unlinked(alignment: Alignment) -> bool:
 
 
 def _changes_order(alignment: Alignment) -> bool:
-    """Whether two names, people or figures of one typed clause changed places."""
+    """Return whether two names, people or figures of one typed clause changed places."""
     tokens = [*alignment.note.tokens]
     for source in alignment.sources:
         tokens += source.tokens
@@ -468,7 +477,7 @@ def _list_names(alignment: Alignment, tokens: Sequence[Token]) -> list[Token]:
 
 
 def _changes_relative(alignment: Alignment) -> bool:
-    """Whether the note gives a name the part of another in a relative clause.
+    """Return whether the note gives a name the part of another in a relative clause.
 
     In "Ana, who owes Ben", Ana owes, and in "Ana, whom Ben owes", Ben does.
     """
@@ -513,7 +522,7 @@ def _is_unspaced_word(token: Token) -> bool:
 
 
 def _trade_places(source: Source, one: int, other: int) -> bool:
-    """Whether swapping two words of a clause changes its meaning.
+    """Return whether swapping two words of a clause changes its meaning.
 
     In "my sister is called Ana", it doesn't.
     """
@@ -526,7 +535,7 @@ def _trade_places(source: Source, one: int, other: int) -> bool:
 
 
 def _changes_figures(alignment: Alignment) -> bool:
-    """Whether a clause of the note combines a typed word with the figure of another clause.
+    """Return whether a clause of the note combines a typed word with the figure of another clause.
 
     "Tea at 9" does so after "Tea at 8, call at 9".
     """
@@ -553,7 +562,9 @@ def _changes_figures(alignment: Alignment) -> bool:
 
 
 def _has_other_figure(source: Source, position: int, figures: set[int | None]) -> bool:
-    """Whether a typed word occurs in one clause only, which has figures but none of `figures`."""
+    """Return whether a typed word occurs in one clause only, which has figures but none of
+    `figures`.
+    """
     token = source.tokens[position]
     if token.number is not None:
         return False
@@ -570,7 +581,7 @@ def _has_other_figure(source: Source, position: int, figures: set[int | None]) -
 
 
 def _is_corrected(alignment: Alignment, sources: Sequence[Source]) -> bool:
-    """Whether the note ignores a correction in the messages after those that it repeats."""
+    """Return whether the note ignores a correction in the messages after those that it repeats."""
     used = {source.message for source in alignment.sources}
     first = min(used)
     later = [
@@ -586,7 +597,9 @@ def _is_corrected(alignment: Alignment, sources: Sequence[Source]) -> bool:
 
 
 def _is_about_others(source: Source, people: set[str]) -> bool:
-    """Whether a sentence with a word of correction begins with other people: "My son moved to"."""
+    """Return whether a sentence with a word of correction begins with other people: "My son moved
+    to".
+    """
     others = source.sentence.clauses[0].people
     return bool(others) and others.isdisjoint(people) and not source.begins_with_correction
 
@@ -617,7 +630,9 @@ def _find_doubts(alignment: Alignment) -> set[str]:
 
 
 def _mixes_third_person(alignment: Alignment) -> bool:
-    """Whether a note about the user uses a clause about the user and one about another person."""
+    """Return whether a note about the user uses a clause about the user and one about another
+    person.
+    """
     if len(alignment.sources) > 1:
         return False
     markers = markers_of(alignment.all_used_clauses())
@@ -626,14 +641,14 @@ def _mixes_third_person(alignment: Alignment) -> bool:
 
 
 def _drops_avoidance(alignment: Alignment) -> bool:
-    """Whether a typed clause says "without" or "hates", and the note nothing of the kind."""
+    """Return whether a typed clause says "without" or "hates", and the note nothing of the kind."""
     avoids = {Marker.AVOIDANCE, Marker.DENIAL}
     is_avoided = Marker.AVOIDANCE in markers_of(alignment.all_used_clauses())
     return is_avoided and markers_of(alignment.note.clauses).isdisjoint(avoids)
 
 
 def _leaves_much_out(alignment: Alignment) -> bool:
-    """Whether the note has only a few words of a clause that it uses."""
+    """Return whether the note has only a few words of a clause that it uses."""
     if alignment.is_corrected_inside or alignment.has_same_date:
         return False
     for number in range(len(alignment.sources)):
@@ -644,7 +659,7 @@ def _leaves_much_out(alignment: Alignment) -> bool:
 
 
 def _leaves_condition_out(alignment: Alignment) -> bool:
-    """Whether a clause next to a used one has a condition, and the note has none."""
+    """Return whether a clause next to a used one has a condition, and the note has none."""
     if Marker.CONDITION in markers_of(alignment.note.clauses):
         return False
     return any(
@@ -654,7 +669,7 @@ def _leaves_condition_out(alignment: Alignment) -> bool:
 
 
 def _combines(alignment: Alignment) -> bool:
-    """Whether the note joins two sentences, and the later one doesn't continue the first."""
+    """Return whether the note joins two sentences, and the later one doesn't continue the first."""
     if alignment.is_corrected_inside:
         return False
     first = min(source.number for source in alignment.sources)
@@ -662,7 +677,7 @@ def _combines(alignment: Alignment) -> bool:
 
 
 def _continues(source: Source) -> bool:
-    """Whether a sentence continues the one before: it's short, or begins with a pronoun."""
+    """Return whether a sentence continues the one before: it's short, or begins with a pronoun."""
     first = source.sentence.clauses[0]
     if Marker.PRONOUN in first.markers:
         return True

@@ -106,7 +106,7 @@ async def list_replaced(
 
 
 def _states_change(text: str) -> bool:
-    """Whether a text states a change in earnest, briefly and in the sender's own words."""
+    """Return whether a text states a change in earnest, briefly and in the sender's own words."""
     if len(text) > MAX_CLAUSE_CHARS or text.rstrip().endswith(("?", "？")):
         return False
     reading = read_changes(text)
@@ -122,7 +122,7 @@ def _is_hypothetical(text: str) -> bool:
 
 
 def _ends(sentence: str, fact: Fact) -> bool:
-    """Whether a sentence says that a fact is over, and names its value."""
+    """Return whether a sentence says that a fact is over, and names its value."""
     _, _, attribute = (fact.attribute or "").partition("|")
     name = attribute.split("|")[0]
     value = fact.value
@@ -136,7 +136,10 @@ def _ends(sentence: str, fact: Fact) -> bool:
 
 
 def _names_value(sentence: str, value: str) -> bool:
-    """Whether a sentence contains a word of a value. Articles and short words don't count."""
+    """Return whether a sentence contains a word of a value.
+
+    Articles and short words don't count.
+    """
     text = AnalyzedText(sentence)
     if is_unspaced(value):
         return value in text.plain
@@ -183,14 +186,16 @@ def _correct(fact: Fact, text: str, message: Message, zone: ZoneInfo) -> Claim |
 
 
 def _have_same_subject(one: str | None, other: str | None) -> bool:
-    """Whether two attributes are equal, except for a name at the end: "me|sister|ana"."""
+    """Return whether two attributes are equal, except for a name at the end: "me|sister|ana"."""
     if not one or not other:
         return one == other
     return one == other or one.rpartition("|")[0] == other.rpartition("|")[0] != ME
 
 
 def _shares_subject(fact: Fact, text: str) -> bool:
-    """Whether a text contains a word of a fact, apart from numbers, months and short words."""
+    """Return whether a text contains a word of a fact, apart from numbers, months and
+    short words.
+    """
     corrected = AnalyzedText(text)
     words = [word.casefold() for word in words_of(fact.content)]
     subjects = [word for word in content_words(words) if not month_number(word)]

@@ -151,7 +151,9 @@ class Evidence:
         return self.messages[best_index] if best_score else None
 
     def is_supported(self, content: str) -> bool:
-        """Whether each sentence of a note is supported by a message, not necessarily the same."""
+        """Return whether each sentence of a note is supported by a message, not necessarily the
+        same.
+        """
         sentences = [sentence for sentence in split_sentences(content) if word_terms(sentence)]
         is_about_speaker = (
             evidence_pattern("user").match(content) is not None and resolve_owner(content) == ME
@@ -256,7 +258,7 @@ class Evidence:
     def _has_names_and_figures(
         self, statement: Statement, index: int, comparison: _Comparison
     ) -> bool:
-        """Whether the person has said all names and numbers of a statement.
+        """Return whether the person has said all names and numbers of a statement.
 
         Names and numbers may also be in the question before the message, or in earlier messages of
         the same person. If the message names someone who isn't in the statement, the statement's
@@ -303,7 +305,7 @@ class Evidence:
 
 
 def _has_enough_words(statement: Statement, comparison: _Comparison) -> bool:
-    """Whether the message contains enough words of a statement."""
+    """Return whether the message contains enough words of a statement."""
     anchors = {*statement.figures, *filter(comparison.own.has_name, statement.names)}
     anchor_count = len(comparison.parts & anchors)
     words: Sequence[str] = statement.words
@@ -348,7 +350,7 @@ def _find_missing_words(
 
 
 def _is_derived(figure: str, statement: Statement, message: Message, own: AnalyzedText) -> bool:
-    """Whether a number can be derived from the date of the message.
+    """Return whether a number can be derived from the date of the message.
 
     Such a number is a part of a date that was said as "yesterday" or "two years ago", or the year
     of a date that was said without a year.

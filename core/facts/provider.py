@@ -88,7 +88,7 @@ class Question:
         return question
 
     def wants(self, fact: Fact) -> bool:
-        """Whether a fact is useful for the question.
+        """Return whether a fact is useful for the question.
 
         Current facts are always useful. A former fact is useful if the question is about the past
         or contains a word of the fact's value.
@@ -98,7 +98,7 @@ class Question:
         return not set(self.terms).isdisjoint(terms_of(fact.value))
 
     def is_about(self, fact: Fact) -> bool:
-        """Whether the fact is about the asker, or about a person whom the question names."""
+        """Return whether the fact is about the asker, or about a person whom the question names."""
         # An attribute such as "ana|home" begins with its subject.
         subject, _, attribute = (fact.attribute or "").partition("|")
         if attribute and subject in self.keys:

@@ -72,7 +72,9 @@ class AnalyzedText:
         self.attributes = _attributes_of(self.terms)
 
     def has_name(self, name: str) -> bool:
-        """Whether the text contains all words of a name, perhaps with other endings ("Anna's")."""
+        """Return whether the text contains all words of a name, perhaps with other endings
+        ("Anna's").
+        """
         key = entity_key(name)
         if key and is_unspaced(key):
             return key.replace(" ", "") in self.plain.replace(" ", "")
@@ -85,13 +87,13 @@ class AnalyzedText:
         return True
 
     def has_word(self, term: str) -> bool:
-        """Whether the text contains a form of a word, or the number that the word means."""
+        """Return whether the text contains a form of a word, or the number that the word means."""
         if term in self.terms or any(have_same_stem(term, own) for own in self.terms):
             return True
         return _number_words().get(term, -1) in self.numbers
 
     def mentions(self, term: str) -> bool:
-        """Whether the text contains a word, or another word for the same attribute.
+        """Return whether the text contains a word, or another word for the same attribute.
 
         For example, a text with "moved" mentions "live", because both words belong to the attribute
         "home".
@@ -99,7 +101,7 @@ class AnalyzedText:
         return self.has_word(term) or not self.attributes.isdisjoint(_attributes_of([term]))
 
     def has_figure(self, figure: str) -> bool:
-        """Whether the text contains the number `figure`, in digits or in words.
+        """Return whether the text contains the number `figure`, in digits or in words.
 
         The digits of a long number may be grouped differently.
         """
@@ -154,7 +156,7 @@ def numbers_in(plain: str) -> frozenset[int]:
 
 
 def names_month(word: str, plain: str) -> bool:
-    """Whether a word of a text without accents names a month.
+    """Return whether a word of a text without accents names a month.
 
     "May" and "march" are months only next to a number or in words such as "in May", and a verb
     otherwise.
@@ -178,7 +180,7 @@ def _parse_han_number(text: str) -> int:
 
 
 def are_forms_of_name(one: str, other: str) -> bool:
-    """Whether two words may be forms of the same name: Anna and Annas, Москва and Москве."""
+    """Return whether two words may be forms of the same name: Anna and Annas, Москва and Москве."""
     if one.isascii() and other.isascii():
         short, long = sorted((one, other), key=len)
         return len(short) > 2 and long in (short + "s", short + "es")
@@ -186,7 +188,7 @@ def are_forms_of_name(one: str, other: str) -> bool:
 
 
 def have_same_stem(one: str, other: str, min_stem: int = 3, max_ending: int = 3) -> bool:
-    """Whether two words differ only in their last letters.
+    """Return whether two words differ only in their last letters.
 
     The words must share at least `min_stem` + 1 letters at the beginning, and may differ in at most
     `max_ending` letters at the end.
@@ -196,7 +198,9 @@ def have_same_stem(one: str, other: str, min_stem: int = 3, max_ending: int = 3)
 
 
 def is_english(text: str) -> bool:
-    """Whether a text is probably English, because many of its words are English stop words."""
+    """Return whether a text is probably English, because many of its words are English
+    stop words.
+    """
     words = words_of(plain_with_offsets(text)[0])
     has_accents = any(not word.isascii() and word.islower() for word in words_of(text))
     min_share = ENGLISH_SHARE_WITH_ACCENTS if has_accents else ENGLISH_SHARE

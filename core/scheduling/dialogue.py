@@ -154,7 +154,9 @@ def _decide_stop(situation: Situation) -> Step:
 
 
 def _is_again(reading: ReminderReading, dialogue: Dialogue | None) -> bool:
-    """Whether a request means the dialogue's reminder: "remind me of that again in an hour"."""
+    """Return whether a request means the dialogue's reminder: "remind me of that again in
+    an hour".
+    """
     if dialogue is None or dialogue.job is None:
         return False
     task = reading.task
@@ -162,7 +164,7 @@ def _is_again(reading: ReminderReading, dialogue: Dialogue | None) -> bool:
 
 
 def _is_move(text: str, situation: Situation) -> bool:
-    """Whether a message gives the dialogue's reminder another time: "change it to 9"."""
+    """Return whether a message gives the dialogue's reminder another time: "change it to 9"."""
     dialogue = situation.dialogue
     if dialogue is None or dialogue.job is None:
         return False
@@ -171,7 +173,7 @@ def _is_move(text: str, situation: Situation) -> bool:
 
 
 def _removes_everything(text: str) -> bool:
-    """Whether a message asks to remove all reminders: "delete all my reminders"."""
+    """Return whether a message asks to remove all reminders: "delete all my reminders"."""
     words = split_command("remove", text)
     return bool(words) and is_answer("everything", words or "")
 
@@ -222,7 +224,9 @@ def _keep_rhythm(reading: ReminderReading, job: Job, situation: Situation) -> Re
 
 
 def _is_about_past(reading: ReminderReading) -> bool:
-    """Whether a message names a day that has passed, such as yesterday: it tells about one."""
+    """Return whether a message names a day that has passed, such as yesterday: it tells
+    about one.
+    """
     return reading.parts.problem is Problem.PAST
 
 
@@ -296,7 +300,9 @@ def _decide_answer(text: str, dialogue: Dialogue, situation: Situation) -> Step 
 
 
 def _is_once_for_recurring(reading: ReminderReading, job: Job) -> bool:
-    """Whether a recurring reminder comes once more at a single time, and keeps its rhythm."""
+    """Return whether a recurring reminder comes once more at a single time, and keeps its
+    rhythm.
+    """
     return reading.moment is not None and job.schedule.at is None
 
 
@@ -358,7 +364,9 @@ def _revise(previous: ReminderReading, text: str, situation: Situation) -> Remin
 
 
 def _is_loose(words: str) -> bool:
-    """Whether the words of an answer besides its time are few, or only say that it is better."""
+    """Return whether the words of an answer besides its time are few, or only say that it is
+    better.
+    """
     return len(plain_words(words)) <= MAX_REST_CHARS or not drop_phrases("preference", words)
 
 
@@ -525,12 +533,12 @@ def _decide_shift(text: str, situation: Situation) -> Step | None:
 
 
 def _is_maybe_clock(shift: Shift) -> bool:
-    """Whether the length may be a time of day: Russian "на 11 часов"."""
+    """Return whether the length may be a time of day: Russian "на 11 часов"."""
     return not shift.has_direction and shift.span.seconds >= MAX_SHIFT_S
 
 
 def _names_clock(text: str, situation: Situation) -> bool:
-    """Whether a message names a time of day, such as "at 11"."""
+    """Return whether a message names a time of day, such as "at 11"."""
     reading = read_request(
         text, situation.now, situation.zone, situation.languages, is_request=True
     )

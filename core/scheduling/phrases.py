@@ -31,7 +31,7 @@ def plain_words(text: str) -> str:
 
 
 def is_answer(kind: str, text: str) -> bool:
-    """Whether a message consists only of phrases of a table, such as "cancel", and fillers.
+    """Return whether a message consists only of phrases of a table, such as "cancel", and fillers.
 
     At least one phrase of the table must occur. A thumb up counts as a yes, one down as a no.
     """
@@ -68,7 +68,7 @@ def _begins_with(phrase: str, words: str) -> bool:
 
 
 def find_phrase(kind: str, text: str) -> bool:
-    """Whether a text contains a phrase of a table."""
+    """Return whether a text contains a phrase of a table."""
     return _pattern(kind).search(plain_words(text)) is not None
 
 

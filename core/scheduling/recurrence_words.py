@@ -139,7 +139,9 @@ def describe_recurrences(
 
 
 def has_clock_times(texts: Sequence[str]) -> bool:
-    """Whether recurrences are due at certain clock times, and not after some minutes or hours."""
+    """Return whether recurrences are due at certain clock times, and not after some minutes or
+    hours.
+    """
     return _Recurrence(texts[0], "UTC", ENGLISH_WORDS).has_clock
 
 

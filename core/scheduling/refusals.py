@@ -28,7 +28,7 @@ class _Clause(Enum):
 
 
 def is_cancellation(text: str) -> bool:
-    """Whether a message cancels a reminder and says nothing else."""
+    """Return whether a message cancels a reminder and says nothing else."""
     return find_reason(text) == ""
 
 
@@ -90,5 +90,5 @@ def _cancels(roles: Roles) -> bool:
 
 
 def _keeps(roles: Roles) -> bool:
-    """Whether the words refuse to give up a reminder, or say that it is needed."""
+    """Return whether the words refuse to give up a reminder, or say that it is needed."""
     return "give_up" in roles and bool(roles & {"negation", "no_need"})

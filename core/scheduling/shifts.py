@@ -44,7 +44,7 @@ class Shift(NamedTuple):
 
 
 def is_preposition(words: str) -> bool:
-    """Whether the other words can't name a reminder: French "à" is before a time of day."""
+    """Return whether the other words can't name a reminder: French "à" is before a time of day."""
     return 0 < len(words) <= MAX_PREPOSITION_CHARS and words.isascii()
 
 

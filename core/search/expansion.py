@@ -500,7 +500,7 @@ def _list_different(searches: Sequence[str], question: str) -> list[str]:
 
 
 def _is_shown(message: Message, hidden: Window) -> bool:
-    """Whether a message is shown to people and isn't in the model's context."""
+    """Return whether a message is shown to people and isn't in the model's context."""
     if message.kind != "chat" or message.role == "tool":
         return False
     return not any(

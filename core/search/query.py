@@ -200,7 +200,7 @@ def strip_operators(text: str) -> str:
 
 
 def is_question(text: str) -> bool:
-    """Whether a text is a question or sentence, and not a list of keywords.
+    """Return whether a text is a question or sentence, and not a list of keywords.
 
     A question has at least three words, or four characters in a script without spaces. It must end
     with a question mark or consist of plain words that aren't all numbers. A text with operators is

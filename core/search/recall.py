@@ -496,7 +496,7 @@ class _IndexSearch:
 
 
 def _needs_latest_messages(query: SearchQuery) -> bool:
-    """Whether a query without words asks for messages rather than for sessions.
+    """Return whether a query without words asks for messages rather than for sessions.
 
     Filters by speaker or role ask for messages. A filter by session does so only together with a
     filter by platform, title or time.

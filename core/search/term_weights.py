@@ -196,7 +196,7 @@ def _find_unknown_words(
 
 
 def _covers(variant: Variant, term: str) -> bool:
-    """Whether the words of a variant form the term, or its only word contains the term.
+    """Return whether the words of a variant form the term, or its only word contains the term.
 
     For example, "ice" and "cream" form "icecream". A final "e" of the term may be missing in the
     variant, because stemming removes it.

@@ -1,1 +1,1 @@
-"""Reads and writes state.db: its tables and its text indexes."""
+"""Store everything that Mneme keeps in state.db: its tables and its text indexes."""

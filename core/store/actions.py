@@ -1,8 +1,8 @@
-"""Stores buttons and questions, so that people can answer them even after a restart.
+"""Store buttons and yes/no questions, so that people can answer them even after a restart.
 
-Each button or question has an id, a command and an expiry time. The command runs when the button is
-pressed or the question is answered with yes. The gateway uses the scope and the account to decide
-who may press a button.
+Each has an id, a command and an expiry time. The command runs when the person presses the button or
+answers the question with yes. The gateway compares the scope and the account to decide who may
+press a button.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ QUESTION_LIFETIME = timedelta(minutes=10)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ButtonAction:
-    """A button or a question that can run `command` in `scope` until it expires."""
+    """A button or a question. It runs `command` in `scope`, until it expires."""
 
     id: str
     scope: Scope
@@ -126,7 +126,7 @@ ORDER BY id DESC LIMIT 1
 
 
 class Actions:
-    """The buttons and questions in state.db."""
+    """Store, find and answer the buttons and questions in state.db."""
 
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database
@@ -148,7 +148,10 @@ class Actions:
     async def find_question(
         self, address: Address, message_id: str, account: Account
     ) -> ButtonAction | None:
-        """Return the only open question for this account that a message on the platform shows."""
+        """Return the open question that a platform message shows, if it is for this account.
+
+        Return None if the message shows several such questions or none.
+        """
         values = {
             "chat": address.key,
             "message_id": message_id,
@@ -161,7 +164,7 @@ class Actions:
     async def list_open_questions(self, names: Sequence[str]) -> set[tuple[Address, Account]]:
         """Return the address and account of each unexpired question with one of these commands.
 
-        Questions that an event has already taken are included, because the event may not be
+        Questions that a message has already claimed are included, because that message may not be
         handled yet.
         """
         values = {"now": self._clock.now(), "names": encode_list(names)}
@@ -173,22 +176,22 @@ class Actions:
         return questions
 
     async def load_last_answer(self, address: Address) -> str:
-        """Return the text of the last answer at an address if the model wrote it, or ""."""
+        """Return the text of the last answer at an address, or "" if the model didn't write it."""
         row = await self._database.fetch_one(_SELECT_LAST_ANSWER, rows.address_values(address))
         return row["text"] if row is not None and row["kind"] == "chat" else ""
 
     async def take(
         self, address: Address, account: Account, taker: str, now: datetime
     ) -> Sequence[ButtonAction]:
-        """Take the questions that wait for this account at this address, latest first.
+        """Claim the questions that wait for this account at this address, latest first.
 
-        `taker` identifies a message or a press. Each question is returned to only one taker. If the
-        same taker asks again after a crash, the same questions are returned.
+        `taker` identifies the message or button press that answers them. Each question goes to one
+        taker only. A taker that asks again after a crash gets the same questions.
         """
         values = {"address": address, "account": account, "taker": taker, "now": now}
 
         def take_questions(connection: Connection) -> Sequence[ButtonAction]:
-            """Take the open questions, or return those that this taker has already taken."""
+            """Claim the open questions, or return those that this taker has already claimed."""
             questions = connection.execute(_SELECT_QUESTIONS, values).fetchall()
             taken_before = [row for row in questions if row["taker"] is not None]
             if taken_before:
@@ -205,10 +208,9 @@ class Actions:
 
 
 def insert_actions(connection: Connection, actions: Sequence[ButtonAction], now: datetime) -> None:
-    """Store buttons and questions.
+    """Store buttons and questions, and delete expired ones.
 
-    Expired buttons and questions are deleted. A new question also replaces open questions that have
-    the same address, account and origin.
+    A new question replaces the open questions with the same address, account and origin.
     """
     connection.execute("DELETE FROM actions WHERE expires_at <= :now", {"now": now})
     for action in actions:

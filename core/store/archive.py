@@ -1,7 +1,7 @@
-"""Imports and exports conversations. `core/transfer` reads and writes the file formats.
+"""Import conversations into state.db, and export them. `core/transfer` handles the file formats.
 
-If an import is repeated, or run again after an interruption, no message is stored twice. An export
-contains no tool calls, tool results or commands.
+Repeating an import, or resuming an interrupted one, stores no message twice. An export leaves out
+tool calls, tool results and commands.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ WHERE id = :session
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TransferConversation:
-    """A session of another system."""
+    """A conversation of another system, to which imported records belong."""
 
     # The session's name in the other system.
     name: str
@@ -115,10 +115,10 @@ class TransferConversation:
 
 
 class TransferRecord(NamedTuple):
-    """One message of another system.
+    """A message of another system, as an import reads it.
 
-    An import creates hundreds of thousands of records. A named tuple is three times as fast to
-    create as a frozen dataclass.
+    An import creates hundreds of thousands of records, and a named tuple is created three times as
+    fast as a frozen dataclass.
     """
 
     conversation: TransferConversation
@@ -134,7 +134,7 @@ class TransferRecord(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SkippedRecord:
-    """A record that isn't imported."""
+    """A record that an import leaves out, and the reason."""
 
     # Why the line is refused. If `line` is None, the plural name of this kind of record.
     reason: str
@@ -144,7 +144,7 @@ class SkippedRecord:
 
 @dataclass(slots=True, kw_only=True)
 class ImportReport:
-    """The counts and errors of an import."""
+    """The counts and errors that an import returns."""
 
     line_count: int = 0
     imported_count: int = 0
@@ -176,14 +176,16 @@ class _MessageRow(NamedTuple):
 
     @property
     def identity(self) -> object:
-        """Identifies the message in its session: its external id, or else its other columns."""
+        """Identify the message within its session by its external id, or else by its other
+        columns.
+        """
         if self.external_id is not None:
             return self.external_id
         return (self.created_at, self.role, self.sender_name, self.text)
 
 
 class Archive:
-    """Imports conversations into state.db, and exports them and all other personal data."""
+    """Import conversations into state.db, and export them with all other personal data."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -195,8 +197,8 @@ class Archive:
         """Store messages in short transactions and return a report.
 
         `progress` is called with the number of records processed. If `records` raises HistoryError,
-        the import ends and the report contains the error as `read_error`. Within a transaction,
-        messages are stored in order of time, after the existing messages of their session. Raises
+        the import ends and the report contains the error as `read_error`. Each transaction stores
+        its messages in order of time, after the existing messages of their session. Raises
         StoreError if another program keeps the database's log from being truncated.
         """
         report = ImportReport()
@@ -222,9 +224,9 @@ class Archive:
     def _begin_writing(
         self, batch: Sequence[TransferRecord]
     ) -> tuple[asyncio.Task[Counter[int]], asyncio.Event]:
-        """Start a task that stores a batch and returns the number of new messages by session id.
+        """Start a task that stores a batch and returns the number of new messages per session id.
 
-        The event is set when only the commit is left to do, or when the task fails.
+        The event is set when only the commit remains, or when the task fails.
         """
         loop = asyncio.get_running_loop()
         is_stored = asyncio.Event()
@@ -278,10 +280,10 @@ class Archive:
     async def _go_around_damage(
         self, values: Mapping[str, object], on_unreadable: Callable[[], None]
     ) -> Mapping[str, object]:
-        """Return the parameters of the next page after a page that couldn't be read.
+        """Return the parameters of the page that follows an unreadable page.
 
-        The page is read again, one message at a time. A message that can't be read alone is left
-        out. Raises StoreError if there is no readable message after it.
+        The messages of the unreadable page are read again, one at a time, and those that can't be
+        read are skipped. Raises StoreError if no readable message follows.
         """
         if values["limit"] != 1:
             return {"limit": 1}
@@ -294,7 +296,7 @@ class Archive:
     def export_personal_data(
         self, scopes: frozenset[Scope], accounts: Sequence[Account]
     ) -> AsyncIterator[Mapping[str, object]]:
-        """See `personal_data.export_personal_data`."""
+        """Export all other personal data, as `personal_data.export_personal_data` does."""
         return personal_data.export_personal_data(self._database, scopes, accounts)
 
 
@@ -303,7 +305,7 @@ def _filter_records(
     report: ImportReport,
     progress: Callable[[int], None],
 ) -> Iterator[TransferRecord]:
-    """Yield the messages, and record skipped records and a reading error in `report`."""
+    """Yield the messages among `records`, and add skipped records and read errors to `report`."""
     try:
         for record in records:
             report.line_count += 1
@@ -334,7 +336,7 @@ def _read_batch(records: Iterator[TransferRecord]) -> list[TransferRecord]:
 
 
 def _store_batch(connection: Connection, batch: Sequence[TransferRecord]) -> Counter[int]:
-    """Store records and return the number of new messages by session id, including zeros."""
+    """Store a batch, and return the number of new messages per session id, including zeros."""
     records_by_conversation: dict[tuple[Scope, str], list[TransferRecord]] = {}
     for conversation, group in groupby(batch, attrgetter("conversation")):
         key = (conversation.scope, conversation.name)
@@ -353,7 +355,7 @@ def _store_conversation(
 ) -> tuple[int, int]:
     """Store the records of one conversation that aren't stored yet.
 
-    Returns the id of the session and the number of new messages.
+    Return the session's id and the number of new messages.
     """
     records = sorted(unsorted, key=attrgetter("at"))
     conversation = records[0].conversation
@@ -387,7 +389,7 @@ def _store_conversation(
 
 
 def _build_row(record: TransferRecord, session_id: int, address_id: int) -> _MessageRow:
-    """Build the row of a record. The origin is `typed` only for the importing person's messages."""
+    """Build a record's row. Only messages of the importing person get the origin `typed`."""
     is_own = (
         record.role == "user"
         and record.sender is not None
@@ -410,9 +412,8 @@ def _build_row(record: TransferRecord, session_id: int, address_id: int) -> _Mes
 def _find_session(connection: Connection, scope: Scope, name: str) -> Session | None:
     """Return the session with this name, or None.
 
-    The session may be an imported one, or one that was exported from this state.db. The name of an
-    exported session consists of the store's name and the session's id, e.g.
-    "mneme-4f1d0c2a9be3-17".
+    It may be an imported session, or one that was exported from this state.db. An exported session
+    is named after the store and the session's id, e.g. "mneme-4f1d0c2a9be3-17".
     """
     store_name, _, number = name.rpartition("-")
     own_store_name = rows.get_meta(connection, _STORE_NAME_KEY)
@@ -445,10 +446,9 @@ def _create_session(connection: Connection, records: Sequence[TransferRecord]) -
 
 
 def _choose_title(records: Sequence[TransferRecord]) -> str:
-    """Return a title for a conversation.
+    """Return the conversation's title in the file, or else the beginning of its first user message.
 
-    The title is the one in the file, or else the beginning of the first user message, or else the
-    conversation's name.
+    If it has neither, return its name.
     """
     for record in records:
         if record.conversation.title:
@@ -465,7 +465,7 @@ def _choose_title(records: Sequence[TransferRecord]) -> str:
 def _ensure_store_name(connection: Connection) -> str:
     """Return the name of this state.db in exports, e.g. "mneme-4f1d0c2a9be3".
 
-    The name is created at the first export.
+    The first export creates the name.
     """
     name = rows.get_meta(connection, _STORE_NAME_KEY)
     if name is None:

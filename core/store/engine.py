@@ -1,8 +1,8 @@
-"""The roles of a database engine, and SQL expressions that each engine understands.
+"""Describe what a database engine must do, and write SQL that every engine understands.
 
-`core/store/sqlite/` and `core/store/postgres/` implement the roles. All other modules use only this
-one, so that they work with both engines. A statement is written once, as SQLite reads it; the
-connection to PostgreSQL translates it.
+`core/store/sqlite/` and `core/store/postgres/` implement the protocols of this module. All other
+modules import only this one, so they work with both engines. Statements are written in SQLite's
+SQL, and the connection to PostgreSQL translates them.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ LOG_SPACE_WAIT_S = 60.0
 
 
 class Row(Protocol):
-    """One row of a result: `row["name"]`, `row[0]`, `row[:3]`."""
+    """A row of a result, read as `row["name"]`, `row[0]` or `row[:3]`."""
 
     def __getitem__(self, key: Any, /) -> Any: ...
     def keys(self) -> list[str]: ...
@@ -45,7 +45,10 @@ class Cursor(Protocol):
 
     @property
     def lastrowid(self) -> int | None:
-        """The id of the message that the statement has inserted. Other inserts return their id."""
+        """The id of the row that the statement inserted.
+
+        Only inserts of messages set it. Other inserts return their id with RETURNING.
+        """
         ...
 
     def fetchone(self) -> Any: ...
@@ -66,13 +69,13 @@ class Ranking(NamedTuple):
 class TextIndex(Protocol):
     """The text indexes over messages, chunks, facts and files.
 
-    An object has no state. A term has the id of its scope before it: see `rows.scoped_term`.
-    Methods that change an index run in a write transaction.
+    An instance has no state. Every indexed term starts with its scope's id; see `rows.scoped_term`.
+    Call methods that change an index inside a write transaction.
     """
 
     @property
     def order_of_hits(self) -> str:
-        """The clause that keeps the ranked rows `hits` in order when other tables are joined."""
+        """The ORDER BY clause that keeps `hits`, a ranked subquery, in order after a join."""
         ...
 
     # --- Searching ---
@@ -80,14 +83,15 @@ class TextIndex(Protocol):
     def rank_messages(
         self, connection: Connection, plan: SearchPlan, scope_ids: Sequence[int], *, is_small: bool
     ) -> Iterator[Ranking]:
-        """Yield rankings of the messages that match a plan: first of the newest, then of the rest.
+        """Yield rankings of the messages that match a plan: the newest messages first, then the
+        rest.
 
-        `is_small` means that the scopes hold a small share of all messages.
+        `is_small` says that the scopes contain only a small share of all messages.
         """
         ...
 
     def count_chunks(self, connection: Connection, terms: Iterable[str]) -> Iterable[Sequence[Any]]:
-        """Return the terms that chunks contain, each with the number of these chunks."""
+        """Count the chunks that contain each term. Terms in no chunk are left out."""
         ...
 
     def rank_chunks(
@@ -98,21 +102,28 @@ class TextIndex(Protocol):
         match_count: int,
         limit: int,
     ) -> Iterator[Ranking]:
-        """Yield rankings of the chunks that contain a leading term.
+        """Yield rankings of the chunks that contain at least one of the `leading` terms.
 
-        Lending terms only improve the rank. `match_count` is an upper limit of the number of
-        matches. If more than `limit` chunks match, the newest ones are ranked first.
+        The `lending` terms don't select chunks, but raise the rank of the selected ones.
+        `match_count` is an upper bound of the number of matches. If more than `limit` chunks match,
+        the newest ones are ranked first.
         """
         ...
 
     def score_facts(
         self, connection: Connection, terms: Sequence[str], scope_ids: Sequence[int], limit: int
     ) -> dict[int, float]:
-        """Return the positive scores, by fact id, of the best facts with any of the terms."""
+        """Return the scores of the best facts with any of the terms, by fact id.
+
+        All scores are positive, and a higher score is better.
+        """
         ...
 
     def rank_file_parts(self, terms: Sequence[str], *, needs_all: bool) -> Ranking:
-        """Return a ranking of the parts of files that contain the terms, as a subquery."""
+        """Return a subquery that ranks the file parts with these terms.
+
+        With `needs_all`, a part must contain all of the terms.
+        """
         ...
 
     # --- Filling ---
@@ -122,7 +133,7 @@ class TextIndex(Protocol):
         ...
 
     def defer(self, connection: Connection) -> AbstractContextManager[None]:
-        """Index the messages that the `with` block inserts when it ends."""
+        """Index the messages that the `with` block inserts, all at once when the block ends."""
         ...
 
     def index_chunks(self, connection: Connection, chunk_ids: Sequence[int]) -> None:
@@ -132,7 +143,7 @@ class TextIndex(Protocol):
     def remove_chunk(self, connection: Connection, chunk_id: int) -> None: ...
 
     def index_fact(self, connection: Connection, fact_id: int) -> None:
-        """Add a fact, replacing its earlier version."""
+        """Add a fact, or replace its indexed version."""
         ...
 
     def index_file_part(self, connection: Connection, part_id: int, text: str) -> None: ...
@@ -144,18 +155,18 @@ class TextIndex(Protocol):
         ...
 
     def merge(self, connection: Connection, pages: int) -> bool:
-        """Merge about `pages` pages of the indexes. Returns True if there was work to do."""
+        """Merge about `pages` pages of the indexes. Return whether there was anything to merge."""
         ...
 
     def find_damage(self, connection: Connection) -> list[str]:
-        """Check the indexes. Returns a sentence about each problem."""
+        """Check the indexes, and return one sentence per problem."""
         ...
 
 
 class Connection(Protocol):
-    """An open transaction. Functions that take a connection neither begin nor end the transaction.
+    """An open transaction, which the functions that receive it neither begin nor end.
 
-    Rows are read by name or position. Statements have named parameters.
+    Rows are read by column name or position. Statements have named parameters.
     """
 
     @property
@@ -163,13 +174,13 @@ class Connection(Protocol):
 
     def execute(self, statement: str, values: Any = ..., /) -> Cursor: ...
     def executemany(self, statement: str, values: Iterable[Any], /) -> Cursor:
-        """Run the statement once per item of `values`. All strings must be valid Unicode."""
+        """Run a statement once for each item of `values`. All strings must be valid Unicode."""
         ...
 
     def fetch_each(self, statement: str, values: Iterable[Values], /) -> list[list[Any]]:
-        """Run a query once per item of `values`, and return the rows of each.
+        """Run a query once for each item of `values`, and return the rows of each run.
 
-        A server gets all of them at once, so that the caller waits only once.
+        A database server gets all runs in one round trip.
         """
         ...
 
@@ -193,11 +204,11 @@ class Database(Protocol):
         *,
         is_short: bool = False,
     ) -> T:
-        """Run `work` in one write transaction and return its result.
+        """Run `work` in a write transaction and return its result.
 
-        It is durable when this method returns. If `work` raises an exception, the transaction is
-        rolled back. If it changes nothing, no tool call is recorded. An engine may run short
-        writes in the caller's thread.
+        The transaction is durable when this method returns. If `work` raises an exception, the
+        transaction is rolled back. If `work` changes nothing, the current tool call isn't recorded
+        as carried out. With `is_short`, an engine may run `work` in the caller's thread.
         """
         ...
 
@@ -208,25 +219,28 @@ class Database(Protocol):
         *,
         is_short: bool = False,
     ) -> T:
-        """Run `work`, which changes indexed text, as `write` does, even if an index is damaged."""
+        """Like `write`, for `work` that changes indexed text.
+
+        It succeeds even if an index is damaged.
+        """
         ...
 
     async def execute(
         self, statement: str, values: Values | None = None, epoch: ErasureEpoch | None = None
     ) -> int:
-        """Run one statement as a write transaction. Returns how many rows it changed."""
+        """Run one statement in a write transaction, and return how many rows it changed."""
         ...
 
     async def read(self, work: Callable[[Connection], T]) -> T:
-        """Run `work` in one read transaction, which sees a consistent snapshot."""
+        """Run `work` in a read transaction, which sees a consistent snapshot."""
         ...
 
     async def read_inline(self, work: Callable[[Connection], T], limit_s: float = ...) -> T:
-        """Run a read that usually takes less time than a switch between threads.
+        """Run a read that is usually faster than a switch to another thread.
 
-        An engine may run it in the caller's thread for at most `limit_s`.
+        An engine may run it in the caller's thread for up to `limit_s` seconds.
 
-        `work` may run twice, so it must have no other effect.
+        `work` may run twice, so it must have no side effects.
         """
         ...
 
@@ -239,20 +253,20 @@ class Database(Protocol):
         ...
 
     async def compact(self, limit_s: float) -> bool:
-        """Remove erased words from the bytes of the database, for about `limit_s` seconds.
+        """Overwrite erased words in the database files, for about `limit_s` seconds.
 
-        Returns whether all steps are done.
+        Return whether all steps are done.
         """
         ...
 
     async def compact_step(self) -> bool:
-        """Run one small step of `compact`. Returns whether another step can follow at once."""
+        """Run one small step of `compact`. Return whether another step can follow at once."""
         ...
 
     async def wait_for_log_space(self, wait_s: float) -> bool:
-        """Wait until there is room for another large transaction.
+        """Wait until the log has room for another large transaction.
 
-        Returns False if another program has prevented it for `wait_s` seconds.
+        Return False if another program still blocks it after `wait_s` seconds.
         """
         ...
 
@@ -265,7 +279,7 @@ class Database(Protocol):
 
 
 class CopiedTable(NamedTuple):
-    """A table whose rows can't be derived from other tables."""
+    """A table that a copy of the store must include, because no other table implies its rows."""
 
     name: str
     columns: tuple[str, ...]
@@ -278,7 +292,7 @@ class CopiedTable(NamedTuple):
 
 
 class CopyTools(Protocol):
-    """The engine-specific steps of copying a store.
+    """The steps of copying a store that differ between engines.
 
     Each engine has a module with these functions.
     """
@@ -288,11 +302,11 @@ class CopyTools(Protocol):
     ) -> None: ...
 
     def read_last_ids(self, connection: Connection, /) -> dict[str, int]:
-        """Return the highest id that each table has assigned so far, where it is known."""
+        """Return the highest id that each table has ever assigned, if the engine records it."""
         ...
 
     def raise_last_ids(self, connection: Connection, last_ids: Mapping[str, int], /) -> None:
-        """Make new ids higher than these ids and all existing ones."""
+        """Make new ids higher than `last_ids` and all existing ids."""
         ...
 
 
@@ -303,15 +317,15 @@ class CopyTools(Protocol):
 def in_list(column: str, parameter: str) -> str:
     """Return the SQL condition that `column` is in the JSON list bound as `parameter`.
 
-    Both names become part of the SQL, so they must be constants and never user input.
+    Both names become part of the SQL. Pass only constants, never user input.
     """
     return f"{column} IN (SELECT value FROM json_each(:{parameter}))"
 
 
 def listed(parameter: str, name: str = "listed") -> str:
-    """Return the SQL source of the items of the JSON list bound as `parameter`.
+    """Return SQL that lists the items of the JSON list bound as `parameter`.
 
-    It has the columns `key`, the position of an item, and `value`.
+    The rows have the columns `key` (the item's position) and `value`.
     """
     return f"json_each(:{parameter}) AS {name}"
 
@@ -321,25 +335,25 @@ LISTED_ID = "CAST(listed.value AS INTEGER)"
 
 
 def contains_item(column: str, parameter: str) -> str:
-    """Return the SQL condition that the list in `column` contains the text bound as `parameter`."""
+    """Return the SQL condition that the JSON list in `column` contains the bound text."""
     return f"EXISTS (SELECT 1 FROM json_each({column}) WHERE value = :{parameter})"
 
 
 def overlaps(column: str, parameter: str) -> str:
-    """Return the SQL condition that the lists in `column` and `parameter` share an item."""
+    """Return the SQL condition that the JSON lists `column` and `parameter` share an item."""
     return f"EXISTS (SELECT 1 FROM json_each({column}) WHERE {in_list('value', parameter)})"
 
 
 def is_within(column: str, parameter: str) -> str:
-    """Return the SQL condition that all items of the list in `column` are in `parameter`."""
+    """Return the SQL condition that every item of the JSON list in `column` is in `parameter`."""
     return f"NOT EXISTS (SELECT 1 FROM json_each({column}) WHERE NOT {in_list('value', parameter)})"
 
 
 def sent_text_sql(*, of_memory: bool) -> str:
-    """Return the SQL expression for the text of a message as it was sent to the model.
+    """Return SQL for the text of a message as the model got it.
 
-    With `of_memory`, only the blocks that memory added are included (see
-    `core.types.is_memory_block`). Otherwise, only the other blocks are included.
+    With `of_memory`, the text consists of the blocks that memory added (see
+    `core.types.is_memory_block`). Otherwise, it consists of the other blocks.
     """
     is_memory = f"substr(value ->> 'text', 1, {len(MEMORY_TAG)}) = '{MEMORY_TAG}'"
     condition = is_memory if of_memory else f"NOT ({is_memory})"

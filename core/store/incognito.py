@@ -1,7 +1,7 @@
-"""Incognito conversations, which exist only in memory.
+"""Hold incognito conversations, which are never written to state.db.
 
-An incognito conversation is lost when the process ends or after `/incognito off`. Its sessions have
-`Session.is_incognito` set. The ids of its sessions and messages are negative.
+They end with the process, or with `/incognito off`. Their sessions have `Session.is_incognito` set,
+and the ids of their sessions and messages are negative.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ INCOGNITO_BADGE = "🕶 _incognito_"
 
 @dataclass(slots=True)
 class IncognitoConversation:
-    """The session and messages of one conversation."""
+    """The session and messages of one incognito conversation."""
 
     # None until the first message.
     session: Session | None = None
@@ -42,14 +42,14 @@ class IncognitoConversation:
         return None
 
     def change(self, **values: Any) -> None:
-        """Replace fields of the session, if there is one."""
+        """Replace fields of the conversation's session, if it has one."""
         if self.session is not None:
             self.session = replace(self.session, **values)
 
     def amend(self, message: Message, text: str | None) -> None:
         """Set the text of a chat message, or erase any message if `text` is None.
 
-        The quote is removed from all messages that quote the changed message.
+        All messages that quote the changed message lose the quote.
         """
         if text is None:
             self._replace(message, kind="command", text="", blocks=None, sent_blocks=None)
@@ -94,7 +94,7 @@ class IncognitoConversation:
     def load_history(self, scopes: frozenset[Scope]) -> list[Message]:
         """List the messages that the model sees.
 
-        The list is empty if `scopes` don't contain the scope of the session.
+        The list is empty if `scopes` doesn't contain the session's scope.
         """
         if self.session is None or self.session.scope not in scopes:
             return []
@@ -102,7 +102,7 @@ class IncognitoConversation:
         return [message for message in self._list_shown() if message.kind in kinds]
 
     def has_erased(self) -> bool:
-        """Return whether a message of a person was erased."""
+        """Return whether a person's message was erased."""
         return any(
             message.role == "user" and message.kind == "command" and not message.text
             for message in self.messages
@@ -126,7 +126,7 @@ class IncognitoConversation:
         return [message for message in self.messages if message.id in ids]
 
     def _list_shown(self) -> list[Message]:
-        """List the messages that aren't hidden by /undo."""
+        """List the messages that /undo hasn't hidden."""
         hidden_ids: set[int] = set()
         for ids in self.undone.values():
             hidden_ids.update(ids)
@@ -134,9 +134,9 @@ class IncognitoConversation:
 
 
 class IncognitoRegistry:
-    """The incognito conversations of this process, by address.
+    """Find the incognito conversations of this process by their address.
 
-    If a group gets a new id, its old and new addresses share one conversation.
+    When a group gets a new id, its old and new addresses share one conversation.
     """
 
     def __init__(self) -> None:
@@ -145,7 +145,9 @@ class IncognitoRegistry:
         self._ids = count(-(2**62))
 
     def is_mentioned(self, platform: str, raw: str) -> bool:
-        """Whether a platform's raw JSON update contains the id of an incognito chat or thread."""
+        """Return whether a platform's raw JSON update contains the id of an incognito chat or
+        thread.
+        """
         possible_ids = {*re.findall(r"-?\d+", raw)}  # e.g. "-1001234"
         for address in self.conversations:
             if address.platform != platform:
@@ -169,14 +171,17 @@ class IncognitoRegistry:
                 self.conversations.setdefault(new_address, conversation)
 
     def open_session(self, conversation: IncognitoConversation, session: Session) -> Session:
-        """Replace the conversation's session and messages with `session`, which gets a new id."""
+        """Start `session` in a conversation, in place of its previous session and messages.
+
+        Return the session with its new id.
+        """
         new_session = replace(session, id=next(self._ids), is_incognito=True)
         conversation.messages = []
         conversation.session = new_session
         return new_session
 
     def set_model(self, session_id: int, model: str) -> None:
-        """Set the model that answers in an incognito conversation, if the session is one."""
+        """Set the model that answers in an incognito session. Other sessions stay unchanged."""
         conversation = self.find_by_session(session_id)
         if conversation is not None and conversation.session is not None:
             conversation.session = replace(conversation.session, model=model)
@@ -187,11 +192,11 @@ class IncognitoRegistry:
         summary: Message | None,
         sent_blocks: Mapping[int, tuple[Json, ...]],
     ) -> Session:
-        """Replace the parent of `session` by `session`, and return the session with its new id.
+        """Replace the parent of `session` by `session`, and return it with its new id.
 
-        The messages that the session carries over are kept. The summary is placed between the first
-        exchange and the latest messages. `sent_blocks` maps message ids to a new sent form. Raises
-        StaleReadError if the parent has ended.
+        Messages that are carried over stay. The summary goes between the first exchange and the
+        latest messages. `sent_blocks` maps message ids to the content blocks that the model gets
+        from now on. Raises StaleReadError if the parent has ended.
         """
         conversation = self.find_by_session(session.parent_id or 0)
         if conversation is None:
@@ -221,10 +226,10 @@ class IncognitoRegistry:
         return child
 
     def append(self, message: Message) -> Message:
-        """Append a message to its session and return the message with its id.
+        """Append a message to its session and return it with its id.
 
-        If a message with the same external id exists, that message is returned instead. If the
-        session has ended, the message gets an id but isn't stored.
+        If the conversation has a message with the same external id, return that message instead. If
+        the session has ended, the message gets an id but isn't stored.
         """
         conversation = self.find_by_session(message.session_id)
         if conversation is not None and (duplicate := conversation.find(message.external_id)):
@@ -239,9 +244,10 @@ class IncognitoRegistry:
         return with_id
 
     def invalidate(self) -> None:
-        """Drop the parts of conversations that may repeat erased words.
+        """Delete everything that may repeat erased words: prompts, summaries, tool results and
+        quotes.
 
-        These are system prompts, summaries, tool results, quotes and the sent form of messages.
+        The content blocks that were sent to the model are deleted, too.
         """
         for conversation in self.conversations.values():
             if conversation.session is not None:

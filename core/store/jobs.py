@@ -1,4 +1,4 @@
-"""Stores reminders and scheduled questions, and the messages that they delivered.
+"""Store reminders, scheduled questions and watches, and the messages that they delivered.
 
 `core.dates.schedule` calculates when a job is due next.
 """
@@ -28,14 +28,14 @@ _NOTHING_NEW_LINE = re.compile(r"\W*NOTHING\s+NEW[\W_]*", re.IGNORECASE)
 
 
 def is_nothing_new(answer: str) -> bool:
-    """Return True if the last line of an answer says that a watch found nothing new."""
+    """Return whether an answer ends with the line that a watch writes if it found nothing new."""
     lines = answer.strip().splitlines() or [""]
     return _NOTHING_NEW_LINE.fullmatch(lines[-1]) is not None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """A reminder, or a question that the model is asked on a schedule."""
+    """A reminder, or a question that Mneme asks the model on a schedule."""
 
     schedule: Schedule
     text: str
@@ -64,7 +64,7 @@ class Job:
 
 
 class Delivery(NamedTuple):
-    """A message with which a job was delivered."""
+    """A message that a job has delivered."""
 
     message_id: int
     at: datetime
@@ -190,7 +190,7 @@ _SET_MESSAGE_OF_ITEM = "UPDATE outbox SET message_id = :id WHERE key = :key"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobMessages:
-    """Stores the deliveries of jobs as messages of the conversation at the job's target."""
+    """Adds the deliveries of jobs to the conversation in the job's target chat."""
 
     clock: Clock
     incognito: IncognitoRegistry
@@ -198,11 +198,10 @@ class JobMessages:
     model: str
 
     def store_delivery(self, connection: Connection, key: str) -> None:
-        """Store the text of a job's outbox item as a message, and link the item to the message.
+        """Store the text of a job's outbox item as a message, and link the item to it.
 
-        Does nothing if the conversation is incognito, if the item only explains why there is no
-        answer, or if a watch has nothing to tell. A delivered answer resets the job's count of
-        failures.
+        Do nothing if the conversation is incognito, if the item only explains why there is no
+        answer, or if a watch found nothing new. A delivered answer resets the job's failure count.
         """
         item = connection.execute(_SELECT_UNDELIVERED, {"key": key}).fetchone()
         key_match = _JOB_ITEM_KEY.fullmatch(key)
@@ -244,7 +243,10 @@ class JobMessages:
 
 
 class Jobs:
-    """The jobs in state.db. Limits count the open jobs of one account in all chats."""
+    """Store and schedule the jobs in state.db.
+
+    The limits count the open jobs of an account in all chats.
+    """
 
     def __init__(self, database: Database, max_jobs: int = 100, max_prompts: int = 20) -> None:
         self._database = database
@@ -254,8 +256,8 @@ class Jobs:
     async def add(self, job: Job, epoch: ErasureEpoch | None = None) -> Job:
         """Store a job and return it with its id.
 
-        Raises Refused if the job's scope differs from the scope of its target, because other people
-        could then read the job. Raises Refused, too, if the account has too many jobs.
+        Raises Refused if the account has too many jobs, or if the job's scope differs from the
+        scope of its target, because other people could then read the job.
         """
 
         def insert_job(connection: Connection) -> Job:
@@ -286,7 +288,7 @@ class Jobs:
         return Refused("too_many_questions", count=self._max_prompts)
 
     async def find_by_origin(self, origin: str, scope: Scope) -> Job | None:
-        """Return the job that was created by the command with this key, or None."""
+        """Return the job that this command has created, or None."""
         return await self._fetch_job(_SELECT_BY_ORIGIN, {"origin": origin, "scope": scope})
 
     async def list_visible(self, scopes: frozenset[Scope]) -> list[Job]:
@@ -299,10 +301,10 @@ class Jobs:
         return await self._fetch_job(_SELECT_VISIBLE_JOB, values)
 
     async def find_last_delivered(self, address: Address, scopes: frozenset[Scope]) -> Job | None:
-        """Return the visible reminder that was delivered last at an address, or None.
+        """Return the reminder that was last delivered at an address, or None.
 
-        Only the last ten deliveries are searched. Scheduled questions and erased reminders are
-        skipped.
+        Search the last ten deliveries. Skip scheduled questions, erased reminders, and reminders
+        that aren't visible in these scopes.
         """
         deliveries = await self._database.fetch_all(
             _SELECT_DELIVERY_IDS, rows.address_values(address)
@@ -333,7 +335,7 @@ class Jobs:
         ]
 
     async def get(self, job_id: int) -> Job | None:
-        """Return an open or ended job of any scope, or None. Use it to run or deliver the job.
+        """Return a job of any scope, open or ended, or None. Use this to run or deliver a job.
 
         To show a job to a person, use `find`, which checks the scope.
         """
@@ -348,7 +350,7 @@ class Jobs:
         return await self._fetch_jobs(_SELECT_DUE_JOBS, {"now": now})
 
     async def find_next_due(self, now: datetime) -> datetime | None:
-        """Return when a job is due next, after `now`, or None if no job is waiting."""
+        """Return the next time after `now` at which a job is due, or None."""
         row = await self._database.fetch_one(_SELECT_NEXT_DUE, {"now": now})
         return None if row is None else rows.to_optional_datetime(row["next_at"])
 
@@ -372,7 +374,7 @@ class Jobs:
     async def reschedule(
         self, job_id: int, schedule: Schedule, next_at: datetime, epoch: ErasureEpoch | None = None
     ) -> None:
-        """Give a job another schedule. A job that has ended continues, unless it was erased."""
+        """Give a job another schedule. An ended job continues, unless it was erased."""
         values = {**_schedule_values(schedule), "id": job_id, "next_at": next_at}
         await self._database.execute(_RESCHEDULE, values, epoch)
 
@@ -395,18 +397,17 @@ class Jobs:
     async def finish(self, job: Job, now: datetime, next_at: datetime | None) -> None:
         """Record that a run was queued for delivery, and set when the job is due next.
 
-        If `next_at` is None, the job ends, unless it has a cron expression or an interval. A job
-        whose due time was changed during the run, for example because a person snoozed it, stays as
-        it is.
+        Without `next_at`, the job ends, unless it has a cron expression or an interval. If the due
+        time changed during the run, for example because a person snoozed the job, the new due time
+        stays.
         """
         values = {"id": job.id, "due_at": job.next_at, "now": now, "next_at": next_at}
         await self._database.execute(_FINISH_RUN, values)
 
     async def count_failure(self, job_id: int) -> int:
-        """Count a failed run, and return how many runs in a row have failed. Returns 0 if there is
-        no such job.
+        """Count a failed run, and return how many runs in a row have failed.
 
-        The next answer that is delivered sets the count back to 0.
+        Return 0 if the job doesn't exist. The next delivered answer resets the count.
         """
 
         def count(connection: Connection) -> int:
@@ -417,9 +418,9 @@ class Jobs:
         return await self._database.write(count)
 
     async def reopen(self, job_id: int, at: datetime, epoch: ErasureEpoch | None = None) -> None:
-        """Make a job with a single time due at another time, also if it has ended or is paused.
+        """Make a job with a single time due at another time, even if it has ended or is paused.
 
-        A job whose text was erased isn't changed.
+        A job whose text was erased doesn't change.
         """
         await self._database.execute(_REOPEN, {"id": job_id, "at": at}, epoch)
 
@@ -441,9 +442,9 @@ def _check_scope(connection: Connection, target: Address, scope: Scope) -> None:
 
 
 def _find_scope(connection: Connection, target: Address) -> Scope | None:
-    """Return the scope of an address, or None if it has no messages and no group scope.
+    """Return the scope of an address, or None if it has neither messages nor a group scope.
 
-    Cron addresses and the terminal have the local scope if they have no messages.
+    Without messages, cron addresses and the terminal have the local scope.
     """
     values = {
         "address": rows.find_address(connection, target),

@@ -1,8 +1,8 @@
-"""Lists and continues conversations that consist of several sessions, and undoes their messages.
+"""List and continue conversations of several sessions, and undo their messages.
 
-A session that has become too long, or has been idle for long enough, continues in a child session
-of the same lineage (`root_id`). A branch begins its own lineage. Undone messages have the kind
-``undone``, which is never shown. They keep their position, so that redo can show them again.
+A session that is too long, or that was idle for long enough, continues in a child session of the
+same lineage (`root_id`). A branch begins its own lineage. Undone messages get the kind ``undone``,
+which is never shown. They keep their position, so redo can show them again.
 
 All functions run inside their caller's transaction.
 """
@@ -53,7 +53,7 @@ _ROOT = "COALESCE({0}.root_id, {0}.id)"
 
 
 def _is_listed(table: str) -> str:
-    """Return the SQL condition that a session appears in lists of conversations."""
+    """Return the SQL condition that a session appears in the list of conversations."""
     return (
         f"{table}.message_count > 0 AND NOT {table}.is_delegated AND {visible(f'{table}.scope_id')}"
     )
@@ -151,12 +151,12 @@ def list_latest(
     roots: Collection[int] | None = None,
     before: Session | None = None,
 ) -> list[Session]:
-    """List at most `limit` conversations that have messages, latest first.
+    """List up to `limit` conversations with messages, latest first.
 
-    The limit can't exceed `MAX_LISTED`. A conversation is represented by the session with the
-    latest message. The session's `messages` is the number of messages in all sessions of the
-    lineage. `needle` limits the list to titles that contain this text, and `roots` limits it to
-    lineages with these ids. `before` is the last session of the page before this one.
+    The limit can't exceed `MAX_LISTED`. Each conversation is represented by the session with its
+    latest message; the session's `messages` counts all messages of the lineage. `needle` selects
+    titles that contain this text. `roots` selects lineages with these ids. To get the next page,
+    pass the last session of this page as `before`.
     """
     most = max(0, min(limit, MAX_LISTED))
     values: dict[str, object] = {
@@ -190,10 +190,10 @@ def _walk_scopes(
 
 
 def find_tip(connection: Connection, session_id: int, scopes: frozenset[Scope]) -> Session | None:
-    """Return the session in which a conversation continues, which may be the given session.
+    """Return the last session of a conversation, which may be the given session itself.
 
-    At most `MAX_HOPS` child sessions are followed. Branches and delegated sessions aren't followed.
-    Returns None if the session isn't visible in these scopes.
+    Follow at most `MAX_HOPS` child sessions, but no branches or delegated sessions. Return None if
+    the session isn't visible in these scopes.
     """
     values = {
         "id": int64_or_zero(session_id),
@@ -207,7 +207,8 @@ def find_tip(connection: Connection, session_id: int, scopes: frozenset[Scope]) 
 def list_relatives(
     connection: Connection, session: Session, scopes: frozenset[Scope]
 ) -> list[Session]:
-    """List the visible sessions of a lineage, its branches, and the session it branches off from.
+    """List the visible sessions of a lineage, its branches, and the session that it branches off
+    from.
 
     The oldest session comes first. At most `MAX_RELATIVES` are listed.
     """
@@ -228,9 +229,10 @@ def load_transcript_page(
     *,
     is_later: bool,
 ) -> list[Message]:
-    """List messages of a session before the message `bound`, or from it on, oldest first.
+    """List messages of a session before the message `bound`, oldest first.
 
-    Calls and results of tools are included. The list is empty if the session isn't visible.
+    With `is_later`, list the messages from `bound` on. Tool calls and results are included. The
+    list is empty if the session isn't visible.
     """
     values = {
         "id": int64_or_zero(session_id),
@@ -356,7 +358,7 @@ session itself, and the children of the sessions that contain the messages ``:id
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UndoRequest:
-    """One /undo, /undo back or /retry. Handling the same request again has the same result."""
+    """A /undo, /undo back or /retry command. Handling it twice has the same result as once."""
 
     session: Session
     # The stable key of the command.
@@ -409,10 +411,10 @@ def undo(connection: Connection, request: UndoRequest, ids: Collection[int]) -> 
 
 
 def redo(connection: Connection, request: UndoRequest) -> list[Message]:
-    """Show the messages again that were hidden last, and return them, oldest first.
+    """Show the last hidden messages again, and return them, oldest first.
 
-    If these messages are the older answer to a question, the newer answer is hidden. The list is
-    empty if no messages are hidden.
+    If they are the older answer to a question, hide the newer answer. The list is empty if no
+    messages are hidden.
     """
     shown_before = _list_messages(connection, _SELECT_REDONE, request.parameters)
     if shown_before:
@@ -448,7 +450,7 @@ def redo(connection: Connection, request: UndoRequest) -> list[Message]:
 def _hide_other_answer(
     connection: Connection, request: UndoRequest, values: Mapping[str, object]
 ) -> None:
-    """Hide the newer answer to the question whose older answer has just been shown again."""
+    """Hide the newer answer to a question whose older answer is shown again."""
     other_answer = connection.execute(_SELECT_OTHER_ANSWER, values).fetchall()
     if other_answer:
         at = rows.to_datetime(other_answer[0]["at"])
@@ -462,7 +464,7 @@ def _list_messages(
 
 
 def _update_sessions(connection: Connection, values: Mapping[str, object]) -> None:
-    """Update the message counts of the affected sessions, and record that their prefix changed."""
+    """Update the message counts of the changed sessions, and record that the cached prefix ends."""
     connection.execute(_COUNT_MESSAGES, values)
     for row in connection.execute(_SELECT_AFFECTED_SESSIONS, values).fetchall():
         record_prefix_break(connection, row["id"], "undo")

@@ -1,13 +1,13 @@
-"""The inbox and the outbox: events that aren't answered yet, and items that must be delivered once.
+"""The inbox of events that aren't answered yet, and the outbox of items to deliver exactly once.
 
-An inbox entry contains its event until the entry is closed. After that only the event's id remains,
-so that the event isn't accepted twice.
+An inbox entry contains its event until the entry is closed. Then only the event's id remains, so
+that a redelivered event isn't accepted twice.
 
 An outbox item is an answer, a reminder, a notice or a task for a memory service. It is held (a
-running process works on it), due, done or dead. Items for one address are delivered in order,
-except notices. Each item has a unique key, which prevents a second delivery.
+running process works on it), due, done or dead (its delivery has failed). Items for one address are
+delivered in order, except notices. Each item has a unique key.
 
-Dead letters are updates and entries that couldn't be read or handled.
+Dead letters are updates and entries that Mneme can't read or handle.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ WHERE :platform IS NULL OR platform = :platform ORDER BY inbox.id
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InboxEntry:
-    """An accepted event that hasn't been answered yet."""
+    """An event that was accepted and isn't answered yet."""
 
     # No later entry gets the same id.
     id: int
@@ -103,7 +103,7 @@ class InboxEntry:
 
 
 class Inbox:
-    """The inbox in state.db. Events at an incognito address are stored without their text."""
+    """Accepts and closes events. At an incognito address, events are stored without their text."""
 
     def __init__(
         self,
@@ -124,7 +124,7 @@ class Inbox:
     async def store_dead_letter(
         self, platform: str, update_id: int, raw: object, error: str
     ) -> None:
-        """Store an update that can't be read or handled as a dead letter.
+        """Keep an update that can't be read or handled as a dead letter.
 
         `raw` is any JSON value. If it contains the id of an incognito chat, an empty object is
         stored instead.
@@ -150,7 +150,7 @@ class Inbox:
             await self.on_dead_letter(platform)
 
     async def close_as_dead_letter(self, entry_id: int, platform: str, error: str) -> None:
-        """Close an entry that can't be read or handled, and store it as a dead letter."""
+        """Close an entry that can't be read or handled, and keep it as a dead letter."""
         now = self._clock.now()
         values = {"id": entry_id, "error": mask_secrets(error), "now": now}
 
@@ -175,19 +175,19 @@ class Inbox:
         return await self._database.execute(_DELETE_DEAD_LETTERS, {"before": self._clock.now()})
 
     async def list_dead_letter_ids(self, platform: str) -> frozenset[int]:
-        """Return the numbers of a platform's updates that are dead letters."""
+        """Return the update numbers of a platform's dead letters."""
         statement = "SELECT update_id FROM raw_updates WHERE platform = :platform"
         letters = await self._database.fetch_all(statement, {"platform": platform})
         return frozenset(row["update_id"] for row in letters)
 
     async def accept(self, inbound: Inbound, received_at: datetime) -> int | None:
-        """Store an event and return the id of its entry, or None if the event is already known.
+        """Store an event and return its entry's id, or None if the event was accepted before.
 
-        A new event also claims the open questions that its account was asked at its address.
+        A new event also claims the open questions that Mneme has asked its account at its address.
         """
 
         def insert(connection: Connection) -> int | None:
-            """Store the entry with its address. Returns None if it was stored before."""
+            """Store the entry with its address. Return None if it is already stored."""
             values = {
                 "address": rows.ensure_address(connection, inbound.address),
                 "external": _external_id(inbound),
@@ -212,7 +212,7 @@ class Inbox:
         return await self._database.write(insert, inbound.epoch, is_short=True)
 
     async def is_known(self, inbound: Inbound) -> bool:
-        """Whether the event was accepted before."""
+        """Return whether the event was accepted before."""
         values = {**rows.address_values(inbound.address), "external": _external_id(inbound)}
         return await self._database.fetch_one(_SELECT_KNOWN, values) is not None
 
@@ -228,7 +228,7 @@ class Inbox:
         return await load_newest_chat_ids(self._database, platform)
 
     async def list_waiting(self, platform: str | None = None) -> list[InboxEntry]:
-        """List the open entries of one platform, or of all platforms, oldest first.
+        """List the open entries of a platform, or of all platforms, oldest first.
 
         Unreadable entries are closed and kept as dead letters.
         """
@@ -256,7 +256,7 @@ class Inbox:
             await self._database.write(lambda connection: close_entries(connection, entry_ids, now))
 
     def _encode(self, inbound: Inbound) -> str:
-        """Encode an event as JSON, without its text and attachments if its address is incognito."""
+        """Encode an event as JSON. At an incognito address, leave out its text and attachments."""
         if self.is_incognito(inbound.address):
             inbound = replace(
                 inbound, text="", command=None, reply_to=None, quote=None, attachments=()
@@ -267,8 +267,8 @@ class Inbox:
 def _external_id(inbound: Inbound) -> str:
     """Return an id that is unique among the events at an address.
 
-    For a message, this is its id. Several edits, deletions or presses may belong to one message, so
-    their ids also contain the kind and time, e.g. "edit:12:1790000000.5".
+    A message may have several edits, deletions and button presses, so their ids also contain the
+    kind and time, e.g. "edit:12:1790000000.5".
     """
     if inbound.kind == "message":
         return inbound.message_id
@@ -276,9 +276,9 @@ def _external_id(inbound: Inbound) -> str:
 
 
 def close_entries(connection: Connection, entry_ids: Sequence[int], now: datetime) -> None:
-    """Delete entries, and store the ids of events that left no message.
+    """Delete entries, and keep the ids of events that were never stored as messages.
 
-    Because of these ids, an event isn't accepted again if the platform redelivers it after a crash.
+    These ids stop an event from being accepted again if the platform redelivers it after a crash.
     """
     values = {"ids": encode_list(entry_ids), "now": now}
     if connection.execute(_REMEMBER_IDS, values).rowcount:
@@ -305,7 +305,7 @@ EXPIRED_ERROR = "expired: the process ended before it was answered"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutboxItem:
-    """An answer, reminder, notice or sync task that must be delivered once to an address."""
+    """An answer, reminder, notice or sync task to deliver once to an address."""
 
     # Unique among all items, including delivered ones.
     key: str
@@ -329,7 +329,7 @@ class OutboxItem:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutboxCounts:
-    """The number of items in each state."""
+    """The numbers of undelivered items by state, and the latest error."""
 
     held: int
     # Due now or later.
@@ -341,7 +341,7 @@ class OutboxCounts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeadItem:
-    """An item that couldn't be delivered and isn't retried. The item still has its content."""
+    """An item whose delivery has failed for the last time. Its content is kept."""
 
     item: OutboxItem
     dead_at: datetime
@@ -471,7 +471,7 @@ were synced."""
 
 @dataclass(eq=False)
 class Outbox:
-    """The outbox in state.db."""
+    """Stores items until they are delivered, and tracks their state in state.db."""
 
     database: Database
     clock: Clock
@@ -480,7 +480,7 @@ class Outbox:
     on_done: Callable[[Connection, str], None] | None = None
 
     async def find(self, outbox_item: OutboxItem) -> OutboxItem:
-        """Return the stored item with the key of `outbox_item`, or `outbox_item` if it is new.
+        """Return the stored item with the key of `outbox_item`, or `outbox_item` if there is none.
 
         The query runs on the writer thread, after all writes that this process has already queued.
         """
@@ -499,13 +499,12 @@ class Outbox:
         actions: Sequence[ButtonAction] = (),
         sibling_key: str = "",
     ) -> bool:
-        """Store an item with its buttons, or fill the open item that has its key.
+        """Store an item with its buttons, or fill the open item with the same key.
 
-        The item belongs to the same message as the one with `sibling_key`, and is erased with it.
-
-        The item is due at `next_at`. If `next_at` is None, this process delivers the item itself.
-        An item that already has content is replaced only if `is_claimed` is set, which means that
-        this process holds the item. Returns False if nothing was stored.
+        `sibling_key` names an item of the same message; both are erased together. Without
+        `next_at`, this process delivers the item itself. An item that already has content is
+        replaced only if the process has claimed it (`is_claimed`). Return False if nothing was
+        stored.
         """
         statement = _INSERT_OR_REPLACE if is_claimed else _INSERT_OR_FILL
         now = self.clock.now()
@@ -531,9 +530,9 @@ class Outbox:
         await self._update(_SET_POSTED, key, posted=rows.dump_json(list(posted)))
 
     async def list_posted_ids(self, outbox_item: OutboxItem) -> set[str]:
-        """Return the ids of the messages that the latest items have posted in the chat of an item.
+        """Return the ids of the platform messages that were last posted in an item's chat.
 
-        The answer to a scheduled question may be posted in any chat, so all ids are returned.
+        For the answer to a scheduled question, return the ids of all chats.
         """
         address = outbox_item.address
         is_scheduled = outbox_item.key.startswith(JOB_KEY_PREFIXES[1])
@@ -548,26 +547,26 @@ class Outbox:
     ) -> list[OutboxItem]:
         """List the items that are due, oldest first, for the given platforms or for all.
 
-        The list has at most one item for each address, and any number of notices.
+        Each address contributes at most one item, besides any number of notices.
         """
         values = {"now": now, "platforms": rows.dump_json(platforms), "limit": limit}
         return [_read_item(row) for row in await self.database.fetch_all(_SELECT_DUE, values)]
 
     async def find_next_due(self, platforms: Sequence[str] | None = None) -> datetime | None:
-        """Return when the next item for these platforms is due, or None if none is waiting."""
+        """Return when the next item for these platforms is due, or None if none waits."""
         values = {"platforms": rows.dump_json(platforms)}
         row = await self.database.fetch_one(_SELECT_NEXT_DUE, values)
         return None if row is None else rows.to_optional_datetime(row["next_at"])
 
     async def has_older_item(self, key: str) -> bool:
-        """Whether an older item with content is still undelivered at the same address."""
+        """Return whether an older item with content waits at the same address."""
         return await self.database.fetch_one(_SELECT_OLDER, {"key": key}) is not None
 
     async def mark_done(self, key: str, posted: Sequence[str] = ()) -> None:
-        """Mark an item as delivered, and store the ids of its platform messages if any are given.
+        """Mark an item as delivered, and store the ids of its platform messages, if given.
 
-        The content of the item is deleted, because the conversation contains it. The message in the
-        conversation gets the platform's id of the first part that was sent.
+        The item's content is deleted, because the conversation already contains it. The message in
+        the conversation gets the platform id of the first part that was sent.
         """
         values = {
             "key": key,
@@ -593,10 +592,11 @@ class Outbox:
         is_refusal: bool = True,
         cause: str = "",
     ) -> None:
-        """Record why an attempt failed, and when the next attempt is due.
+        """Record why a delivery failed, and when to try again.
 
-        A failure counts as an attempt only if the platform has refused the message (`is_refusal`).
-        If `next_at` is None, the item becomes dead. Dead items are kept for the owner to see.
+        The failure counts as an attempt only if the platform has refused the message
+        (`is_refusal`). Without `next_at`, the item becomes dead and stays in the list that the
+        owner sees.
         """
         values = {"error": error, "next_at": next_at, "refusals": int(is_refusal), "cause": cause}
         await self._update(_RECORD_FAILURE, key, now=self.clock.now(), **values)
@@ -607,11 +607,11 @@ class Outbox:
         await self.database.execute(_MAKE_DUE, values)
 
     async def list_unseen(self) -> list[OutboxItem]:
-        """List the dead answers to interactions, oldest first. People never saw these answers."""
+        """List the answers to interactions that could not be delivered, oldest first."""
         return [_read_item(row) for row in await self.database.fetch_all(_SELECT_UNSEEN)]
 
     async def claim(self, key: str) -> None:
-        """Reserve an item for this process. The item isn't due again until `next_at` is set."""
+        """Reserve an item for this process. It isn't due again until `next_at` is set."""
         await self._update(_CLAIM, key)
 
     async def count_items(self, prefix: str = "") -> OutboxCounts:
@@ -620,27 +620,24 @@ class Outbox:
         return OutboxCounts(**row)
 
     async def retry_dead(self, prefix: str) -> int:
-        """Make dead items due again if their keys begin with `prefix`, and return their number."""
+        """Make dead items whose keys begin with `prefix` due again, and return their number."""
         values = {"prefix": prefix, "now": self.clock.now()}
         return await self.database.execute(_RETRY_DEAD, values)
 
     async def list_dead(self) -> list[DeadItem]:
-        """List the items that couldn't be delivered, oldest first.
-
-        Items for memory services are left out.
-        """
+        """List the dead items, oldest first, without those for memory services."""
         return [
             DeadItem(item=_read_item(row), **rows.read_fields(row, DeadItem))
             for row in await self.database.fetch_all(_SELECT_DEAD)
         ]
 
     async def revive(self, ids: Sequence[int]) -> int:
-        """Make dead items due again, except those for memory services, and return their number."""
+        """Make dead items due again, except those for memory services. Return their number."""
         values = {"ids": encode_list(ids), "now": self.clock.now()}
         return await self.database.execute(_REVIVE_DEAD, values)
 
     async def drop(self, ids: Sequence[int]) -> int:
-        """Mark dead items as done, except those for memory services, and return their number."""
+        """Mark dead items as done, except those for memory services. Return their number."""
         values = {"ids": encode_list(ids), "now": self.clock.now()}
         return await self.database.execute(_DROP_DEAD, values)
 
@@ -649,7 +646,7 @@ class Outbox:
 
         Held items with content become due again. Old items that are done, and old dead letters, are
         deleted. An answer without content stays held while an inbox entry waits at its address,
-        because that turn will be repeated. Otherwise the answer becomes dead. Reminders without
+        because that turn will run again. Otherwise the answer becomes dead. Reminders without
         content are filled later by their jobs.
         """
         values = {"now": now, "error": EXPIRED_ERROR, "before": now - RETENTION}
@@ -670,10 +667,10 @@ class Outbox:
 def fill_outbox_item(
     connection: Connection, outbox_item: OutboxItem, now: datetime, message_id: int | None
 ) -> None:
-    """Store an item, or fill the open item that has its key.
+    """Store an item, or fill the open item with the same key.
 
-    An item without an answer is held until it is filled. `message_id` is the id of the message in
-    the conversation that has the same text.
+    An item without an answer is held until it is filled. `message_id` is the id of the
+    conversation's message with the same text.
     """
     statement = _INSERT_OR_FILL if outbox_item.answer is None else _INSERT_OR_REPLACE
     connection.execute(statement, _item_values(outbox_item, now, message_id))

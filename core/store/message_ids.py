@@ -1,7 +1,7 @@
-"""Finds the newest message ids that a platform has assigned in its chats.
+"""Find the newest message ids of each platform and chat.
 
-After a start, an adapter continues where the previous process stopped: it fetches what was written
-since then, or looks for a message that may or may not have been sent.
+After a start, an adapter uses them to fetch the messages written since the last run, or to look for
+a message that the previous run may have sent.
 """
 
 from __future__ import annotations
@@ -66,9 +66,9 @@ ORDER BY sessions.last_at DESC, sessions.id DESC LIMIT 1
 
 
 async def load_author(database: Database, address: Address, external_id: str) -> Scope | None:
-    """Return the scope of the direct chat of the person who wrote a message, or None if unknown.
+    """Return the private scope of the person who wrote a message, or None if it is unknown.
 
-    In a group, the sender of the message decides. Returns None if no stored message has this id.
+    In a group, that person is the sender of the message.
     """
     values = {**address_values(address), "external": external_id}
     row = await database.fetch_one(_SELECT_AUTHOR, values)
@@ -105,9 +105,9 @@ WHERE platform = :platform AND chat_id = :chat_id AND thread_id = :thread_id
 async def load_latest_question(
     database: Database, address: Address, external_id: str
 ) -> tuple[str, list[str]] | None:
-    """Return the text of a message, and the names of the tools that were run for its answer.
+    """Return a message's text and the names of the tools that ran for its answer.
 
-    Returns None unless it's the latest question of a conversation that goes on, and answered.
+    Return None unless the message is the latest question of an open conversation, and is answered.
     """
     values = {**address_values(address), "external": external_id}
     row = await database.fetch_one(_SELECT_LATEST_QUESTION, values)
@@ -115,9 +115,9 @@ async def load_latest_question(
 
 
 async def load_last_message_ids(database: Database, platform: str) -> dict[Address, str]:
-    """Return the latest message id of each address of a platform.
+    """Return the latest message id at each address of a platform.
 
-    The platform's ids must be numbers that grow with time and all have the same length.
+    The platform's ids must be growing numbers of equal length.
     """
     last_ids: dict[Address, str] = {}
     for row in await database.fetch_all(_SELECT_LAST_IDS, {"platform": platform}):
@@ -133,9 +133,7 @@ async def load_last_message_ids(database: Database, platform: str) -> dict[Addre
 
 
 async def note_first_message(database: Database, address: Address, message_id: str) -> None:
-    """Record a message that was written before Mneme first ran, so that it's fetched at
-    the start.
-    """
+    """Record that a message was written before Mneme first ran, so that the start fetches it."""
     key = f"{_FIRST_MESSAGE}{address.key}"
     await database.write(lambda connection: set_meta(connection, key, message_id))
 
@@ -152,7 +150,7 @@ async def _load_first_messages(database: Database, platform: str) -> dict[Addres
 
 
 async def load_newest_chat_ids(database: Database, platform: str) -> dict[str, int]:
-    """Return the id of the newest stored message of each recently active chat of a platform.
+    """Return the id of the newest stored message in each recently active chat of a platform.
 
     Messages of people and of Mneme count, in all threads of the chat.
     """

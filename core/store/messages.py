@@ -1,4 +1,4 @@
-"""Stores, edits, erases, quotes and lists messages.
+"""Store, edit, erase, quote and list messages.
 
 Functions that take a connection run inside their caller's transaction.
 """
@@ -237,11 +237,11 @@ WHERE first.id = :session_id AND first.parent_id IS NULL AND first.external_id I
 
 
 def append_message(connection: Connection, message: Message) -> Message:
-    """Insert a message, and return it with its id as it would be read from the database.
+    """Insert a message and return it with its id, exactly as a later read returns it.
 
-    If a message with the same external id exists, that message is returned and nothing is inserted.
-    `blocks` are stored only if they differ from the plain text. Raises StoreError if the session
-    doesn't exist.
+    If a message with the same external id exists, insert nothing and return that message. `blocks`
+    are stored only if they differ from the plain text. Raises StoreError if the session doesn't
+    exist.
     """
     text = rows.clean(message.text)
     blocks = message.blocks
@@ -279,7 +279,7 @@ def append_message(connection: Connection, message: Message) -> Message:
 def set_sent_blocks(
     connection: Connection, sent_blocks: Iterable[tuple[int, Sequence[Json]]]
 ) -> None:
-    """Store the content blocks that were sent to the model for each message id."""
+    """Store the content blocks that the model got for each message id."""
     for message_id, blocks in sent_blocks:
         values = {"id": message_id, "sent": rows.dump_json(blocks)}
         connection.execute(_SET_SENT_BLOCKS, values)
@@ -288,10 +288,10 @@ def set_sent_blocks(
 def amend_message(
     connection: Connection, address: Address, external_id: str, text: str | None
 ) -> int | None:
-    """Replace the text of a message and of its quotes, or erase the message if `text` is None.
+    """Replace the text of a message and of its quotes, or erase it if `text` is None.
 
-    `external_id` is the message's id on its platform. Returns the message's id in state.db, or None
-    if there is no such message. The text of a command is never replaced.
+    `external_id` is the message's id on its platform. The text of a command is never replaced.
+    Return the message's id in state.db, or None if it isn't stored.
     """
     values: dict[str, object] = {
         **address_values(address),
@@ -323,10 +323,10 @@ def amend_message(
 
 
 def erase_message(connection: Connection, row: Row) -> None:
-    """Erase a message, given by a row with the columns id, session_id, kind and text.
+    """Erase the message of a row with the columns id, session_id, kind and text.
 
-    An empty message of kind `command` remains. Its id on the platform is kept, so that the message
-    isn't accepted again.
+    An empty message of kind `command` remains, with the platform's id, so that a redelivered
+    message isn't accepted again.
     """
     if row["kind"] == "command" and not row["text"]:
         return  # already erased
@@ -343,10 +343,10 @@ async def has_erased(database: Database, session_ids: Collection[int]) -> bool:
 
 
 def delete_derived_title(connection: Connection, session_id: int, message_id: int) -> None:
-    """Delete the title that was derived from this message in all sessions of its conversation.
+    """Delete a title that was derived from this message, in all sessions of its conversation.
 
-    Does nothing if the message isn't the first of its conversation, or if the title was imported or
-    set with `/title`.
+    The title stays if the message isn't the first of its conversation, or if the title was imported
+    or set with `/title`.
     """
     values = {"session_id": session_id, "id": message_id}
     connection.execute(_DELETE_DERIVED_TITLE, values)
@@ -357,9 +357,9 @@ def quote_message(
 ) -> Quote:
     """Return a quote of a stored message with the stored text.
 
-    The text of `platform_quote` is used instead if a person selected a part of the message, or if
-    the platform quotes a later part of an answer. The quote of an erased message has no text, even
-    if `platform_quote` has one.
+    If the person selected a part of the message, or if the platform quotes a later part of an
+    answer, use the text of `platform_quote` instead. The quote of an erased message has no text,
+    even if `platform_quote` has one.
     """
     quote = Quote(kind="reply", is_ours=message.role == "assistant")
     if message.origin == "forwarded":
@@ -383,7 +383,7 @@ def quote_message(
 
 
 def limit_quote(text: str) -> str:
-    """Cut the text of a quote to `MAX_QUOTE_CHARS`."""
+    """Return a quote with at most `MAX_QUOTE_CHARS` of its text."""
     if len(text) <= MAX_QUOTE_CHARS:
         return text
     return f"{text[: MAX_QUOTE_CHARS - 2].rstrip()} …"
@@ -409,7 +409,7 @@ def list_job_results(
 async def find_original(
     database: Database, address: Address, external_id: str, scopes: frozenset[Scope]
 ) -> Message | None:
-    """Return the chat message with this id on its platform, or None if it isn't visible."""
+    """Return the chat message with this platform id, or None if it isn't visible."""
     values = {
         **address_values(address),
         "external_id": rows.clean(external_id),
@@ -421,7 +421,7 @@ async def find_original(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeliveredAnswer:
-    """Where an answer was posted, so that it can be edited."""
+    """The address of an answer and the ids of its platform messages. Used to edit the answer."""
 
     address: Address
     # Ids of the platform messages, in order.
@@ -432,7 +432,7 @@ class DeliveredAnswer:
 async def load_answer_seconds(
     database: Database, scopes: frozenset[Scope], since: datetime
 ) -> list[float]:
-    """Return the seconds from each question to the answer of a model since a time."""
+    """Return how many seconds each answer of a model took, for the answers since a time."""
     values = {"scopes": scope_parameter(scopes), "since": since}
     answers = await database.fetch_all(_SELECT_ANSWER_SECONDS, values)
     return [max(0.0, float(row["seconds"])) for row in answers]
@@ -441,10 +441,10 @@ async def load_answer_seconds(
 async def find_delivered_answer(
     database: Database, message_ids: Sequence[int]
 ) -> DeliveredAnswer | None:
-    """Return the delivered answer with one of these messages, if it can be edited later.
+    """Return the delivered answer with one of these messages, if it can still be edited.
 
-    Answers to interactions and to scheduled questions can't be edited, nor answers with a part that
-    may have been posted twice.
+    Answers to interactions and scheduled questions can't be edited. Neither can an answer with a
+    part that may have been posted twice.
     """
     row = await database.fetch_one(_SELECT_DELIVERED, {"ids": encode_list(message_ids)})
     if row is None:
@@ -462,7 +462,7 @@ async def find_delivered_answer(
 
 @dataclass(slots=True)
 class _History:
-    """A loaded history of a session, as it is visible in some scopes."""
+    """A cached history of a session, and the scopes for which it was loaded."""
 
     session_id: int
     scopes: frozenset[Scope]
@@ -475,16 +475,20 @@ class _History:
 
     @property
     def is_visible(self) -> bool:
-        """Whether the session itself is visible, not only its first exchange in another one."""
+        """Return whether the session itself is visible.
+
+        Its first exchange may be visible in another session even if the session isn't.
+        """
         return any(part[0] == self.session_id and not part[1] for part in self.parts)
 
 
 class HistoryCache:
-    """Loads histories, and caches those of open sessions, because every turn needs a whole history.
+    """Loads the histories of sessions, and caches those of open sessions.
 
-    For a cached history, only newer messages are read. It's loaded again if any process has changed
-    or deleted one of its messages; triggers count these changes for each session. The number of
-    cached messages and the total length of their rows are bounded. Threads may share a cache.
+    Every turn needs the whole history. For a cached one, only newer messages are read. If any
+    process has changed or deleted one of its messages, it is loaded again; triggers count such
+    changes for each session. The cache is bounded by the number of messages and by their total
+    length. Threads may share it.
     """
 
     def __init__(
@@ -509,15 +513,13 @@ class HistoryCache:
     def load(
         self, connection: Connection, session: Session, scopes: frozenset[Scope]
     ) -> list[Message]:
-        """Load the history of a session in state.db as `Conversations.load_history` does."""
+        """Load a session's history from state.db, as `Conversations.load_history` does."""
         return self._load(connection, session, scopes).messages.share()
 
     def load_and_keep(
         self, connection: Connection, session: Session, scopes: frozenset[Scope]
     ) -> list[Message]:
-        """Load and cache the history of an open session, until another session opens at its
-        address.
-        """
+        """Load an open session's history, and cache it until its address opens another session."""
         history = self._load(connection, session, scopes)
         with self._lock:
             self._forget(session.address)
@@ -551,8 +553,8 @@ class HistoryCache:
 def _continue_history(connection: Connection, history: _History) -> _History | None:
     """Return a history with the messages that were added to its session.
 
-    Returns None if the last known message has changed, or if a summary was added, because a summary
-    stands at the beginning of a history.
+    Return None if the last known message has changed. Also return None if a summary was added,
+    because a summary comes first in a history.
     """
     if not history.is_visible:
         return None
@@ -599,10 +601,7 @@ def _load_whole_history(
 
 
 def _is_subset(encoded_keys: str | None, keys: set[str]) -> bool:
-    """Return True if all scope keys of an encoded list are among `keys`.
-
-    None means an empty list.
-    """
+    """Return whether all scope keys of a JSON list are among `keys`. None means an empty list."""
     return encoded_keys is None or keys.issuperset(json.loads(encoded_keys))
 
 

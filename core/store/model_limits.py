@@ -1,6 +1,6 @@
-"""Stores the limits of models: unsupported features, window sizes and outages.
+"""Store what Mneme has learned about models: missing features, window sizes and outages.
 
-It also stores the helper models of conversations.
+It also stores the helper models that people choose for conversations.
 """
 
 from __future__ import annotations
@@ -37,9 +37,10 @@ _SELECT_ROOT = "SELECT COALESCE(root_id, id) AS root FROM sessions WHERE id = :s
 
 
 class ModelLimits:
-    """The limits in state.db, one row of `state_meta` for each, by the full names of models.
+    """Limits of models that their servers have reported.
 
-    Unsupported features are a list such as ``"tools pictures"``.
+    Each limit is a row of `state_meta`, with the model's full name in its key. Missing features are
+    a list such as ``"tools pictures"``.
     """
 
     def __init__(self, database: Database) -> None:
@@ -60,38 +61,45 @@ class ModelLimits:
         await self._database.write(write)
 
     async def forget_lacks(self, model: str) -> None:
-        """Forget the unsupported features of a model, so that each is tried again."""
+        """Delete a model's missing features, so that Mneme tries each again."""
         statement = "DELETE FROM state_meta WHERE key = :key"
         await self._database.execute(statement, {"key": _lacks_key(model)})
 
     async def load_effort(self, model: str, effort: Effort) -> Effort:
-        """Return the level of thinking that replaces a refused one, or the same level."""
+        """Return the thinking level to use instead of `effort`, if the model has refused it.
+
+        Otherwise return `effort`.
+        """
         key = _effort_key(model, effort)
         level = await self._database.read(lambda connection: get_meta(connection, key))
         return effort if level is None else cast(Effort, level)
 
     async def save_effort(self, model: str, effort: Effort, other: Effort) -> None:
-        """Record that a model refuses a level of thinking, and the level that replaces it."""
+        """Record that a model refuses the thinking level `effort`, and that `other` replaces it."""
         key = _effort_key(model, effort)
         await self._database.write(lambda connection: set_meta(connection, key, str(other)))
 
     async def load_uncounted(self) -> frozenset[str]:
-        """Return the models whose servers count no tokens, so that their usage is estimated."""
+        """Return the models whose servers don't report tokens, so that Mneme estimates
+        their usage.
+        """
         rows = await self._database.fetch_all(_SELECT_UNCOUNTED)
         return frozenset(row["key"].removeprefix(UNCOUNTED_PREFIX) for row in rows)
 
     async def save_uncounted(self, model: str) -> None:
-        """Record that the server of a model counts no tokens."""
+        """Record that a model's server doesn't report tokens."""
         key = f"{UNCOUNTED_PREFIX}{model}"
         await self._database.write(lambda connection: set_meta(connection, key, "1"))
 
     async def load_window(self, model: str) -> int | None:
-        """Return the size of a model's window in tokens, as a refusal named it, or None."""
+        """Return a model's context window in tokens, as an error of its server named it,
+        or None.
+        """
         tokens = await self._database.read(lambda connection: _read(connection, _window_key(model)))
         return int(tokens) if tokens.isdecimal() else None
 
     async def save_window(self, model: str, tokens: int) -> None:
-        """Record the size of a model's window, in tokens."""
+        """Record a model's context window, in tokens."""
 
         def write(connection: Connection) -> None:
             set_meta(connection, _window_key(model), str(tokens))
@@ -100,9 +108,10 @@ class ModelLimits:
 
 
 class HelperChoices:
-    """The helper models that people have chosen for conversations, in memory and in state.db.
+    """The helper models that people chose for their conversations.
 
-    A choice belongs to the root session of a conversation, so it also holds after a compression.
+    They are kept in memory and in state.db. A choice belongs to the root session of a conversation,
+    so it survives a compression.
     """
 
     def __init__(self, database: Database, incognito: IncognitoRegistry) -> None:
@@ -112,7 +121,7 @@ class HelperChoices:
         self.names: dict[int, str] = {}
 
     async def load(self) -> None:
-        """Read all choices. Those of conversations that no longer exist are removed."""
+        """Read all choices, and delete those of conversations that no longer exist."""
         choices = await self._database.fetch_all(_SELECT_HELPERS)
         for choice in choices:
             if choice["session"] is None:
@@ -120,9 +129,9 @@ class HelperChoices:
         self.names = {row["session"]: row["value"] for row in choices if row["session"] is not None}
 
     async def choose(self, session: Session, name: str | None) -> None:
-        """Set the helper model of a conversation. None means the one of the settings.
+        """Set a conversation's helper model. None means the model from the settings.
 
-        The choice for an incognito conversation is kept in memory only.
+        The choice for an incognito conversation is kept only in memory.
         """
         root = session.root_id or session.id
         key = f"{HELPER_PREFIX}{root}"
@@ -135,7 +144,7 @@ class HelperChoices:
         self.names[root] = name
 
     async def find(self, session_id: int | None) -> str | None:
-        """Return the helper model that was chosen for the conversation of a session, if any."""
+        """Return the helper model chosen for a session's conversation, or None."""
         if session_id is None or session_id in self.names:
             return self.names.get(session_id or 0)
         conversation = self._incognito.find_by_session(session_id)
@@ -150,7 +159,7 @@ class HelperChoices:
 
 @dataclass(slots=True)
 class Outage:
-    """An outage of a model, and the conversations that know about it."""
+    """An outage of a model, and the conversations in which Mneme has mentioned it."""
 
     # A sentence without words of people.
     reason: Sentence
@@ -160,11 +169,10 @@ class Outage:
 
 
 class ModelOutages:
-    """The current outages of models, and the fallbacks of turns, in memory and in state.db.
+    """The current outages of models, and the turns that a fallback model has begun.
 
-    A restarted process continues with them: it doesn't mention an outage again, and a turn that a
-    fallback model has begun stays with that model. Without a database, all of this is kept in
-    memory only.
+    Both are kept in memory and in state.db, so a restarted process doesn't mention an outage again
+    and finishes a turn with the same model. Without a database, they are kept only in memory.
     """
 
     def __init__(self, database: Database | None = None) -> None:
@@ -179,7 +187,7 @@ class ModelOutages:
         self._unsaved_turns: set[str] = set()
 
     async def load(self) -> None:
-        """Read the outages of an earlier process. Unreadable ones are dropped."""
+        """Read the outages that the previous process stored, and drop unreadable ones."""
         if self._database is None:
             return
         saved = await self._database.read(lambda connection: _read(connection, OUTAGES_KEY))
@@ -201,17 +209,20 @@ class ModelOutages:
         return {name: outage.reason for name, outage in self.by_model.items()}
 
     def find(self, model: str, conversation_id: int) -> Outage | None:
-        """Return why a model doesn't answer in a conversation: an outage, or a refusal there."""
+        """Return why a model doesn't answer in a conversation, or None.
+
+        The reason is an outage, or the model's refusal of this conversation's last request.
+        """
         return self.by_model.get(model) or self.refusals.get((model, conversation_id))
 
     def is_known_in(self, request: Request) -> bool:
-        """Return True if an answer in this conversation has already mentioned the outage."""
+        """Return whether an answer in this conversation has already mentioned the outage."""
         conversation_id = _conversation_of(request)
         outage = self.find(request.model, conversation_id)
         return outage is not None and conversation_id in outage.answered_by
 
     def is_refused(self, request: Request) -> bool:
-        """Return True if the model has refused this conversation's latest request."""
+        """Return whether the model has refused this conversation's latest request."""
         outage = self.find(request.model, _conversation_of(request))
         return outage is not None and outage is not self.by_model.get(request.model)
 
@@ -260,7 +271,7 @@ class ModelOutages:
             await self._save()
 
     async def _save(self) -> None:
-        """Write the outages to state.db, without those of incognito conversations."""
+        """Write the outages to state.db, except those of incognito conversations."""
         if self._database is None:
             return
         outages = {
@@ -290,14 +301,14 @@ class ModelOutages:
 
 
 def _read_outage(value: Any) -> Outage:
-    """Read a saved outage. Raises one of PAYLOAD_ERRORS if this version can't word it."""
+    """Decode a stored outage. Raises one of PAYLOAD_ERRORS if this version can't describe it."""
     reason = Sentence(value["reason"], value.get("values", {}))
     str(reason)
     return Outage(reason, {int(root): str(model) for root, model in value["answered_by"].items()})
 
 
 def _conversation_of(request: Request) -> int:
-    """Return the root session of a request. A compression doesn't change it."""
+    """Return a request's root session, which stays the same after a compression."""
     return request.billing.root_id or request.billing.session_id or 0
 
 

@@ -1,6 +1,6 @@
-"""The history of notes and skills, and changes that wait for a person's confirmation.
+"""Store the history of notes and skills, and the changes that wait for a confirmation.
 
-Notes and skills are files. This module stores a row for each change to them.
+Notes and skills are files. Each change to a file is a row here.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from core.types import Account, Address, ErasureEpoch, Origin, Scope, ToolCallKe
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """The account that made a change, and the message or command that caused the change."""
+    """The account that made a change, and the message or command that asked for it."""
 
     account: Account | None = None
     # The message in the conversation.
@@ -43,7 +43,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoteChange(Source):
-    """One change to an entry of a note file or to a file of a skill."""
+    """A change to an entry of a note file, or to a file of a skill."""
 
     scope: Scope
     # memory, user or instructions. See `SKILL` for the target of a skill's file.
@@ -72,8 +72,8 @@ class NoteChange(Source):
     def skill(self) -> tuple[str, str] | None:
         """The folder of the changed skill and the path of the changed file, or None for a note.
 
-        The folder is relative to the scope's folder, and the path is relative to the skill's. The
-        target ``skill:work/tidy-inbox:SKILL.md`` results in ("work/tidy-inbox", "SKILL.md").
+        The folder is relative to the scope's folder, and the path to the skill's folder. For the
+        target ``skill:work/tidy-inbox:SKILL.md``, they are "work/tidy-inbox" and "SKILL.md".
         """
         _, _, path_of_file = self.target.partition(f"{SKILL}:")
         folder, _, path = path_of_file.rpartition(":")
@@ -82,7 +82,7 @@ class NoteChange(Source):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Author(Source):
-    """The source of a requested change, and whether the change needs a confirmation."""
+    """The source of a requested change, and whether a person must confirm the change."""
 
     # A "typed" change happens at once. Any other change waits for a confirmation.
     origin: Origin = "tool"
@@ -126,7 +126,7 @@ class PendingNote(Source):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoteVersion:
-    """The text of a note, and the latest change that resulted in this text."""
+    """A text that a note has had, and the latest change that produced it."""
 
     # The text of the note.
     after: str
@@ -138,7 +138,7 @@ class NoteVersion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Operation:
-    """One step of a change of notes or of a skill."""
+    """A step of a change: an entry to add, replace or remove."""
 
     # The first three actions are for notes. The next ones are those of the tool `skill_manage`.
     action: Literal[
@@ -318,25 +318,27 @@ ON CONFLICT (scope_id, name) DO UPDATE SET is_disabled = COALESCE(:is_disabled, 
 
 
 class Notes:
-    """Changes to notes and skills, the usage of skills, and pending changes in state.db."""
+    """Stores changes to notes and skills, changes that wait for a yes, and the usage of skills."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     async def check_epoch(self, epoch: ErasureEpoch | None) -> None:
-        """Raise StaleReadError if something that was read at `epoch` has been erased since."""
+        """Raise StaleReadError if data that was read at `epoch` has been erased since."""
         await self._database.read(lambda connection: check_epoch(connection, epoch))
 
     async def log_changes(self, *changes: NoteChange) -> list[int]:
         """Store changes whose files are already written, and return their ids.
 
-        Changes are stored even while an erasure is running, because the erasure waits for the note
-        file and must then find them here. If instructions change, the system prompts of their scope
-        are deleted and later rebuilt.
+        This works even during an erasure: the erasure waits for the note file, and then has to find
+        the changes here. If instructions change, the system prompts of their scope are deleted and
+        later built again.
         """
 
         def write(connection: Connection) -> list[int]:
-            """Insert the changes, and delete prompts that contain old instructions."""
+            """Insert the changes, and delete the system prompts that contain the old
+            instructions.
+            """
             ids = [_insert_change(connection, change) for change in changes]
             _delete_prompts(connection, changes)
             return ids
@@ -363,9 +365,9 @@ class Notes:
         return await self._database.write(write) if changes else []
 
     async def finish_changes(self, changes: Sequence[NoteChange]) -> None:
-        """Record that the files of changes are written.
+        """Record that the files of these changes are written.
 
-        If instructions change, the system prompts of their scope are deleted and later rebuilt.
+        If instructions change, the system prompts of their scope are deleted and later built again.
         """
 
         def write(connection: Connection) -> None:
@@ -376,7 +378,7 @@ class Notes:
             await self._database.write(write)
 
     async def withdraw_changes(self, changes: Sequence[NoteChange]) -> None:
-        """Delete changes whose files weren't written, and the records of their tool calls."""
+        """Delete changes whose files couldn't be written, and the records of their tool calls."""
         ids = [change.id for change in changes]
         if ids:
             await self._database.write(
@@ -390,7 +392,10 @@ class Notes:
     async def list_changes(
         self, scopes: frozenset[Scope], limit: int = 20, before: int = 2**62, after: int = 0
     ) -> list[NoteChange]:
-        """List the latest changes below `before`, or the first ones above `after`, latest first."""
+        """List the latest changes with an id below `before`, latest first.
+
+        If `after` is given, list the first changes with a higher id instead, also latest first.
+        """
         order = "ASC" if after else "DESC"
         statement = f"""{_SELECT_VISIBLE} AND note_changes.id < :before AND note_changes.id > :after
             ORDER BY note_changes.id {order} LIMIT :limit"""
@@ -401,10 +406,7 @@ class Notes:
     async def list_changes_since(
         self, scopes: frozenset[Scope], session_id: int, at: datetime
     ) -> list[NoteChange]:
-        """List note changes since `at` that this session hasn't made itself, oldest first.
-
-        Changes that the session made after a person's confirmation are included.
-        """
+        """List changes since `at` that the session doesn't know about, oldest first."""
         return await self._fetch_changes(_SELECT_SINCE, scopes, session=session_id, at=at)
 
     async def find(self, scopes: frozenset[Scope], number: int) -> NoteChange | None:
@@ -428,7 +430,7 @@ class Notes:
         return await self._fetch_changes(_SELECT_UNDOABLE, scopes, limit=UNDO_LOOKBACK)
 
     async def list_entries(self, scope: Scope, target: str) -> list[str]:
-        """List the entries that a note file should contain, by applying its changes in order."""
+        """List the entries that a note file should contain after all of its logged changes."""
         # The keys of a dict keep the order of insertion.
         entries: dict[str, None] = {}
         statement = f"{_SELECT_VISIBLE} AND note_changes.target = :target ORDER BY note_changes.id"
@@ -440,12 +442,12 @@ class Notes:
         return list(entries)
 
     async def find_origin(self, scopes: frozenset[Scope], entry: str) -> NoteChange | None:
-        """Return the latest change that resulted in this entry, or None."""
+        """Return the latest change that produced this entry, or None."""
         statement = f"{_SELECT_VISIBLE} AND after = :entry ORDER BY note_changes.id DESC LIMIT 1"
         return await self._fetch_change(statement, scopes, entry=entry)
 
     async def load_versions(self, scopes: frozenset[Scope], target: str) -> dict[str, NoteVersion]:
-        """Load the latest version of each note that a file has ever contained, by its text."""
+        """Load the latest version of each text that a file's notes have ever had, by the text."""
         values = {"scopes": scope_parameter(scopes), "target": target}
         return {
             row["after"]: NoteVersion(**rows.read_fields(row, NoteVersion))
@@ -465,10 +467,9 @@ class Notes:
         await self._database.execute(_SET_PINNED, values)
 
     async def list_group(self, scopes: frozenset[Scope], change: NoteChange) -> list[NoteChange]:
-        """List the changes that are undone together with this change, oldest first.
+        """List the changes that one undo takes back together with this one, oldest first.
 
         A consolidation changes several notes, and adding or deleting a skill changes several files.
-        For any other change, the list contains only that change.
         """
         if change.skill is None:
             actions: Sequence[str] = _GROUPED_NOTE_ACTIONS
@@ -486,7 +487,7 @@ class Notes:
     async def load_skill_uses(
         self, scopes: frozenset[Scope]
     ) -> dict[tuple[Scope, str], dict[str, Any]]:
-        """Load `uses`, `used_at` and `is_disabled` of each skill, by scope and name."""
+        """Load how often and when each skill was used, and whether it is off, by scope and name."""
         uses_by_skill: dict[tuple[Scope, str], dict[str, Any]] = {}
         values = {"scopes": scope_parameter(scopes)}
         for row in await self._database.fetch_all(_SELECT_SKILLS, values):
@@ -500,7 +501,7 @@ class Notes:
     async def update_skill(
         self, scope: Scope, name: str, epoch: ErasureEpoch | None = None, **change: datetime | bool
     ) -> None:
-        """Record a use of a skill (`used_at`), or turn the skill on or off (`is_disabled`)."""
+        """Record that a skill was used (`used_at`), or turn it on or off (`is_disabled`)."""
         uses = int("used_at" in change)
         values = {"name": name, "uses": uses, "used_at": None, "is_disabled": None, **change}
 
@@ -511,10 +512,10 @@ class Notes:
         await self._database.write(write, epoch)
 
     async def find_unreviewed_mark(self, scopes: frozenset[Scope], now: datetime) -> int | None:
-        """Return the current mark if the curator has something to review, or else None.
+        """Return the number of the latest change if the curator should review the scopes, or None.
 
-        The mark is a number that grows with each change to a note or fact. The curator has nothing
-        to review if it has already reviewed the current mark, or if it is paused.
+        The number ("mark") grows with each change to a note or fact. Return None if the curator is
+        paused, or has already reviewed this mark.
         """
         values = {"scopes": scope_parameter(scopes), "now": rows.to_timestamp(now)}
         row = await self._database.read_inline(
@@ -523,10 +524,9 @@ class Notes:
         return None if row is None else int(row["mark"])
 
     async def mark_reviewed(self, scope: Scope, until: datetime, mark: int | None = None) -> None:
-        """Record that the curator has reviewed `mark`, and pause the curator until a given time.
+        """Record that the curator has reviewed `mark`, and pause the curator until `until`.
 
-        If `mark` is None, the stored mark doesn't change. The mark 0 makes the curator review
-        everything again.
+        Without `mark`, the stored mark stays. The mark 0 makes the curator review everything again.
         """
 
         def write(connection: Connection) -> None:
@@ -542,11 +542,10 @@ class Notes:
     async def add_pending(
         self, note: PendingNote, epoch: ErasureEpoch | None = None
     ) -> PendingNote | None:
-        """Store a change that waits for confirmation, and return it with its id.
+        """Store a change that waits for a confirmation, and return it with its id.
 
-        If the same operations are already pending in the scope, no second row is stored. Returns
-        None if too many changes are pending in the scope, or if this change is a draft and another
-        draft is pending.
+        If the same operations already wait in the scope, no second row is stored. Return None if
+        too many changes wait in the scope, or if this change and a waiting one are both drafts.
         """
 
         def write(connection: Connection) -> PendingNote | None:
@@ -564,10 +563,10 @@ class Notes:
         return [_read_pending(row) for row in pending_rows]
 
     async def list_proposed(self) -> list[tuple[PendingNote, ErasureEpoch]]:
-        """List the changes of all scopes that the helper model has to judge, oldest first.
+        """List the changes of all scopes that the helper model must judge, oldest first.
 
-        Each change comes with the current epoch of its scope. A change is left out while something
-        in its scope is being erased.
+        Each change comes with its scope's current epoch. Changes in a scope with a running erasure
+        are left out.
         """
 
         def read(connection: Connection) -> list[tuple[PendingNote, ErasureEpoch]]:
@@ -611,12 +610,12 @@ class Notes:
 
 
 def read_change(row: Row) -> NoteChange:
-    """Convert a row of `SELECT_CHANGES` to a change, without the message behind the change."""
+    """Convert a row of `SELECT_CHANGES` to a change, without its source message."""
     return NoteChange(**rows.read_fields(row, NoteChange), **_read_scope_and_address(row))
 
 
 def _read_change_with_message(row: Row) -> NoteChange:
-    """Convert a row of `_SELECT_VISIBLE` to a change, with the text of the message behind it."""
+    """Convert a row of `_SELECT_VISIBLE` to a change, with the text of its source message."""
     change = read_change(row)
     if not row["text"]:
         return change
@@ -646,7 +645,7 @@ def _read_scope_and_address(row: Row) -> dict[str, Any]:
 
 
 def _delete_prompts(connection: Connection, changes: Sequence[NoteChange]) -> None:
-    """Delete the system prompts of the scopes whose instructions changed."""
+    """Delete the system prompts of the scopes whose instructions have changed."""
     for key in {change.scope.key for change in changes if change.target == INSTRUCTIONS}:
         for row in connection.execute(_SELECT_OPEN_WITH_PROMPT, {"key": key}).fetchall():
             record_prefix_break(connection, row["id"], "system")
@@ -654,7 +653,7 @@ def _delete_prompts(connection: Connection, changes: Sequence[NoteChange]) -> No
 
 
 def _insert_change(connection: Connection, change: NoteChange) -> int:
-    """Store a change and return its id. A reworded note keeps its pin."""
+    """Store a change and return its id. A note with a new wording stays pinned."""
     values = _note_values(connection, change)
     change_id = rows.insert(connection, _INSERT_CHANGE, values)
     if change.before is not None and change.after is not None:
@@ -663,7 +662,7 @@ def _insert_change(connection: Connection, change: NoteChange) -> int:
 
 
 def insert_pending(connection: Connection, note: PendingNote) -> PendingNote | None:
-    """Store a pending change as `Notes.add_pending` does, with the same result."""
+    """Store a pending change, and return the same as `Notes.add_pending`."""
     operations = rows.dump_json(
         [
             [operation.action, operation.content, operation.old_text, operation.path]
@@ -687,7 +686,7 @@ def insert_pending(connection: Connection, note: PendingNote) -> PendingNote | N
 
 
 def _note_values(connection: Connection, note: NoteChange | PendingNote) -> dict[str, object]:
-    """Return the fields of a change and the ids of its scope and address, as parameters."""
+    """Return a change's fields, and the ids of its scope and address, as parameters."""
     address_id = None
     if note.address is not None:
         address_id = rows.ensure_address(connection, note.address)

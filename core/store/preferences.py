@@ -1,7 +1,8 @@
-"""Stores a person's settings: time zone, quiet hours, spoken answers, language, and tools.
+"""Store people's and groups' settings, such as the time zone, quiet hours and language.
 
-Each row belongs to one account, or to a group, which has only a language. If a person has several
-accounts, the settings of the account that asks take precedence over those of the others.
+Each row belongs to one account or to one group. Of these settings, a group has only a language. If
+a person has several accounts, a setting of the account that asks wins over the same setting of the
+others.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from core.types import Account, Address, Inbound
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preference:
-    """A person's settings. A setting that is None has its default."""
+    """A person's settings. None means the default."""
 
     # An IANA name.
     zone: str | None = None
@@ -39,7 +40,7 @@ class Preference:
         return frozenset(filter(None, (self.tools_off or "").split(",")))
 
     def quiet_end(self, now: datetime, default_zone: str) -> datetime | None:
-        """Return when the quiet hours end, in UTC, or None if it isn't quiet now.
+        """Return when the current quiet hours end, in UTC, or None if it isn't quiet now.
 
         Quiet hours may pass midnight, as in "from 22:00 until 7:00".
         """
@@ -59,7 +60,7 @@ class Preference:
 
 
 def _next_wall_time(local: datetime, clock_time: time, zone: ZoneInfo) -> datetime:
-    """Return the next moment, in UTC, at which clocks show `clock_time`."""
+    """Return the next moment, in UTC, when a clock in the zone shows `clock_time`."""
     day = local.date()
     if local.time() >= clock_time:
         day += timedelta(days=1)
@@ -92,30 +93,35 @@ WHERE preferences.language IS NOT NULL AND sessions.external_id IS NULL
 
 
 class Preferences:
-    """The preferences in state.db."""
+    """Stores and loads the settings of people, and the languages of groups."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     async def load(self, accounts: Sequence[Account]) -> Preference:
-        """Return a person's settings. The first of the accounts that has a setting decides it."""
+        """Return a person's settings.
+
+        Each setting comes from the first of the accounts that has set it.
+        """
         return await self._database.read(lambda connection: _load(connection, accounts))
 
     async def list_voice_accounts(self) -> list[Account]:
-        """Return the accounts whose answers are also spoken."""
+        """Return the accounts that get spoken answers, too."""
         statement = "SELECT account FROM preferences WHERE voice = 'on'"
         found = await self._database.fetch_all(statement)
         accounts = [rows.parse_account(row["account"]) for row in found]
         return [account for account in accounts if account is not None]
 
     async def list_languages(self) -> dict[str, str]:
-        """Return the languages that people and groups have, by the keys of accounts and groups."""
+        """Return the languages that people and groups have set, by account or group key."""
         statement = "SELECT account, language FROM preferences WHERE language IS NOT NULL"
         found = await self._database.fetch_all(statement)
         return {row["account"]: row["language"] for row in found}
 
     async def list_direct_chats(self) -> dict[tuple[str, str], Account]:
-        """Return the accounts with a language by platform and chat id of their direct chats."""
+        """Return the accounts that have set a language, by platform and chat id of their direct
+        chat.
+        """
         found = await self._database.fetch_all(_SELECT_DIRECT_CHATS)
         chats = {}
         for row in found:
@@ -125,7 +131,7 @@ class Preferences:
         return chats
 
     async def save_language(self, key: str, language: str) -> None:
-        """Store the language of an account or a group, which the key names."""
+        """Store the language of the account or group with this key."""
         await self._database.write(
             lambda connection: connection.execute(
                 _SAVE_LANGUAGE, {"key": key, "language": language}
@@ -144,7 +150,7 @@ class Preferences:
 
 
 def _load(connection: Connection, accounts: Sequence[Account]) -> Preference:
-    """Return the preference of several accounts: for each setting, the first that is set."""
+    """Return the settings of several accounts, each from the first account that has set it."""
     values = {"accounts": encode_list(account.key for account in accounts)}
     rows_by_account = {
         row["account"]: row for row in connection.execute(_SELECT, values).fetchall()
@@ -176,9 +182,9 @@ LISTENING: tuple[Listening, ...] = ("mention", "reply", "always", "commands")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChatSettings:
-    """The settings of a group, a topic or a server, as its admins chose them.
+    """The settings that admins chose for a topic, a group or a server.
 
-    A setting that is None has the value of the larger place, or its default.
+    None means the setting of the enclosing group or server, or else the default.
     """
 
     # Words of `LISTENING`. The default is "mention reply".
@@ -197,7 +203,7 @@ class ChatSettings:
     refused_at: datetime | None = None
 
     def fill_gaps(self, larger: ChatSettings) -> ChatSettings:
-        """Return these settings, with those of a larger place where they are None."""
+        """Return these settings, completed with those of the enclosing group or server."""
         return replace(
             self,
             listens=self.listens or larger.listens,
@@ -208,11 +214,11 @@ class ChatSettings:
 
     @property
     def has_rules(self) -> bool:
-        """Whether anything is set about what is answered and stored."""
+        """Whether any setting limits what Mneme answers or stores."""
         return bool(self.listens or self.stores or self.roles) or self.prefix is not None
 
     def take_over(self, earlier: ChatSettings) -> ChatSettings:
-        """Return these settings, with everything from an earlier place that isn't set here."""
+        """Return these settings, completed with those of the chat's earlier id."""
         gaps: dict[str, Any] = {
             name: rows.field_values(earlier)[name]
             for name, value in rows.field_values(self).items()
@@ -222,13 +228,13 @@ class ChatSettings:
 
 
 def server_key(inbound: Inbound) -> str:
-    """Return the key of the server of a channel, or "" without one."""
+    """Return the key of the server that has the event's channel, or "" if there is none."""
     server_id = inbound.server_id
     return f"{inbound.address.platform}:server:{server_id}" if server_id else ""
 
 
 def chat_keys(inbound: Inbound) -> list[str]:
-    """Return the keys of the places of an event: the topic or thread, the chat, the server.
+    """Return the keys whose settings apply to an event: its topic or thread, its chat, its server.
 
     A forum's topic "General" has no number, so its key has a word: ``"telegram:-5/general"``.
     """
@@ -251,7 +257,7 @@ INSERT INTO chat_settings (
 
 
 class ChatRules:
-    """The settings of groups. There are few, so they are kept in memory."""
+    """The settings of all groups, kept in memory because there are few."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -259,7 +265,7 @@ class ChatRules:
         self._is_loaded = False
 
     async def load(self) -> None:
-        """Load the settings, once."""
+        """Read all settings from state.db, once."""
         if self._is_loaded:
             return
         for row in await self._database.fetch_all("SELECT * FROM chat_settings"):
@@ -267,13 +273,15 @@ class ChatRules:
         self._is_loaded = True
 
     def get(self, key: str) -> ChatSettings:
-        """Return the settings of exactly this place, without those of the places around it."""
+        """Return the settings of exactly this key, without those of the enclosing group or
+        server.
+        """
         return self._settings.get(key, ChatSettings())
 
     def find(self, inbound: Inbound) -> ChatSettings:
         """Return the settings that apply to an event.
 
-        The settings of the smallest place take precedence.
+        A topic's settings win over its chat's, and those win over the server's.
         """
         settings = ChatSettings()
         if self._settings:
@@ -282,7 +290,7 @@ class ChatRules:
         return settings
 
     def find_at(self, address: Address) -> ChatSettings:
-        """Return the settings that hold at an address, with those of its server if it's known."""
+        """Return the settings that apply at an address, with those of its server if it is known."""
         chat_key = replace(address, thread_id=None).key
         settings = ChatSettings()
         for key in dict.fromkeys((address.key, chat_key, self.get(chat_key).server)):
@@ -291,14 +299,14 @@ class ChatRules:
         return settings
 
     def find_retention(self, key: str) -> int | None:
-        """Return the retention of a chat in days, as its admins set it, or None."""
+        """Return how many days a chat keeps its messages, as its admins set it, or None."""
         settings = self.get(key)
         if settings.retention_days is None and settings.server:
             return self.get(settings.server).retention_days
         return settings.retention_days
 
     def list_retention(self) -> dict[str, int]:
-        """Return the retention in days of all places whose admins have set one, by their keys."""
+        """Return how many days messages are kept, by key, for each chat whose admins set it."""
         return {
             key: settings.retention_days
             for key, settings in sorted(self._settings.items())
@@ -306,7 +314,7 @@ class ChatRules:
         }
 
     async def save(self, key: str, **changes: Any) -> None:
-        """Change some settings of one place."""
+        """Change some settings of a topic, group or server."""
         settings = replace(self.get(key), **changes)
         values = {**rows.field_values(settings), "roles": rows.dump_json(list(settings.roles))}
         await self._database.write(
@@ -315,7 +323,7 @@ class ChatRules:
         self._settings[key] = settings
 
     async def migrate_group(self, platform: str, old_chat_id: str, new_chat_id: str) -> None:
-        """Copy the settings of a group and of its topics to its new id.
+        """Copy the settings of a group and its topics to the group's new id.
 
         Settings that the new id already has stay. The old rows stay, too, because the retention is
         looked up by the group's first id, which is part of its scope.

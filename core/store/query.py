@@ -1,4 +1,4 @@
-"""Types for a search: the query with its filters, the plan for the indexes, and the results."""
+"""Types of a search: the query and its filters, the plan for the indexes, and the results."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Shape = Literal["discovery", "scroll", "browse", "read"]
 
 
 class Phrase(NamedTuple):
-    """A run of adjacent words, in one or more spellings."""
+    """A word or several adjacent words, in one or more spellings."""
 
     # A message contains the phrase if it contains any of these texts.
     texts: tuple[str, ...]
@@ -32,9 +32,9 @@ class Phrase(NamedTuple):
 
 
 class Clause(NamedTuple):
-    """The condition that a message contains all of these phrases.
+    """A condition that a message contains all of these phrases.
 
-    An excluded clause is met if at least one of the phrases is missing in the message.
+    An excluded clause is met if at least one of the phrases is missing.
     """
 
     phrases: tuple[Phrase, ...]
@@ -45,10 +45,10 @@ class Clause(NamedTuple):
 
 
 class SearchPlan(NamedTuple):
-    """A parsed query for the text indexes.
+    """A parsed query, which the text indexes execute.
 
-    A message matches if it meets all clauses of at least one alternative. If there are no
-    alternatives, there is nothing to search for.
+    A message matches if it meets all clauses of at least one alternative. Without alternatives,
+    nothing matches.
     """
 
     alternatives: tuple[tuple[Clause, ...], ...] = ()
@@ -57,7 +57,7 @@ class SearchPlan(NamedTuple):
 
 
 class TextKind(Enum):
-    """How the text of a query is interpreted."""
+    """How to interpret the text of a query."""
 
     # A person typed the text into a search. It may contain filters such as ``before:may``.
     TYPED = "typed"
@@ -70,7 +70,7 @@ class TextKind(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchFilters:
-    """Conditions that a message must meet to be a result."""
+    """Conditions that every result must meet."""
 
     roles: tuple[Role, ...] = DEFAULT_ROLES
     # An empty tuple allows any platform.
@@ -98,7 +98,7 @@ class SearchFilters:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResultLimits:
-    """The maximum size of a search's results."""
+    """The maximum numbers of sessions and messages in the results."""
 
     # Number of sessions on one page.
     sessions: int = 3
@@ -114,7 +114,7 @@ class ResultLimits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelHelp:
-    """The steps of a search for which a language model is called."""
+    """The steps of a search in which a language model helps."""
 
     # The model adds search texts to the question.
     is_expanded: bool = False
@@ -132,7 +132,7 @@ class ModelHelp:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchQuery:
-    """The text of a search, its filters and limits, and the account that asks."""
+    """A search: its text, filters and limits, and the account that asks."""
 
     # Only messages of these scopes can be found. An empty set finds nothing.
     scopes: frozenset[Scope]
@@ -197,7 +197,7 @@ class Hit(NamedTuple):
 
 
 class ShownMessage(NamedTuple):
-    """One message of a session that is shown around a hit."""
+    """A message of a found session, shown around the match."""
 
     message_id: int
     role: Role
@@ -215,7 +215,7 @@ class ShownMessage(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundSession:
-    """One session of the results. Which fields are set depends on the shape of the results."""
+    """A session among the results. The shape of the results decides which fields are set."""
 
     session: Session
     score: float = 0.0
@@ -236,19 +236,20 @@ class FoundSession:
 
     @property
     def root_id(self) -> int:
-        """The id of the lineage."""
+        """The id of the first session of the lineage."""
         return self.session.root_id or self.session.id
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchResults:
-    """The results of a query.
+    """The results of a search.
 
-    The contents of the sessions depend on the shape:
-    discovery: matches, a window around the best match, and both bookends.
-    scroll: one session with a window around the requested message.
-    read: one session with its first and last messages.
-    browse: recent sessions with previews.
+    The fields of the sessions depend on the shape:
+
+    - discovery: the matches, a window around the best one, and both ends of the session
+    - scroll: a window around the requested message
+    - read: the first and last messages
+    - browse: a preview of a recent session
     """
 
     query: str
@@ -271,7 +272,7 @@ class SearchResults:
 
 
 class MessageMatch(NamedTuple):
-    """The ids and the score of a matching message."""
+    """The id, session and score of a matching message."""
 
     message_id: int
     session_id: int
@@ -282,7 +283,7 @@ class MessageMatch(NamedTuple):
 
 
 class CandidateMessage(NamedTuple):
-    """The properties of a message that are used for ranking."""
+    """A message that may be a result, with everything that the ranking needs."""
 
     message_id: int
     session_id: int

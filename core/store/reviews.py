@@ -1,7 +1,7 @@
-"""Finds the people whose memory is due for a review, and records each review.
+"""Find the people whose memory is due for a review, and record each review.
 
-A review is recorded before it begins, so a review that a crash interrupts isn't repeated. What a
-person has rejected is recorded, too, so no later review proposes it again.
+A review is recorded before it begins, so a review that a crash interrupts isn't repeated. Rejected
+proposals are recorded, too, so no later review makes them again.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ async def count_pending(database: Database, scopes: frozenset[Scope]) -> int:
 
 @dataclass(frozen=True, slots=True)
 class DueReview:
-    """A private scope whose person has typed enough since the last review."""
+    """A private scope in which a person has typed enough since the last review."""
 
     scope: Scope
     # The person's latest typed message.
@@ -84,22 +84,22 @@ class DueReview:
 
 @dataclass(frozen=True, slots=True)
 class ReviewMaterial:
-    """The messages that a person has typed lately, oldest first."""
+    """The messages that a review reads, oldest first, and the epoch of the read."""
 
     messages: Sequence[Message]
     epoch: ErasureEpoch
 
 
 class MemoryReviews:
-    """The reviews of memory in state.db."""
+    """Schedules the reviews of people's memory, and stores their proposals."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     async def list_due(self, turns: int, since: datetime, before: datetime) -> list[DueReview]:
-        """List the private scopes with at least this many messages since their last review.
+        """List the private scopes with at least `turns` messages since their last review.
 
-        Only messages that were typed after `since` count, and the last review must have been before
+        Only messages that were typed after `since` count. The last review must be older than
         `before`.
         """
         values = {
@@ -120,15 +120,14 @@ class MemoryReviews:
         before: datetime,
         limit: int,
     ) -> ReviewMaterial | None:
-        """Record that a review begins, and return the latest messages typed after `since`.
+        """Record that a review begins, and return up to `limit` messages typed after `since`.
 
-        `scopes` are all scopes of the person. Returns None if one of the scopes was reviewed after
-        `before`, or while something in the scopes is being erased. `limit` is the largest number of
-        messages.
+        `scopes` are all scopes of the person. Return None if one of them was reviewed after
+        `before`, or while an erasure runs in one of them.
         """
 
         def begin(connection: Connection) -> ReviewMaterial | None:
-            """Check that the person is still due, record the review, and load the messages."""
+            """Check that the review is still due, record it, and load the messages."""
             values = {
                 "scopes": scope_parameter(scopes),
                 "since": rows.to_timestamp(since),
@@ -154,9 +153,9 @@ class MemoryReviews:
     ) -> list[PendingNote]:
         """Store the proposals of a review, and return the new ones with their ids.
 
-        Proposals that already wait, that were rejected in one of the person's `scopes`, or for
-        which there is no room, are left out. Raises StaleReadError if something in the scopes of
-        `epoch` has been erased since.
+        Skip proposals that already wait, that were rejected in one of the person's `scopes`, or
+        that exceed the limit. Raises StaleReadError if something in the scopes of `epoch` was
+        erased since.
         """
 
         def write(connection: Connection) -> list[PendingNote]:
@@ -173,7 +172,7 @@ class MemoryReviews:
         return await self._database.write(write, epoch)
 
     async def record_rejection(self, note: PendingNote) -> None:
-        """Record that a person has rejected a change, so no review proposes it again."""
+        """Record that a person rejected a change, so no review proposes it again."""
 
         def write(connection: Connection) -> None:
             rejections = list(_load_rejections(connection, frozenset({note.scope})))
@@ -195,10 +194,12 @@ def _load_rejections(connection: Connection, scopes: frozenset[Scope]) -> dict[s
 
 
 def _digest(note: PendingNote) -> list[str]:
-    """Return two digests of a change: one of its wording, and one of the message that it cites.
+    """Return two digests of a proposed change: one of its wording, one of the message that it
+    cites.
 
-    The model may word the same proposal differently, or cite another message for it. The end of a
-    fact counts as the same proposal, whatever its wording. Digests contain no text of the person.
+    Two digests are needed because the model may word the same proposal differently, or cite another
+    message for it. Proposals to end the same fact count as equal, whatever their wording. The
+    digests contain no text of the person.
     """
     keys = []
     for operation in note.operations:

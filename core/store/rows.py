@@ -1,4 +1,4 @@
-"""Code that all modules of the store use: encoders and readers of rows.
+"""Encode values and read rows, for all modules of the store.
 
 A function that takes a connection runs inside its caller's transaction.
 """
@@ -86,7 +86,7 @@ WHERE platform = :platform AND chat_id = :chat_id AND thread_id = :thread_id
 def clean(text: str) -> str:
     """Return `text` as valid Unicode.
 
-    Surrogate pairs are joined, and a lone surrogate becomes U+FFFD. Everything else is unchanged.
+    Surrogate pairs are joined, and each lone surrogate becomes U+FFFD.
     """
     try:
         text.encode()
@@ -115,7 +115,10 @@ def to_optional_datetime(seconds: float | None) -> datetime | None:
 
 
 def int64_or_zero(number: int) -> int:
-    """Return a number that a person typed, or 0 if it exceeds 64 bits. No row has the id 0."""
+    """Return a number that a person typed, or 0 if it doesn't fit into 64 bits.
+
+    No row has the id 0, so such a number finds nothing.
+    """
     return number if abs(number) < 1 << 63 else 0
 
 
@@ -135,7 +138,7 @@ def dump_json(value: object) -> str:
 def _convert_for_json(value: object) -> Any:
     """Convert a value that `json` can't encode.
 
-    A mapping becomes a dict, bytes become base64, and a datetime becomes an ISO string in UTC.
+    A mapping becomes a dict, bytes become base64, and a datetime becomes an ISO 8601 string in UTC.
     Raises TypeError for any other type.
     """
     if isinstance(value, Mapping):
@@ -148,7 +151,7 @@ def _convert_for_json(value: object) -> Any:
 
 
 def dump_blocks(blocks: Sequence[Json], text: str) -> str | None:
-    """Encode content blocks, or return None if they are one text block with `text`."""
+    """Encode content blocks. Return None if they are just one text block with `text`."""
     if list(blocks) == [{"type": "text", "text": text}]:
         return None
     return dump_json(blocks)
@@ -162,7 +165,7 @@ _adapter: Callable[[Any], TypeAdapter[Any]] = cache(TypeAdapter)
 
 
 def dump_inbound(inbound: Inbound) -> str:
-    """Encode an event as JSON, without its epoch and with its scope as a key.
+    """Encode an event as JSON, with its scope as a key and without its epoch.
 
     The keys `quoted` and `is_nobody` keep their older names, because SQL statements read them.
     """
@@ -187,7 +190,7 @@ def load_inbound(encoded: str) -> Inbound:
 
 
 def dump_answer(answer: Answer | None) -> str | None:
-    """Encode the parts of an answer that are delivered, with files in base64. None stays None."""
+    """Encode an answer as it is delivered, with files in base64. None stays None."""
     if answer is None:
         return None
     values = asdict(answer)
@@ -231,7 +234,7 @@ def find_address(connection: Connection, address: Address) -> int | None:
 
 
 def ensure_address(connection: Connection, address: Address) -> int:
-    """Return the id of an address. A new address is stored."""
+    """Return the id of an address, and store the address if it is new."""
     address_id = find_address(connection, address)
     if address_id is not None:
         return address_id
@@ -240,7 +243,7 @@ def ensure_address(connection: Connection, address: Address) -> int:
 
 
 def ensure_scope(connection: Connection, scope: Scope) -> int:
-    """Return the id of a scope. A new scope is stored."""
+    """Return the id of a scope, and store the scope if it is new."""
     values = {"key": scope}
     row = connection.execute("SELECT id FROM scopes WHERE key = :key", values).fetchone()
     if row is not None:
@@ -256,7 +259,7 @@ def insert(connection: Connection, statement: str, values: Mapping[str, object])
 
 
 def insert_statement(table: str, *names: str) -> str:
-    """Return an INSERT statement whose parameters have the same names as the columns."""
+    """Return an INSERT statement for a table, with one named parameter per column."""
     parameters = ", ".join(f":{name}" for name in names)
     return f"INSERT INTO {table} ({', '.join(names)}) VALUES ({parameters})"
 
@@ -294,14 +297,15 @@ COMPACT_LOG = "log"
 
 
 def request_compaction(connection: Connection) -> None:
-    """Record that indexed words were deleted, which means that all compaction stages must run."""
+    """Record that words were deleted from a text index, so that all compaction stages run."""
     set_meta(connection, COMPACTION_KEY, COMPACT_ALL)
 
 
 def request_checkpoint(connection: Connection) -> None:
-    """Record that the log must be truncated, because data that isn't in a text index was deleted.
+    """Record that the log must be truncated, because data outside of the indexes was deleted.
 
-    If a stage is already recorded, nothing changes, because every run ends with this stage.
+    If a compaction is already recorded, nothing changes, because each one ends by truncating the
+    log.
     """
     if get_meta(connection, COMPACTION_KEY) is None:
         set_meta(connection, COMPACTION_KEY, COMPACT_LOG)
@@ -311,7 +315,7 @@ def request_checkpoint(connection: Connection) -> None:
 
 
 def parse_account(key: str | None) -> Account | None:
-    """Parse `Account.key`. Returns None if the key is empty."""
+    """Parse an account's key. Return None if the key is empty."""
     if not key:
         return None
     platform, _, user_id = key.partition(":")
@@ -337,9 +341,9 @@ _COLUMN_READERS: Mapping[str, Callable[[Any], object]] = {
 
 
 def read_fields(row: Row, record: type[Any]) -> dict[str, Any]:
-    """Return the columns of a row that are fields of the dataclass `record`, by name.
+    """Return the columns of a row that are fields of `record`, by name.
 
-    Each value is converted to the type of its field.
+    Each value is converted to its field's type.
     """
     fields = record.__dataclass_fields__
     values: dict[str, Any] = {}
@@ -399,7 +403,7 @@ def read_session(row: Row | Sequence[Any]) -> Session:
 
 
 def session_values(session: Session) -> dict[str, object]:
-    """Return the columns of a session that need no other row and no predicate."""
+    """Return a session's own columns, without those that other rows or predicates determine."""
     return {
         "external_id": session.external_id,
         "parent_id": session.parent_id,
@@ -448,8 +452,8 @@ def read_message(row: Iterable[Any]) -> Message:
 def split_turns(messages: Sequence[Message]) -> Sequence[Sequence[Message]]:
     """Split the messages of a session into turns, and leave out summaries.
 
-    A turn begins with a user message that doesn't follow another user message. Messages before the
-    first user message are left out.
+    A turn begins with a user message. User messages that follow it directly belong to the same
+    turn. Messages before the first user message are left out.
     """
     turns: list[list[Message]] = []
     previous_role = ""
@@ -465,7 +469,7 @@ def split_turns(messages: Sequence[Message]) -> Sequence[Sequence[Message]]:
 
 
 def is_first_after_compression(session: Session, rows: Sequence[Message]) -> bool:
-    """Return True if this is the first turn after an automatic compression.
+    """Return whether this is the first turn after an automatic compression.
 
     A summary with a `tool_name` comes from a compression that the person asked for.
     """
@@ -482,7 +486,7 @@ def is_first_after_compression(session: Session, rows: Sequence[Message]) -> boo
 
 
 def find_last_turn(messages: Sequence[Message]) -> Sequence[Message]:
-    """Return the last of the turns that `split_turns` returns, or no messages if there is none."""
+    """Return the last of the turns that `split_turns` returns, or an empty list."""
     turn: list[Message] = []
     for message in reversed(messages):
         if message.kind == "summary":
@@ -505,10 +509,10 @@ def is_first_turn(messages: Sequence[Message], last_turn: Sequence[Message]) -> 
 
 
 class History(list[Message]):
-    """The messages of a session, oldest first. Rows are only added at its end.
+    """The messages of a session, oldest first. Messages are only ever appended.
 
-    Copies share the results of `fold` for the first `shared_count` rows. A turn needs several such
-    results, and computing them anew would take longer with each message of a conversation.
+    Copies share the results of `fold` for their first `shared_count` messages. A turn needs several
+    such results. Computing them from the beginning would take longer with every message.
     """
 
     def __init__(self, messages: Iterable[Message] = ()) -> None:
@@ -518,7 +522,7 @@ class History(list[Message]):
         self.shared_values: dict[object, Any] = {}
 
     def extend_copy(self, messages: Iterable[Message]) -> History:
-        """Return a copy with more messages. It keeps the values that are already computed."""
+        """Return a copy with more messages, which keeps the results that are already computed."""
         extended = History(self)
         extended.extend(messages)
         extended.shared_count = len(extended)
@@ -526,18 +530,18 @@ class History(list[Message]):
         return extended
 
     def share(self) -> History:
-        """Return a copy for a turn, which may add rows to it."""
+        """Return a copy to which a turn may append messages."""
         shared = History(self)
         shared.shared_values = self.shared_values
         return shared
 
 
 def fold(messages: Sequence[Message], add: Callable[[T, Message], T], initial: T) -> T:
-    """Reduce the messages to a value: call `add` with the value so far and each message, beginning
-    with `initial`.
+    """Reduce the messages to one value with `add(value, message)`, starting with `initial`.
 
-    `add` is a function of a module that always begins with the same `initial`, and it doesn't
-    change its first argument. For a `History`, it's called only for rows that were added since.
+    `add` must be a module-level function that is always used with the same `initial`, and must not
+    change its first argument. For a `History`, `add` runs only for messages that were appended
+    since the last call.
     """
     count, value = 0, initial
     if isinstance(messages, History):
@@ -552,5 +556,5 @@ def fold(messages: Sequence[Message], add: Callable[[T, Message], T], initial: T
 
 
 def scoped_term(scope_id: int, term: str) -> str:
-    """Return a term with the id of its scope, as it is indexed: ``7xcoffee`` for scope 7."""
+    """Return a term as it is indexed, after its scope's id: ``7xcoffee`` for scope 7."""
     return f"{scope_id}x{term}"

@@ -1,8 +1,8 @@
-"""Stores sessions and their messages, and loads them for the agent and for people.
+"""Store sessions and their messages, and load them for the agent and for people.
 
-Each write of `Conversations` is one transaction. Incognito conversations are kept only in memory.
-For them, state.db contains only the ids of their events and a mark for each address. The next
-process uses the marks to tell people which conversations are gone.
+Each write of `Conversations` is one transaction. Incognito conversations exist only in memory. For
+them, state.db has only the ids of their events and a mark per address, with which the next process
+tells people that their conversations are gone.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ SHORT_TEXT_CHARS = 10_000
 
 
 class Conversations:
-    """Sessions and their messages, in memory if their address is incognito, else in state.db."""
+    """Stores and loads sessions and messages: incognito ones in memory, all others in state.db."""
 
     def __init__(
         self, database: Database, clock: Clock, incognito: IncognitoRegistry | None = None
@@ -140,9 +140,9 @@ class Conversations:
     async def load_open(
         self, address: Address, scopes: frozenset[Scope]
     ) -> tuple[Session, list[Message]] | None:
-        """Return the open session of an address with its history, or None if there is none.
+        """Return an address's open session and its history, or None.
 
-        See `load_history` for the messages of the history.
+        The history is the same as that of `load_history`.
         """
         if conversation := self._incognito.conversations.get(address):
             if conversation.session is None:
@@ -158,9 +158,9 @@ class Conversations:
         return await self._database.read_inline(load)
 
     async def ensure(self, session: Session) -> Session:
-        """Return the session that is open at `session.address`.
+        """Return the open session of `session.address`.
 
-        If there is no open session, or if it has another scope, `session` is created and returned.
+        If none is open, or if the open one has another scope, create and return `session`.
         """
         open_session = await self.find_open(session.address)
         if open_session is not None and open_session.scope == session.scope:
@@ -178,10 +178,10 @@ class Conversations:
         summary: Message | None = None,
         sent_blocks: Mapping[int, tuple[Json, ...]] | None = None,
     ) -> Session:
-        """Open a session, and end the previous session of its address for the reason `ending`.
+        """Open a session, and end its address's previous session for the reason `ending`.
 
-        `summary` replaces the messages that aren't carried over. `sent_blocks` contains the new
-        sent form of messages that are carried over, by message id. Returns the session with its id.
+        `summary` replaces the messages that aren't carried over. `sent_blocks` has new content
+        blocks for messages that are carried over, by message id. Return the session with its id.
         Raises StaleReadError if `session` continues a compressed session that has already ended.
         See `create_session`.
         """
@@ -192,7 +192,7 @@ class Conversations:
             return self._incognito.open_session(conversation, session)
 
         def store(connection: Connection) -> Session:
-            """Store the session, its summary and the sent forms."""
+            """Store the session, its summary and the new content blocks."""
             new_session = create_session(connection, session, ending)
             if summary is not None:
                 own_summary = replace(
@@ -205,10 +205,9 @@ class Conversations:
         return await self._database.write(store, epoch)
 
     async def end(self, session_id: int, reason: EndReason, at: datetime) -> None:
-        """End a session. If it has already ended, its end reason doesn't change.
+        """End a session. If it has already ended, its end reason stays.
 
-        An incognito conversation is deleted, and the next session at its address is stored in
-        state.db.
+        An incognito conversation is deleted. The next session at its address is stored in state.db.
         """
         if session_id >= 0:
             values = {"id": session_id, "reason": reason, "at": at}
@@ -223,10 +222,10 @@ class Conversations:
                 await self.unmark_incognito(address)
 
     async def reopen(self, session_id: int, at: datetime) -> Session:
-        """Reopen an ended session at its address, with its stored prompt.
+        """Open an ended session again at its address, with its stored system prompt.
 
-        The open session of the address ends for the reason `resumed`. A session that is still open
-        is returned unchanged. Raises StoreError if the session doesn't exist.
+        The address's open session ends for the reason `resumed`. A session that is still open is
+        returned unchanged. Raises StoreError if the session doesn't exist.
         """
 
         def write(connection: Connection) -> Session:
@@ -273,16 +272,16 @@ class Conversations:
         actions: Sequence[ButtonAction] = (),
         epoch: ErasureEpoch | None = None,
     ) -> list[Message]:
-        """Append messages, and store everything else that belongs to the same transaction.
+        """Append messages, with everything else that must be stored in the same transaction.
 
-        The inbox entries `closed_entry_ids` are closed. The outbox item is filled, or held if it
-        has no answer yet. `sent_blocks` contains the sent form of earlier messages, by message id.
-        The model `calls` are logged, and the `actions` of buttons are stored. The outbox item is
-        ignored for incognito messages, so that their text isn't stored.
+        This closes the inbox entries `closed_entry_ids`, logs the model `calls` and stores the
+        `actions` of buttons. The outbox item is filled, or held if it has no answer yet.
+        `sent_blocks` has new content blocks for earlier messages, by message id. For incognito
+        messages, the outbox item is ignored, so that their text isn't stored.
 
-        Returns the stored messages. If the address already has a message with the same external id,
-        that message is returned. If a session doesn't exist, StoreError is raised and nothing is
-        stored.
+        Return the stored messages. A message whose external id already exists at the address isn't
+        stored again: the existing one is returned. If a session doesn't exist, StoreError is raised
+        and nothing is stored.
         """
         is_incognito = any(message.session_id < 0 for message in new_messages)
         if is_incognito or any(message_id < 0 for message_id, _ in sent_blocks):
@@ -296,7 +295,7 @@ class Conversations:
         answered_calls = _answered_calls(new_messages)
 
         def write_turn(connection: Connection) -> list[Message]:
-            """Store the messages and all other arguments of `append`."""
+            """Store the messages and everything else that `append` receives."""
             stored_messages = [append_message(connection, message) for message in new_messages]
             if answered_calls:
                 forget_calls(connection, answered_calls)
@@ -319,15 +318,15 @@ class Conversations:
         return await self._database.write_indexed(write_turn, epoch, is_short=is_short)
 
     async def load_call_outcomes(self, session_id: int) -> dict[str, CallOutcome]:
-        """Return the recorded outcomes of the tool calls that have no stored result."""
+        """Return the recorded outcomes of tool calls whose results aren't stored."""
         return await self._database.read(
             lambda connection: read_call_outcomes(connection, session_id)
         )
 
     async def load_stopped_outcome(self, call: ToolCallKey) -> CallOutcome | None:
-        """Return what is known about a tool call that was stopped before it had a result.
+        """Return the outcome of a tool call that was stopped before it had a result.
 
-        A write that the call has begun ends first. Returns None if the call stored nothing. Raises
+        Wait for a write that the call has begun. Return None if the call stored nothing. Raises
         StoreError if another program locks the store.
         """
         # Writes run one after the other, so this one follows those of the call.
@@ -339,11 +338,11 @@ class Conversations:
     def _append_incognito(
         self, new_messages: Sequence[Message], sent_blocks: Mapping[int, tuple[Json, ...]]
     ) -> list[Message]:
-        """Set the sent form of incognito messages, append messages, and return the appended ones.
+        """Append messages to an incognito conversation, and return them.
 
-        `sent_blocks` contains the new sent forms by message id. A message whose external id is
-        known isn't appended again; the known message is returned. Messages of an ended conversation
-        aren't stored.
+        `sent_blocks` has new content blocks for earlier messages, by message id. A message whose
+        external id is known isn't appended again: the known message is returned. Messages of an
+        ended conversation aren't kept.
         """
         for conversation in self._incognito.conversations.values():
             for position, message in enumerate(conversation.messages):
@@ -354,11 +353,11 @@ class Conversations:
         return [self._incognito.append(message) for message in new_messages]
 
     async def load_history(self, session: Session, scopes: frozenset[Scope]) -> list[Message]:
-        """List the messages of a session and its parents that the model may see, oldest first.
+        """List the messages of a session and its parents that the model sees, oldest first.
 
-        Messages of parents are included from `CarryOver.parent_from` on, and only if the parent is
-        visible in these scopes. If a parent could see more than these scopes, the memory blocks of
-        its messages are left out.
+        A parent's messages are included from `CarryOver.parent_from` on, if the parent is visible
+        in these scopes. If a parent could see more than these scopes, the blocks that memory added
+        to its messages are left out.
         """
         if session.id < 0:
             conversation = self._incognito.find_by_session(session.id)
@@ -368,7 +367,9 @@ class Conversations:
         )
 
     async def list_latest_from_outside(self, scopes: frozenset[Scope], limit: int) -> list[Message]:
-        """List the latest messages of people and results of tools in any session, oldest first."""
+        """List the latest messages of people and results of tools, from all sessions,
+        oldest first.
+        """
 
         def read(connection: Connection) -> list[Message]:
             values = {"scopes": scope_parameter(scopes), "limit": limit}
@@ -378,7 +379,7 @@ class Conversations:
         return await self._database.read(read)
 
     async def has_erased(self, session: Session, ids: Collection[int]) -> bool:
-        """Return whether a message was erased in one of these sessions; answers may repeat it."""
+        """Return whether a message that answers may repeat was erased in one of these sessions."""
         own = self._incognito.find_by_session(session.id)
         return own.has_erased() if own else await messages.has_erased(self._database, ids)
 
@@ -392,9 +393,9 @@ class Conversations:
         return await self._database.read(read)
 
     async def last_message_at(self, session: Session) -> datetime | None:
-        """Return the time of the last message at the session's address, in any session.
+        """Return the time of the last message at a session's address, or None.
 
-        Commands count as messages, but deliveries of jobs don't. Returns None if there are none.
+        Messages of all sessions count, commands too, but not the deliveries of jobs.
         """
         row = await self._database.fetch_one(_SELECT_LAST_MESSAGE_TIME, {"session": session.id})
         return None if row is None else rows.to_optional_datetime(row["at"])
@@ -402,7 +403,7 @@ class Conversations:
     async def list_job_results(
         self, address: Address, scopes: frozenset[Scope], limit: int
     ) -> list[Message]:
-        """List the latest deliveries of the job to which a cron address belongs, oldest first."""
+        """List the latest deliveries of the job with this cron address, oldest first."""
         return await self._database.read(
             lambda connection: messages.list_job_results(connection, address.chat_id, scopes, limit)
         )
@@ -414,10 +415,9 @@ class Conversations:
         visible_scopes: frozenset[Scope] = frozenset(),
         epoch: ErasureEpoch | None = None,
     ) -> Session:
-        """Store the system prompt of a session, and the scopes that were visible to it.
+        """Store a session's system prompt and the scopes that were visible to it.
 
-        If the session already has another prompt, that prompt isn't replaced. Returns the stored
-        session.
+        If the session already has a prompt, it isn't replaced. Return the stored session.
         """
         conversation = self._incognito.find_by_session(session_id)
         if conversation is not None and conversation.session is not None:
@@ -440,12 +440,12 @@ class Conversations:
         return await self._database.write(write, epoch)
 
     async def amend(self, address: Address, external_id: str, text: str | None) -> int | None:
-        """Reword a message that was edited on its platform, or erase it if `text` is None.
+        """Replace the text of an edited message, or erase the message if `text` is None.
 
-        Returns the message's id, or None if the message isn't known. The sent form is deleted, too,
-        because a person may have edited the message to remove words from it. An erased message
-        keeps its ids, so that it isn't accepted again. Its inbox entry is closed, because it needs
-        no answer. The text of a command is never replaced, because its arguments may be secret.
+        Return the message's id, or None if it isn't stored. The content blocks that were sent to
+        the model are deleted, because the edit may be meant to remove words from them. An erased
+        message keeps its ids, so it isn't accepted again. Its inbox entry is closed, because it
+        needs no answer. A command's text is never replaced, because its arguments may be secret.
         """
         now = self._clock.now()
         conversation = self._incognito.conversations.get(address)
@@ -470,17 +470,15 @@ class Conversations:
     async def load_latest_question(
         self, address: Address, external_id: str
     ) -> tuple[str, list[str]] | None:
-        """Return a message's text and the tools of its answer, as
-        `message_ids.load_latest_question` does.
-        """
+        """Load a message's text and its answer's tools; see `message_ids.load_latest_question`."""
         return await load_latest_question(self._database, address, external_id)
 
     async def resolve_quote(self, inbound: Inbound, scopes: frozenset[Scope]) -> Quote | None:
-        """Return the quote in an incoming message, shortened to the length that is stored.
+        """Return the quote in an incoming message, shortened to the stored length.
 
-        If the message is a reply to a stored message that is visible in these scopes, the quote has
-        the stored text. Otherwise the quote has the text that the platform sent. Returns None if
-        the message quotes nothing.
+        If the message replies to a stored message that is visible in these scopes, the quote has
+        the stored text. Otherwise, it has the platform's text. Return None if the message quotes
+        nothing.
         """
         quote = inbound.quote
         is_reply = inbound.kind == "message" and inbound.reply_to is not None
@@ -493,7 +491,7 @@ class Conversations:
         return replace(quote, text=text, name=quote.name[: messages.MAX_NAME_CHARS])
 
     async def _quote_stored(self, inbound: Inbound, scopes: frozenset[Scope]) -> Quote | None:
-        """Quote the message that a reply answers, or return None if it isn't stored or visible."""
+        """Quote the message that `inbound` replies to, or return None if it isn't visible."""
         conversation = self._incognito.conversations.get(inbound.address)
         if conversation and (incognito_message := conversation.find(inbound.reply_to)):
             return messages.quote_message(incognito_message, inbound.quote)
@@ -512,9 +510,9 @@ class Conversations:
         return messages.quote_message(message, inbound.quote, is_later_part=bool(is_later_part))
 
     async def begin_incognito(self, address: Address) -> None:
-        """Keep the conversation of an address only in memory until its session ends.
+        """Keep an address's conversation only in memory until its session ends.
 
-        The texts of inbox entries that wait at the address are deleted.
+        The texts of inbox entries at the address are deleted.
         """
         now = self._clock.now()
 
@@ -532,7 +530,7 @@ class Conversations:
     async def recover_incognito(self) -> Sequence[Address]:
         """Return the addresses that were incognito in the previous process.
 
-        The inbox entries at these addresses are closed, because their texts are gone.
+        Their inbox entries are closed, because the texts are lost.
         """
         now = self._clock.now()
 
@@ -562,7 +560,7 @@ class Conversations:
         )
 
     async def list_relatives(self, session: Session, scopes: frozenset[Scope]) -> list[Session]:
-        """See `lineage.list_relatives`."""
+        """List related sessions, as `lineage.list_relatives` does."""
         return await self._database.read(
             lambda connection: lineage.list_relatives(connection, session, scopes)
         )
@@ -576,7 +574,7 @@ class Conversations:
         *,
         is_later: bool,
     ) -> list[Message]:
-        """See `lineage.load_transcript_page`."""
+        """List messages of a session, as `lineage.load_transcript_page` does."""
         return await self._database.read(
             lambda connection: lineage.load_transcript_page(
                 connection, session_id, scopes, bound, limit, is_later=is_later
@@ -584,13 +582,13 @@ class Conversations:
         )
 
     async def find_tip(self, session_id: int, scopes: frozenset[Scope]) -> Session | None:
-        """See `lineage.find_tip`."""
+        """Find a conversation's last session, as `lineage.find_tip` does."""
         return await self._database.read(
             lambda connection: lineage.find_tip(connection, session_id, scopes)
         )
 
     async def list_undoable(self, request: UndoRequest) -> Sequence[Message]:
-        """See `lineage.list_undoable`."""
+        """List the messages that a command may hide, as `lineage.list_undoable` does."""
         if conversation := self._incognito.find_by_session(request.session.id):
             return conversation.list_undoable()
         return await self._database.read(
@@ -602,7 +600,7 @@ class Conversations:
     ) -> Sequence[Message]:
         """Hide messages as `lineage.undo` does, and return them.
 
-        A session title that was derived from the first hidden message is deleted.
+        A title that was derived from the first hidden message is deleted.
         """
         if conversation := self._incognito.find_by_session(request.session.id):
             return conversation.undo(request.origin, ids)
@@ -620,7 +618,7 @@ class Conversations:
     async def redo(
         self, request: UndoRequest, epoch: ErasureEpoch | None = None
     ) -> Sequence[Message]:
-        """See `lineage.redo`."""
+        """Show hidden messages again, as `lineage.redo` does."""
         if conversation := self._incognito.find_by_session(request.session.id):
             return conversation.redo(request.origin)
         return await self._database.write_indexed(
@@ -639,7 +637,7 @@ class Conversations:
 
 
 def _answered_calls(messages: Sequence[Message]) -> list[ToolCallKey]:
-    """Return the tool calls whose results are among the messages."""
+    """Return the tool calls that have a result among the messages."""
     return [
         ToolCallKey(message.session_id, block["tool_use_id"])
         for message in messages
@@ -649,7 +647,7 @@ def _answered_calls(messages: Sequence[Message]) -> list[ToolCallKey]:
 
 
 def ensure_session(connection: Connection, session: Session) -> Session:
-    """Return the open session of the address or a new one, as `Conversations.ensure` does."""
+    """Return the open session of the address or a new one; see `Conversations.ensure`."""
     open_session = _find_open(connection, session.address)
     if open_session is not None and open_session.scope == session.scope:
         return open_session
@@ -659,9 +657,9 @@ def ensure_session(connection: Connection, session: Session) -> Session:
 def create_session(connection: Connection, session: Session, ending: EndReason = "new") -> Session:
     """Store a session and return it with its id.
 
-    The open session of the address ends for the reason `ending`. It stays open if `session` has
-    already ended, like the session of an import or of a delegated task. Raises StaleReadError if
-    `ending` is "compression" and the parent of `session` has already ended.
+    The address's open session ends for the reason `ending`, unless `session` has itself already
+    ended, as the sessions of imports and delegated tasks have. Raises StaleReadError if `ending` is
+    "compression" and the parent of `session` has already ended.
     """
     parent = None if session.parent_id is None else _load_session(connection, session.parent_id)
     if ending == "compression" and parent is not None and parent.end is not None:

@@ -1,11 +1,11 @@
-"""Sends conversations and notes to memory services.
+"""Queue conversations and notes for memory services.
 
-A sync task is an outbox item that calls one hook of one service. Tasks contain ids but no words.
-They are derived from the rows of state.db. The same task always has the same key, so a task that is
-queued twice exists only once. Tasks that couldn't be queued because of a crash are queued later.
-The table `told` records the last row of each session that a service has received.
+A sync task is an outbox item that calls one hook of one service. It contains ids but no words; the
+words are loaded from state.db when the task runs. Equal tasks have equal keys, so a task that is
+queued twice exists only once, and tasks that a crash has prevented are simply queued later. The
+table `told` records the last row of each session that a service has received.
 
-Statements in this module don't filter by scope. Their results are sent to a service under their own
+The statements of this module don't filter by scope. Their results go to a service under their own
 scope, and are never shown to a person.
 """
 
@@ -103,7 +103,7 @@ class SyncTask:
 
     @classmethod
     def parse(cls, key: str, payload: str = "") -> SyncTask | None:
-        """Decode a task from its key and payload. Returns None if the key isn't a task's."""
+        """Decode a task from its key and payload. Return None if the key isn't a task's."""
         match = _TASK_KEY.fullmatch(key)
         if match is None:
             return None
@@ -114,10 +114,10 @@ class SyncTask:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Forgotten:
-    """The ids of the messages or note changes that a service must erase.
+    """The ids of messages or note changes that a service must erase.
 
-    The texts aren't included, because they are already erased. If a service derived a copy from
-    several messages or notes, the service must erase the copy if any of these is listed.
+    There are no texts, because they are already erased. A copy that a service has derived from
+    several messages or notes must be erased if any of them is listed.
     """
 
     scope: Scope
@@ -215,7 +215,7 @@ ORDER BY messages.id
 
 @dataclass(frozen=True, slots=True)
 class SyncQueue:
-    """Queues sync tasks, and loads the arguments of their hooks when they are delivered."""
+    """Queues sync tasks, and loads their hooks' arguments when they run."""
 
     database: Database
     clock: Clock
@@ -234,12 +234,12 @@ class SyncQueue:
         *,
         has_imported: bool = False,
     ) -> int:
-        """Queue the answered turns and the ends of sessions that services don't have yet.
+        """Queue the answered turns and ended sessions that services don't have yet.
 
-        Without a `session_id`, this covers all sessions with a message since `since`. Imported
-        sessions are covered only if `has_imported` is set. If a `session_id` is given and the
-        session is open, its turns wait until a batch is full. Returns the number of sessions with
-        queued turns, counted once for each service.
+        With a `session_id`, this covers one session; while it is open, its turns wait until a batch
+        is full. Otherwise, it covers all sessions with a message since `since`, and imported ones
+        only with `has_imported`. Return the number of sessions with queued turns, counted once per
+        service.
         """
         session_count = 0
         for provider, hooks in self.hooks.items():
@@ -263,7 +263,7 @@ class SyncQueue:
     async def _build_turn_tasks(self, state: Row, *, allows_partial_batch: bool) -> list[SyncTask]:
         """Build a task for each batch of answered turns that a service doesn't have yet.
 
-        The last batch is left out if it isn't full, unless `allows_partial_batch` is set.
+        Leave out an incomplete last batch, unless `allows_partial_batch` is set.
         """
         if state["synced_id"] >= (state["last_id"] or 0):
             return []
@@ -289,10 +289,10 @@ class SyncQueue:
         return tasks
 
     async def queue_notes(self, since: datetime | None = None) -> None:
-        """Queue note changes that this or another process has made.
+        """Queue the note changes that this or another process has made.
 
-        These are the changes since `since` (by default `LOOKBACK` ago), and all changes after the
-        last one that was synced.
+        These are the changes since `since` (by default `LOOKBACK` ago), and all later ones than the
+        last synced change.
         """
         begin = rows.to_timestamp(since or self.clock.now() - LOOKBACK)
         for provider in self._list_providers("on_memory_write"):
@@ -304,7 +304,7 @@ class SyncQueue:
             await self._store_tasks(tasks)
 
     async def queue_switch(self, new_id: int, parent_id: int | None, reason: str) -> None:
-        """Queue tasks that notify services that a conversation continues in the session `new_id`.
+        """Queue tasks that tell services that a conversation continues in the session `new_id`.
 
         Nothing is queued if that session belongs to a scheduled job.
         """
@@ -324,10 +324,10 @@ class SyncQueue:
                 await self._store_tasks([task])
 
     async def catch_up(self, since: datetime | None = None) -> int:
-        """Queue the notes and turns that the previous process didn't queue.
+        """Queue the notes and turns that the previous process left unqueued.
 
-        With `since`, this is a backfill for a new service: everything since that time is queued,
-        including imported sessions. Returns the same number as `queue_turns`.
+        With `since`, this is the first sync of a new service: everything since that time is queued,
+        including imported sessions. Return the same number as `queue_turns`.
         """
         await self.queue_notes(since)
         return await self.queue_turns(
@@ -343,8 +343,8 @@ class SyncQueue:
     ) -> Sequence[str]:
         """Queue the erasure of rows that have already changed, as `queue_erasure` does.
 
-        If `providers` isn't empty, only these services are asked. Returns the names of the services
-        that were asked.
+        If `providers` isn't empty, ask only these services. Return the names of the services that
+        were asked.
         """
         names = await self.database.write(
             partial(self.queue_erasure, message_ids, note_ids, stamp=stamp, among=providers)
@@ -363,11 +363,10 @@ class SyncQueue:
     ) -> Sequence[str]:
         """Ask every service that has these messages or note changes to erase them.
 
-        The remaining messages of the affected turns are sent again. Call this in the transaction
-        that erases the rows. If a service were asked earlier, it could get the erased words again.
-        If `among` isn't empty, only these services are asked. The same ids and the same `stamp`
-        result in the same tasks. The caller must call `on_wake` afterwards. Returns the names of
-        the services that were asked.
+        The other messages of the affected turns are sent again. Call this in the transaction that
+        erases the rows, because a service that is asked earlier could get the words again. Call
+        `on_wake` after the transaction. If `among` isn't empty, ask only these services. The same
+        ids and `stamp` result in the same tasks. Return the names of the services that were asked.
         """
         values = {"message_ids": encode_list(message_ids), "note_ids": encode_list(note_ids)}
         synced_rows = connection.execute(_SELECT_SYNCED_ROWS, values).fetchall()
@@ -397,7 +396,7 @@ class SyncQueue:
     async def queue_resync(self, task: SyncTask, message_ids: Collection[int]) -> None:
         """Send the turns that contain these messages again, after an `on_forget` task.
 
-        Repeated calls result in the same tasks.
+        A repeated call results in the same tasks.
         """
         if not message_ids:
             return
@@ -414,17 +413,17 @@ class SyncQueue:
     async def queue_amended(self, *message_ids: int) -> None:
         """Ask services to erase messages that have changed, and send them the new text.
 
-        A message changes when it is edited or deleted on its platform, or when it is undone or
-        redone. Services without `on_forget` keep their copies.
+        A message changes if it is edited or deleted on its platform, undone or redone. Services
+        without `on_forget` keep their copies.
         """
         providers = self._list_providers("on_forget")
         if providers:
             await self.forget(message_ids, (), self.clock.now().isoformat(), providers)
 
     async def load_arguments(self, task: SyncTask) -> tuple[object, ...] | None:
-        """Load the arguments of a task's hook from the current rows.
+        """Load the arguments for a task's hook from the current rows.
 
-        Returns None if there is nothing left to send.
+        Return None if nothing is left to send.
         """
         if task.hook == "on_forget":
             if task.scope is None:
@@ -455,7 +454,7 @@ class SyncQueue:
     async def _load_turns(self, session: Session, task: SyncTask) -> tuple[object, ...] | None:
         """Load the arguments of `sync_turn`, or None if the question was erased.
 
-        Erased messages are loaded to find the beginning of a turn, but aren't part of the result.
+        Erased messages are loaded to find where a turn begins, but aren't part of the result.
         """
         # "12-18" and "12.3f09" have the first message 12. Only "12-18" has a last message, 18.
         id_range, _, _ = task.turn.partition(".")
@@ -470,7 +469,7 @@ class SyncQueue:
         return session, messages, task.key
 
     async def _load_delegation(self, session: Session) -> tuple[object, ...] | None:
-        """Load a delegated session with its task and answer, or None if one of them is missing."""
+        """Load a delegated session's task and answer, or None if either is missing."""
         texts = [
             message.text
             for message in await self._load_messages(session.id)
@@ -495,8 +494,8 @@ class SyncQueue:
     ) -> Sequence[Row]:
         """Fetch a row of `_SELECT_SYNC_STATES` for each session.
 
-        If no `session_id` is given, these are all sessions with a message since `since`. Sessions
-        of scheduled jobs are left out.
+        Without `session_id`, these are all sessions with a message since `since`. Sessions of
+        scheduled jobs are left out.
         """
         values = {
             "first": session_id or 0,
@@ -515,7 +514,7 @@ class SyncQueue:
     def _insert_tasks(self, connection: Connection, tasks: Sequence[SyncTask]) -> None:
         """Queue tasks that are due now, and record the last row that each service will have.
 
-        A task that is already queued isn't queued again.
+        Tasks that are already queued are skipped.
         """
         now = self.clock.now()
         for task in tasks:
@@ -553,7 +552,7 @@ def _list_messages(
     """List the messages of a session that services may get, oldest first.
 
     Deliveries of jobs are left out. If a compression interrupted the last turn, the rest of that
-    turn is included. Erased messages are left out unless their ids are in `erased`.
+    turn is included. Erased messages are included only if their ids are in `erased`.
     """
     values = {"id": session_id, "after": after, "erased": encode_list(erased)}
     return [read_message(row) for row in connection.execute(_SELECT_MESSAGES, values).fetchall()]

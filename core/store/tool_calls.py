@@ -1,13 +1,13 @@
-"""Records which tool calls were carried out, so that a restart neither repeats nor loses a call.
+"""Record which tool calls were carried out, so a restart neither repeats nor loses one.
 
-The row with a model's tool calls is stored before the tools run, and their results afterwards. If
-the process is killed in between, the results are missing. `record_call` runs in the transaction
-that carries a call out, so a call without a record wasn't carried out. A call that waits for
-approval has a record that says so: the transaction that stores the waiting change writes it.
+The message with the model's tool calls is stored before the tools run, and their results
+afterwards. If the process is killed in between, the results are missing. `record_call` runs in the
+same transaction as the call's effect, so a call without a record wasn't carried out. If a call
+waits for approval, the transaction that stores the waiting change records that.
 
-Notes and skills are files, which no transaction of state.db covers. A change to a file is stored
-before the file is written, and counts as unfinished until it is written. After a restart, the file
-decides whether an unfinished change stays or is deleted together with the record of its call.
+Notes and skills are files, so no transaction of state.db covers them. A change to a file is stored
+before the file is written, and is unfinished until then. After a restart, the content of the file
+decides whether an unfinished change stays, or is deleted together with the record of its call.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _DELETE_UNFINISHED = f"DELETE FROM unfinished_changes WHERE {in_list('note_id', 
 
 
 class CallOutcome(Enum):
-    """The outcome of a tool call, as its record says."""
+    """The recorded outcome of a tool call."""
 
     DONE = 0
     # The call was stored to wait for approval.
@@ -52,17 +52,17 @@ class CallOutcome(Enum):
 
 
 def record_call(connection: Connection, call: ToolCallKey) -> None:
-    """Record that a tool call is carried out in this transaction. A call may do several writes."""
+    """Record that this transaction carries out a tool call. A call may write several times."""
     connection.execute(_INSERT_CALL, _key_values(call))
 
 
 def record_waiting_call(connection: Connection, call: ToolCallKey) -> None:
-    """Record that a tool call is stored in this transaction to wait for approval."""
+    """Record that this transaction stores a tool call that waits for approval."""
     connection.execute(_INSERT_WAITING_CALL, _key_values(call))
 
 
 def read_call_outcomes(connection: Connection, session_id: int) -> dict[str, CallOutcome]:
-    """Return the outcomes of the calls of a session that have a record and no result yet."""
+    """Return the recorded outcomes of a session's calls that have no result yet."""
     statement = "SELECT call_id, is_waiting FROM tool_calls WHERE session_id = ?"
     return {
         row["call_id"]: CallOutcome(row["is_waiting"])
@@ -77,9 +77,9 @@ def forget_calls(connection: Connection, calls: Sequence[ToolCallKey]) -> None:
 
 
 def begin_approved_call(connection: Connection, session_id: int, approval: str) -> bool:
-    """Record that a call that a person has approved begins. `approval` names the approval.
+    """Record that an approved tool call begins. `approval` names the approval.
 
-    Returns False if a restart has interrupted the call, so that it may have been carried out.
+    Return False if a restart has interrupted the call, because it may have been carried out.
     """
     statement = "SELECT 1 FROM tool_calls WHERE call_id = ?"
     if connection.execute(statement, (approval,)).fetchone() is not None:
@@ -89,8 +89,9 @@ def begin_approved_call(connection: Connection, session_id: int, approval: str) 
 
 
 def end_approved_call(connection: Connection, approval: str) -> None:
-    """Delete the record of a call that has ended, or whose interruption the person was
-    told about.
+    """Delete the record of an approved call.
+
+    Call this when the call has ended, or when the person knows that it was interrupted.
     """
     connection.execute("DELETE FROM tool_calls WHERE call_id = ?", (approval,))
 
@@ -98,7 +99,7 @@ def end_approved_call(connection: Connection, approval: str) -> None:
 def begin_changes(
     connection: Connection, change_ids: Sequence[int], call: ToolCallKey | None
 ) -> None:
-    """Mark changes to files as unfinished. `call` is the tool call that makes them, if any."""
+    """Record changes to files as unfinished. `call` is the tool call that makes them, if any."""
     call_values: dict[str, object] = {"session_id": None, "call_id": None}
     if call is not None:
         record_call(connection, call)
@@ -108,7 +109,7 @@ def begin_changes(
 
 
 def finish_changes(connection: Connection, change_ids: Sequence[int]) -> None:
-    """Record that the files of these changes were written."""
+    """Record that the files of these changes are written."""
     connection.execute(_DELETE_UNFINISHED, {"ids": encode_list(change_ids)})
 
 

@@ -1,8 +1,8 @@
-"""Logs model calls with their tokens and cache misses, and checks daily limits.
+"""Log model calls with their tokens and cache misses, and check daily limits.
 
-Each call is one row. Prices come from settings. The cost of a model without a price is unknown.
+Each call is one row. Prices come from settings, and the cost of a model without a price is unknown.
 `UsageLog.check_limits` checks the budget of a person or group. Code that changes the beginning of a
-session's next request calls `record_prefix_break` in the same transaction.
+session's next request must call `record_prefix_break` in the same transaction.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ _DATE_SUFFIX = re.compile(r"-(?:\d{8}|\d{4}-\d{2}-\d{2}|latest)\Z")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelCall:
-    """A model call to log."""
+    """A model call to log, with its tokens and the scope that pays for it."""
 
     kind: CallKind
     model: str
@@ -73,7 +73,7 @@ class ModelCall:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UsageSum:
-    """The sum of calls with the same kind, model and cause of a cache miss."""
+    """The total usage of calls with the same kind, model and cause of a cache miss."""
 
     kind: CallKind
     model: str
@@ -87,7 +87,7 @@ class UsageSum:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spending:
-    """Sums of model calls, with their cost at current prices."""
+    """Total usage, with its cost at current prices."""
 
     sums: Sequence[UsageSum]
     prices: UsageOptions
@@ -102,7 +102,7 @@ class Spending:
 
     @property
     def missed_tokens(self) -> int:
-        """Tokens that had to be sent again because the cache was missed."""
+        """The tokens that were sent again because the cache missed."""
         return sum(usage_sum.missed for usage_sum in self.sums)
 
     @property
@@ -113,12 +113,12 @@ class Spending:
 
     @property
     def cost(self) -> float | None:
-        """The cost of all models except `unpriced_models`. None if no model has a price."""
+        """The cost of all models that have a price, or None if no model has one."""
         return self._compute_cost((usage_sum.model, usage_sum.usage) for usage_sum in self.sums)
 
     @property
     def uncached_cost(self) -> float | None:
-        """The cost of the same calls without a cache. None if no model has a price."""
+        """The cost of the same calls without a cache, or None if no model has a price."""
         return self._compute_cost(
             (each.model, Usage(input=each.usage.total_input, output=each.usage.output))
             for each in self.sums
@@ -141,17 +141,17 @@ class Spending:
 
     @property
     def by_model(self) -> list[tuple[str, Spending]]:
-        """The spending of each model, the most input tokens first."""
+        """The spending per model, the one with the most input tokens first."""
         return self._group(lambda usage_sum: usage_sum.model, lambda part: part.usage.total_input)
 
     @property
     def price_dates(self) -> list[str]:
-        """The months in which the models' prices were looked up, earliest first."""
+        """The months when the models' prices were looked up, earliest first."""
         dates = {price.date for model, _ in self.by_model if (price := self._find_price(model))}
         return sorted(date for date in dates if date)
 
     def _find_price(self, model: str) -> Price | None:
-        """Return the price of a model. That of ``model`` is also that of ``model-20250929``."""
+        """Return the price of a model. A name such as ``model-20250929`` has that of ``model``."""
         prices = self.prices.prices
         return prices.get(model) or prices.get(_DATE_SUFFIX.sub("", model))
 
@@ -176,12 +176,12 @@ class Spending:
 
     @property
     def by_kind(self) -> list[tuple[CallKind, Spending]]:
-        """The spending of each kind of call, the most calls first."""
+        """The spending per kind of call, the most frequent kind first."""
         return self._group(lambda usage_sum: usage_sum.kind, lambda part: part.calls)
 
     @property
     def by_kind_and_model(self) -> list[tuple[tuple[CallKind, str], Spending]]:
-        """The spending of each kind and model, the most input tokens first."""
+        """The spending per kind and model, starting with the most input tokens."""
         return self._group(
             lambda usage_sum: (usage_sum.kind, usage_sum.model),
             lambda part: part.usage.total_input,
@@ -189,14 +189,14 @@ class Spending:
 
     @property
     def by_miss_cause(self) -> list[tuple[MissCause, Spending]]:
-        """The spending for each cause of cache misses, the most missed tokens first."""
+        """The spending per cause of cache misses, starting with the most missed tokens."""
         parts = self._group(lambda usage_sum: usage_sum.miss, lambda part: part.missed_tokens)
         return [(cause, part) for cause, part in parts if cause is not None]
 
     def _group(
         self, key: Callable[[UsageSum], GroupKey], size: Callable[[Spending], int]
     ) -> list[tuple[GroupKey, Spending]]:
-        """Group the sums by a key and return the groups, the largest `size` first."""
+        """Group the sums by `key`, and return the groups, the largest `size` first."""
         groups: dict[GroupKey, list[UsageSum]] = {}
         for usage_sum in self.sums:
             groups.setdefault(key(usage_sum), []).append(usage_sum)
@@ -204,7 +204,7 @@ class Spending:
         return sorted(parts, key=lambda part: size(part[1]), reverse=True)
 
     def _compute_cost(self, usage_by_model: Iterable[tuple[str, Usage]]) -> float | None:
-        """Add up the cost of all models that have a price. Returns None if no model has one."""
+        """Add up the cost of all models with a price. Return None if no model has one."""
         total: float | None = None
         for model, usage in usage_by_model:
             price = self._find_price(model)
@@ -320,7 +320,7 @@ SELECT COUNT(*) AS raises FROM (
 
 @dataclass(frozen=True, slots=True)
 class UsedLimit:
-    """How much of a daily limit is used. ``str()`` says it in English: ``299 of 300 answers``."""
+    """How much of a daily limit is used. ``str()`` returns English: ``299 of 300 answers``."""
 
     name: LimitedResource
     used: float
@@ -358,7 +358,7 @@ class Budget:
         return [name for name, limit in self.limits.items() if limit]
 
     def list_reached(self, names: Sequence[str], share: float = 1.0) -> list[LimitedResource]:
-        """List the limits among `names` whose usage is at least `share` of the limit."""
+        """Return the limits among `names` that are used up to at least `share`."""
         return [
             name
             for name in self.limited_names
@@ -371,10 +371,10 @@ class Budget:
 
 
 class UsageLog:
-    """The log of model calls, and the budgets that are calculated from it.
+    """Logs model calls, and checks the budgets of people and groups.
 
-    Costs are calculated with current prices. Months and days begin at midnight in `zone`, which is
-    an IANA name.
+    Costs are calculated with current prices. Months and days begin at midnight in `zone`, an IANA
+    name.
     """
 
     def __init__(
@@ -411,7 +411,7 @@ class UsageLog:
         until: datetime | None = None,
         session_id: int | None = None,
     ) -> Spending:
-        """Sum up the calls that were charged to these scopes from `since` until before `until`."""
+        """Sum up the calls charged to these scopes, from `since` until before `until`."""
         values = _bind_span(scopes, since, until)
         values["session"] = None if session_id is None else rows.int64_or_zero(session_id)
         sums = [
@@ -421,13 +421,13 @@ class UsageLog:
         return Spending(sums=sums, prices=self.prices)
 
     async def load_month(self, scopes: frozenset[Scope], now: datetime) -> tuple[Spending, float]:
-        """Return the spending of the current month, and the share of the month that is over."""
+        """Return the spending of this month, and the share of the month that is over."""
         start = self._start_of_day(now).replace(day=1)
         end = self._start_of_day(start + timedelta(days=32)).replace(day=1)
         return await self.load_spending(scopes, since=start), (now - start) / (end - start)
 
     async def list_months(self, scopes: frozenset[Scope]) -> list[tuple[date, Spending]]:
-        """List the last `MAX_MONTHS` months that have model calls, latest first.
+        """List the spending of the last `MAX_MONTHS` months with model calls, latest first.
 
         Each item is the first day of a month and the spending in that month.
         """
@@ -448,7 +448,7 @@ class UsageLog:
     async def list_accounts(
         self, scopes: frozenset[Scope], since: datetime, until: datetime | None = None
     ) -> dict[str, Spending]:
-        """Return the spending of each account in a span, by its key; "" if it isn't known."""
+        """Return the spending per account key in a time span. Unknown accounts have the key ""."""
         values = _bind_span(scopes, since, until)
         sums: dict[str, list[UsageSum]] = {}
         for row in await self._database.fetch_all(_SELECT_ACCOUNT_SUMS, values):
@@ -462,10 +462,10 @@ class UsageLog:
         now: datetime,
         names: Sequence[str] = get_args(LimitedResource),
     ) -> list[Budget]:
-        """Load today's budget of a person with all linked accounts and, in a group, of the group.
+        """Load today's budgets of a person with all linked accounts and, in a group, of the group.
 
-        Files are counted only if "files" is one of `names`. The owner has one budget, the line for
-        a day, unless settings limit the owner as everyone else.
+        Files are counted only if "files" is one of `names`. The owner has one budget (`owner_day`),
+        at which Mneme asks before it continues, unless settings limit the owner like everyone else.
         """
         limits = self._limits
         if limits is None:
@@ -485,7 +485,7 @@ class UsageLog:
         midnight: datetime,
         names: Sequence[str],
     ) -> list[Budget]:
-        """Load budgets as `load_budgets` does. `midnight` is the beginning of the day."""
+        """Load the budgets of `load_budgets`. `midnight` is the beginning of the day."""
         scope, _ = _resolve_billing(connection, billing)
         if scope is None:
             return []
@@ -522,7 +522,7 @@ class UsageLog:
     def _load_owner_line(
         self, connection: Connection, limits: LimitOptions, midnight: datetime
     ) -> list[Budget]:
-        """Load the owner's line for the day, raised as often as the owner asked for it."""
+        """Load the owner's budget for the day, with the raises that the owner asked for."""
         if not any(limits.owner_day.values()):
             return []
         values = {"since": midnight, "owner_counts": True}
@@ -544,7 +544,7 @@ class UsageLog:
         *,
         has_files: bool,
     ) -> dict[str, float]:
-        """Return the usage of each limit, counting the rows that meet an SQL condition."""
+        """Return the usage of each limit, from the rows that meet an SQL condition."""
         calls = connection.execute(
             f"{_SUM_CALLS_SINCE} AND {condition} GROUP BY model", values
         ).fetchall()
@@ -571,10 +571,9 @@ class UsageLog:
     async def check_limits(
         self, billing: BillingScope, now: datetime, *names: LimitedResource
     ) -> None:
-        """Raise LimitReached if a limit among `names` is reached today.
+        """Raise LimitReached if one of the limits `names` is reached today.
 
-        Without `names`, `MODEL_LIMITS` are checked. Limits that are nearly reached are reported to
-        `on_near`.
+        Without `names`, check `MODEL_LIMITS`. Report nearly reached limits to `on_near`.
         """
         checked_names = names or MODEL_LIMITS
         payer = replace(billing, session_id=None)
@@ -595,7 +594,7 @@ class UsageLog:
                     await self.on_near(budget, name)
 
     def _explain_reached(self, budget: Budget, name: LimitedResource) -> LimitReached:
-        """Return the error for a limit that is reached."""
+        """Return the error that describes a reached limit."""
         used = budget.usage_of(name)
         if budget.is_owner_line:
             return LimitReached("owner_line", can_be_raised=True, used=used, zone=self._zone.key)
@@ -608,7 +607,7 @@ class UsageLog:
 
 
 def log_call(connection: Connection, call: ModelCall) -> None:
-    """Store a call, and the cause if its prefix wasn't read from the cache.
+    """Store a call and, if its prefix wasn't read from the cache, the cause.
 
     A call without a known scope isn't stored.
     """
@@ -634,9 +633,9 @@ def log_call(connection: Connection, call: ModelCall) -> None:
 
 
 def record_prefix_break(connection: Connection, session_id: int, cause: MissCause) -> None:
-    """Record why the next request of a session won't begin with the last request.
+    """Record why a session's next request won't begin like its last one.
 
-    Only the first cause after the last request is stored.
+    Only the first cause since the last request is stored.
     """
     connection.execute(_INSERT_PREFIX_BREAK, {"session": session_id, "cause": cause})
 
@@ -644,7 +643,7 @@ def record_prefix_break(connection: Connection, session_id: int, cause: MissCaus
 def _resolve_billing(
     connection: Connection, billing: BillingScope
 ) -> tuple[Scope | None, int | None]:
-    """Return the scope that a call is charged to, and the id of its session.
+    """Return the scope that pays for a call, and the id of its session.
 
     The id is None for an incognito session, which isn't in state.db.
     """
@@ -660,9 +659,9 @@ def _resolve_billing(
 def _explain_miss(
     connection: Connection, call: ModelCall, session_id: int
 ) -> tuple[MissCause | None, int]:
-    """Return why the prefix of a call wasn't read from the cache, and how many tokens were missed.
+    """Return why a call's prefix wasn't read from the cache, and how many tokens were missed.
 
-    The cause is None if the cache was hit, or if the provider doesn't cache.
+    The cause is None if the cache was hit, or if the provider has no cache.
     """
     values = {"session": session_id}
     usage = call.usage
@@ -692,7 +691,7 @@ def _explain_miss(
 def _bind_span(
     scopes: frozenset[Scope], since: datetime | None = None, until: datetime | None = None
 ) -> dict[str, object]:
-    """Return the parameters of `_FROM_VISIBLE_CALLS`. None leaves an end open."""
+    """Return the parameters of `_FROM_VISIBLE_CALLS`. None leaves that end open."""
     return {"scopes": scope_parameter(scopes), "since": since or 0.0, "until": until or 1e12}
 
 

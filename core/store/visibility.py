@@ -1,8 +1,8 @@
-"""SQL conditions on the rows that a read may return: scopes, and the filters of a search.
+"""Build SQL conditions for the rows that a read may return: scopes and search filters.
 
 A person may see a row only if its scope is one of the person's scopes. Every statement that reads
-for a person contains the condition `visible`. No caller filters the results. `check_epoch` refuses
-writes that are based on data that was erased since (see `core/store/erasure`).
+for a person contains the condition `visible`, and no caller filters the results. `check_epoch`
+refuses writes that are based on data that was erased since (see `core/store/erasure`).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from core.types import ErasureEpoch, Scope
 
 
 def encode_list(values: Iterable[int | str]) -> str:
-    """Encode a list as JSON, so that it can be bound to a statement or stored in a column."""
+    """Encode a list as JSON, to bind it to a statement or to store it in a column."""
     return json.dumps(list(values))
 
 
@@ -30,7 +30,7 @@ def encode_list(values: Iterable[int | str]) -> str:
 
 @cache
 def visible(column: str = "sessions.scope_id") -> str:
-    """Return the SQL condition that the scope id `column` is one of the scopes ``:scopes``."""
+    """Return the SQL condition that `column` contains the id of one of the scopes ``:scopes``."""
     return f"{column} IN (SELECT id FROM scopes WHERE {in_list('key', 'scopes')})"
 
 
@@ -38,8 +38,8 @@ def visible(column: str = "sessions.scope_id") -> str:
 def scope_parameter(scopes: frozenset[Scope]) -> str:
     """Encode scopes as the value of ``:scopes``.
 
-    Keys that contain a NUL character are left out. SQLite's JSON reader would end such a key at the
-    NUL, and the shortened key could be the key of another scope.
+    Keys with a NUL character are left out. SQLite's JSON reader would end such a key at the NUL,
+    and the shortened key could be that of another scope.
     """
     return encode_list(sorted({scope.key for scope in scopes if "\0" not in scope.key}))
 
@@ -83,7 +83,7 @@ IS_IN_LINEAGE = f"""(sessions.id = :session OR COALESCE(sessions.root_id, (
 def session_filters(
     query: SearchQuery, sessions: str = "sessions", addresses: str = "addresses"
 ) -> SqlCondition:
-    """Return the filters on whole sessions as a condition that begins with AND.
+    """Return a query's filters on whole sessions as a condition that begins with AND.
 
     The condition is empty if the query has no such filter. `sessions` and `addresses` are the names
     of these tables in the statement.
@@ -103,7 +103,7 @@ def session_filters(
 
 
 def _session_conditions(query: SearchQuery, sessions: str, addresses: str) -> list[SqlCondition]:
-    """Return the filters of a query that depend only on the session, without those on its time."""
+    """Return a query's filters on sessions, without those on the session's time."""
     filters = query.filters
     conditions: list[SqlCondition] = []
     if filters.session_id is None and not filters.has_delegated:
@@ -122,7 +122,7 @@ def _session_conditions(query: SearchQuery, sessions: str, addresses: str) -> li
 
 
 def message_filters(query: SearchQuery) -> SqlCondition:
-    """Return the filters that a query sets, as one condition on a message and its session."""
+    """Return all filters of a query as one condition on a message and its session."""
     filters = query.filters
     conditions: list[SqlCondition] = []
     if filters.roles == DEFAULT_ROLES:
@@ -160,7 +160,7 @@ def message_filters(query: SearchQuery) -> SqlCondition:
 
 
 def _has_file(filters: SearchFilters) -> SqlCondition:
-    """Return the condition that a message has a file of a kind or with a name."""
+    """Return the condition that a message has a file of the given kind or name."""
     kinds = None
     if filters.file_kind is not None:
         kinds = encode_list(FILE_KINDS.get(filters.file_kind, (filters.file_kind,)))
@@ -171,8 +171,8 @@ def _has_file(filters: SearchFilters) -> SqlCondition:
 def askers_own(query: SearchQuery) -> SqlCondition:
     """Return the condition that the asker sent a message.
 
-    In private scopes, the asker sent all messages with the role "user". In groups, the sender is
-    compared with the asker's accounts.
+    In private scopes, the asker sent all messages with the role "user". In groups, the sender must
+    be one of the asker's accounts.
     """
     private = frozenset(scope for scope in query.scopes if not scope.is_group)
     accounts = {scope.key.partition(":")[2] for scope in private}
@@ -186,7 +186,7 @@ def askers_own(query: SearchQuery) -> SqlCondition:
 
 
 def _not_hidden(query: SearchQuery) -> list[SqlCondition]:
-    """Return the conditions that a message isn't in the model's context, one for each span."""
+    """Return conditions that exclude messages in the model's context, one per span of ids."""
     conditions: list[SqlCondition] = []
     for number, (session_id, first_id, last_id) in enumerate(query.hidden):
         session, first, last = f"session_{number}", f"first_{number}", f"last_{number}"
@@ -209,7 +209,7 @@ def _join_conditions(conditions: Iterable[SqlCondition]) -> SqlCondition:
 
 
 def address_join(*conditions: str) -> str:
-    """Return the SQL that joins addresses, or "" if no condition uses the table.
+    """Return the SQL that joins addresses, or "" if no condition needs it.
 
     Without the join, a search is about a tenth faster.
     """
@@ -237,9 +237,9 @@ LIMIT 1
 
 
 def current_epoch(connection: Connection, scopes: str) -> ErasureEpoch | None:
-    """Return the current epoch, or None while something in these scopes is being erased.
+    """Return the current epoch, or None while an erasure runs in one of these scopes.
 
-    `scopes` is the result of `scope_parameter`.
+    `scopes` is a result of `scope_parameter`.
     """
     epoch = ErasureEpoch(scopes, epoch_number(connection))
     return None if _has_conflict(connection, epoch) else epoch
@@ -248,7 +248,7 @@ def current_epoch(connection: Connection, scopes: str) -> ErasureEpoch | None:
 def check_epoch(connection: Connection, epoch: ErasureEpoch | None) -> None:
     """Raise StaleReadError if something in the epoch's scopes was erased since the epoch.
 
-    An erasure that is still running counts, and so do scopes that were detached since the epoch.
+    A running erasure counts, and so do scopes that were detached since the epoch.
     """
     if epoch is None or epoch_number(connection) == epoch.number:
         return

@@ -260,7 +260,7 @@ def _window(match: Match, context: Context) -> TimeParts | None:
 
 
 def _is_window(match: Match, low: Token) -> bool:
-    """Whether two clock times are the ends of a window, and not two times of a list."""
+    """Return whether two clock times are the ends of a window, and not two times of a list."""
     if match.kinds(Kind.BETWEEN) or match.get("end"):
         return True
     if match.get("from") is not None:

@@ -90,7 +90,7 @@ class ClusterReader:
         return [cluster for cluster in clusters if not self._is_month_of_task(cluster)]
 
     def _is_month_of_task(self, cluster: Cluster) -> bool:
-        """Whether a month alone isn't next to the request: "book the hotel in May"."""
+        """Return whether a month alone isn't next to the request: "book the hotel in May"."""
         kinds = {token.kind for token in self._tokens[cluster.start : cluster.end]}
         if cluster.parts.names() != {"month_offset"} or not kinds & {Kind.MONTH, Kind.MONTH_SIGN}:
             return False
@@ -195,7 +195,7 @@ class ClusterReader:
         return all(token.kind in GLUE for token in self._tokens[end:start])
 
     def _are_joined(self, end: int, start: int, parts: TimeParts, other: TimeParts) -> bool:
-        """Whether two times follow each other without a word that begins the task."""
+        """Return whether two times follow each other without a word that begins the task."""
         is_time = parts.is_time and other.is_time and other.problem is not Problem.VAGUE
         gap = {token.kind for token in self._tokens[end:start]}
         return is_time and gap <= {Kind.COMMA, Kind.AND, Kind.FILLER}
@@ -252,7 +252,7 @@ class ClusterReader:
         return 2 if after is None else 3
 
     def _is_attribute(self, cluster: Cluster) -> bool:
-        """Whether a feast describes the next word, as in "Thanksgiving turkey"."""
+        """Return whether a feast describes the next word, as in "Thanksgiving turkey"."""
         kinds = {token.kind for token in self._tokens[cluster.start : cluster.end]}
         following = self._tokens[cluster.end : cluster.end + 1]
         is_alone = Kind.FEAST in kinds and kinds <= {Kind.FEAST, Kind.THE, Kind.AT}
@@ -261,7 +261,9 @@ class ClusterReader:
         return following[0].kind is Kind.OTHER and not self._sentence.is_punctuation(following[0])
 
     def _completes(self, parts: TimeParts, cluster: Cluster) -> bool:
-        """Whether a further time adds to the accepted ones, and doesn't belong to the task."""
+        """Return whether a further time adds to the accepted ones, and doesn't belong to
+        the task.
+        """
         new = cluster.parts
         if new.problem is Problem.VAGUE_DAY:
             return not parts.has_day
@@ -280,10 +282,10 @@ class ClusterReader:
         return not parts.offset or not parts.offset.seconds
 
     def has_unread_time(self, selection: Sequence[Cluster], parts: TimeParts) -> bool:
-        """Whether words that belong to the time weren't understood.
+        """Return whether words that belong to the time weren't understood.
 
-        Examples are the end of "every day until the children are back", the feast of "on
-        midsummer at 9" and the days of "on my day off at 9".
+        Examples are the end of "every day until the children are back", the feast of "on midsummer
+        at 9" and the days of "on my day off at 9".
         """
         used_indexes = {
             index for cluster in selection for index in range(cluster.start, cluster.end)
@@ -301,7 +303,7 @@ class ClusterReader:
         return any(self._follows_unread_words(cluster, used_indexes) for cluster in selection)
 
     def _has_unread_end(self, used_indexes: set[int]) -> bool:
-        """Whether "until" isn't part of the time, but words for a time follow it."""
+        """Return whether "until" isn't part of the time, but words for a time follow it."""
         for index, token in enumerate(self._tokens):
             if token.kind is Kind.UNTIL and index not in used_indexes:
                 following = self._tokens[index + 1 : index + 5]
@@ -309,7 +311,9 @@ class ClusterReader:
         return False
 
     def _has_unread_rhythm(self, used_indexes: set[int]) -> bool:
-        """Whether "every" or "daily" isn't part of the time, but a word for a time follows it."""
+        """Return whether "every" or "daily" isn't part of the time, but a word for a time follows
+        it.
+        """
         for index, token in enumerate(self._tokens):
             if index in used_indexes:
                 continue
@@ -325,7 +329,7 @@ class ClusterReader:
         return False
 
     def _has_unread_lead(self, used_indexes: set[int]) -> bool:
-        """Whether "the day before" isn't part of the time: "the day before my exam at 9"."""
+        """Return whether "the day before" isn't part of the time: "the day before my exam at 9"."""
         for index, (left, right) in enumerate(pairwise(self._tokens)):
             kinds = {left.kind, right.kind}
             if index not in used_indexes and kinds & _LEAD_KINDS and kinds & {Kind.UNIT, Kind.SPAN}:
@@ -333,12 +337,13 @@ class ClusterReader:
         return False
 
     def _precedes_unread_choice(self, cluster: Cluster) -> bool:
-        """Whether "or" and a word for a time follow: "tomorrow or the day after"."""
+        """Return whether "or" and a word for a time follow: "tomorrow or the day after"."""
         following = [token.kind for token in self._tokens[cluster.end : cluster.end + 3]]
         return following[:1] == [Kind.OR] and any(kind in _TIME_WORDS for kind in following[1:])
 
     def _has_unread_words_before_task(self, selection: Sequence[Cluster]) -> bool:
-        """Whether words stand between the request and the time, and the task follows the time.
+        """Return whether words stand between the request and the time, and the task follows the
+        time.
 
         In "remind me the next full moon at 9 to go out", the words belong to the time.
         """
@@ -354,14 +359,14 @@ class ClusterReader:
         return False
 
     def _begins_task(self, index: int) -> bool:
-        """Whether a token is a word such as "to" or "about"."""
+        """Return whether a token is a word such as "to" or "about"."""
         if index >= len(self._tokens) or self._lexicon.is_unspaced:
             return False
         rest = self._sentence.text.plain[self._tokens[index].start :]
         return any(rest.startswith(f"{word} ") for word in self._lexicon.task_starts)
 
     def _follows_unread_words(self, cluster: Cluster, used_indexes: set[int]) -> bool:
-        """Whether a length, or "on" and other words, precede a time without a break."""
+        """Return whether a length, or "on" and other words, precede a time without a break."""
         start = cluster.start
         while (
             start and start - 1 not in used_indexes and self._tokens[start - 1].kind in _GLUE_WORDS
@@ -374,7 +379,9 @@ class ClusterReader:
         return is_clock_alone and self._follows_unread_day(start, used_indexes)
 
     def _follows_unread_day(self, start: int, used_indexes: set[int]) -> bool:
-        """Whether "on" after the request, and words that aren't in the lexicon, precede a token."""
+        """Return whether "on" after the request, and words that aren't in the lexicon, precede a
+        token.
+        """
         for index in range(start - 1, max(start - MAX_UNREAD_WORDS, 0), -1):
             token = self._tokens[index]
             if index in used_indexes:
@@ -387,13 +394,13 @@ class ClusterReader:
 
 
 def _is_day_of_lead(parts: TimeParts, other: TimeParts) -> bool:
-    """Whether `other` names the day of "the day before at 6pm"."""
+    """Return whether `other` names the day of "the day before at 6pm"."""
     is_incomplete = bool(parts.clocks) and not parts.has_day
     return _has_day_lead(parts) and is_incomplete and other.has_day
 
 
 def _has_day_lead(parts: TimeParts) -> bool:
-    """Whether parts are at least a day before another moment."""
+    """Return whether parts are at least a day before another moment."""
     return parts.lead is not None and bool(parts.lead.days or parts.lead.months)
 
 

@@ -25,7 +25,7 @@ _SLOTS = ("days", "weekdays", "month_days", "clocks", "offset", "repeat", "windo
 
 
 def conflicts(parts: TimeParts, other: TimeParts) -> bool:
-    """Whether both name the same part, or days in two ways that exclude each other."""
+    """Return whether both name the same part, or days in two ways that exclude each other."""
     both = parts.names() & other.names() & set(_SLOTS)
     if any(getattr(parts, name) != getattr(other, name) for name in both):
         return True
@@ -62,7 +62,7 @@ def _join_parts(parts: TimeParts, item: TimeParts, *, is_listed: bool) -> TimePa
 
 
 def _are_in_same_half(part: int | None, other: int | None) -> bool:
-    """Whether two parts of the day are both before or both after noon."""
+    """Return whether two parts of the day are both before or both after noon."""
     return part is not None and other is not None and (part < NOON) == (other < NOON)
 
 
@@ -109,7 +109,7 @@ def _is_weekday_list(parts: TimeParts) -> bool:
 
 
 def _is_short(parts: TimeParts) -> bool:
-    """Whether a rhythm is one of minutes or hours."""
+    """Return whether a rhythm is one of minutes or hours."""
     return parts.repeat is not None and parts.repeat.unit in (Unit.MINUTE, Unit.HOUR)
 
 
@@ -228,7 +228,10 @@ def _is_date(day: int, month: int) -> bool:
 
 
 def _has_final_point(token: Token, after: Kind | None) -> bool:
-    """Whether a token such as ``24.12.`` can only be a date. ``7.05.`` may end a sentence."""
+    """Return whether a token such as ``24.12.`` can only be a date.
+
+    ``7.05.`` may end a sentence.
+    """
     return token.number == 1 and after in _DATE_FOLLOWERS and token.date[1] >= FIRST_LONG_MONTH
 
 

@@ -39,7 +39,7 @@ def clock_in_part(clock: ClockTime, part: int | None) -> ClockTime:
 
 
 def fits_part(clocks: Sequence[ClockTime], part: int | None) -> bool:
-    """Whether bare hours are likely in a part of the day: 12 and 3 aren't in the morning."""
+    """Return whether bare hours are likely in a part of the day: 12 and 3 aren't in the morning."""
     if part is None or part >= EVENING:
         return True
     for clock in clocks:

@@ -50,7 +50,8 @@ class IntentReader:
         return self._decide_request()
 
     def _is_blocked(self) -> bool:
-        """Whether the message has words such as "don't remind me", or "translate" before a request.
+        """Return whether the message has words such as "don't remind me", or "translate" before a
+        request.
 
         Such a message isn't a request.
         """
@@ -62,7 +63,8 @@ class IntentReader:
         return any(token.kind is Kind.BLOCK and not token.number for token in self._tokens)
 
     def _is_about_person(self) -> bool:
-        """Whether the message is about someone who reminds or has set a reminder: "I set an alarm".
+        """Return whether the message is about someone who reminds or has set a reminder: "I set an
+        alarm".
 
         A person at the beginning may be separated from the verb by a time.
         """
@@ -82,7 +84,9 @@ class IntentReader:
         return index < len(self._tokens) and self._tokens[index].kind in ASKING
 
     def _has_subject_in_past(self) -> bool:
-        """Whether the message begins with a subject and "set a reminder": "My sister set one"."""
+        """Return whether the message begins with a subject and "set a reminder": "My sister set
+        one".
+        """
         for index, token in enumerate(self._tokens[: MAX_SUBJECT_WORDS + 1]):
             if token.kind is Kind.REQUEST and token.number == MAYBE_PAST:
                 return index > 0
@@ -91,7 +95,7 @@ class IntentReader:
         return False
 
     def _asks_how(self) -> bool:
-        """Whether the message asks how to set a reminder, or how reminders work."""
+        """Return whether the message asks how to set a reminder, or how reminders work."""
         return any(
             token.kind is Kind.HOW
             and (not token.number or self._sentence.neighbour(index, -1) is None)
@@ -99,7 +103,9 @@ class IntentReader:
         )
 
     def _asks_question(self) -> bool:
-        """Whether the message begins with a question about reminders: "why do you remind me"."""
+        """Return whether the message begins with a question about reminders: "why do you remind
+        me".
+        """
         for index, token in enumerate(self._tokens):
             is_first = self._sentence.neighbour(index, -1) is None
             if token.kind is Kind.HOW:
@@ -109,13 +115,15 @@ class IntentReader:
         return False
 
     def _is_about_device(self) -> bool:
-        """Whether the only alarm in the message is a thing: "what's the alarm code?"."""
+        """Return whether the only alarm in the message is a thing: "what's the alarm code?"."""
         asking = [token for token in self._tokens if token.kind in ASKING]
         is_alarm = all(token.kind is Kind.MENTION and token.number == ALARM for token in asking)
         return is_alarm and self._has_other_words()
 
     def _has_break(self, start: int) -> bool:
-        """Whether a comma or another mark is between a token and the first request after it."""
+        """Return whether a comma or another mark is between a token and the first request
+        after it.
+        """
         for token in self._tokens[start:]:
             if token.kind in ASKING:
                 return False
@@ -137,7 +145,7 @@ class IntentReader:
         return Intent.SET
 
     def _is_asking(self, index: int) -> bool:
-        """Whether a token asks for a reminder. A MENTION does so only in some places."""
+        """Return whether a token asks for a reminder. A MENTION does so only in some places."""
         if self._tokens[index].kind is Kind.REQUEST:
             return True
         if any(token.kind is Kind.TOLD for token in self._tokens):
@@ -153,7 +161,7 @@ class IntentReader:
         return is_begin or follows_time or (after is None and has_time)
 
     def _has_other_words(self) -> bool:
-        """Whether a message says more than a time: "the alarm at 6 broke"."""
+        """Return whether a message says more than a time: "the alarm at 6 broke"."""
         in_times = {
             index for cluster in self._clusters for index in range(cluster.start, cluster.end)
         }
@@ -165,7 +173,7 @@ class IntentReader:
         return False
 
     def _follows_break(self, index: int) -> bool:
-        """Whether a comma, a colon or another punctuation mark precedes the token."""
+        """Return whether a comma, a colon or another punctuation mark precedes the token."""
         while index > 0 and self._tokens[index - 1].kind is Kind.POLITE:
             index -= 1
         if index == 0:
@@ -174,13 +182,15 @@ class IntentReader:
         return token.kind in (Kind.COMMA, Kind.COLON) or self._sentence.is_punctuation(token)
 
     def _asks_for_knowledge(self, index: int) -> bool:
-        """Whether a question follows the request: "remind me, who wrote Dune?"."""
+        """Return whether a question follows the request: "remind me, who wrote Dune?"."""
         if self._lexicon.has_free_questions:
             return any(token.kind is Kind.QUESTION for token in self._tokens)
         return self._sentence.neighbour(index + 1, 1) is Kind.QUESTION
 
     def _are_quoted(self, requests: Sequence[int]) -> bool:
-        """Whether the message quotes a request, and nothing outside of the quote names a time."""
+        """Return whether the message quotes a request, and nothing outside of the quote names a
+        time.
+        """
         quotes = self._quotes()
         quoted_requests = [index for index in requests if self._is_within(quotes, index)]
         if not quoted_requests:

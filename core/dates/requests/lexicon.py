@@ -319,7 +319,7 @@ def _correct_name(word: str, lexicon: Lexicon) -> str:
 
 
 def _differ_by_one(word: str, name: str) -> bool:
-    """Whether one letter is missing, added, or other, or two are in the other order."""
+    """Return whether one letter is missing, added, or other, or two are in the other order."""
     if abs(len(word) - len(name)) > 1:
         return False
     pairs = enumerate(zip(word, name, strict=False))
@@ -376,7 +376,7 @@ def _match_short_days(
 def _is_whole(
     plain: str, start: int, end: int, lexicon: Lexicon, stem_end: int | None = None
 ) -> bool:
-    """Whether a phrase, or a stem that ends at `stem_end`, is not only a part of a word."""
+    """Return whether a phrase, or a stem that ends at `stem_end`, is not only a part of a word."""
     if lexicon.is_unspaced:
         return True
     begins_inside = start > 0 and plain[start - 1].isalpha() and plain[start].isalpha()
@@ -397,13 +397,13 @@ def _is_hangul(character: str) -> bool:
 
 
 def _is_after_particle(plain: str, start: int, lexicon: Lexicon) -> bool:
-    """Whether a Korean word continues with another phrase at `start`: the 에 of "9시에"."""
+    """Return whether a Korean word continues with another phrase at `start`: the 에 of "9시에"."""
     return _is_hangul(plain[start]) and lexicon.language == "ko"
 
 
 @lru_cache(maxsize=2_000)
 def _split_hangul(word: str, lexicon_id: str) -> bool:
-    """Whether a sequence of Korean letters consists of phrases of the lexicon."""
+    """Return whether a sequence of Korean letters consists of phrases of the lexicon."""
     lexicon = load_lexicon(lexicon_id)
     if not word:
         return True
@@ -417,7 +417,7 @@ def _split_hangul(word: str, lexicon_id: str) -> bool:
 
 
 def _continues(plain: str, end: int, lexicon: Lexicon) -> bool:
-    """Whether the rest of a Korean word consists of phrases: the 에는 of "9시에는"."""
+    """Return whether the rest of a Korean word consists of phrases: the 에는 of "9시에는"."""
     return _split_hangul(plain[end : _end_of_word(plain, end)], lexicon.language)
 
 

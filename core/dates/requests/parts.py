@@ -372,13 +372,15 @@ class _Resolver:
         return [self._assume_afternoon(evening)]
 
     def _is_surely_morning(self, clock: ClockTime) -> bool:
-        """Whether an hour with minutes and a day, such as "Friday at 9:30", is in the morning."""
+        """Return whether an hour with minutes and a day, such as "Friday at 9:30", is in the
+        morning.
+        """
         is_early = clock.minute < FIRST_LIKELY_HOUR * 60
         is_day = self.parts.days or (self.parts.weekdays and not is_early)
         return clock.is_written and bool(is_day)
 
     def _is_later(self, clock: ClockTime) -> bool:
-        """Whether a bare hour is more likely in the afternoon, if nothing else is known."""
+        """Return whether a bare hour is more likely in the afternoon, if nothing else is known."""
         return clock.minute < FIRST_LIKELY_HOUR * 60 and not clock.is_written
 
     def _assume_afternoon(self, moment: datetime) -> datetime:

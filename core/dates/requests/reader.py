@@ -275,7 +275,8 @@ class _Reader:
         return replace(parts, part=MORNING, assumptions=assumptions)
 
     def _names_day_clearly(self, selection: Sequence[Cluster]) -> bool:
-        """Whether the times have a digit, a long word, or a word that isn't in Latin letters.
+        """Return whether the times have a digit, a long word, or a word that isn't in Latin
+        letters.
 
         "Do" is German for Thursday.
         """
@@ -287,7 +288,9 @@ class _Reader:
         return False
 
     def _has_other_phrases(self, selection: Sequence[Cluster]) -> bool:
-        """Whether the language's tables know more words of the message than those of the times."""
+        """Return whether the language's tables know more words of the message than those of the
+        times.
+        """
         times_length = sum(
             token.end - token.start
             for cluster in selection

@@ -126,7 +126,7 @@ def _every(match: Match, context: Context) -> TimeParts | None:
 
 
 def _has_growing_units(tokens: Sequence[Token]) -> bool:
-    """Whether a larger unit follows a smaller one, so that they aren't one length."""
+    """Return whether a larger unit follows a smaller one, so that they aren't one length."""
     spans = [add_unit(token.unit, 1) for token in tokens if token.unit is not None]
     return any(left < right for left, right in pairwise(spans))
 

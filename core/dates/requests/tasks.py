@@ -67,7 +67,7 @@ class TaskReader:
         return pieces
 
     def _names_thing(self, index: int) -> bool:
-        """Whether "a reminder" is a thing of the task: "remind me to send a reminder".
+        """Return whether "a reminder" is a thing of the task: "remind me to send a reminder".
 
         The request precedes it, and no time or colon follows it.
         """
@@ -83,7 +83,7 @@ class TaskReader:
         return any(other.kind in ASKING for other in self._tokens[:index])
 
     def _is_in_task(self, index: int) -> bool:
-        """Whether a word such as "reminder" belongs to the task: "see how a reminder looks".
+        """Return whether a word such as "reminder" belongs to the task: "see how a reminder looks".
 
         Words of the task precede it and follow it. In a message that is known to be a request, it
         is enough that they precede it.
@@ -94,14 +94,14 @@ class TaskReader:
         return self._is_word(before) and (self._is_request or self._is_word(index + 1))
 
     def _is_word(self, index: int) -> bool:
-        """Whether a word that may belong to the task is at an index."""
+        """Return whether a word that may belong to the task is at an index."""
         if not 0 <= index < len(self._tokens) or self._is_in_time(index):
             return False
         token = self._tokens[index]
         return token.kind not in _REMOVABLE | ASKING and not self._sentence.is_punctuation(token)
 
     def _is_in_time(self, index: int) -> bool:
-        """Whether a token belongs to an accepted time, or is the "for" before it."""
+        """Return whether a token belongs to an accepted time, or is the "for" before it."""
         token = self._tokens[index]
         return any(
             cluster.start <= index < cluster.end
@@ -145,7 +145,7 @@ class TaskReader:
         return text.original[text.locate(start) : text.locate(end - 1) + 1]
 
     def _is_removable(self, token: Token, kinds: set[Kind]) -> bool:
-        """Whether a token of one of the kinds isn't only a part of a word."""
+        """Return whether a token of one of the kinds isn't only a part of a word."""
         if token.kind not in kinds:
             return False
         plain = self._sentence.text.plain

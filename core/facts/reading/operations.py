@@ -213,7 +213,9 @@ def _find_doubt(
 
 
 def _may_change(operation: ReportedOperation, fact: Fact, message: Message) -> bool:
-    """Whether a message may change a held fact: by its speaker, and about the same subject."""
+    """Return whether a message may change a held fact: by its speaker, and about the same
+    subject.
+    """
     if not is_by_sender(fact, message):
         return False
     subject = (fact.attribute or "").partition("|")[0]
@@ -259,7 +261,7 @@ def _inherit(claim: Claim, fact: Fact, *, is_end: bool) -> Claim:
 
 
 def is_by_sender(fact: Fact, message: Message) -> bool:
-    """Whether the sender of a message stated a fact."""
+    """Return whether the sender of a message stated a fact."""
     if message.sender is None or fact.account is None:
         return True
     return fact.account.user_id == message.sender.id

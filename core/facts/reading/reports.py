@@ -89,7 +89,7 @@ class ReportedFact(ToolArguments):
         )
 
     def begins_later(self, message: Message, zone: ZoneInfo) -> bool:
-        """Whether the reported date is later than the message."""
+        """Return whether the reported date is later than the message."""
         valid_from, _ = parse_since(self.since, message.created_at, zone)
         return valid_from is not None and valid_from > message.created_at
 
@@ -147,7 +147,7 @@ class ReportedOperation(ReportedFact):
         return self
 
     def quotes(self, message: Message) -> bool:
-        """Whether the quote occurs in the message, apart from its case and white space."""
+        """Return whether the quote occurs in the message, apart from its case and white space."""
         quote = " ".join((self.quote or "").casefold().split())
         own_words = " ".join(
             extract_own_words(message.text, sender_name=message.sender_name).casefold().split()

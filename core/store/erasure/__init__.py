@@ -1,1 +1,1 @@
-"""Erases rows, and keeps erased words from being written back."""
+"""Erase rows, and keep erased words from being written back."""

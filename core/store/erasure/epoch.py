@@ -1,9 +1,9 @@
-"""The erasure epoch: a counter that prevents erased words from being written back.
+"""The erasure epoch, a counter that keeps erased words from being written back.
 
-A turn or job remembers the epoch at which it begins to read. Its writes are refused if something in
-its scopes has been erased since then, because these writes may repeat the erased words. Each
-erasure is also recorded as a line in a journal outside of state.db. The line is encrypted with a
-key that changes whenever the epoch advances.
+A turn or job remembers the epoch at which it begins to read. If something in its scopes is erased
+after that, its writes are refused, because they may repeat the erased words. Each erasure also adds
+a line to a journal outside of state.db. The line is encrypted with a key that changes whenever the
+epoch advances.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ ON CONFLICT (id) DO UPDATE SET address = excluded.address, account = excluded.ac
 
 
 def advance_epoch(connection: Connection) -> int:
-    """Increase the epoch, replace the journal key by its digest, and return the new number."""
+    """Increase the epoch, replace the journal key by its digest, and return the new epoch."""
     number = epoch_number(connection) + 1
     set_meta(connection, EPOCH_META_KEY, str(number))
     old_key = f"{get_meta(connection, JOURNAL_META_KEY)}"
@@ -59,7 +59,8 @@ def advance_epoch(connection: Connection) -> int:
 def detach_scopes(connection: Connection, scopes: frozenset[Scope]) -> None:
     """Refuse the writes of running turns and jobs that have seen one of the scopes.
 
-    These turns and jobs restart. Call this when scopes that were visible together no longer are.
+    These turns and jobs restart. Call this when a person loses access to a scope, for example after
+    unlinking an account.
     """
     values = {"epoch": advance_epoch(connection), "scopes": scope_parameter(scopes)}
     statement = "INSERT INTO scope_detachments (epoch, scopes) VALUES (:epoch, :scopes)"
@@ -80,11 +81,11 @@ def build_journal_line(connection: Connection, token: str, now: datetime) -> str
 def replay_journal(
     connection: Connection, journal: str, now: datetime
 ) -> tuple[int, Sequence[str]]:
-    """Begin the erasures of a journal that this state.db, a restored backup, doesn't contain.
+    """Begin the erasures that a restored backup doesn't know about.
 
-    The epoch advances to that of the last line. Returns the number of erasures that were begun, and
-    the days (ISO 8601) of the unreadable lines. If state.db has no messages, no days are returned,
-    because an unreadable line couldn't have erased anything.
+    The journal lists them. The epoch advances to that of the last line. Return the number of
+    erasures that began, and the days (ISO 8601) of unreadable lines. If state.db has no messages,
+    no days are returned, because there was nothing to erase.
     """
     own_number = epoch_number(connection)
     # The ids of the erasures, each once even if the erasure has several lines.
@@ -114,7 +115,7 @@ def replay_journal(
 
 
 def _xor_with_key(connection: Connection, token: str, content: bytes) -> bytes:
-    """Encrypt content with the current journal key, or decrypt it."""
+    """Encrypt or decrypt content with the current journal key."""
     seed = f"{get_meta(connection, JOURNAL_META_KEY)} {token}"
     stream = hashlib.shake_256(seed.encode()).digest(len(content))
     return bytes(map(xor, content, stream))

@@ -1,6 +1,6 @@
-"""The statements for messages that expire because of the retention settings.
+"""SQL statements that select the messages older than the retention settings allow.
 
-``:before`` is the time before which messages expire, and ``:scopes`` the scopes.
+``:before`` is the time before which messages expire. ``:scopes`` are the scopes.
 """
 
 from __future__ import annotations

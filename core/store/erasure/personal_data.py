@@ -1,4 +1,4 @@
-"""Reads everything that is stored about a person, for an export or for the check of an erasure.
+"""Read everything that is stored about a person, to export it or to check an erasure.
 
 `core/store/archive.py` exports the messages of conversations.
 """
@@ -42,12 +42,14 @@ _IS_HIDDEN_RESULT = f"(role = 'tool' AND kind = 'quote' AND NOT {_SEES_PROMPT})"
 
 
 def _is_own(column: str) -> str:
-    """Return the SQL condition that a column contains one of the person's accounts."""
+    """Return the SQL condition that a column contains one of the person's account keys."""
     return in_list(column, "own")
 
 
 def _select_all(table: str, also: str = "", more_columns: str = "") -> str:
-    """Return a statement that selects a table's rows in visible scopes, or where `also` holds."""
+    """Return a statement that selects a table's rows in visible scopes, or for which
+    `also` holds.
+    """
     return f"""
         SELECT {table}.*, scopes.key AS scope{more_columns}
         FROM {table} JOIN scopes ON scopes.id = {table}.scope_id
@@ -187,11 +189,11 @@ _JSON_COLUMNS = {"blocks", "files", "inbound", "names", "operations", "payload",
 async def export_personal_data(
     database: Database, scopes: frozenset[Scope], accounts: Sequence[Account]
 ) -> AsyncIterator[Mapping[str, object]]:
-    """Yield everything that is stored about a person, except what `Archive.export` yields.
+    """Yield everything that is stored about a person, except the messages of `Archive.export`.
 
-    Items look like ``{"kind": "job", ...}``, with times in ISO 8601. From groups, only the person's
-    own messages and rows, and quotes of the person, are included. Short-lived rows such as codes
-    and buttons are left out.
+    Items look like ``{"kind": "job", ...}``, with times in ISO 8601. From groups, they include only
+    the person's own messages and rows, and quotes of the person. Short-lived rows such as codes and
+    buttons are left out.
     """
     own_keys = [rows.clean(account.key) for account in accounts if "\0" not in account.key]
     values = {
@@ -212,10 +214,10 @@ async def export_personal_data(
 def count_matching_texts(
     connection: Connection, request: ErasureRequest, has_words: Callable[..., bool]
 ) -> Counter[str]:
-    """Count the rows that are visible to the person and contain the words.
+    """Count the rows that are visible to the person and contain the erased words.
 
-    Returns the counts by the names in `SCAN_STATEMENTS`. Counts of zero are left out. `has_words`
-    is called with the texts of a row.
+    `has_words` is called with the texts of a row. Return the counts by the names in
+    `SCAN_STATEMENTS`, without zeros.
     """
     values = {
         **ErasureList(request=request).parameters,
@@ -231,9 +233,9 @@ def count_matching_texts(
 
 
 def _build_item(row: Mapping[str, Any]) -> dict[str, object]:
-    """Convert a row to an item of the export, without empty columns.
+    """Convert a row to an export item without empty columns.
 
-    The row's column `kind` is renamed to `sort`, because the export adds its own `kind`.
+    The row's column `kind` becomes `sort`, because every item has a `kind` of its own.
     """
     item: dict[str, object] = {}
     for name, value in row.items():

@@ -1,8 +1,8 @@
-"""The lists of erasures in state.db, and the statements that find and erase rows.
+"""Store the lists of rows to erase, and define the statements that find and erase rows.
 
-The statements select all rows that may repeat the erased words. `core/privacy` decides which rows
-really contain the words: first when the list is shown, again when the person confirms it, and again
-if a crash has interrupted the erasure.
+The statements select every row that may repeat the erased words. `core/privacy` then checks which
+rows really contain the words. It does so when the list is shown, when the person confirms it, and
+when an erasure resumes after a crash.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class ErasureRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ErasureItem:
-    """One item of the list that is shown to the person before the erasure."""
+    """An item of the list that the person sees before confirming an erasure."""
 
     kind: Literal["message", "fact", "note", "skill", "job", "room", "file"]
     text: str
@@ -73,7 +73,7 @@ class ErasureItem:
 
 @dataclass(kw_only=True)
 class ErasureList:
-    """The rows and texts to erase, and later the result of the erasure."""
+    """The rows and texts that an erasure deletes. Afterwards, the result of the erasure."""
 
     request: ErasureRequest
     # The person's description of what to forget.
@@ -124,7 +124,7 @@ class ErasureList:
 
     @property
     def parameters(self) -> dict[str, object]:
-        """The parameters of the statements in this module."""
+        """The parameters that the statements of this module need."""
         request = self.request
         own_keys = {scope.key.removeprefix("account:") for scope in request.scopes}
         own_keys.add(request.account.key)
@@ -202,7 +202,7 @@ def _select_own(
     """Return a statement that selects the rows of a table that the person may erase.
 
     In a direct chat, these are all rows of the visible scopes. In a group, unless the owner asks,
-    they are the person's own rows and the rows for which the condition `also` holds.
+    they are the person's own rows and the rows for which `also` holds.
     """
     return f"""
         SELECT id, {message_id}, {at}, {texts} FROM {table}
@@ -218,7 +218,7 @@ def _select_from_sessions(column: str, message_id: str = "NULL") -> str:
 
 
 class CopyStatements(NamedTuple):
-    """The two statements for one kind of row that may repeat erased words."""
+    """Two statements for a kind of row that may repeat erased words: one finds, one erases rows."""
 
     # Selects a row's id, the id of the message from which the row was derived, its time and texts.
     select: str
@@ -505,7 +505,7 @@ WHERE id = :id AND done_at IS NULL
 
 
 class Erasures:
-    """The erasures in state.db, from the unconfirmed list to the finished erasure."""
+    """Store erasures from the unconfirmed list to the finished erasure."""
 
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database
@@ -541,18 +541,17 @@ class Erasures:
             await self._database.write(delete)
 
     async def begin(self, token: str, request: ErasureRequest) -> ErasureList | None:
-        """Begin the erasure of a list, unless it has already begun, and return the list.
+        """Begin the erasure of a list, if it hasn't begun yet, and return the list.
 
-        From then on, writes that are based on earlier reads are refused. Returns None if this
-        account has no list with this token at this address, or no longer sees all scopes of the
-        list.
+        From now on, writes that are based on earlier reads are refused. Return None if this account
+        has no list with this token at this address, or no longer sees all scopes of the list.
         """
         values = self._list_values(token, request)
 
         def mark_begun(connection: Connection) -> ErasureList | None:
             """Mark the list as begun, and delete other lists that may contain the words.
 
-            Returns the list, or None if this person no longer has it.
+            Return None if the person no longer has the list.
             """
             row = connection.execute(_SELECT_LIST, values).fetchone()
             if row is None:
@@ -581,9 +580,8 @@ class Erasures:
     async def finish(self, erasure_list: ErasureList, sync_queue: SyncQueue | None = None) -> None:
         """Erase all rows of a list, and ask the memory services to erase their copies.
 
-        A service is asked in the transaction that erases the rows. If it were asked earlier, it
-        could get the words again. The list is marked as finished last, so that the erasure is
-        repeated after a crash.
+        Both happen in one transaction. If a service were asked earlier, it could get the words
+        again. The list is marked as finished last, so a crash before that repeats the erasure.
         """
         now = self._clock.now()
 
@@ -622,7 +620,7 @@ class Erasures:
 
 
 def erase_messages(connection: Connection, ids: Sequence[int]) -> None:
-    """Erase messages. After the next compaction, none of their bytes are left in the file."""
+    """Erase messages. The next compaction removes their last bytes from the file."""
     request_compaction(connection)
     statement = f"SELECT id, session_id, kind, text FROM messages WHERE {_IN_IDS}"
     for row in connection.execute(statement, {"ids": encode_list(ids)}).fetchall():
@@ -632,8 +630,8 @@ def erase_messages(connection: Connection, ids: Sequence[int]) -> None:
 def _erase_copies(connection: Connection, erasure_list: ErasureList, now: datetime) -> None:
     """Erase everything on a list except its messages.
 
-    Also deletes the system prompts of the visible sessions, and the sent forms of messages that may
-    repeat erased words.
+    Also delete the system prompts of the visible sessions, and the stored requests ("sent forms")
+    of messages that may repeat erased words.
     """
     request_compaction(connection)
     close_entries(connection, erasure_list.ids["inbox"], now)
@@ -656,7 +654,7 @@ def _erase_copies(connection: Connection, erasure_list: ErasureList, now: dateti
 
 
 def _mark_finished(connection: Connection, erasure_list: ErasureList, now: datetime) -> None:
-    """Mark a list as finished, and remove the person's words from it."""
+    """Mark a list as finished, and delete the person's words from it."""
     request_compaction(connection)
     values = {
         "id": erasure_list.token,

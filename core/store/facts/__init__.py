@@ -1,1 +1,1 @@
-"""The rows of facts: how they are learned, closed, corrected and searched."""
+"""Store facts: learn, close, correct and search them."""

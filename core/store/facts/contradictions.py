@@ -1,7 +1,7 @@
-"""Learns new facts, and decides which of several facts about the same attribute hold now.
+"""Learn new facts, and decide which facts about the same attribute are current.
 
 A new fact may repeat, contradict or reword a known fact. If two facts contradict each other, both
-are kept, and the older one gets an end time. If two facts give the same value of an attribute in
+stay stored and the older one gets an end time. If two facts give the same value of an attribute in
 different words, one of them is closed. All functions run inside their caller's transaction.
 """
 
@@ -84,13 +84,13 @@ ORDER BY id DESC LIMIT :limit
 
 
 def list_earlier_ids(connection: Connection, message: Message, limit: int) -> list[int]:
-    """Return the ids of the last messages of people before a message of the same session."""
+    """Return the ids of the last user messages before a message of the same session."""
     values = {"session_id": message.session_id, "id": message.id, "limit": limit}
     return [int(row[0]) for row in connection.execute(_SELECT_EARLIER_MESSAGES, values)]
 
 
 class Lesson(NamedTuple):
-    """A fact to learn from a message."""
+    """A fact to learn from a message, and the fact that it replaces."""
 
     fact: Fact
     # The text of the message when it was read.
@@ -117,13 +117,13 @@ def learn_fact(
     now: datetime,
     by: Author | None = None,
 ) -> Fact:
-    """Store a fact, or count a known fact again if the same person has said the same before.
+    """Store a fact, or count a repetition if the same person has already said it.
 
-    The new fact closes the facts that it contradicts. If the new fact began to hold before one of
-    them, the new fact is stored as one that has ended. Returns the stored fact. If the text of the
-    fact's message is no longer `source_text`, nothing is stored, and the returned fact has no id.
+    The new fact closes the facts that it contradicts. If it began to hold before one of them, it is
+    stored as a former fact instead. Return the stored fact. If the text of the fact's message is no
+    longer `source_text`, nothing is stored, and the returned fact has no id.
 
-    With `by`, somebody adds the fact now. Otherwise its speaker added it when they said it.
+    Set `by` if somebody adds the fact now. Otherwise, the log says that its speaker added it.
     """
     if has_lost_source(connection, fact, source_text):
         return replace(fact, id=0)
@@ -163,7 +163,7 @@ def learn_fact(
 
 
 def _log_learning(connection: Connection, fact: Fact, by: Author | None, now: datetime) -> Author:
-    """Log a new fact, and return who added it: `by` now, or else its speaker."""
+    """Log a new fact, and return its author: `by`, or else the fact's speaker."""
     if by is not None:
         log_new_fact(connection, fact, by, now)
         return by
@@ -175,7 +175,9 @@ def _log_learning(connection: Connection, fact: Fact, by: Author | None, now: da
 def close_contradicted(
     connection: Connection, others: Iterable[Fact], fact: Fact, by: Author, now: datetime
 ) -> None:
-    """Close the facts `others`, which `fact` contradicts, at the time when `fact` began to hold."""
+    """Close the facts `others`, which `fact` contradicts, as of the time when `fact` began
+    to hold.
+    """
     for other in others:
         ended_at = fact.starts_at
         if other.valid_from is not None:
@@ -198,9 +200,9 @@ def undo_last_change(
 ) -> Fact | None:
     """Take back the last change of a fact. `change` is the log entry of that change.
 
-    Only the columns that the change has modified get their old values. If the change is the fact's
-    first, the fact is deleted with its history. Returns the restored fact, or None if it was
-    deleted.
+    The columns that the change modified get their old values. Other columns stay. If the change
+    created the fact, the fact is deleted with its history. Return the restored fact, or None if it
+    was deleted.
     """
     if change["before"] is None:
         connection.execute("DELETE FROM facts WHERE id = :id", {"id": fact.id})
@@ -215,10 +217,10 @@ def undo_last_change(
 
 
 def has_lost_source(connection: Connection, fact: Fact, source_text: str | None) -> bool:
-    """Whether the text of a fact's message is no longer `source_text`.
+    """Return whether the text of a fact's message is no longer `source_text`.
 
-    If `source_text` is None, returns whether the message was erased. Returns False for a fact
-    without a message.
+    If `source_text` is None, return whether the message was erased. Return False for a fact without
+    a message.
     """
     if fact.message_id is None:
         return False
@@ -230,9 +232,9 @@ def has_lost_source(connection: Connection, fact: Fact, source_text: str | None)
 
 
 def _count_repetition(connection: Connection, known: Fact, fact: Fact) -> Fact:
-    """Store that the fact `known` was said again, unless `fact` comes from the same message.
+    """Record that the fact `known` was said again, unless `fact` comes from the same message.
 
-    If `known` has no start time, it gets the start time of `fact`. Returns the updated fact.
+    If `known` has no start time, it gets that of `fact`. Return the updated fact.
     """
     counted_fact = known
     if known.valid_from is None and fact.valid_from is not None:
@@ -256,7 +258,7 @@ def _count_repetition(connection: Connection, known: Fact, fact: Fact) -> Fact:
 def _merge_reworded(
     connection: Connection, others: Iterable[Fact], fact: Fact, by: Author, now: datetime
 ) -> None:
-    """Close facts that `fact` says in other words, unless a person wrote or pinned them."""
+    """Close facts that say the same as `fact`, unless a person wrote or pinned them."""
     for other in others:
         if _is_replaceable(other):
             closed_fact = replace(other, closed_at=now, closed_by=fact.id)
@@ -267,11 +269,11 @@ def _merge_reworded(
 
 
 def _holds_before(fact: Fact, other: Fact) -> bool:
-    """Whether `fact` began to hold before `other`.
+    """Return whether `fact` began to hold before `other`.
 
-    If a start date is unknown, or if the dates are too vague to compare, the times at which the
-    facts were last said are compared instead. Facts aren't always learned in the order in which
-    they were said.
+    If a start date is unknown, or if the dates are too vague to compare, compare when the facts
+    were last said. The order of ids doesn't help, because facts aren't always learned in the order
+    in which people said them.
     """
     if fact.valid_from is not None and other.valid_from is not None:
         if fact.valid_from + _MIN_DISTANCE[fact.precision] <= other.valid_from:
@@ -282,15 +284,15 @@ def _holds_before(fact: Fact, other: Fact) -> bool:
 
 
 def _is_replaceable(fact: Fact) -> bool:
-    """Whether a fact may be closed in favour of another one that says the same in other words.
+    """Return whether a fact may be closed in favour of another one with the same meaning.
 
-    Facts that a person has written or pinned may not.
+    Facts that a person wrote or pinned may not.
     """
     return fact.origin != "person" and not fact.is_pinned
 
 
 def _is_preferred(known: Fact, fact: Fact) -> bool:
-    """Whether `known` should stay open instead of `fact`, which says the same in other words."""
+    """Return whether `known` stays open instead of `fact`, which has the same meaning."""
     if fact.origin == "person":
         return False
     if fact.valid_from is not None and known.valid_from is None:

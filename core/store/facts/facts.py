@@ -1,7 +1,7 @@
-"""Learns, closes, corrects, undoes, forgets and searches the facts in state.db.
+"""Learn, close, correct, undo, forget and search the facts in state.db.
 
-Every change except a repetition is logged with its author. Lists are ordered only by simple
-criteria such as age, and `core.facts.provider` ranks them.
+The log records every change and its author, except repetitions. Lists are ordered by simple
+criteria such as age; `core.facts.provider` ranks them.
 """
 
 from __future__ import annotations
@@ -196,7 +196,7 @@ class FactCandidate(NamedTuple):
 
 
 class Alias(NamedTuple):
-    """Another name of a person or thing that a text names."""
+    """Another name of a person or thing that a text mentions, such as "Ana" for "my sister"."""
 
     # The name in the text, such as "sister".
     asked_name: str
@@ -206,7 +206,9 @@ class Alias(NamedTuple):
     fact_id: int
 
     def substitute_terms(self, terms: Sequence[str]) -> tuple[str, ...]:
-        """Return the terms of a question with `asked_name` replaced by `name`."""
+        """Return the terms of a question with the terms of `asked_name` replaced by those of
+        `name`.
+        """
         asked_terms = {*terms_of(self.asked_name)}
         kept_terms = [term for term in terms if term not in asked_terms]
         return tuple(dict.fromkeys([*terms_of(self.name), *kept_terms]))
@@ -217,7 +219,7 @@ FactEdit: TypeAlias = Callable[[Fact], Fact]
 
 
 class Facts:
-    """The facts in state.db."""
+    """Store and search the facts in state.db."""
 
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database
@@ -245,9 +247,9 @@ class Facts:
         return await self._database.read(lambda connection: find_fact(connection, fact_id, scopes))
 
     async def list_page(self, scopes: Scopes, limit: int = 20, offset: int = 0) -> list[Fact]:
-        """List visible facts: pinned, then open, then closed facts, each group latest first.
+        """List visible facts: pinned, then open, then former ones, each group latest first.
 
-        People turn pages by key, with the functions of `core/store/facts/history.py`.
+        To page by id, as people do in lists, use `core/store/facts/history.py`.
         """
         offset = rows.int64_or_zero(max(0, offset))
         return await self._select_facts(_SELECT_PAGE, scopes, max(0, limit), offset=offset)
@@ -262,9 +264,9 @@ class Facts:
     ) -> list[tuple[Alias | None, Candidates]]:
         """Find facts that contain any of the terms or of the names `keys`.
 
-        Returns lists of at most `MAX_CANDIDATES` facts. The first list is for the question itself
-        and has no alias. If `text` is given, another list follows for each alias of a name in
-        `text`. That list doesn't contain the fact that gives the alias.
+        Return lists of at most `MAX_CANDIDATES` facts. The first list answers the question itself
+        and has no alias. If `text` is given, one more list follows for each alias of a name in
+        `text`, without the fact that gives the alias.
         """
 
         def search(connection: Connection) -> list[tuple[Alias | None, Candidates]]:
@@ -296,7 +298,7 @@ class Facts:
     async def find_by_attributes(
         self, attributes: Iterable[str], scopes: Scopes
     ) -> dict[str, Fact]:
-        """Return the latest open fact of each attribute, by attribute.
+        """Return the latest open fact for each of these attributes, by attribute.
 
         Attributes without an open fact are left out.
         """
@@ -311,7 +313,7 @@ class Facts:
         return await self._select_facts(_SELECT_BY_IDS, scopes, -1, ids=encode_list(fact_ids))
 
     async def find_closed_by(self, fact_ids: Iterable[int], scopes: Scopes) -> list[Fact]:
-        """Return the visible former facts that these facts closed, in no particular order."""
+        """Return the visible former facts that these facts have closed, in no particular order."""
         return await self._select_facts(_SELECT_CLOSED_BY, scopes, -1, ids=encode_list(fact_ids))
 
     async def list_related_names(
@@ -319,16 +321,16 @@ class Facts:
     ) -> list[tuple[str, int]]:
         """List the names that occur in the same facts as the names `keys`, most frequent first.
 
-        Each item is a name as people write it, and the number of facts in which it occurs.
+        Each item is a name as people write it, and the number of facts that contain it.
         """
         names = encode_list(keys)
         name_rows = await self._select(_SELECT_RELATED_NAMES, scopes, limit, names=names)
         return [(row["display_name"], row["facts"]) for row in name_rows]
 
     async def list_conflicts(self, scopes: Scopes, limit: int = 50) -> list[list[Fact]]:
-        """List open facts that give different values of an attribute.
+        """List open facts that give an attribute different values.
 
-        Each group contains the facts of one attribute, latest first.
+        Each group has the facts about one attribute, latest first.
         """
         facts = await self._select_facts(_SELECT_CONFLICTS, scopes, limit)
         return [list(group) for _, group in groupby(facts, lambda fact: fact.attribute)]
@@ -345,9 +347,9 @@ class Facts:
     async def list_changed(
         self, message_ids: Sequence[int], since: datetime, scopes: Scopes
     ) -> list[tuple[int, str]]:
-        """List the changes that these messages have made since a moment.
+        """List the changes to visible facts that these messages have made since a time.
 
-        Each item is the id of a visible fact and the action, such as "learn" or "correct".
+        Each item is a fact's id and the action, such as "learn" or "correct".
         """
         changes = await self._select(
             _SELECT_CHANGED, scopes, ids=encode_list(message_ids), since=since
@@ -373,9 +375,9 @@ class Facts:
     async def pin(
         self, fact_id: int, scopes: Scopes, is_pinned: bool = True, by: Author = _UNKNOWN_AUTHOR
     ) -> Fact | None:
-        """Pin or unpin a fact, and return the fact. A pinned fact doesn't age.
+        """Pin or unpin a fact, and return it. Age doesn't lower the rank of a pinned fact.
 
-        Returns None if the fact isn't visible in these scopes.
+        Return None if the fact isn't visible in these scopes.
         """
 
         def set_pin(fact: Fact) -> Fact:
@@ -393,12 +395,12 @@ class Facts:
         apply_rules: FactEdit = lambda fact: fact,
         source_text: str = "",
     ) -> Fact | None:
-        """Replace the content of a fact with a person's words.
+        """Replace the content of a fact with a person's words, and return the new fact.
 
-        `apply_rules` adds the fields that rules extract from the new words. Returns the new fact.
-        Returns None if the fact isn't visible in these scopes, or if the text of the author's
-        message is no longer `source_text`. Raises Refused if the words are empty, or if the same
-        person has another open fact with these words.
+        `apply_rules` adds the fields that rules extract from the new words. Return None if the fact
+        isn't visible in these scopes, or if the text of the author's message is no longer
+        `source_text`. Raises Refused if the words are empty, or if the same person has another open
+        fact with these words.
         """
         text = " ".join(content.split())
         if not text:
@@ -427,9 +429,9 @@ class Facts:
     async def remove(
         self, fact_id: int, scopes: Scopes, by: Author = _UNKNOWN_AUTHOR
     ) -> Fact | None:
-        """Close a fact that no longer holds, although no other fact contradicts it.
+        """Close a fact that no longer holds, without a new fact that replaces it.
 
-        Returns the closed fact, or None if the fact isn't visible in these scopes.
+        Return the closed fact, or None if the fact isn't visible in these scopes.
         """
         now = self._clock.now()
 
@@ -441,16 +443,16 @@ class Facts:
     async def undo(self, fact_id: int, scopes: Scopes, by: Author = _UNKNOWN_AUTHOR) -> Fact | None:
         """Take back the last change of a fact, and return the fact.
 
-        If that change is the fact's first, the fact is deleted with its history and returned
-        without an id. Returns None if the fact isn't visible or has no changes. Raises Refused if
-        the same person has another open fact with the words that would be restored.
+        If that change created the fact, the fact is deleted with its history and returned without
+        an id. Return None if the fact isn't visible or has no changes. Raises Refused if the same
+        person has another open fact with the words that would be restored.
         """
 
         def take_back(connection: Connection) -> Fact | None:
-            """Find the fact and its last change, and take the change back.
+            """Take back the fact's last change, and return the fact as it is now.
 
-            Returns the fact as it is now. The id is 0 if the fact was deleted. Returns None if
-            there is no such fact or no change.
+            The id is 0 if the fact was deleted. Return None if the fact or the change doesn't
+            exist.
             """
             fact = find_fact(connection, fact_id, scopes)
             values = {"scopes": scope_parameter(scopes), "id": rows.int64_or_zero(fact_id)}
@@ -466,7 +468,7 @@ class Facts:
     async def forget(self, fact_ids: Sequence[int], scopes: Scopes) -> int:
         """Erase facts with their names, index entries and history.
 
-        Facts that aren't visible in these scopes are left alone. Returns how many were erased.
+        Facts that aren't visible in these scopes stay. Return how many facts were erased.
         """
         values = {
             "ids": encode_list(rows.int64_or_zero(fact_id) for fact_id in fact_ids),
@@ -480,11 +482,11 @@ class Facts:
         )
 
     async def list_due_sessions(self, after_id: int = 0) -> Sequence[Session]:
-        """List up to `MAX_DUE_SESSIONS` sessions that are due to be read for facts, by id.
+        """List up to `MAX_DUE_SESSIONS` sessions whose messages should be read for facts, by id.
 
-        Sessions with ids up to `after_id` and imported ones are left out. A session is due if it
-        has `DUE_MESSAGES` unread messages. If it has ended or has been idle for `IDLE_TIME`, one
-        unread message is enough.
+        A session is due if it has `DUE_MESSAGES` unread messages. If it has ended or has been idle
+        for `IDLE_TIME`, one unread message is enough. Imported sessions, and sessions with ids up
+        to `after_id`, are left out.
         """
         now = self._clock.now()
         values = {
@@ -499,9 +501,10 @@ class Facts:
         return [read_session(row) for row in session_rows]
 
     async def load_unread(self, session: Session) -> tuple[ErasureEpoch | None, Sequence[Message]]:
-        """Load the current epoch, and the unread messages of a session, oldest first.
+        """Load the current epoch and the unread messages of a session, oldest first.
 
-        During an erasure in the session's scope, the epoch is None and there are no messages.
+        While something in the session's scope is being erased, the epoch is None and the list is
+        empty.
         """
 
         def load(connection: Connection) -> tuple[ErasureEpoch | None, Sequence[Message]]:
@@ -511,7 +514,7 @@ class Facts:
         return await self._database.read_inline(load)
 
     async def list_earlier_ids(self, message: Message, limit: int) -> list[int]:
-        """Return the ids of the last messages of people before a message of its session."""
+        """Return the ids of the last user messages before a message of its session."""
         return await self._database.read_inline(
             lambda connection: list_earlier_ids(connection, message, limit)
         )
@@ -521,8 +524,8 @@ class Facts:
     ) -> Sequence[Message]:
         """Learn facts, and mark the messages as read.
 
-        A fact isn't learned if its message was edited in the meantime or has already been read by
-        another process. Returns the next unread messages of the session.
+        Skip the facts of messages that were edited in the meantime, or that another process has
+        already read. Return the next unread messages of the session.
         """
 
         def learn_and_mark(connection: Connection) -> Sequence[Message]:
@@ -561,15 +564,15 @@ class Facts:
     ) -> Fact | None:
         """Change and log a fact.
 
-        If the attribute changes, open facts that contradict the changed fact are closed. Returns
-        the changed fact. Returns None if the fact isn't visible, or if the text of its message is
-        no longer `source_text`.
+        If its attribute changes, close the open facts that now contradict it. Return the changed
+        fact. Return None if the fact isn't visible, or if the text of its message is no longer
+        `source_text`.
         """
 
         def write(connection: Connection) -> Fact | None:
-            """Store the edited fact unless nothing has changed, and return it.
+            """Store the edited fact if anything has changed, and return it.
 
-            Returns None if the fact or the message that states it no longer exists.
+            Return None if the fact, or the message that states it, no longer exists.
             """
             fact = find_fact(connection, fact_id, scopes)
             if fact is None:
@@ -596,7 +599,7 @@ class Facts:
     async def _select(
         self, statement: str, scopes: Scopes, limit: int = -1, **values: object
     ) -> list[Row]:
-        """Run a statement for these scopes. A negative limit means that there is no limit."""
+        """Run a statement for these scopes. A negative limit means no limit."""
         parameters = {
             "scopes": scope_parameter(scopes),
             "limit": rows.int64_or_zero(limit),
@@ -608,10 +611,9 @@ class Facts:
 def _find_candidates(
     connection: Connection, terms: Sequence[str], keys: Sequence[str], scopes: Scopes
 ) -> Candidates:
-    """Find the facts that contain any of the terms or names, at most `MAX_CANDIDATES`.
+    """Find at most `MAX_CANDIDATES` facts with any of the terms or names, in no particular order.
 
-    Facts with the most names are preferred, then those with the best text score. The result isn't
-    ordered.
+    If more facts match, those with the most of the names win, then those with the best text score.
     """
     values = {
         "scopes": scope_parameter(scopes),
@@ -641,9 +643,9 @@ def _find_candidates(
 def find_aliases(
     connection: Connection, text: str, scopes: Scopes, asker: Account | None
 ) -> list[Alias]:
-    """Find up to `MAX_ALIASES` other names for the people and things mentioned in a text.
+    """Find up to `MAX_ALIASES` other names for the people and things that a text mentions.
 
-    The names come from facts of the asker, such as "my sister Ana".
+    The aliases come from facts of the asker, such as "my sister Ana".
     """
     subjects = [ME]
     # In a group, the facts of a member have the member's account as their subject.
@@ -667,8 +669,8 @@ def find_aliases(
 def _aliases_from_fact(row: Row, subject: str, text_names: set[str]) -> list[Alias]:
     """Return the aliases that a fact gives for a name in the text.
 
-    A fact such as "my sister Ana Lopes" connects the asker's word for her ("sister") with her names
-    ("ana lopes", "ana"). If the text contains one side, the other side is the alias.
+    A fact such as "my sister Ana Lopes" connects the asker's word "sister" with the names "ana
+    lopes" and "ana". If the text contains one side, the other side is the alias.
     """
     # "me|sister|ana" has the relation "sister". "me|called|office" has the called name "office".
     relation, _, called_name = row["attribute"].removeprefix(f"{subject}|").partition("|")

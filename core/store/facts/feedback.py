@@ -1,7 +1,7 @@
-"""Stores the thumbs that people put on answers, and finds the facts that such an answer repeats.
+"""Store people's thumbs on answers, and find the facts that such an answer repeats.
 
-A person has at most one thumb on an answer. Which facts a thumb has judged stays on record, so that
-a thumb that is removed and put again doesn't count twice.
+A person has at most one thumb on an answer. The facts that a thumb has judged stay recorded, so
+removing and setting the thumb again doesn't count twice.
 """
 
 from __future__ import annotations
@@ -53,14 +53,14 @@ WHERE {visible()} AND thumbs.at >= :since
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ThumbCount:
-    """How many answers have a thumb up, and how many a thumb down."""
+    """The number of answers with a thumb up, and of those with a thumb down."""
 
     up: int
     down: int
 
 
 class AnswerFeedback:
-    """Records thumbs on answers."""
+    """Records thumbs on answers, and counts them."""
 
     def __init__(self, database: Database, facts: Facts, clock: Clock) -> None:
         self._database = database
@@ -72,8 +72,8 @@ class AnswerFeedback:
     ) -> Sequence[Fact] | None:
         """Store a thumb, and return the facts that the answer repeats.
 
-        Facts that this person has judged with an earlier thumb on the same answer are left out.
-        Returns None if the message isn't a stored answer that is visible in these scopes.
+        Leave out facts that this person has already judged with a thumb on the same answer. Return
+        None if the message isn't a stored answer that is visible in these scopes.
         """
         values = {
             **address_values(address),
@@ -104,7 +104,7 @@ class AnswerFeedback:
     async def find_answer(
         self, address: Address, external_id: str, scopes: Scopes
     ) -> tuple[int, int] | None:
-        """Return the message and the session of an answer on a platform, or None."""
+        """Return the message and the session of a platform's answer, or None."""
         values = {
             **address_values(address),
             "external_id": external_id,
@@ -123,7 +123,7 @@ class AnswerFeedback:
 
 
 def _find_repeated(connection: Connection, answer: str, values: dict[str, object]) -> list[Fact]:
-    """Return the facts that were shown to the model, or quoted, and that the answer repeats."""
+    """Return the facts that the answer repeats, among those that the model saw or quoted."""
     shown = connection.execute(_SELECT_MEMORY, values).fetchone()
     text = f"{answer}\n{(shown and shown['memory']) or ''}"
     answer_terms = frozenset(terms_of(answer))

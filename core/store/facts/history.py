@@ -1,7 +1,7 @@
-"""Reads facts and their changes by key, latest first, so that a page of a long list costs as little
-as the first one.
+"""Read facts and their changes in pages, latest first.
 
-Each scope has an index in this order, so only the rows of the page are read.
+A page starts after a given id, and each scope has an index in this order. So every page reads only
+its own rows, however long the list is.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ GROUP BY fact_id HAVING COUNT(*) > 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoggedFactChange:
-    """A change of a fact in the history of a person."""
+    """A change of a fact, as a person's history shows it."""
 
     id: int
     fact_id: int
@@ -81,7 +81,7 @@ Item = TypeVar("Item", bound=_Numbered)
 async def list_latest_facts(
     database: Database, scopes: Scopes, limit: int, before: int = LAST_ID
 ) -> list[Fact]:
-    """List visible facts with an id below `before`, the one that was learned last first."""
+    """List visible facts with an id below `before`, starting with the last one learned."""
     return await database.read(
         lambda connection: _walk(connection, _SELECT_FACTS, read_fact, scopes, limit, before)
     )
@@ -90,9 +90,9 @@ async def list_latest_facts(
 async def list_facts_after(
     database: Database, scopes: Scopes, fact_id: int, limit: int
 ) -> list[Fact]:
-    """List the visible facts that follow a fact in the order of `Facts.list_page`.
+    """List the visible facts that follow `fact_id` in the order of `Facts.list_page`.
 
-    Returns none if that fact isn't visible.
+    The list is empty if that fact isn't visible.
     """
     return await _list_around(database, _SELECT_AFTER, scopes, fact_id, limit)
 
@@ -100,9 +100,9 @@ async def list_facts_after(
 async def list_facts_before(
     database: Database, scopes: Scopes, fact_id: int, limit: int
 ) -> list[Fact]:
-    """List the visible facts right before a fact in the order of `Facts.list_page`.
+    """List the visible facts right before `fact_id` in the order of `Facts.list_page`.
 
-    Returns none if that fact isn't visible.
+    The list is empty if that fact isn't visible.
     """
     return (await _list_around(database, _SELECT_BEFORE, scopes, fact_id, limit))[::-1]
 
@@ -130,7 +130,7 @@ async def list_latest_changes(
 async def find_changed_facts(
     database: Database, scopes: Scopes, facts: Sequence[Fact]
 ) -> frozenset[int]:
-    """Return the ids of those facts that have changed since they were learned."""
+    """Return the ids of the facts that have changed since they were learned."""
     ids = encode_list([fact.id for fact in facts])
     values = {"ids": ids, "scopes": scope_parameter(scopes)}
     found = await database.fetch_all(_SELECT_CHANGED, values)
@@ -145,7 +145,7 @@ def _walk(
     limit: int,
     before: int,
 ) -> list[Item]:
-    """Return the items of all scopes with the highest ids."""
+    """Return the items with the highest ids, from all scopes together."""
     items: list[Item] = []
     for key in _list_keys(scopes):
         values = {"scope": key, "before": before, "limit": limit}
@@ -155,7 +155,7 @@ def _walk(
 
 
 def _list_keys(scopes: Scopes) -> Iterator[str]:
-    """Yield the keys of scopes that may be in the store."""
+    """Yield the scope keys that may occur in the store."""
     for scope in scopes:
         if "\0" not in scope.key:
             yield rows.clean(scope.key)

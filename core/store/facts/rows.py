@@ -1,4 +1,4 @@
-"""Defines facts, and reads, stores and logs their rows.
+"""Define facts, and read, store and log their rows.
 
 All functions run inside their caller's transaction.
 """
@@ -31,7 +31,9 @@ Precision = Literal["day", "month", "year"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fact:
-    """A statement that a person has made."""
+    """Something that a person has said about themselves or others, such as "my sister lives in
+    Rome".
+    """
 
     scope: Scope
     content: str
@@ -72,7 +74,7 @@ class Fact:
 
     @property
     def has_ended(self) -> bool:
-        """Whether the fact held until a known time.
+        """Return whether the fact held only until a known time.
 
         False for an open fact, and for a fact that was closed because another one says the same.
         """
@@ -175,7 +177,7 @@ def find_fact(connection: Connection, fact_id: int, scopes: Scopes) -> Fact | No
 
 
 def fold_content(content: str) -> str:
-    """Return the words of a fact in lower case without punctuation, to recognise repetitions."""
+    """Return a fact's words in lower case without punctuation, to recognise repetitions."""
     plain_text, _ = plain_with_offsets(content)
     return " ".join(words_of(plain_text)) or fold(content)
 
@@ -205,7 +207,7 @@ def insert_fact(connection: Connection, fact: Fact) -> int:
 def store_fact_names(
     connection: Connection, fact_id: int, scope_id: int, names: Iterable[str]
 ) -> None:
-    """Store the names that a fact contains, replacing the names stored for it before."""
+    """Store the names that a fact contains, and delete its earlier names."""
     connection.execute("DELETE FROM fact_entities WHERE fact_id = :fact", {"fact": fact_id})
     for name in map(rows.clean, names):
         key = entity_key(name)
@@ -217,7 +219,7 @@ def store_fact_names(
 
 
 def store_unlogged(connection: Connection, fact: Fact) -> None:
-    """Update a fact whose words and attribute haven't changed, without a log entry."""
+    """Update a fact without a log entry. Its words and attribute must be unchanged."""
     connection.execute(_UPDATE_FACT, fact_values(connection, fact))
 
 
@@ -247,7 +249,7 @@ def update_fact(
 
 
 def log_new_fact(connection: Connection, fact: Fact, by: Author, at: datetime) -> None:
-    """Log that a fact was learned."""
+    """Log that `by` added a new fact."""
     _log_change(connection, None, fact, action="learn", by=by, at=at)
 
 
@@ -261,7 +263,7 @@ def _log_change(
     at: datetime,
     reason: str = "",
 ) -> None:
-    """Log the columns of a fact before and after a change. `old` is None for a new fact."""
+    """Log a fact's columns before and after a change. `old` is None for a new fact."""
     before = None
     if old is not None:
         before = _dump_columns(fact_values(connection, old))

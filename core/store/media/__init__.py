@@ -1,1 +1,1 @@
-"""The rows of files that people send."""
+"""Store the rows of files that people send."""

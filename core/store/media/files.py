@@ -1,9 +1,9 @@
-"""The files that people send: which message has them, what they contain, and how to find them.
+"""Store the files that people send: their messages, their contents and their search index.
 
-A content is stored once, by the SHA-256 of its bytes. Each file of a message refers to its content
-and belongs to the message's scope. If a message is erased, triggers delete its files in the same
-transaction. A content that no message has any more is listed in `file_removals`, and
-`core/media/folder.py` deletes its bytes from the home.
+Equal bytes are stored once, under their SHA-256. A file of a message refers to these bytes and
+belongs to the message's scope. When a message is erased, triggers delete its files in the same
+transaction. Bytes that no message uses any more are listed in `file_removals`, and
+`core/media/folder.py` deletes them from the home.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class FilePart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileContent:
-    """What is known about the bytes of a file."""
+    """The properties of a file's bytes, and the text that was read from them."""
 
     hash: str
     # The MIME type, as found from the bytes.
@@ -63,7 +63,7 @@ class FileContent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AttachedFile:
-    """A file of a message."""
+    """A file that was sent with a message."""
 
     # The row; 0 for a file of an incognito conversation.
     id: int = 0
@@ -90,7 +90,7 @@ class AttachedFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileMatch:
-    """A file that a search found."""
+    """A file that a search found, with the part of its text that matched."""
 
     file: AttachedFile
     # The part that matches best; None if only the name matches.
@@ -100,7 +100,7 @@ class FileMatch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileFilter:
-    """Limits a search to some files."""
+    """The conditions that a file must meet to be found."""
 
     # Kinds such as "photo", see `FILE_KINDS`; None for all.
     has: str | None = None
@@ -113,7 +113,7 @@ class FileFilter:
 
 @dataclass(frozen=True, slots=True)
 class FileUsage:
-    """How much room files take."""
+    """The number of files and the bytes that they take."""
 
     files: int
     size: int
@@ -201,7 +201,7 @@ _SELECT_CONTENT = "SELECT *, size AS bytes FROM files WHERE hash = :hash"
 
 
 class Files:
-    """The files of messages in state.db."""
+    """Store, load and search the files of messages in state.db."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -212,9 +212,9 @@ class Files:
         parts: Sequence[FilePart] = (),
         epoch: ErasureEpoch | None = None,
     ) -> AttachedFile:
-        """Store a file of a message and its content, and return the stored row.
+        """Store a file of a message with its content, and return the stored row.
 
-        The parts replace those that the content already has. Raises StaleReadError if the message
+        `parts` replaces the text that the content already has. Raises StaleReadError if the message
         was erased.
         """
 
@@ -233,7 +233,7 @@ class Files:
         return await self._database.write(write, epoch)
 
     async def store_parts(self, content: FileContent, parts: Sequence[FilePart]) -> None:
-        """Replace the text of a content, for example after a transcription."""
+        """Replace the text of a file's content, for example after a transcription."""
 
         def write(connection: Connection) -> None:
             known = connection.execute(
@@ -245,10 +245,10 @@ class Files:
         await self._database.write(write)
 
     async def describe(self, content_hash: str, text: str) -> None:
-        """Store the description of a picture or video, unless it has one.
+        """Store the description of a picture or video, if it has none yet.
 
-        Nothing is stored if several scopes have the same bytes, because the description may repeat
-        what was said in one of them.
+        Nothing is stored if files in several scopes have the same bytes, because the description
+        may repeat what people said in one of them.
         """
 
         def write(connection: Connection) -> None:
@@ -270,7 +270,7 @@ class Files:
     async def load_of_messages(
         self, address: Address, external_ids: Sequence[str]
     ) -> list[AttachedFile]:
-        """Return the files of some messages of an address, in order."""
+        """Return the files of these messages at an address, in order."""
         return await self._database.read(
             partial(_load_of_message, address=address, external_ids=external_ids)
         )
@@ -278,7 +278,7 @@ class Files:
     async def load_by_message_id(
         self, message_id: int, scopes: frozenset[Scope]
     ) -> list[AttachedFile]:
-        """Return the files of a stored message if it's visible in these scopes."""
+        """Return the files of a stored message, if it is visible in these scopes."""
         statement = f"""
             {_SELECT_FILES} WHERE message_files.message_id = :id AND {_IS_SHOWN} ORDER BY position
         """
@@ -288,7 +288,7 @@ class Files:
     async def load_by_message_ids(
         self, message_ids: Sequence[int], scopes: frozenset[Scope]
     ) -> list[AttachedFile]:
-        """Return the files of stored messages that are visible in these scopes, in order."""
+        """Return the files of the messages that are visible in these scopes, in order."""
         statement = f"""
             {_SELECT_FILES} WHERE {in_list("message_files.message_id", "ids")} AND {_IS_SHOWN}
             ORDER BY message_files.message_id, position
@@ -297,14 +297,14 @@ class Files:
         return [_read_file(row) for row in await self._database.fetch_all(statement, values)]
 
     async def find(self, file_id: int, scopes: frozenset[Scope]) -> AttachedFile | None:
-        """Return a file, or None if there is no such file in these scopes."""
+        """Return a file by its id, or None if it isn't visible in these scopes."""
         statement = f"{_SELECT_FILES} WHERE message_files.id = :id AND {_IS_SHOWN}"
         values = {"id": rows.int64_or_zero(file_id), "scopes": scope_parameter(scopes)}
         row = await self._database.fetch_one(statement, values)
         return None if row is None else _read_file(row)
 
     async def find_content(self, content_hash: str) -> FileContent | None:
-        """Return what is known about a content, or None if it isn't kept."""
+        """Return the content with this hash, or None if it isn't stored."""
         statement = (
             f"SELECT hash, {_CONTENT_COLUMNS} FROM files WHERE hash = :hash AND EXISTS "
             "(SELECT 1 FROM message_files WHERE message_files.hash = files.hash)"
@@ -320,9 +320,9 @@ class Files:
     async def search(
         self, text: str, scopes: frozenset[Scope], file_filter: FileFilter, limit: int
     ) -> list[FileMatch]:
-        """Find files by words of their text, then by words of their name. The best come first.
+        """Find files whose text contains the words, then files whose name does, best first.
 
-        Without words, the latest files are returned.
+        Without words, return the latest files.
         """
         return await self._database.read(
             partial(_search, text=text, scopes=scopes, file_filter=file_filter, limit=limit)
@@ -337,7 +337,7 @@ class Files:
         )
 
     async def list_untranscribed(self, scopes: frozenset[Scope]) -> list[AttachedFile]:
-        """Return the kept voice notes, recordings and videos without text, oldest first."""
+        """Return voice notes, recordings and videos without text, oldest first."""
         statement = f"""
             {_SELECT_FILES} WHERE {_IS_SHOWN} AND (
                     {in_list("message_files.kind", "kinds")}
@@ -356,7 +356,7 @@ class Files:
         return [_read_file(row) for row in await self._database.fetch_all(statement, values)]
 
     async def measure_usage(self, accounts: Iterable[str] | None = None) -> FileUsage:
-        """Return how much room the files of some accounts take, or all files."""
+        """Return the space that the files of these accounts take, or that of all files."""
         condition = ""
         values: dict[str, Any] = {}
         if accounts is not None:
@@ -375,7 +375,7 @@ class Files:
         return FileUsage(row["files"], row["size"])
 
     async def remove(self, file_id: int, scopes: frozenset[Scope]) -> bool:
-        """Remove a file from its message. Returns False if there is no such file in the scopes."""
+        """Remove a file from its message. Return False if it isn't visible in these scopes."""
 
         def write(connection: Connection) -> bool:
             request_compaction(connection)
@@ -386,7 +386,9 @@ class Files:
         return await self._database.write(write)
 
     async def drop_orphans(self, before: datetime) -> None:
-        """Remove files whose message was never stored, such as one that was withdrawn."""
+        """Delete older files whose message was never stored, for example because it was
+        withdrawn.
+        """
         values = {"before": to_timestamp(before)}
         orphan_rows = await self._database.fetch_all(_SELECT_ORPHANS, values)
         if orphan_rows:
@@ -395,14 +397,16 @@ class Files:
             await self._database.execute(statement, {"ids": ids})
 
     async def list_removals(self) -> list[str]:
-        """Return the contents whose bytes must be deleted."""
+        """Return the hashes of the contents whose bytes must be deleted."""
         removal_rows = await self._database.fetch_all(
             "SELECT hash FROM file_removals WHERE hash NOT IN (SELECT hash FROM files)"
         )
         return [row["hash"] for row in removal_rows]
 
     async def forget_removals(self, hashes: Sequence[str]) -> None:
-        """Delete the list entries of contents whose bytes are deleted, and of restored contents."""
+        """Remove contents from the deletion list, after their bytes were deleted or are needed
+        again.
+        """
         statement = (
             f"DELETE FROM file_removals WHERE {in_list('hash', 'hashes')} "
             "OR hash IN (SELECT hash FROM files)"
@@ -411,9 +415,9 @@ class Files:
 
 
 def find_files(connection: Connection, query: SearchQuery) -> tuple[FileHit, ...]:
-    """Return the files that match a search of the history, the best first.
+    """Return the files that match a search of the history, best first.
 
-    A search with a filter that doesn't concern files, such as a sender, finds none.
+    Return none if the search has a filter that doesn't apply to files, such as a sender.
     """
     filters = query.filters
     own = SearchFilters(
@@ -453,7 +457,7 @@ def _make_hit(match: FileMatch, terms: frozenset[str]) -> FileHit:
 
 
 def find_snippet(text: str, terms: frozenset[str]) -> str:
-    """Return the sentence of a text that has most of the terms, shortened."""
+    """Return the sentence of a text with the most search terms, shortened."""
     best = ""
     best_count = -1
     for sentence in _SENTENCE_END.split(text):
@@ -485,7 +489,7 @@ def _store_content(connection: Connection, content: FileContent, parts: Sequence
 
 
 def _drop_shared_description(connection: Connection, content_hash: str) -> None:
-    """Delete the description of a picture that more than one scope has now."""
+    """Delete a picture's description if files in several scopes now have the same bytes."""
     values = {"hash": content_hash, "label": DESCRIPTION_LABEL}
     if connection.execute(_COUNT_SCOPES, values).fetchone()[0] > 1:
         connection.execute("DELETE FROM file_parts WHERE hash = :hash AND label = :label", values)
@@ -560,7 +564,7 @@ def _search(
 def _match_parts(
     connection: Connection, ranking: Ranking, scopes: frozenset[Scope], file_filter: FileFilter
 ) -> list[FileMatch]:
-    """Return the files whose text a ranking has, each with its best part."""
+    """Return the files that `ranking` selects, each with its best part."""
     statement = f"""
         SELECT file_parts.label, file_parts.text, found.score, shown.id
         FROM ({ranking.sql}) AS found

@@ -1,1 +1,1 @@
-"""Stores people and their accounts, links accounts to one person, and takes access away."""
+"""Store people and their accounts, link accounts to one person, and take access away."""

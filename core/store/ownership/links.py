@@ -1,9 +1,9 @@
-"""Links accounts to one person, and unlinks them.
+"""Link accounts to one person, and unlink them.
 
-One account asks for a code, which offers the link. Another account types the code, which claims the
-link. Then both accounts must confirm the link. If one of them has no access of its own, the owner
-must confirm, too. Linking moves no messages: all accounts of a person see the same scopes. An
-account becomes the owner's through settings or the command line, never through a link.
+One account asks for a code, which offers the link. Another account sends the code, which claims the
+link. Then both accounts confirm it. If one of them has no access of its own, the owner must
+confirm, too. Linking moves no messages: afterwards, all accounts of the person see the same scopes.
+Only settings or the command line can make an account the owner's. A link can't.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ _GIVE_ACCESS = (
 
 
 class Links:
-    """Offers, claims and confirmations of links in state.db."""
+    """Store offers, claims and confirmations of links in state.db."""
 
     def __init__(self, database: Database, listed_accounts: Collection[str] = ()) -> None:
         self._database = database
@@ -105,9 +105,9 @@ class Links:
         self._wrong_codes: dict[Account, list[datetime]] = {}
 
     async def offer(self, account: Account, address: Address, scope: Scope, now: datetime) -> str:
-        """Return a new code for this account, and invalidate its earlier code.
+        """Return a new code with which another account can link to this one.
 
-        Raises Refused if the account is the owner's.
+        The account's earlier codes stop working. Raises Refused if the account is the owner's.
         """
         code = generate_code()
 
@@ -128,10 +128,10 @@ class Links:
         return code
 
     async def claim(self, code: str, by: NamedAccount, address: Address, now: datetime) -> Link:
-        """Claim the link that another account has offered with this code, and return the link.
+        """Claim the link that another account offers with this code, and return the link.
 
-        Raises Refused if the code is wrong, if the accounts are already linked, if one of them is
-        the owner's, or after `MAX_WRONG_CODES` wrong codes.
+        Raises Refused if the code is wrong, if the accounts are already linked, or if one of them
+        is the owner's. After `MAX_WRONG_CODES` wrong codes, every code is refused for a while.
         """
         values = {
             **_link_values(_hash_code(code), now),
@@ -141,10 +141,7 @@ class Links:
         }
 
         def store_claim(connection: Connection) -> Link:
-            """Check that the code may be claimed, and store who claims it.
-
-            Raises Refused otherwise.
-            """
+            """Store the account that claims the code. Raises Refused if it may not."""
             _refuse_owner(connection, by.account)
             row = connection.execute(_SELECT_LINK, values).fetchone()
             if row is None or row["joined_at"] is not None:
@@ -178,17 +175,17 @@ class Links:
             raise Refused("link_guesses")
 
     async def confirm(self, digest: str, account: Account, now: datetime) -> Link:
-        """Record the confirmation of the claiming account or, after that, of the offering account.
+        """Record a confirmation: first of the claiming account, then of the offering account.
 
-        After the second confirmation, the accounts become one person, or the link waits for the
-        owner. Returns the link. Raises Refused if `account` can't confirm the link now.
+        After both, the accounts belong to one person, or the link waits for the owner. Return the
+        link. Raises Refused if `account` can't confirm the link now.
         """
         values = _link_values(digest, now)
 
         def store_confirmation(connection: Connection) -> Link:
-            """Check that the account may confirm now, and join the accounts after both did.
+            """Store the confirmation, and join the accounts after both have confirmed.
 
-            Raises Refused if it may not.
+            Raises Refused if the account can't confirm the link now.
             """
             row = connection.execute(_SELECT_LINK, values).fetchone()
             claiming = None if row is None else rows.parse_account(row["claimed"])
@@ -231,16 +228,16 @@ class Links:
         return [link for link in links if not link.is_joined]
 
     async def decide(self, token: str, now: datetime, *, is_yes: bool) -> Link | None:
-        """Join the two persons of a link if the owner has confirmed, or else delete the link.
+        """Join the two persons of a link if the owner has confirmed it, or else delete the link.
 
-        Returns the link, or None if no link has this token or if the owner rejects a link after
-        confirming it.
+        Return the link, or None if no link has this token, or if the owner rejects a link that they
+        have already confirmed.
         """
 
         def store_decision(connection: Connection) -> Link | None:
             """Find the link by its token, and join its persons or delete it.
 
-            Returns the link, or None if there is no such link.
+            Return None if no link has this token.
             """
             links = _list_links(connection, normalize_code(token), now)
             if not links:
@@ -260,10 +257,10 @@ class Links:
         return await self._database.write(store_decision)
 
     async def unlink(self, account: Account) -> Sequence[NamedAccount]:
-        """Make the account a person of its own, and return the accounts that it was linked to.
+        """Separate an account from its person, and return the person's other accounts.
 
-        Running turns that have seen the scope of any of these accounts restart. Raises Refused if
-        the account is the owner's.
+        The account becomes a person of its own. Running turns that have seen the scope of any of
+        these accounts restart. Raises Refused if the account is the owner's.
         """
 
         def detach(connection: Connection) -> Sequence[NamedAccount]:
@@ -282,7 +279,7 @@ class Links:
         return await self._database.write(detach)
 
     async def list_accounts(self, account: Account) -> Sequence[NamedAccount]:
-        """List all accounts of the person who has this account, beginning with this account.
+        """List all accounts of a person, starting with the given account.
 
         The list is empty if the account is unknown.
         """
@@ -325,7 +322,7 @@ def _join(connection: Connection, link: Link, values: Values) -> None:
 
 
 def _give_access(connection: Connection, link: Link, now: datetime) -> None:
-    """Give access to the two accounts whose link the owner has confirmed."""
+    """Give access to both accounts of a link that the owner has confirmed."""
     for named_account in (link.offering_accounts[0], link.claiming_accounts[0]):
         values = {**rows.field_values(named_account.account), "now": now}
         for statement in _GIVE_ACCESS:
@@ -333,7 +330,7 @@ def _give_access(connection: Connection, link: Link, now: datetime) -> None:
 
 
 def _list_links(connection: Connection, token: str | None, now: datetime) -> list[Link]:
-    """List all links with a token for the owner, or only the link with the given token."""
+    """List the links that wait for the owner, or only the one with the given token."""
     link_rows = connection.execute(_SELECT_FOR_OWNER, {"token": token, "now": now}).fetchall()
     return [_load_link(connection, _link_values(row["digest"], now)) for row in link_rows]
 
@@ -341,7 +338,7 @@ def _list_links(connection: Connection, token: str | None, now: datetime) -> lis
 def _load_link(connection: Connection, values: Values) -> Link:
     """Load a claimed link with the accounts of both persons.
 
-    If the persons are already joined, `claiming_accounts` contains only the account that typed the
+    If the persons are already joined, `claiming_accounts` has only the account that claimed the
     code.
     """
     row = connection.execute(_SELECT_LINK, values).fetchone()

@@ -1,7 +1,7 @@
-"""Groups accounts into persons, and decides who has access and which scopes each account sees.
+"""Group accounts into persons, and decide who has access and which scopes they see.
 
-This module never reads messages. An unknown account sees only its own scope, and an invalid scope
-sees nothing.
+This module never reads messages. An unknown account sees only its own scope. An invalid scope sees
+nothing.
 """
 
 from __future__ import annotations
@@ -209,7 +209,7 @@ class Pairing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AccountAccess:
-    """The facts that decide whether an account gets answers in a chat."""
+    """The facts that decide whether Mneme answers an account in a chat."""
 
     # The scope of the chat.
     scope: Scope
@@ -225,7 +225,7 @@ class AccountAccess:
     is_blocked: bool
 
     def has_access(self, account: Account, listed: Collection[str]) -> bool:
-        """Whether the account gets answers.
+        """Return whether Mneme answers the account.
 
         The owner always has access. Any other account must not be removed, and the account itself
         or a linked one must be approved or `listed` in settings.
@@ -259,7 +259,7 @@ def generate_code() -> str:
 
 
 def normalize_code(code: str) -> str:
-    """Return a typed code in capitals without spaces and dashes."""
+    """Return a code as it is stored: in capitals, without spaces and dashes."""
     return "".join(char for char in code[:100].upper() if char.isalnum())
 
 
@@ -270,7 +270,7 @@ def add_person(connection: Connection, is_owner: bool = False) -> int:
 
 
 def ensure_account(connection: Connection, account: Account, name: str | None) -> int:
-    """Store an account, set its name if one is given, and return its person's id.
+    """Store an account, update its name if one is given, and return its person's id.
 
     A new account becomes a person of its own.
     """
@@ -290,9 +290,9 @@ def move_account(
 ) -> None:
     """Move an account to another person, and delete persons that have no accounts left.
 
-    `owner_source` says how it became the owner's: through `settings` or through the `cli`. It
-    is `revoked` if the owner's account is being removed, and None for accounts of other persons. A
-    stored `revoked` isn't replaced until the account becomes the owner's again.
+    `owner_source` records why the account is the owner's: ``settings`` or ``cli``. Pass ``revoked``
+    to take the owner's account away, and None for accounts of other people. A stored ``revoked``
+    stays until the account becomes the owner's again.
     """
     values = {**rows.field_values(account), "person": person_id, "owner_source": owner_source}
     connection.execute(_MOVE_ACCOUNT, values)
@@ -307,9 +307,10 @@ def is_owner_account(connection: Connection, account: Account) -> bool:
 
 
 def current_group_scope(connection: Connection, scope: Scope) -> Scope:
-    """Return the current scope of a group, which may have changed its id or been detached.
+    """Return the current scope of a group, given the scope of any of its ids.
 
-    `scope` is the scope of any of the group's ids. The scope of an account is returned unchanged.
+    The scope changes if the group stops being the owner's own. The scope of an account is returned
+    unchanged.
     """
     row = connection.execute(_SELECT_GROUP_SCOPE, {"scope": scope}).fetchone()
     return Scope(key=row["key"])
@@ -342,7 +343,7 @@ def load_visible_scopes(connection: Connection, scope: Scope) -> frozenset[Scope
 
 
 def load_access(connection: Connection, account: Account, scope: Scope) -> AccountAccess:
-    """Load the facts that decide whether an account gets answers in a chat with this scope."""
+    """Load the facts that decide whether Mneme answers an account in a chat with this scope."""
     account_rows = connection.execute(SELECT_LINKED_ACCOUNTS, rows.field_values(account)).fetchall()
     # The first row is the account itself, if the account is stored.
     is_removed = bool(account_rows) and account_rows[0]["removed_at"] is not None
@@ -358,7 +359,7 @@ def load_access(connection: Connection, account: Account, scope: Scope) -> Accou
 
 
 class People:
-    """Accounts, persons, pairings and groups in state.db."""
+    """Store accounts, persons, pairing requests and groups in state.db."""
 
     def __init__(self, database: Database, incognito: IncognitoRegistry | None = None) -> None:
         self._database = database
@@ -369,9 +370,9 @@ class People:
 
         The terminal, and accounts that were approved as owner at the command line, stay the
         owner's. An account that is no longer listed becomes a person of its own. A group that is no
-        longer listed gets a new scope; only the owner still sees its earlier messages. Only
-        differences are written, because every command calls this method at its start, even while a
-        gateway is running.
+        longer listed gets a new scope, and only the owner still sees its earlier messages. Only
+        differences are written, because every command calls this at its start, even while a gateway
+        runs.
         """
 
         def write(connection: Connection) -> None:
@@ -387,7 +388,7 @@ class People:
     async def list_private_chats(self, scope: Scope) -> list[tuple[Address, Scope]]:
         """List the private chats that are visible in `scope`, each with its own scope.
 
-        The chat with the latest message comes first and the terminal last.
+        The chat with the latest message comes first, and the terminal last.
         """
         scopes = await self.load_visible_scopes(scope)
         values = {"scopes": scope_parameter(scopes)}
@@ -409,9 +410,9 @@ class People:
     ) -> Pairing | None:
         """Store a pairing request with a new code for the stranger who wrote `inbound`.
 
-        Returns None if the account still has a valid code or asked a moment ago, or if too many
-        requests of its platform are pending. In that case, `inbound` is added to a request that so
-        far contains only a command.
+        Return None if the account still has a valid code or asked a moment ago, or if too many
+        requests of its platform wait. If the stored request only has a command, `inbound` becomes
+        its message.
         """
         waiting_message = None if inbound is None else _limit_waiting_message(inbound)
         pairing = Pairing(
@@ -441,7 +442,9 @@ class People:
         return await self._database.write(write)
 
     async def amend_waiting(self, inbound: Inbound) -> None:
-        """Apply a stranger's edit or deletion to the message in the stranger's pairing request."""
+        """Apply a stranger's edit or deletion to the message that waits with their pairing
+        request.
+        """
         values = {
             **rows.address_values(inbound.address),
             "message_id": inbound.message_id,
@@ -457,14 +460,14 @@ class People:
     async def approve(
         self, code: str, now: datetime, is_owner: bool = False, by: str = "chat"
     ) -> Pairing | None:
-        """Approve the account that a typed code belongs to, and return its pairing request.
+        """Approve the account with this code, and return its pairing request.
 
-        Returns None if the code is wrong, used or expired. `is_owner` makes the account the
-        owner's, which only the command line may do. `by` is `chat` or `cli`.
+        Return None if the code is wrong, used or expired. `is_owner` makes the account the owner's,
+        which only the command line may do. `by` is ``chat`` or ``cli``.
         """
 
         def use_code(connection: Connection) -> Pairing | None:
-            """Mark the code as used and approve its account. Returns None for a wrong code."""
+            """Mark the code as used and approve its account. Return None if the code is wrong."""
             values = {"code": normalize_code(code), "now": now}
             used_rows = connection.execute(_USE_PAIRING, values).fetchall()
             if not used_rows:
@@ -480,9 +483,9 @@ class People:
         return await self._database.write(use_code)
 
     async def list_accounts(self, listed: Collection[str]) -> list[KnownAccount]:
-        """List all known accounts, grouped by person, the owner's first.
+        """List all known accounts, grouped by person, starting with the owner's.
 
-        `listed` contains the keys of the accounts to which settings give access.
+        `listed` has the keys of the accounts that settings give access to.
         """
         values = {"listed": encode_list(listed)}
         return [
@@ -491,17 +494,17 @@ class People:
         ]
 
     async def list_approved(self) -> list[Pairing]:
-        """List the approved requests whose message hasn't been answered yet, oldest first."""
+        """List the approved requests whose message isn't answered yet, oldest first."""
         pairings = await self._database.fetch_all(_SELECT_APPROVED_PAIRINGS)
         return [_read_pairing(row) for row in pairings]
 
     async def drop_pairing(self, pairing: Pairing) -> None:
-        """Delete a request, e.g. after its message was answered."""
+        """Delete a pairing request, for example after its message was answered."""
         statement = "DELETE FROM pairings WHERE code = :code"
         await self._database.execute(statement, {"code": pairing.code})
 
     async def migrate_group(self, platform: str, old_chat_id: str, new_chat_id: str) -> None:
-        """Give a group a new id. The new id gets the scope of the old id.
+        """Give a group a new id, with the scope of the old id.
 
         Jobs and the incognito state move to the new id. Stored messages keep their old address.
         """
@@ -537,7 +540,7 @@ class People:
 
 
 def _ensure_owner(connection: Connection) -> int:
-    """Return the id of the owner's person. The person is created if necessary."""
+    """Return the id of the owner's person, and create the person if there is none."""
     row = connection.execute(_SELECT_OWNER).fetchone()
     return add_person(connection, is_owner=True) if row is None else int(row["id"])
 
@@ -613,10 +616,7 @@ def _read_pairing(row: Row) -> Pairing:
 
 
 def _limit_waiting_message(inbound: Inbound) -> Inbound:
-    """Return a stranger's message with only the beginning of its text, and no attachments.
-
-    A command is returned without its text.
-    """
+    """Return a stranger's message with a shorter text (none for a command) and no attachments."""
     text = inbound.text[:MAX_WAITING_CHARS] if inbound.command is None else ""
     return replace(
         inbound,
@@ -631,7 +631,7 @@ def _limit_waiting_message(inbound: Inbound) -> Inbound:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class View:
-    """The scopes that a turn or job may see, and whether it runs for the owner."""
+    """The scopes that a turn or job may see, at a given epoch."""
 
     # The scope of the chat. A group's scope is its current one.
     scope: Scope
@@ -658,10 +658,10 @@ class EpochGuard:
     async def view(
         self, scope: Scope, account: Account | None = None, entry_ids: Sequence[int] = ()
     ) -> View:
-        """Wait until no erasure is running in the scopes that `scope` sees, and return the view.
+        """Wait until no erasure runs in the scopes that `scope` sees, and return the view.
 
-        If something was erased since the last call, all caches are cleared. Raises StoreError if
-        an erasure takes longer than `VIEW_TIMEOUT_S`.
+        If something was erased since the last call, all caches are cleared first. Raises StoreError
+        if an erasure takes longer than `VIEW_TIMEOUT_S`.
         """
 
         def load(connection: Connection) -> View | None:
@@ -684,7 +684,7 @@ class EpochGuard:
 def _load_view(
     connection: Connection, scope: Scope, account: Account | None, entry_ids: Sequence[int]
 ) -> View | None:
-    """Return the current view, or None while anything that `scope` sees is being erased."""
+    """Return the current view, or None while an erasure runs in a scope that `scope` sees."""
     scopes = load_visible_scopes(connection, scope)
     erasure_epoch = current_epoch(connection, scope_parameter(scopes))
     if erasure_epoch is None:

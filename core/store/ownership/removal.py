@@ -1,7 +1,7 @@
-"""Ends the codes, links, buttons, jobs and deliveries of accounts that lose access.
+"""End the codes, links, buttons, jobs and deliveries of accounts that lose access.
 
-This module ends them in private chats, and the gateway stops running turns. In groups,
-`gateway.access_and_rates` checks the access of an account for each button press and each job.
+This covers private chats. The gateway stops running turns. In groups, `gateway.access_and_rates`
+checks an account's access at each button press and each run of a job.
 """
 
 from collections.abc import Collection, Iterable
@@ -50,7 +50,7 @@ WHERE :account = platform || ':' || user_id
 
 
 class Removals:
-    """Removes accounts, and cancels deliveries to accounts that settings no longer list."""
+    """Removes accounts, and cancels deliveries to accounts without access."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -60,7 +60,7 @@ class Removals:
     ) -> None:
         """Take away the access of these accounts until they are approved again.
 
-        This overrides settings. A blocked account can't even ask for access. Running turns that
+        This overrides settings. A blocked account can't even request access. Running turns that
         have seen the scopes of these accounts restart.
         """
 
@@ -72,7 +72,10 @@ class Removals:
         await self._database.write(write)
 
     async def cancel_unserved_deliveries(self, listed: Collection[str], now: datetime) -> None:
-        """Cancel private deliveries to accounts without access. Mneme calls this when it starts."""
+        """Cancel private deliveries to accounts without access. Mneme calls this at its start.
+
+        `listed` has the keys of the accounts that settings give access to.
+        """
 
         def write(connection: Connection) -> None:
             for row in connection.execute("SELECT * FROM accounts").fetchall():
@@ -88,7 +91,10 @@ class Removals:
 def _remove_account(
     connection: Connection, account: Account, now: datetime, *, is_blocked: bool
 ) -> None:
-    """Make the account a person without access, and end its private jobs, links and deliveries."""
+    """Take an account's access away, and end its private jobs, links and deliveries.
+
+    The account becomes a person of its own.
+    """
     people.ensure_account(connection, account, None)
     scope = Scope.account(account.platform, account.user_id)
     epoch.detach_scopes(connection, people.load_visible_scopes(connection, scope))
@@ -106,5 +112,7 @@ def _remove_account(
 
 
 def removal_reason() -> str:
-    """Return why the jobs of a removed person are paused, in English, as it is stored."""
+    """Return the English sentence that is stored as the reason why a removed person's jobs
+    pause.
+    """
     return compose_sentence(REMOVED_KEY, {})

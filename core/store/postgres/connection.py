@@ -1,8 +1,7 @@
-"""A connection to PostgreSQL that behaves like one to SQLite: named parameters, and rows that are
-read by name or position.
+"""A connection to PostgreSQL that takes the same statements as one to SQLite.
 
-The server prepares statements that run often, so it plans them once. It infers the types of text
-parameters from the statement.
+Parameters are named, and rows are read by name or position. The server prepares statements that run
+often, so it plans them only once. It infers the types of text parameters from the statement.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ KEEPALIVE_IDLE_S = 30
 
 
 class StoreRow(tuple[Any, ...]):
-    """One row of a result: `row["name"]`, `row[0]`, `row[:3]`."""
+    """A row of a result, read as `row["name"]`, `row[0]` or `row[:3]`."""
 
     __slots__ = ()
     # The position of each column. `_row_type` makes a class for each list of columns.
@@ -60,13 +59,13 @@ def _make_rows(cursor: psycopg.Cursor[Any]) -> Callable[[Sequence[Any]], StoreRo
 
 
 class StoreCursor(psycopg.Cursor[StoreRow]):
-    """The result of a statement. A statement without a result has no rows."""
+    """The result of a statement. After a statement that returns no rows, it is empty."""
 
     # The id of the message that the statement has inserted.
     lastrowid: int | None = None
 
     def take_id(self) -> None:
-        """Read the id that the translated INSERT statement returns."""
+        """Set `lastrowid` to the id that the translated INSERT statement returns."""
         for row in self.fetchall():
             self.lastrowid = int(row[0])
 
@@ -89,7 +88,7 @@ class StoreCursor(psycopg.Cursor[StoreRow]):
 
 
 class StoreConnection:
-    """A connection to the store's database. Statements are written as for SQLite."""
+    """A connection to the store's database, which takes statements in SQLite's SQL."""
 
     index = PostgresIndex()
 
@@ -130,7 +129,7 @@ class StoreConnection:
         return cursor
 
     def executemany(self, statement: str, values: Iterable[Any], /) -> StoreCursor:
-        """Run the statement once per item of `values`. The server gets many items at once."""
+        """Run a statement once for each item of `values`, sending many items at once."""
         cursor = StoreCursor(self.raw, row_factory=_make_rows)
         translated = translate(statement)
         if translated.lists or translated.nullable:
@@ -142,7 +141,10 @@ class StoreConnection:
     def fetch_each(
         self, statement: str, values: Iterable[Mapping[str, Any]], /
     ) -> list[list[StoreRow]]:
-        """Run a query once per item of `values`, in one round trip. Returns the rows of each."""
+        """Run a query once for each item of `values`, in one round trip.
+
+        Return the rows of each run.
+        """
         with self.raw.pipeline():
             cursors = [self.execute(statement, item) for item in values]
         return [cursor.fetchall() for cursor in cursors]
@@ -154,7 +156,7 @@ class StoreConnection:
 
     @property
     def is_cut(self) -> bool:
-        """Whether the server or the network has ended the connection."""
+        """Whether the server or the network has closed the connection."""
         return bool(self.raw.closed)
 
     def close(self) -> None:
@@ -162,7 +164,10 @@ class StoreConnection:
 
 
 def _add_values(values: Mapping[str, Any], translated: Translated) -> dict[str, Any]:
-    """Return the values, with arrays for JSON lists, and with the results of tests for NULL."""
+    """Return the parameters of a translated statement.
+
+    JSON lists become arrays, and the results of tests for NULL are added.
+    """
     added = dict(values)
     for name in translated.lists:
         added[name + LIST_SUFFIX] = None if values[name] is None else json.loads(values[name])
@@ -175,7 +180,7 @@ def _add_values(values: Mapping[str, Any], translated: Translated) -> dict[str, 
 
 
 class _TextDumper(StrDumperUnknown):
-    """Binds a text. PostgreSQL stores neither lone surrogates nor NUL, so both are replaced."""
+    """Sends texts. PostgreSQL stores neither lone surrogates nor NUL, so both are replaced."""
 
     def dump(self, obj: str) -> Buffer | None:
         if "\0" in obj:
@@ -184,14 +189,14 @@ class _TextDumper(StrDumperUnknown):
 
 
 class _KeyDumper(Dumper):
-    """Binds a scope, an account or an address as its key."""
+    """Sends a scope, an account or an address as its key."""
 
     def dump(self, obj: Any) -> Buffer | None:
         return rows.clean(obj.key).encode()
 
 
 class _TimeDumper(Dumper):
-    """Binds a time as seconds since 1970."""
+    """Sends a time as seconds since 1970."""
 
     oid = psycopg.adapters.types["float8"].oid
 
@@ -207,7 +212,7 @@ class _TruthLoader(Loader):
 
 
 class _NumberLoader(Loader):
-    """Reads what SUM and AVG return: an int if it is whole, otherwise a float."""
+    """Reads the results of SUM and AVG: an int if the number is whole, otherwise a float."""
 
     def load(self, data: Buffer) -> int | float:
         text = bytes(data)
@@ -215,7 +220,7 @@ class _NumberLoader(Loader):
 
 
 def _adapt_types(connection: psycopg.Connection[Any]) -> None:
-    """Bind our own types, and read numbers, as SQLite does."""
+    """Send our own types, and read numbers, as the connection to SQLite does."""
     adapters = connection.adapters
     adapters.register_dumper(str, _TextDumper)
     for type_with_key in (Account, Address, Scope):

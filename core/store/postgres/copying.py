@@ -25,7 +25,7 @@ _RAISE = f"SELECT setval({_SEQUENCE}, GREATEST(:id, 1), :id > 0)"
 
 
 def list_truths(connection: Connection) -> frozenset[tuple[str, str]]:
-    """Return the tables and names of the boolean columns."""
+    """Return the table and name of each boolean column."""
     rows = connection.execute(_TRUTHS, {"schema": SCHEMA}).fetchall()
     return frozenset((row[0], row[1]) for row in rows)
 
@@ -33,7 +33,7 @@ def list_truths(connection: Connection) -> frozenset[tuple[str, str]]:
 def insert_rows(connection: Connection, table: CopiedTable, rows: Iterable[Sequence[Any]]) -> None:
     """Insert rows with all columns of a table.
 
-    Values of boolean columns must be of the type bool.
+    Boolean columns need values of the type bool.
     """
     columns = ", ".join(f'"{column}"' for column in table.columns)
     statement = f"COPY {SCHEMA}.{table.name} ({columns}) FROM STDIN"
@@ -53,7 +53,7 @@ def read_last_ids(connection: Connection) -> dict[str, int]:
 
 
 def raise_last_ids(connection: Connection, last_ids: Mapping[str, int]) -> None:
-    """Make new ids higher than these ids and all existing ones."""
+    """Make new ids higher than `last_ids` and all existing ids."""
     for name in _list_counting_tables(connection):
         row = connection.execute(f"SELECT COALESCE(MAX(id), 0) FROM {name}").fetchone()
         values = {"table": f"{SCHEMA}.{name}", "id": max(row[0], last_ids.get(name) or 0)}

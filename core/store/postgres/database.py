@@ -1,12 +1,12 @@
-"""Runs transactions on PostgreSQL with one writer and several readers, each in its own thread.
+"""Run transactions on PostgreSQL, with one writer and several readers in threads of their own.
 
 A caller passes a function that gets the connection, as in `core/store/sqlite/database.py`. The
 function runs in one thread from BEGIN to COMMIT, so a cancelled caller can't leave a transaction
 open.
 
-Several processes may write to the same store. They write one after the other: each write takes an
-advisory lock first. Therefore, ids grow in the order of the commits, and no write sees a part of
-another one.
+Several processes may write to the same store. Each write takes an advisory lock first, so they
+write one after the other. Therefore, ids grow in the order of the commits, and no write sees half
+of another one.
 """
 
 from __future__ import annotations
@@ -92,11 +92,11 @@ class Database:
     ) -> AsyncIterator[Database]:
         """Connect to the server and bring the schema up to date.
 
-        `password` is used if it isn't empty, and must not be in `url` then.
+        Pass `password` only if `url` has none. An empty password isn't used.
 
-        Raises StoreError if the server can't be reached, is too old, or has a newer schema. Unless
-        `may_be_part` is set, it's also raised if the database contains an unfinished copy of a
-        store.
+        Raises StoreError if the server can't be reached, if it is too old, or if its schema is
+        newer than this version of Mneme. Unless `may_be_part` is set, an unfinished copy of a store
+        also raises StoreError.
         """
         name = describe_url(url)
         address = make_conninfo(url, password=password) if password else url
@@ -119,10 +119,11 @@ class Database:
         *,
         is_short: bool = False,
     ) -> T:
-        """Run `work` in one write transaction and return its result.
+        """Run `work` in a write transaction and return its result.
 
-        It is durable when this method returns. If `work` raises an exception, the transaction is
-        rolled back. If it changes nothing, no tool call is recorded. `is_short` has no effect.
+        The transaction is durable when this method returns. If `work` raises an exception, the
+        transaction is rolled back. If `work` changes nothing, the current tool call isn't recorded
+        as carried out. `is_short` has no effect.
         """
 
         def checked_work(connection: StoreConnection) -> T:
@@ -146,13 +147,16 @@ class Database:
         *,
         is_short: bool = False,
     ) -> T:
-        """Run `work`, which changes indexed text. The server repairs no index, so it's a write."""
+        """Run `work`, which changes indexed text, like `write`.
+
+        PostgreSQL needs no index repairs.
+        """
         return await self.write(work, epoch, is_short=is_short)
 
     async def execute(
         self, statement: str, values: Values | None = None, epoch: ErasureEpoch | None = None
     ) -> int:
-        """Run one statement as a write transaction. Returns how many rows it changed."""
+        """Run one statement in a write transaction, and return how many rows it changed."""
         return await self.write(
             lambda connection: connection.execute(statement, values or {}).rowcount, epoch
         )
@@ -170,9 +174,9 @@ class Database:
     # --- Reading ---
 
     async def read(self, work: Callable[[StoreConnection], T]) -> T:
-        """Run `work` in one read transaction, which sees a consistent snapshot.
+        """Run `work` in a read transaction, which sees a consistent snapshot.
 
-        If the connection was cut, it is opened again, and `work` runs again from the start.
+        If the connection is cut, `work` runs once more on a new connection.
         """
         reader = await self._readers.get()
         try:
@@ -183,9 +187,9 @@ class Database:
     async def read_inline(
         self, work: Callable[[StoreConnection], T], limit_s: float | None = None
     ) -> T:
-        """Run `work` in one read transaction, in the thread of a reader.
+        """Run `work` in a read transaction, in the thread of a reader.
 
-        A caller's thread can't wait for a server, so `limit_s` has no effect.
+        The caller's thread must not wait for a server, so `limit_s` has no effect.
         """
         return await self.read(work)
 
@@ -204,22 +208,25 @@ class Database:
     # --- Upkeep ---
 
     async def claim_for_gateway(self) -> None:
-        """Make this process the only gateway of the database, until the database is closed.
+        """Make this process the database's only gateway until it closes the database.
 
-        Raises StoreError if another gateway uses it.
+        Raises StoreError if another gateway already uses the database.
         """
         await self._writer.claim()
 
     async def compact(self, limit_s: float) -> bool:
-        """Remove deleted rows from the files of the tables, if that was requested.
+        """Run `compact_step`, which may take longer than `limit_s`.
 
-        Returns True, because nothing is left to do. It may take longer than `limit_s`.
+        Return True, because no step is left.
         """
         await self.compact_step()
         return True
 
     async def compact_step(self) -> bool:
-        """Run `compact`. Returns False, because no other step follows."""
+        """Remove deleted rows from the tables' files, if something was erased.
+
+        Return False, because no step follows.
+        """
         stage = await self.read(lambda connection: get_meta(connection, COMPACTION_KEY))
         if stage is not None:
             await self.vacuum()
@@ -228,13 +235,13 @@ class Database:
         return False
 
     async def wait_for_log_space(self, wait_s: float) -> bool:
-        """Return True: the server manages its log itself."""
+        """Return True at once, because the server manages its log itself."""
         return True
 
     async def vacuum(self) -> None:
         """Remove deleted rows from the files of all tables of the store.
 
-        The server's archives of its log, its replicas and its backups may still have them.
+        They may remain in the server's log archives, replicas and backups.
         """
         await self._cleaner.run(_vacuum)
 
@@ -248,7 +255,7 @@ def _vacuum(connection: StoreConnection) -> None:
 
 
 class ConnectionThread:
-    """A connection with a thread of its own. It is opened when it is first used."""
+    """A connection with its own thread. The connection is opened at its first use."""
 
     def __init__(self, url: str, name: str) -> None:
         self._url = url
@@ -269,16 +276,16 @@ class ConnectionThread:
         return await self._call(lambda: self._translate_errors(work, self._open()))
 
     async def claim(self) -> None:
-        """Take the lock of the gateway. Raises StoreError if another process has it."""
+        """Take the gateway's lock. Raises StoreError if another process has it."""
         await self.run(self._take_gateway_lock)
         self._is_claimed = True
 
     async def write(self, work: Callable[[StoreConnection], T]) -> T:
-        """Run `work` in a write transaction, after those of all other processes."""
+        """Run `work` in a write transaction, which waits for the writes of other processes."""
         return await self._call(lambda: self._transact(_BEGIN_WRITE, work))
 
     async def read(self, work: Callable[[StoreConnection], T]) -> T:
-        """Run `work` in a read transaction, and once more if the connection was cut."""
+        """Run `work` in a read transaction, and run it once more if the connection is cut."""
 
         def read_again() -> T:
             try:
@@ -292,7 +299,7 @@ class ConnectionThread:
         return await asyncio.get_running_loop().run_in_executor(self._thread, function)
 
     def _open(self) -> StoreConnection:
-        """Return the connection. One that was cut is opened again."""
+        """Return the connection. If it was cut, open a new one."""
         if self._connection is None or self._connection.is_cut:
             self._connection = None
             try:
@@ -305,7 +312,10 @@ class ConnectionThread:
         return self._connection
 
     def _take_gateway_lock(self, connection: StoreConnection) -> None:
-        """Take the lock on a connection. It ends with the connection, which is closed otherwise."""
+        """Take the gateway's lock on a connection, or close the connection if that fails.
+
+        The lock lasts as long as the connection.
+        """
         statement = f"SELECT pg_try_advisory_lock({GATEWAY_LOCK})"
         row = connection.execute(statement).fetchone()
         if row is None or not row[0]:
@@ -329,7 +339,7 @@ class ConnectionThread:
         return result
 
     def _begin(self, begin: str) -> StoreConnection:
-        """Begin a transaction. If the connection was cut while it was idle, it is opened again."""
+        """Begin a transaction. If the idle connection was cut, open a new one first."""
         connection = self._open()
         try:
             connection.raw.execute(begin.encode(), prepare=False)
@@ -347,7 +357,7 @@ class ConnectionThread:
     def _translate_errors(
         self, work: Callable[[StoreConnection], T], connection: StoreConnection
     ) -> T:
-        """Run `work`, and convert errors of PostgreSQL to StoreError."""
+        """Run `work`, and convert PostgreSQL's errors to StoreError."""
         try:
             return work(connection)
         except psycopg.Error as error:
@@ -357,7 +367,7 @@ class ConnectionThread:
 
 
 def _roll_back(connection: StoreConnection) -> None:
-    """End a transaction that failed. A connection on which that fails is closed."""
+    """Roll a failed transaction back, or close the connection if that fails, too."""
     try:
         connection.raw.execute("ROLLBACK")
     except psycopg.Error:

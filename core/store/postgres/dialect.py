@@ -1,7 +1,7 @@
-"""Translates statements from SQLite's SQL, in which the store writes them, to PostgreSQL's.
+"""Translate statements from SQLite's SQL to PostgreSQL's.
 
-The store uses the part of SQL that both engines understand. This module has one rule for each
-remaining difference. Statements are constants, so each is translated once.
+The store writes SQL that both engines understand, and this module has one rule for each remaining
+difference. Statements are constants, so each one is translated only once.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ _REPLACE_META = re.compile(r"\s*REPLACE INTO state_meta\b", re.IGNORECASE)
 
 
 class Translated(NamedTuple):
-    """A statement for psycopg, with parameters such as ``%(name)s``."""
+    """A statement in PostgreSQL's SQL, with parameters such as ``%(name)s``."""
 
     sql: str
     # The parameters with a JSON list whose items are bound with the suffix `LIST_SUFFIX`.
@@ -71,7 +71,7 @@ class Translated(NamedTuple):
 
 @lru_cache(maxsize=2_000)
 def translate(statement: str) -> Translated:
-    """Translate a statement that is written for SQLite."""
+    """Translate a statement from SQLite's SQL to PostgreSQL's."""
     lists: set[str] = set()
     nullable: set[str] = set()
 
@@ -103,7 +103,7 @@ def translate(statement: str) -> Translated:
 
 
 def _write_distinct(match: re.Match[str]) -> str:
-    """Translate ``a IS :b``, for which NULL equals NULL, to ``a IS NOT DISTINCT FROM :b``."""
+    """Translate ``a IS :b``, which is true if both are NULL, to ``a IS NOT DISTINCT FROM :b``."""
     return "IS DISTINCT FROM " if match[1] else "IS NOT DISTINCT FROM "
 
 
@@ -124,8 +124,9 @@ def _write_pattern(match: re.Match[str]) -> str:
 
 
 def _write_extremes(sql: str) -> str:
-    """Translate MIN and MAX with several arguments, which only SQLite has, to LEAST and
-    GREATEST.
+    """Translate MIN and MAX with several arguments to LEAST and GREATEST.
+
+    PostgreSQL's MIN and MAX take only one argument.
     """
     for match in reversed(list(_EXTREME.finditer(sql))):
         if _has_several_arguments(sql, match.end()):
@@ -134,7 +135,7 @@ def _write_extremes(sql: str) -> str:
 
 
 def _has_several_arguments(sql: str, start: int) -> bool:
-    """Return True if the function whose arguments begin at `start` has more than one argument."""
+    """Return whether the function call whose arguments begin at `start` has more than one."""
     depth = 0
     is_quoted = False
     for character in sql[start:]:
@@ -154,7 +155,7 @@ def _has_several_arguments(sql: str, start: int) -> bool:
 
 
 def _append(sql: str, clause: str) -> str:
-    """Add a clause to an INSERT statement, before RETURNING."""
+    """Add a clause to an INSERT statement, before its RETURNING clause."""
     body = sql.rstrip().rstrip(";")
     returning = _RETURNING.search(body)
     if returning is None:
@@ -163,7 +164,7 @@ def _append(sql: str, clause: str) -> str:
 
 
 def _write_parameters(sql: str) -> str:
-    """Write ``:name`` as ``%(name)s`` and ``?`` as ``%s``. A percent sign is doubled."""
+    """Translate ``:name`` to ``%(name)s`` and ``?`` to ``%s``, and double percent signs."""
 
     def write(match: re.Match[str]) -> str:
         if match["name"]:

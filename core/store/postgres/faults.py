@@ -1,4 +1,4 @@
-"""Converts errors of PostgreSQL to sentences that say what to do."""
+"""Convert PostgreSQL's errors to sentences that say what to do."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ _SENTENCES: tuple[tuple[type[psycopg.Error], str], ...] = (
 
 
 class StoreCutError(StoreError):
-    """The connection was cut. The next transaction opens another one."""
+    """The connection was cut. The next transaction opens a new one."""
 
 
 def to_store_error(name: str, error: psycopg.Error) -> StoreError:
@@ -64,7 +64,7 @@ def to_store_error(name: str, error: psycopg.Error) -> StoreError:
 
 
 def to_connect_error(name: str, error: psycopg.Error) -> StoreError:
-    """Convert an error of connecting. The server sends no code for most of them."""
+    """Convert an error of opening a connection, which usually has no error code."""
     text = " ".join(str(error).split())
     if "password authentication failed" in text or "no password supplied" in text:
         error = errors.InvalidPassword(text)
@@ -78,9 +78,9 @@ def to_connect_error(name: str, error: psycopg.Error) -> StoreError:
 
 
 def describe_url(url: str) -> str:
-    """Return host and database of a URL, without user and password: ``db.example.org/mneme``.
+    """Return the host and database of a URL, such as ``db.example.org/mneme``.
 
-    Raises StoreError if the URL is invalid.
+    The user and password are left out. Raises StoreError if the URL is invalid.
     """
     try:
         parts = conninfo_to_dict(url)

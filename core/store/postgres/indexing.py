@@ -1,10 +1,10 @@
-"""Fills and checks the text indexes on PostgreSQL.
+"""Fill and check the text indexes on PostgreSQL.
 
-Triggers remove changed and deleted messages from the indexes and record the ids of messages to be
-indexed. At the end of the same transaction, this module indexes them, because Python computes the
-words.
+Triggers remove changed and deleted messages from the indexes, and note the ids of messages to
+index. Only Python can compute the indexed words, so this module indexes the noted messages at the
+end of the same transaction.
 
-The caller of a function that takes a connection must have begun a write transaction.
+Call functions that take a connection inside a write transaction.
 """
 
 from __future__ import annotations
@@ -88,14 +88,14 @@ INSERT INTO file_index (part_id, length, terms) VALUES (:id, :length, CAST(:vect
 
 
 def index_noted_messages(connection: Connection) -> None:
-    """Index the messages that this transaction has stored or changed."""
+    """Index the messages that this transaction has inserted or changed."""
     noted = connection.execute(_TAKE_NOTED, {}).fetchall()
     if noted:
         index_messages(connection, sorted(row[0] for row in noted))
 
 
 def index_messages(connection: Connection, ids: Sequence[int]) -> None:
-    """Add messages to the index, replacing their earlier words."""
+    """Add messages to the index, or replace their indexed words."""
     for start in range(0, len(ids), BATCH):
         batch = encode_list(ids[start : start + BATCH])
         rows = connection.execute(_MESSAGES, {"ids": batch}).fetchall()
@@ -125,7 +125,7 @@ def _insert_vectors(
 
 
 def index_chunks(connection: Connection, chunk_ids: Iterable[int]) -> None:
-    """Add chunks to the index, replacing their earlier terms."""
+    """Add chunks to the index, or replace their indexed terms."""
     ids = encode_list(chunk_ids)
     connection.execute(_DELETE_CHUNKS, {"ids": ids})
     terms: dict[tuple[int, int], list[str]] = {}
@@ -156,7 +156,7 @@ def remove_chunk(connection: Connection, chunk_id: int) -> None:
 
 
 def index_fact(connection: Connection, fact_id: int) -> None:
-    """Index a fact, replacing its earlier version."""
+    """Add a fact to the index, or replace its indexed version."""
     row = connection.execute(_FACT, {"id": fact_id}).fetchone()
     words = [*terms_of(row["content"]), *terms_of(row["speaker"])]
     hints = hint_terms(row["attribute"])
@@ -178,7 +178,10 @@ def index_fact(connection: Connection, fact_id: int) -> None:
 
 
 def index_file_part(connection: Connection, part_id: int, text: str) -> None:
-    """Index a new part of a file's text. Files have no scope of their own, so the scope id is 0."""
+    """Index a new part of a file's text.
+
+    The scope id 0 is used, because several scopes may share a file's content.
+    """
     vector = term_vector(0, terms_of(text))
     values = {"id": part_id, "length": vector.length, "vector": vector.literal}
     connection.execute(_INSERT_FILE_PART, values)
@@ -197,7 +200,7 @@ def begin_rebuild(connection: Connection) -> None:
 
 
 def find_damage(connection: Connection) -> list[str]:
-    """Compare the indexes with the rows. Returns a sentence about each difference."""
+    """Compare the indexes with the rows, and return one sentence per difference."""
     row = connection.execute(_COUNT_DIFFERENCES, {}).fetchone()
     return [
         f"The search index of the {name} does not agree with them. Missing or left over: "

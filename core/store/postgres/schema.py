@@ -1,8 +1,8 @@
-"""The schema of a store on PostgreSQL: creates it, and upgrades an earlier version.
+"""Create the schema of a store on PostgreSQL, and upgrade earlier versions.
 
-All objects are in the schema `mneme` of a database, so that a database can be shared with other
-programs. `schema.sql` has the tables of SQLite with the same columns. Its text indexes are its own.
-`functions.sql` has the SQL functions, and `upgrades.sql` the steps from earlier versions.
+All objects are in the schema `mneme`, so other programs can use the same database. `schema.sql` has
+the same tables and columns as SQLite's, but different text indexes. `functions.sql` has the SQL
+functions, and `upgrades.sql` the steps from earlier versions.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ _NEWER_SCHEMA = (
 
 
 def prepare_schema(connection: Connection[Any]) -> None:
-    """Create the schema if it's missing, and upgrade an earlier one.
+    """Create the schema if it is missing, and upgrade it if it is of an earlier version.
 
-    The connection must have no open transaction. Several processes may call this at the same time:
-    one of them creates or upgrades the schema, in one transaction. Raises StoreError if the server
-    is too old or the schema is of a newer version.
+    The connection must have no open transaction. Several processes may call this at the same time.
+    One of them creates or upgrades the schema in one transaction, and the others wait. Raises
+    StoreError if the server is too old, or if the schema is newer than this version of Mneme.
     """
     version = connection.info.server_version
     if version < MIN_SERVER_VERSION:
@@ -71,7 +71,7 @@ def read_schema_version(connection: Connection[Any]) -> int | None:
 
 
 def _create_schema(connection: Connection[Any]) -> None:
-    """Create all tables, and store the values that a new store begins with."""
+    """Create all tables, and insert the rows with which a new store begins."""
     connection.execute(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}")
     connection.execute(f"SET LOCAL search_path TO {SCHEMA}")
     _create_bare(connection)
@@ -91,7 +91,7 @@ def _create_schema(connection: Connection[Any]) -> None:
 
 
 def _upgrade_schema(connection: Connection[Any], stored: int) -> None:
-    """Run the steps from the version `stored` to the present one."""
+    """Run the upgrade steps from the version `stored` to the present one."""
     connection.execute(f"SET LOCAL search_path TO {SCHEMA}")
     steps = _UPGRADE_STEP.split(_read_script("upgrades").decode())
     for version, script in zip(steps[1::2], steps[2::2], strict=True):
@@ -139,8 +139,8 @@ SELECT replace(translate(lower(normalize(regexp_replace(
 def _create_bare(connection: Connection[Any]) -> None:
     """Create the SQL function `bare`, which does the same as `comparison_form`.
 
-    The server removes accents and capitals. Letters that only `comparison_form` replaces, such as
-    traditional Han characters, are listed in the function.
+    The server can lower case and remove accents by itself. The function lists the other letters
+    that `comparison_form` replaces, such as traditional Han characters.
     """
     replacements: dict[str, str] = {}
     for letter in map(chr, chain(range(0x80, 0xAC00), range(0xF900, 0xFFFE))):
@@ -158,6 +158,6 @@ def _create_bare(connection: Connection[Any]) -> None:
 
 
 def _reduce(letter: str) -> str:
-    """Return a letter as the server writes it in lower case and without accents."""
+    """Return a letter in lower case and without accents, as the server converts it."""
     letters = re.sub(_REMOVED_MARKS, "", unicodedata.normalize("NFKD", letter))
     return unicodedata.normalize("NFKC", letters).lower()

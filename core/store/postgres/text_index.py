@@ -1,9 +1,9 @@
-"""Searches and fills the text indexes on PostgreSQL: the role `TextIndex`.
+"""Search and fill the text indexes on PostgreSQL. Implements `TextIndex`.
 
 An index is a `tsvector` of our own terms, so the server analyses no text. BM25 needs to know how
-often a term occurs. `ts_rank` and reading the vectors are too slow, so a term that occurs at least
-twice or four times is also indexed with a mark (see `words.py`). The scores of the marks are summed
-up from the index alone.
+often a document contains a term. `ts_rank`, or reading the vectors, would be too slow. So a term
+that occurs at least twice or four times is also indexed with a mark (see `words.py`), and the
+scores of the marks are added up from the index alone.
 """
 
 from __future__ import annotations
@@ -134,9 +134,10 @@ class PostgresIndex:
     def rank_messages(
         self, connection: Connection, plan: SearchPlan, scope_ids: Sequence[int], *, is_small: bool
     ) -> Iterator[Ranking]:
-        """Yield rankings of the messages that match a plan: first the newest, then the rest.
+        """Yield rankings of the messages that match a plan: the newest messages first, then the
+        rest.
 
-        Each term contains its scope, so `is_small` has no effect.
+        Each indexed term contains its scope, so `is_small` has no effect.
         """
         query = scoped_query(plan, scope_ids)
         if not query:
@@ -176,9 +177,9 @@ class PostgresIndex:
         scope_ids: Sequence[int],
         values: dict[str, object],
     ) -> str:
-        """Return the expression for the score of a message, and add its parameters to `values`.
+        """Return the SQL for a message's score, and add its parameters to `values`.
 
-        Only the phrases of the alternatives that a message matches count, as in FTS5.
+        As in FTS5, only the phrases of the alternatives that the message matches count.
         """
         alternatives = [phrase_queries(clauses, scope_ids) for clauses in plan.alternatives]
         phrases = list(dict.fromkeys(chain.from_iterable(alternatives)))
@@ -203,7 +204,7 @@ class PostgresIndex:
     def _weigh_phrases(
         self, connection: Connection, phrases: Sequence[PhraseQuery], values: Values
     ) -> list[float]:
-        """Return the weight of each phrase. A single phrase needs no weight."""
+        """Return the weight of each phrase. A plan with one phrase needs no weights."""
         if len(phrases) < 2:
             return [1.0] * len(phrases)
         total = connection.execute(_COUNT_SCOPES, values).fetchone()[0]
@@ -215,7 +216,7 @@ class PostgresIndex:
         return weights
 
     def count_chunks(self, connection: Connection, terms: Iterable[str]) -> Iterable[Sequence[Any]]:
-        """Return the terms that chunks contain, each with the number of these chunks."""
+        """Count the chunks that contain each term. Terms in no chunk are left out."""
         listed = list(terms)
         values = {"scope_ids": sorted(set(map(split_scope, listed))), "terms": listed}
         return connection.execute(_COUNT_CHUNKS, values).fetchall()
@@ -228,7 +229,7 @@ class PostgresIndex:
         match_count: int,
         limit: int,
     ) -> Iterator[Ranking]:
-        """Yield rankings of the chunks that contain a leading term: first of the newest."""
+        """Yield rankings of the chunks that contain a leading term: the newest chunks first."""
         values = self._chunk_values(connection, leading, lending)
         if match_count <= limit:
             yield Ranking(_RANK_CHUNKS, values, limit)
@@ -244,7 +245,7 @@ class PostgresIndex:
     def _chunk_values(
         self, connection: Connection, leading: Sequence[str], lending: Sequence[str]
     ) -> dict[str, object]:
-        """Return the parameters of `_RANK_CHUNKS`: a row for each term and mark that occurs."""
+        """Return the parameters of `_RANK_CHUNKS`: one row for each indexed term and mark."""
         is_leading = dict.fromkeys(lending, False) | dict.fromkeys(leading, True)
         terms = [term + mark for term in is_leading for mark, _, _ in _LEVELS]
         counts = {row[0]: row[1] for row in self.count_chunks(connection, terms)}
@@ -292,7 +293,7 @@ class PostgresIndex:
         return {row["id"]: max(1e-6, row["score"]) for row in rows}
 
     def rank_file_parts(self, terms: Sequence[str], *, needs_all: bool) -> Ranking:
-        """Return a ranking of the parts of files that contain the terms, as a subquery."""
+        """Return a subquery that ranks the file parts with these terms."""
         words = list(dict.fromkeys(terms))
         values = {
             "once": [quote_term(f"0x{word}") for word in words],
@@ -309,7 +310,7 @@ class PostgresIndex:
         indexing.index_messages(connection, range(after + 1, last + 1))
 
     def defer(self, connection: Connection) -> AbstractContextManager[None]:
-        """Do nothing: the end of each transaction indexes the messages that it has stored."""
+        """Do nothing, because the end of each transaction indexes its messages."""
         return nullcontext()
 
     def index_chunks(self, connection: Connection, chunk_ids: Sequence[int]) -> None:
@@ -320,7 +321,7 @@ class PostgresIndex:
         indexing.remove_chunk(connection, chunk_id)
 
     def index_fact(self, connection: Connection, fact_id: int) -> None:
-        """Add a fact, replacing its earlier version."""
+        """Add a fact, or replace its indexed version."""
         indexing.index_fact(connection, fact_id)
 
     def index_file_part(self, connection: Connection, part_id: int, text: str) -> None:
@@ -333,10 +334,10 @@ class PostgresIndex:
         indexing.begin_rebuild(connection)
 
     def merge(self, connection: Connection, pages: int) -> bool:
-        """Collect the statistics of new tables. The server does the rest of the upkeep itself.
+        """Collect statistics of new tables, and return False.
 
-        The server would collect them, too, but only after a minute. Without them, it reads whole
-        tables.
+        The server does all other upkeep by itself. It would collect the statistics too, but only
+        after a minute, and without them it reads whole tables.
         """
         if connection.execute(_HAS_STATISTICS, {}).fetchone()[0]:
             return False
@@ -344,19 +345,19 @@ class PostgresIndex:
         return True
 
     def find_damage(self, connection: Connection) -> list[str]:
-        """Compare the indexes with the rows. Returns a sentence about each difference."""
+        """Compare the indexes with the rows, and return one sentence per difference."""
         return indexing.find_damage(connection)
 
 
 def _idf(count: int, total: int) -> float:
-    """Return the weight of a term that `count` of `total` documents contain."""
+    """Return the weight (inverse document frequency) of a term in `count` of `total` documents."""
     return math.log(1 + (max(0, total - count) + 0.5) / (count + 0.5))
 
 
 def _score_phrase(
     number: int, phrase: PhraseQuery, weight: float, values: dict[str, object]
 ) -> str:
-    """Return the expression for the score of a phrase, and add its parameters to `values`."""
+    """Return the SQL for the score of a phrase, and add its parameters to `values`."""
     values[f"phrase{number}"] = phrase.query
     values[f"weight{number}"] = weight
     cases = ""

@@ -1,8 +1,8 @@
-"""Writes the words of messages and the terms of chunks as `tsvector`, and queries as `tsquery`.
+"""Write the words of messages and the terms of chunks as `tsvector`, and queries as `tsquery`.
 
-Python analyses all texts, the same for both engines. The server compares only finished terms. Each
-term has the id of its scope before it (see `scoped_term`), so a search reads only entries of its
-own scopes.
+Python analyses the texts for both engines in the same way, and the server only compares the
+resulting terms. Each term starts with the id of its scope (see `scoped_term`), so a search reads
+only entries of its own scopes.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ FEW_MARK, MANY_MARK, TOOLS_MARK = "+2", "+4", "+0"
 
 
 class Vector(NamedTuple):
-    """The indexed terms of a message or a chunk."""
+    """The indexed terms of a message or a chunk, as PostgreSQL stores them."""
 
     # For a cast to `tsvector`.
     literal: str
@@ -43,14 +43,14 @@ class Vector(NamedTuple):
 
 
 def words_of(text: str | None) -> list[str]:
-    """Return the words of a text as the index of messages has them: lower case, no accents."""
+    """Return the words of a text as they are indexed: in lower case, without accents."""
     return [
         word[:MAX_TERM_CHARS] for word in WORD_PATTERN.findall(comparison_form(indexed_words(text)))
     ]
 
 
 def message_vector(scope_id: int, text: str, tools: str | None) -> Vector:
-    """Return the words of a message with their positions."""
+    """Return the words of a message with their positions, as a vector."""
     words = words_of(text)
     tool_words = words_of(tools)
     positions: dict[str, list[int]] = {}
@@ -66,14 +66,14 @@ def message_vector(scope_id: int, text: str, tools: str | None) -> Vector:
 
 
 def term_vector(scope_id: int, terms: Sequence[str]) -> Vector:
-    """Return the terms of a chunk, without positions. A term may occur several times."""
+    """Return the terms of a chunk as a vector without positions. A term may occur several times."""
     counts = Counter(term[:MAX_TERM_CHARS] for term in terms)
     marks = {term: _marks_of(count) for term, count in counts.items()}
     return Vector(_write_vector(scope_id, dict.fromkeys(counts, ()), marks), len(terms))
 
 
 def _marks_of(count: int) -> list[str]:
-    """Return the marks that are appended to a term that occurs `count` times."""
+    """Return the marks for a term that occurs `count` times. Each is appended to the term."""
     marks = []
     if count >= FEW:
         marks.append(FEW_MARK)
@@ -101,7 +101,7 @@ def _write_vector(
 
 
 def quote_term(term: str) -> str:
-    """Return a term as a part of a `tsvector` or `tsquery`."""
+    """Quote a term for use in a `tsvector` or `tsquery`."""
     escaped = term.replace("\\", "\\\\").replace("'", "''")
     return f"'{escaped}'"
 
@@ -110,7 +110,7 @@ def quote_term(term: str) -> str:
 
 
 def scoped_query(plan: SearchPlan, scope_ids: Iterable[int]) -> str:
-    """Return a plan as a `tsquery` for the messages of some scopes. It's "" if it has no words."""
+    """Return a plan as a `tsquery` for the messages of these scopes, or "" if it has no words."""
     queries = []
     for scope_id in scope_ids:
         for clauses in plan.alternatives:
@@ -138,7 +138,7 @@ def _write_alternative(scope_id: int, clauses: Sequence[Clause]) -> str:
 
 
 def _write_phrase(scope_id: int, phrase: Phrase) -> str:
-    """Return the query for any text of a phrase, such as ``('7xice' <-> '7xcream':*)``."""
+    """Return the query for any spelling of a phrase, e.g. ``('7xice' <-> '7xcream':*)``."""
     texts = []
     for text in phrase.texts:
         words = [quote_term(scoped_term(scope_id, word)) for word in query_words(text)]
@@ -148,12 +148,12 @@ def _write_phrase(scope_id: int, phrase: Phrase) -> str:
 
 
 def query_words(text: str) -> list[str]:
-    """Return the words of a text in a query, split as the index splits them."""
+    """Return the words of a query's text, split as the index splits texts."""
     return [word[:MAX_TERM_CHARS] for word in WORD_PATTERN.findall(comparison_form(text))]
 
 
 class PhraseQuery(NamedTuple):
-    """A phrase of a plan, for the messages of some scopes."""
+    """The query for one phrase of a plan, in the messages of some scopes."""
 
     # A `tsquery`.
     query: str
@@ -161,14 +161,12 @@ class PhraseQuery(NamedTuple):
     words: tuple[str, ...] = ()
 
     def with_mark(self, mark: str) -> str:
-        """Return the `tsquery` for messages with the word and a mark."""
+        """Return the `tsquery` for messages that contain the word with this mark."""
         return " | ".join(quote_term(word + mark) for word in self.words)
 
 
 def phrase_queries(clauses: Iterable[Clause], scope_ids: Sequence[int]) -> Counter[PhraseQuery]:
-    """Return the texts of the phrases in `clauses`, each with the number of clauses that contain
-    it.
-    """
+    """Return a query for each spelling of the clauses' phrases, and how many phrases share it."""
     queries: Counter[PhraseQuery] = Counter()
     for clause in clauses:
         if clause.is_excluded:
@@ -185,7 +183,7 @@ def phrase_queries(clauses: Iterable[Clause], scope_ids: Sequence[int]) -> Count
 
 
 def _scoped_word(text: str, scope_ids: Sequence[int]) -> tuple[str, ...]:
-    """Return the term of a text with each scope. It's empty unless the text is a single word."""
+    """Return a text's term in each scope, or nothing if the text has several words."""
     words = query_words(text)
     if len(words) != 1:
         return ()
@@ -193,5 +191,5 @@ def _scoped_word(text: str, scope_ids: Sequence[int]) -> tuple[str, ...]:
 
 
 def split_scope(term: str) -> int:
-    """Return the scope id with which a term begins."""
+    """Return the id of the scope in a term's prefix."""
     return int(term.partition("x")[0])

@@ -1,1 +1,1 @@
-"""Reads for searches."""
+"""Read the database for searches."""

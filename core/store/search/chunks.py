@@ -1,14 +1,14 @@
-"""Fills, rebuilds, merges and checks the text indexes over messages and chunks.
+"""Divide messages into chunks, and keep the text indexes over messages and chunks up to date.
 
-A chunk is a run of 8 to 16 messages of a session that is indexed as one document. A question finds
-a chunk even if its words are spread over several messages. A very long message is a chunk of its
-own. Chunks are created some time after their messages are stored. Search reads the messages without
-a chunk (those after `CHUNKED_UNTIL_KEY`) directly. When a message changes, a trigger removes its
-chunk from the index, and `index_pending` indexes the chunk again. Each term of a chunk is prefixed
-with the id of its scope, so that a search reads only entries of its own scopes.
+A chunk is a run of 8 to 16 messages of a session that is indexed as one document. So a question
+finds it even if its words are spread over several messages. A very long message is a chunk of its
+own. Chunks are created some time after their messages are stored; until then, a search reads the
+new messages (those after `CHUNKED_UNTIL_KEY`) directly. When a message changes, a trigger removes
+its chunk from the index, and `index_pending` adds the chunk again. Each indexed term starts with
+the id of its scope, so a search reads only entries of its own scopes.
 
-The caller of a function that takes a connection must have begun a write transaction. Each call does
-one small step, so that other writers wait only briefly.
+Call functions that take a connection inside a write transaction. Each call does one small step, so
+other writers wait only briefly.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ VALUES (:session, :scope, :position, :first, :last, :message_count) RETURNING id
 def index_pending(connection: Connection, count: int = STEP_MESSAGES) -> int:
     """Index up to `count` new messages and up to `STEP_CHUNKS` changed chunks.
 
-    Returns the number of these messages and chunks, which is 0 if the index is up to date.
+    Return how many messages and chunks were indexed: 0 if the index is up to date.
     """
     changed_chunks = _take_step(connection.execute(_CHANGED_CHUNKS, {"limit": STEP_CHUNKS}))
     chunk_ids = [row["id"] for row in changed_chunks]
@@ -108,7 +108,7 @@ def index_pending(connection: Connection, count: int = STEP_MESSAGES) -> int:
 
 
 def _take_step(rows: Iterable[Row]) -> list[Row]:
-    """Return the first rows, until their `chars` add up to at least `STEP_CHARS`."""
+    """Return the first rows, up to the one with which their `chars` reach `STEP_CHARS`."""
     step: list[Row] = []
     chars = 0
     for row in rows:
@@ -120,25 +120,24 @@ def _take_step(rows: Iterable[Row]) -> list[Row]:
 
 
 class _ChunkMessage(NamedTuple):
-    """A message that becomes part of a chunk."""
+    """A message to put into a chunk."""
 
     id: int
     chars: int
 
     @property
     def is_long(self) -> bool:
-        """Whether the message is a chunk of its own."""
+        """Whether the message becomes a chunk of its own."""
         return self.chars > LONG_MESSAGE_CHARS
 
 
 def _append_to_chunks(
     connection: Connection, session_id: int, scope_id: int, messages: list[_ChunkMessage]
 ) -> list[int]:
-    """Divide new messages of a session into chunks. Returns the ids of the chunks to index.
+    """Divide new messages of a session into chunks, and return the ids of the chunks to index.
 
-    If the last chunk of the session isn't full, its messages are divided again together with the
-    new ones. The chunks are therefore the same whether messages are added one at a time or all at
-    once.
+    If the session's last chunk isn't full, its messages are divided again together with the new
+    ones. So the chunks are the same whether messages arrive one at a time or all at once.
     """
     last = connection.execute(_LAST_CHUNK, {"session": session_id}).fetchone()
     position = 0
@@ -192,10 +191,10 @@ def _delete_chunk(connection: Connection, chunk_id: int) -> None:
 
 @contextmanager
 def rechunk_sessions(connection: Connection, first_ids: Mapping[int, int]) -> Iterator[None]:
-    """Divide sessions into chunks again after the `with` block has made hidden messages visible.
+    """Divide sessions into chunks again, after the `with` block has made messages visible.
 
-    `first_ids` maps the id of each session to the first message that becomes visible. The chunks
-    that end at this message or later are deleted and created again.
+    `first_ids` maps each session's id to the first message that becomes visible. The chunks that
+    contain or follow this message are deleted and created again.
     """
     if is_stale(connection):
         yield
@@ -223,7 +222,7 @@ def rechunk_sessions(connection: Connection, first_ids: Mapping[int, int]) -> It
 
 
 def flag_for_rebuild(connection: Connection) -> None:
-    """Record that the indexes must be rebuilt from the first message on."""
+    """Record that the indexes must be rebuilt from the first message."""
     set_meta(connection, STALE_KEY, "1")
     _delete_meta(connection, REBUILD_CURSOR_KEY)
 
@@ -231,7 +230,7 @@ def flag_for_rebuild(connection: Connection) -> None:
 def rebuild_step(connection: Connection, count: int = REBUILD_MESSAGES) -> int:
     """Start a rebuild if none is running, then index its next `count` messages.
 
-    Returns the number of indexed messages, which is 0 when the rebuild is finished.
+    Return the number of indexed messages: 0 when the rebuild is finished.
     """
     if get_meta(connection, REBUILD_CURSOR_KEY) is None:
         set_meta(connection, STALE_KEY, "1")
@@ -263,19 +262,19 @@ def _delete_meta(connection: Connection, key: str) -> None:
 
 
 def merge_step(connection: Connection, pages: int = MERGE_PAGES) -> bool:
-    """Merge parts of the indexes. Returns False if there was nothing to merge."""
+    """Merge parts of the indexes. Return False if there was nothing to merge."""
     return connection.index.merge(connection, pages)
 
 
 def find_index_damage(connection: Connection) -> list[str]:
-    """Check all text indexes. Returns a sentence about each problem."""
+    """Check all text indexes, and return one sentence per problem."""
     if is_stale(connection):
         return ["The search indexes are flagged for a rebuild, which has not been finished yet."]
     return connection.index.find_damage(connection)
 
 
 def flag_if_damaged(connection: Connection) -> bool:
-    """Flag the indexes for a rebuild if any index is damaged. Returns whether one is damaged."""
+    """Flag the indexes for a rebuild if one is damaged. Return whether one is."""
     is_damaged = bool(find_index_damage(connection))
     if is_damaged:
         flag_for_rebuild(connection)

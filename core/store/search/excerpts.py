@@ -1,8 +1,7 @@
-"""Loads the excerpts of sessions that recall shows: the messages around a match, the first and last
-messages of a lineage, and recent sessions with previews.
+"""Load what recall shows of a session: messages around a match, its ends, or a preview.
 
-A lineage is a session together with the sessions that it continues. Excerpts contain only the
-messages that `schema.IS_SHOWN` selects. Every statement contains the access condition of
+A lineage is a session together with the sessions that it continues. Excerpts contain only messages
+that `schema.IS_SHOWN` selects. Every statement contains the access condition of
 `core.store.visibility`.
 """
 
@@ -79,12 +78,11 @@ _LINEAGE = f"""
 
 
 def _select_bookend(direction: str) -> str:
-    """Return the body of a SELECT statement for the first messages of a lineage.
+    """Return the body of a SELECT statement for a lineage's first messages.
 
-    If `direction` is "DESC", the statement selects the last messages.
-
-    The statement must define `parts`, the sessions of the lineage. To get N messages, SQLite reads
-    only the first N sessions, because a long conversation has hundreds of sessions.
+    With the direction "DESC", it selects the last messages. The statement must define `parts`, the
+    sessions of the lineage. For N messages, SQLite reads only N sessions, because a long
+    conversation has hundreds of them.
     """
     ids = f"""SELECT messages.id FROM messages
         WHERE messages.session_id = parts.id AND {IS_SHOWN} {_NOT_HIDDEN} ORDER BY 1 {direction}"""
@@ -170,10 +168,10 @@ def _recent_sessions_sql(condition: str, filters: str, later_filters: str) -> st
     """Return a statement that selects the latest session of each lineage in the scope ``:scope``.
 
     A session is listed if it has a shown message that meets `condition`, unless a later session of
-    its lineage is listed. `filters` and `later_filters` are the same conditions on two tables:
-    `sessions` and `later`, the later sessions of the lineage.
+    its lineage is listed. `filters` apply to the table `sessions`. `later_filters` are the same
+    conditions for `later`, the later sessions of the lineage.
 
-    The statement reads a single scope because an index already sorts the sessions of each scope.
+    The statement reads one scope, because an index already sorts the sessions of each scope.
     """
     message = f"SELECT 1 FROM messages WHERE {IS_SHOWN}{condition} AND messages.session_id ="
     has_message = f"AND EXISTS ({message} sessions.id)" if condition else ""
@@ -201,7 +199,7 @@ def _recent_sessions_sql(condition: str, filters: str, later_filters: str) -> st
 
 
 class MatchRow(NamedTuple):
-    """A matching message, with the columns that a hit shows."""
+    """A matching message, as it is shown in the results."""
 
     session_id: int
     message_id: int
@@ -219,7 +217,7 @@ class MatchRow(NamedTuple):
 
 
 class MatchedSession(NamedTuple):
-    """A session with messages that match a query."""
+    """A session that contains matches, and its matches."""
 
     session: Session
     # The id of its best message.
@@ -229,7 +227,7 @@ class MatchedSession(NamedTuple):
 
 
 class SessionExcerpts:
-    """Excerpts of the sessions that a query may see."""
+    """Loads excerpts of the sessions that a query may see."""
 
     def __init__(self, connection: Connection, query: SearchQuery) -> None:
         self._connection = connection
@@ -243,7 +241,7 @@ class SessionExcerpts:
     ) -> tuple[list[MatchRow], dict[int, Session]]:
         """Return the visible messages among `message_ids`, and their sessions by id.
 
-        Only sessions in `session_ids` are returned.
+        Messages of sessions outside `session_ids` are left out.
         """
         matches: list[MatchRow] = []
         sessions: dict[int, Session] = {}
@@ -258,9 +256,9 @@ class SessionExcerpts:
         return matches, sessions
 
     def find_session(self, id_: int, *, is_of_message: bool = False) -> Session | None:
-        """Return the session with an id, or None if the query sees no such session.
+        """Return a session by its id, or None if the query may not see it.
 
-        With `is_of_message`, `id_` is the id of a message in the session.
+        With `is_of_message`, `id_` is the id of one of the session's messages.
         """
         statement = _SESSION_OF_MESSAGE if is_of_message else _SESSION_BY_ID
         values = {"id": int64_or_zero(id_), "scopes": self._scopes}
@@ -270,7 +268,7 @@ class SessionExcerpts:
     def load_surroundings(
         self, session: Session, anchor: int, bookend: int = BOOKEND_MESSAGES
     ) -> FoundSession:
-        """Return the messages around the message `anchor`, and the messages at the lineage's ends.
+        """Return the messages around the message `anchor`, and those at both ends of the lineage.
 
         A search for a turn loads only the messages around the anchor. Counting the messages of a
         long session would take as long as the search itself.
@@ -280,7 +278,7 @@ class SessionExcerpts:
         return _build_found_session(MatchedSession(session, anchor), message_rows)
 
     def load_all_surroundings(self, matched: Sequence[MatchedSession]) -> list[FoundSession]:
-        """Do what `load_surroundings` does for the best match of several sessions."""
+        """Load the surroundings of the best match of each session."""
         values = [
             self._surroundings_values(one.session, one.anchor, BOOKEND_MESSAGES) for one in matched
         ]
@@ -304,9 +302,9 @@ class SessionExcerpts:
         }
 
     def _hidden_span(self, session: Session) -> tuple[int, int]:
-        """Return the ids of the first and last message of a session in the model's context.
+        """Return the ids of a session's first and last message in the model's context.
 
-        If the context has no message of the session, both are `MAX_ID`, which no message has.
+        Both are `MAX_ID`, which no message has, if the context has none of its messages.
         """
         span = (MAX_ID, MAX_ID)
         for session_id, first_id, last_id in self._query.hidden:
@@ -315,7 +313,7 @@ class SessionExcerpts:
         return span
 
     def _lineage_values(self, session: Session) -> dict[str, object]:
-        """Return the parameters of `_LINEAGE` and `_NOT_HIDDEN` for the lineage of a session."""
+        """Return the parameters of `_LINEAGE` and `_NOT_HIDDEN` for a session's lineage."""
         return {
             "session": session.id,
             "root": session.root_id,
@@ -326,7 +324,7 @@ class SessionExcerpts:
     def load_overview(self, session: Session) -> FoundSession:
         """Return the first and last messages of a session's lineage as one window.
 
-        `messages_after` is the number of messages that the window leaves out.
+        `messages_after` is the number of messages that the window omits.
         """
         ends = self.load_surroundings(session, 0, MAX_FIRST_MESSAGES)
         # In a short lineage, the last messages are among the first ones.
@@ -401,9 +399,9 @@ def _build_found_session(matched: MatchedSession, rows_by_part: Sequence[Any]) -
 def _messages_by_part(
     message_rows: Iterable[Any], session: Session, anchor: int
 ) -> tuple[list[ShownMessage], ...]:
-    """Sort the rows of `_SURROUNDINGS` into five lists of messages, one for each part.
+    """Group the rows of `_SURROUNDINGS` into five lists of messages, one for each part.
 
-    In a short session, most messages belong to several parts, but each message is decoded once.
+    In a short session, a message may belong to several parts. Each message is decoded once.
     """
     parts: tuple[list[ShownMessage], ...] = ([], [], [], [], [])
     messages: dict[int, ShownMessage] = {}
@@ -428,9 +426,9 @@ def _messages_by_part(
 
 
 def describe_quote(encoded: str | None) -> str | None:
-    """Return the author and the beginning of a quoted message, as in ``Ana: See you at 5``.
+    """Return a quote's author and the beginning of its text, as in ``Ana: See you at 5``.
 
-    Returns None if there is no quote, or if the quote is empty.
+    Return None if there is no quote, or if the quote is empty.
     """
     if encoded is None:
         return None
@@ -447,7 +445,7 @@ def describe_quote(encoded: str | None) -> str | None:
 def message_link(link_base: str | None, platform_id: str | None) -> str | None:
     """Return the URL of a message on its platform.
 
-    Returns None if the platform has no links to messages, or if the id isn't a number.
+    Return None if the platform has no links to messages, or if the message's id isn't a number.
     """
     if not link_base or not platform_id or not platform_id.isdecimal():
         return None

@@ -1,7 +1,7 @@
-"""Searches the text indexes over messages and chunks, within one transaction, on any engine.
+"""Search the text indexes over messages and chunks, within one transaction.
 
-Every statement contains the scopes and filters of the query, which apply before any limit. Found
-messages are yielded lazily, as ids with scores.
+Every statement applies the scopes and filters of the query before any limit. Matches are yielded
+lazily, as ids with scores.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ _DAY_S = 86_400
 
 
 class ChunkChoice(NamedTuple):
-    """The terms that select chunks."""
+    """The terms that select chunks, and those that only improve their rank."""
 
     # Terms, each with the number of chunks that contain it. A chunk must contain at least one.
     leading: Mapping[str, int]
@@ -87,7 +87,7 @@ class ChunkChoice(NamedTuple):
 
 
 class RankedChunk(NamedTuple):
-    """A chunk that contains a term of the query."""
+    """A chunk that contains a term of the query, with its score."""
 
     chunk_id: int
     root_id: int
@@ -98,7 +98,7 @@ class RankedChunk(NamedTuple):
 
 
 class _ScopeSizes(NamedTuple):
-    """The scopes of a query and their number of chunks."""
+    """The scopes of a query, and how many chunks they contain."""
 
     scope_ids: list[int]
     # Without the scopes that have no chunk, such as chats with few messages.
@@ -109,11 +109,11 @@ class _ScopeSizes(NamedTuple):
 
 
 class TooMuchTextError(Exception):
-    """A search would have to read more text than it may read on the event loop."""
+    """A search on the event loop would read more text than its `TextLimits` allow."""
 
 
 class TextLimits(NamedTuple):
-    """How much text a search on the event loop may read."""
+    """The amount of text that a search on the event loop may read."""
 
     # The length of all candidate messages together.
     max_chars: int
@@ -124,7 +124,7 @@ class TextLimits(NamedTuple):
 
 
 class TextSearch:
-    """Runs the searches of one query, and returns only what the query may see.
+    """Runs the searches of one query, and returns only messages that the query may see.
 
     Methods raise the engine's error if an index is damaged.
     """
@@ -146,7 +146,7 @@ class TextSearch:
     def find_messages(self, plan: SearchPlan) -> Iterator[MessageMatch]:
         """Yield the messages that match a plan, best first.
 
-        Of many matches, the newest are ranked first, and then the older ones.
+        If there are many matches, the newest are ranked and yielded first.
         """
         if not plan.alternatives:
             return
@@ -167,12 +167,13 @@ class TextSearch:
                 return
 
     def _select_ranked(self, ranking: str) -> str:
-        """Return a statement that filters the rows of another statement, `ranking`, best first.
+        """Return a statement that filters the rows of the statement `ranking`, and keeps their
+        order.
 
-        `ranking` selects the ids and scores of messages. Each row of the result ends with the
-        number of rows of `ranking`. The messages are ranked before other tables are joined, because
-        otherwise FTS5 computes each rank twice. LIMIT -1 makes SQLite preserve the order of the
-        subquery. Other engines need the index's `order_of_hits`.
+        `ranking` selects message ids and scores. Each row of the result ends with the number of
+        rows of `ranking`. The messages are ranked before other tables are joined, because otherwise
+        FTS5 computes each rank twice. LIMIT -1 makes SQLite keep the order of the subquery. Other
+        engines need the index's `order_of_hits`.
         """
         return f"""
             WITH hits (id, score) AS MATERIALIZED (
@@ -211,10 +212,10 @@ class TextSearch:
     def iter_vectors(
         self, model: str, size_bytes: int
     ) -> Iterator[tuple[list[MessageMatch], bytes]]:
-        """Yield the messages that have a vector of a model, and the bytes of their vectors.
+        """Yield batches of messages with their vectors for a model, as concatenated bytes.
 
-        Each batch consists of up to `VECTORS_AT_ONCE` messages with score 0, and their concatenated
-        vectors. Messages whose vector doesn't have `size_bytes` are skipped.
+        A batch has up to `VECTORS_AT_ONCE` messages, each with score 0. Messages whose vector
+        doesn't have `size_bytes` are skipped.
         """
         cursor = self._connection.execute(
             f"""
@@ -232,9 +233,9 @@ class TextSearch:
             yield matches, b"".join(row[3] for row in rows)
 
     def filter_visible(self, ids: Sequence[int]) -> list[MessageMatch]:
-        """Return the messages among `ids` that the query may see, in the order of `ids`.
+        """Return the messages among `ids` that the query may see, in the same order.
 
-        Messages that don't exist or don't pass the filters are left out.
+        Messages that don't exist, or that the filters exclude, are left out.
         """
         statement = f"""
             SELECT {_MATCH}, 0.0
@@ -268,9 +269,9 @@ class TextSearch:
     def chunk_frequencies(
         self, terms: Iterable[str], max_scopes: int | None = None
     ) -> dict[str, int]:
-        """Return the number of chunks that contain each term, in the scopes of the query.
+        """Count the chunks that contain each term, in the scopes of the query.
 
-        If `max_scopes` is given, only the first `max_scopes` scopes are counted.
+        With `max_scopes`, only the first `max_scopes` scopes are counted.
         """
         frequencies = dict.fromkeys(terms, 0)
         terms_by_scoped: dict[str, str] = {}
@@ -286,9 +287,9 @@ class TextSearch:
         return frequencies
 
     def _add_scopes(self, terms: Iterable[str]) -> list[str]:
-        """Return the terms with each scope of the query.
+        """Return each term with the prefix of each scope of the query.
 
-        Terms that `chunk_frequencies` found in no chunk are left out, because looking up such a
+        Terms that `chunk_frequencies` found in no chunk are left out, because looking up a missing
         term takes as long as any other.
         """
         terms = list(terms)
@@ -303,9 +304,9 @@ class TextSearch:
 
     @cached_property
     def unchunked_term_counts(self) -> Counter[str]:
-        """The number of occurrences of each term in messages that aren't part of a chunk yet.
+        """How often each term occurs in messages that aren't part of a chunk yet.
 
-        Terms from senders' names and from dates are also counted.
+        Terms from senders' names and dates count, too.
         """
         counts: Counter[str] = Counter()
         for _, message in self._tail:
@@ -328,11 +329,11 @@ class TextSearch:
     ) -> dict[int, list[CandidateMessage]]:
         """Return the messages of the best chunks, by the root id of their lineage.
 
-        All chunks of the first choice rank above the chunks of the second choice. The chunks are
-        divided into parts, and all chunks of a lineage are in the same part, so that loading a
-        later part for another page of results doesn't change the earlier pages. Part 0 also has the
-        messages that aren't part of a chunk yet. Lineages without a message that passes the filters
-        are left out. Raises TooMuchTextError if the messages exceed the `TextLimits`.
+        Chunks of the first choice rank above those of the second. `part` selects one part of the
+        chunks. A lineage's chunks are all in the same part, so loading a later part for another
+        page of results doesn't change earlier pages. Part 0 also has the messages that aren't part
+        of a chunk yet. Lineages without a message that passes the filters are left out. Raises
+        TooMuchTextError if the messages exceed the `TextLimits`.
         """
         rows = self._select_chunks(self._chunk_ids(choices, part))
         messages = self._read_candidates(rows)
@@ -350,7 +351,7 @@ class TextSearch:
     def _chunk_ids(self, choices: Iterable[ChunkChoice], part: int) -> list[int]:
         """Return the ids of the chunks in one part, best first.
 
-        All chunks of a lineage belong to the part of its best chunk.
+        All chunks of a lineage are in the part of its best chunk.
         """
         is_turn = self._query.kind is TextKind.TURN
         limit = MAX_CHUNKS_FOR_TURN if is_turn else MAX_CHUNKS
@@ -369,7 +370,7 @@ class TextSearch:
     def _choose_chunks(self, choice: ChunkChoice) -> Iterator[RankedChunk]:
         """Yield the chunks that a choice selects, best first.
 
-        If the query names periods, chunks from these periods are moved up.
+        Chunks from a period that the query names get a better score.
         """
         leading = self._add_scopes(choice.leading)
         if not leading:
@@ -382,9 +383,9 @@ class TextSearch:
         return chain(best, chunks)
 
     def _boosted_score(self, chunk: RankedChunk) -> float:
-        """Return the score of a chunk, times `PERIOD_BOOST` if the query names its time.
+        """Return a chunk's score, times `PERIOD_BOOST` if the query names its time.
 
-        A chunk that begins one day before or after a period of the query is boosted, too.
+        A chunk also gets the boost if it begins one day before or after such a period.
         """
         begins, latest_ends = self._period_bounds
         day = _EPOCH_ORDINAL + int(chunk.started_at // _DAY_S)
@@ -397,7 +398,7 @@ class TextSearch:
 
     @cached_property
     def _period_bounds(self) -> tuple[list[int], list[int]]:
-        """The first days of the query's periods, ascending, and a running maximum of the last days.
+        """The periods' first days, in ascending order, and the running maximum of their last days.
 
         For example, the periods (1, 9), (2, 4), (10, 12) give [1, 2, 10] and [9, 9, 12].
         """
@@ -412,9 +413,10 @@ class TextSearch:
         match_count: int,
         limit: int = RANKED_CHUNKS,
     ) -> Iterator[RankedChunk]:
-        """Yield the chunks that contain a leading term, best first. Terms have their scopes.
+        """Yield the chunks that contain a leading term, best first. Terms have their scopes'
+        prefixes.
 
-        `match_count` is an upper limit of the number of matches. If more than `limit` chunks match,
+        `match_count` is an upper bound of the number of matches. If more than `limit` chunks match,
         the newest `limit` chunks are ranked and yielded before all older ones, because ranking
         takes most of the time of a search.
         """
@@ -446,8 +448,8 @@ class TextSearch:
     def _is_own(self) -> SqlCondition:
         """The SQL condition that the asker sent a message.
 
-        A query such as "my dentist" is about the asker. For any other query, no message meets the
-        condition.
+        It is used for queries about the asker, such as "my dentist". For any other query, no
+        message meets the condition.
         """
         if is_about_self(self._query.text):
             return askers_own(self._query)
@@ -464,7 +466,7 @@ class TextSearch:
     def _select_chunks(self, chunk_ids: Sequence[int]) -> Iterable[Any]:
         """Return the `_candidate_columns` of each shown message in the chunks.
 
-        Messages that don't pass the filters of the query are included.
+        This includes messages that the query's filters exclude.
         """
         return self._connection.execute(
             f"""
@@ -481,7 +483,7 @@ class TextSearch:
 
     @cached_property
     def _tail(self) -> list[tuple[int, CandidateMessage]]:
-        """The newest messages without a chunk, each with the root id of its lineage."""
+        """The messages that aren't part of a chunk yet, each with the root id of its lineage."""
         until = last_chunked_id(self._connection)
         rows = self._connection.execute(
             f"""
@@ -496,7 +498,7 @@ class TextSearch:
         return self._read_candidates(rows)
 
     def _read_candidates(self, rows: Iterable[Sequence[Any]]) -> list[tuple[int, CandidateMessage]]:
-        """Return the root ids and messages of rows with the `_candidate_columns`.
+        """Read rows with the `_candidate_columns` into root ids and messages.
 
         Raises TooMuchTextError if their texts exceed the `TextLimits`.
         """
@@ -514,7 +516,7 @@ class TextSearch:
         return candidates
 
     def _is_long_and_new(self, row: Sequence[Any]) -> bool:
-        """Return whether finding the terms of a message would exceed the `TextLimits`."""
+        """Return whether computing a message's terms would exceed the `TextLimits`."""
         assert self._limits is not None
         _, _, _, _, text, name, created_at, _, _ = row
         if len(text) <= self._limits.max_new_chars:
@@ -560,18 +562,21 @@ LAG_MESSAGES = 32
 
 
 def is_stale(connection: Connection) -> bool:
-    """Whether the indexes were built by another version, or are flagged for a rebuild."""
+    """Return whether the indexes must be rebuilt.
+
+    They must if another version built them, or if they are flagged for a rebuild.
+    """
     values = {"stale": STALE_KEY, "key": VERSION_KEY, "version": str(TERMS_VERSION)}
     return connection.execute(_IS_FRESH, values).fetchone() is None
 
 
 def last_chunked_id(connection: Connection) -> int:
-    """Return the id of the last message that was considered for a chunk, or 0."""
+    """Return the id of the last message that was put into a chunk or skipped, or 0."""
     return int(get_meta(connection, CHUNKED_UNTIL_KEY) or 0)
 
 
 def is_behind(connection: Connection, lag: int) -> bool:
-    """Whether more than `lag` new messages, or any changed chunk, must still be indexed."""
+    """Return whether more than `lag` new messages, or any changed chunk, wait for indexing."""
     has_changed_chunk = connection.execute(
         "SELECT EXISTS (SELECT 1 FROM chunks WHERE is_indexed = 0)"
     ).fetchone()[0]
@@ -586,5 +591,5 @@ def latest_message_id(connection: Connection) -> int:
 
 
 def has_files(connection: Connection) -> bool:
-    """Return whether any file is kept, so that other searches needn't look for files."""
+    """Return whether any file is stored. If not, a search needn't look for files."""
     return connection.execute("SELECT 1 FROM message_files LIMIT 1").fetchone() is not None

@@ -1,8 +1,8 @@
-"""Embeddings in state.db: one vector for each message that recall may find.
+"""Store embeddings: one vector for each message that recall may find.
 
 Vectors have length 1 and are stored as float16. An empty vector marks a text that the embedding
-service refuses. If a message is erased, undone or edited, triggers in `core/store/sqlite/` delete
-its vector in the same transaction. A new message has no vector until `load_batch` finds it.
+service refuses. If a message is erased, undone or edited, triggers delete its vector in the same
+transaction. A new message gets its vector after `load_batch` finds it.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class UnembeddedMessage(NamedTuple):
 
 
 class EmbeddingBatch(NamedTuple):
-    """The messages without a vector in a range of message ids, oldest first."""
+    """Messages without a vector from a range of message ids, oldest first."""
 
     passages: Sequence[UnembeddedMessage]
     # The search began after this message.
@@ -69,9 +69,9 @@ class EmbeddingBatch(NamedTuple):
 
 
 def load_batch(connection: Connection, model: str, size: int, count: int) -> EmbeddingBatch:
-    """Load up to `count` messages that have no vector of this model and size, oldest first.
+    """Load up to `count` messages without a vector of this model and size, oldest first.
 
-    `size` is in bytes; 0 stands for the size of the stored vectors.
+    `size` is in bytes. 0 stands for the size of the stored vectors.
     """
     after_id = _searched_until(connection, model, size)
     search = {"after_id": after_id, "max_searched": MAX_SEARCHED_MESSAGES}
@@ -90,10 +90,10 @@ def store_vectors(
     batch: EmbeddingBatch,
     vectors: Sequence[bytes],
 ) -> None:
-    """Store the vectors of a batch, given in the order of the batch's passages.
+    """Store the vectors of a batch, in the order of the batch's passages.
 
-    If the model or size is new, the search for missing vectors restarts at the first message, and
-    all older vectors are replaced.
+    If the model or size is new, the search for missing vectors starts again at the first message,
+    and all older vectors are replaced.
     """
     if not _is_same_kind(connection, model, size):
         set_meta(connection, MODEL_META_KEY, model)
@@ -115,7 +115,10 @@ def store_vectors(
 
 
 def count_unembedded(connection: Connection, model: str, size: int) -> int:
-    """Return roughly how many messages have no vector, by counting the messages not yet checked."""
+    """Return about how many messages have no vector.
+
+    Every message that `load_batch` hasn't reached yet counts.
+    """
     after_id = _searched_until(connection, model, size)
     count: int = connection.execute(_COUNT_UNSEARCHED, {"after_id": after_id}).fetchone()[0]
     return count
@@ -143,7 +146,7 @@ def _searched_until(connection: Connection, model: str, size: int) -> int:
 
 
 def _is_same_kind(connection: Connection, model: str, size: int) -> bool:
-    """Whether the stored vectors have this model and size. Size 0 matches any."""
+    """Return whether the stored vectors have this model and size. Size 0 matches any."""
     if get_meta(connection, MODEL_META_KEY) != model:
         return False
     return size in (0, int(get_meta(connection, SIZE_META_KEY) or 0))

@@ -1,9 +1,9 @@
-"""Removes erased words from the bytes of the database files.
+"""Remove erased words from the bytes of the database files.
 
-A word that was deleted from a text index stays in older segments until these are merged. Segments
-are merged in small steps, so that other writers wait only briefly. SQLite overwrites freed pages
-(`PRAGMA secure_delete = ON`). Finally, the write-ahead log is truncated, unless another reader
-still needs its contents.
+A word that was deleted from a text index remains in older segments until these are merged. Segments
+are merged in small steps, so other writers wait only briefly. SQLite overwrites freed pages with
+zeros (`PRAGMA secure_delete = ON`). Finally, the write-ahead log is truncated, unless another
+reader still needs its contents.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Checkpoint = Callable[[int], Awaitable[bool]]
 
 
 async def compact(database: Database, checkpoint: Checkpoint, limit_s: float) -> bool:
-    """Run stages for about `limit_s` seconds. Returns whether all stages are done."""
+    """Run stages for about `limit_s` seconds. Return whether all stages are done."""
     ends_at = time.monotonic() + limit_s
     while await compact_step(database, checkpoint) and time.monotonic() < ends_at:
         pass
@@ -42,9 +42,9 @@ async def compact(database: Database, checkpoint: Checkpoint, limit_s: float) ->
 
 
 async def compact_step(database: Database, checkpoint: Checkpoint) -> bool:
-    """Run one small step of the current stage. Returns whether another step can follow at once.
+    """Run one small step of the current stage. Return whether another can follow at once.
 
-    Returns False after the last stage, even if readers prevented it from truncating the log.
+    Return False after the last stage, even if a reader kept it from truncating the log.
     """
     stage = await database.read(_load_stage)
     if stage is None:
@@ -65,9 +65,9 @@ def _load_stage(connection: Connection) -> str | None:
 
 
 def _compact_indexes(connection: Connection) -> None:
-    """Mark the segments of all indexes or, in the next stage, merge marked segments.
+    """Mark the segments of all indexes or, in the next stage, merge the marked segments.
 
-    Merging stops after `STEP_S`. When all marked segments are merged, the next stage is recorded.
+    Stop merging after `STEP_S`. Once all marked segments are merged, record the next stage.
     """
     tables = (*INDEX_TABLES, FACT_INDEX_TABLE, FILE_INDEX_TABLE)
     if get_meta(connection, COMPACTION_KEY) != MERGE_SEGMENTS:

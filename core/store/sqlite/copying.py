@@ -1,6 +1,6 @@
-"""Copies SQLite files while programs use them, and reads a file's version and epoch.
+"""Copy SQLite files while programs use them, and read a file's version and epoch.
 
-It also has the SQLite-specific steps of copying a store to another engine.
+The module also has the steps of copying a store to another engine that only SQLite needs.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DatabaseInfo:
-    """The versions and the erasure epoch of a state.db."""
+    """The schema version and the erasure epoch of a state.db."""
 
     schema: int
     # The number of the erasure epoch: how much was forgotten before.
@@ -43,10 +43,10 @@ class DatabaseInfo:
 
 
 def copy_database(source: Path, target: Path, on_progress: Progress | None = None) -> None:
-    """Copy a SQLite file with its log to a new file, which needs no log.
+    """Copy a SQLite file and its log to a new file, which needs no log.
 
-    Other programs may write meanwhile: the copy is a consistent snapshot. Raises StoreError if the
-    file can't be read.
+    Other programs may write meanwhile, because the copy is a consistent snapshot. Raises StoreError
+    if the file can't be read.
     """
 
     def report(status: int, remaining: int, total: int) -> None:
@@ -81,7 +81,10 @@ def verify_copy(path: Path) -> None:
 
 
 def read_database_info(path: Path) -> DatabaseInfo:
-    """Return the schema and the erasure epoch of a state.db. Raises StoreError."""
+    """Return the schema version and the erasure epoch of a state.db.
+
+    Raises StoreError if the file can't be read.
+    """
     with translate_errors(path), contextlib.closing(_connect(path)) as connection:
         connection.row_factory = sqlite3.Row
         schema = connection.execute("PRAGMA user_version").fetchone()[0]
@@ -110,9 +113,9 @@ def count_messages(path: Path) -> int:
 
 
 def needs_migration(path: Path) -> bool:
-    """Whether this version of Mneme would change the schema of an existing state.db.
+    """Return whether this version of Mneme would change the schema of a state.db.
 
-    The result is False if the file is missing, empty, or can't be read.
+    Return False if the file is missing, empty, or can't be read.
     """
     try:
         with path.open("rb") as file:
@@ -147,7 +150,7 @@ SELECT name FROM sqlite_schema WHERE type = 'table' AND sql LIKE '%AUTOINCREMENT
 
 
 def list_tables(connection: Connection) -> list[CopiedTable]:
-    """Describe the tables of a store whose rows must be copied, in the order of their names."""
+    """List the tables whose rows a copy must include, ordered by name."""
     names = [row[0] for row in connection.execute(_TABLES).fetchall()]
     return [_describe_table(connection, name) for name in names if name not in _DERIVED_TABLES]
 
@@ -178,7 +181,7 @@ def read_last_ids(connection: Connection) -> dict[str, int]:
 
 
 def raise_last_ids(connection: Connection, last_ids: Mapping[str, int]) -> None:
-    """Make tables with AUTOINCREMENT continue after these ids. Other tables need no change."""
+    """Make tables with AUTOINCREMENT continue after these ids. Other tables need nothing."""
     known = read_last_ids(connection)
     for (name,) in connection.execute(_COUNTING_TABLES).fetchall():
         values = {"name": name, "id": max(known.get(name, 0), last_ids.get(name) or 0)}
@@ -187,7 +190,7 @@ def raise_last_ids(connection: Connection, last_ids: Mapping[str, int]) -> None:
 
 
 def publish_copy(part: Path, path: Path) -> None:
-    """Rename a complete copy to its final name. No connection may have it open."""
+    """Give a complete copy its final name. No connection may have it open."""
     with translate_errors(part), contextlib.closing(_connect(part)) as connection:
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         connection.execute("PRAGMA journal_mode = DELETE")

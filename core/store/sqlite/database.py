@@ -1,10 +1,10 @@
-"""Runs transactions on state.db with one writer and several readers, each in its own thread.
+"""Run transactions on state.db, with one writer and several readers in threads of their own.
 
 A caller passes a function that gets the connection. The function runs in one thread from BEGIN to
 COMMIT. A transaction therefore costs one switch between threads, and a cancelled caller can't leave
 a transaction open.
 
-An inline read, or a short write on a fast disk, runs in the caller's thread instead.
+Inline reads, and short writes on a fast disk, run in the caller's thread.
 """
 
 from __future__ import annotations
@@ -71,14 +71,15 @@ mean duration is a moving average over about as many writes."""
 
 
 class _BusyError(Exception):
-    """Another thread uses the writer's connection, or another process writes the file."""
+    """Another thread is using the writer's connection, or another process is writing."""
 
 
 class FileGuard:
-    """Notices when state.db or its log is removed, replaced or cut off while it is open.
+    """Notices if state.db or its log is removed, replaced or truncated while it is open.
 
-    SQLite keeps using the files that it has open, even if they were deleted. Rows that are written
-    to a deleted file would be lost at the next start, or overwritten by another process.
+    SQLite keeps using its open files even if they were deleted. Rows in a deleted file would be
+    lost at the next start, and another process could overwrite rows in a file that it thinks is its
+    own.
     """
 
     def __init__(self, path: Path) -> None:
@@ -96,7 +97,7 @@ class FileGuard:
         self.is_file_there()  # stores the current size
 
     def is_file_there(self) -> bool:
-        """Whether state.db is still the file that was opened, and at least as large as before."""
+        """Return whether state.db is still the opened file and hasn't become smaller."""
         try:
             stat = os.stat(self._path)
         except OSError:
@@ -109,7 +110,7 @@ class FileGuard:
         return (stat.st_dev, stat.st_ino) == self._file
 
     def is_log_there(self) -> bool:
-        """Whether the log and its index, which holds the locks, are still the open files."""
+        """Return whether the log and its index, which has the locks, are still the opened files."""
         return [*map(_identify, self._log_paths)] == self._log
 
 
@@ -160,7 +161,8 @@ class Database:
     async def open(cls, path: Path, lock_wait: LockWait | None = None) -> AsyncIterator[Database]:
         """Open the file and bring its schema up to date. A new file gets the mode 0600.
 
-        Raises StoreError if the file is damaged, not writable, lost, or of a newer version.
+        Raises StoreError if the file is damaged, lost or not writable, or if its schema is newer
+        than this version of Mneme.
         """
         create_file(path)
         async with contextlib.AsyncExitStack() as stack:
@@ -190,11 +192,12 @@ class Database:
         *,
         is_short: bool = False,
     ) -> T:
-        """Run `work` in one write transaction and return its result.
+        """Run `work` in a write transaction and return its result.
 
-        It is durable when this method returns. If `work` raises an exception, the transaction is
-        rolled back. If it changes nothing, no tool call is recorded. If `is_short` is set, `work`
-        runs in the caller's thread while the disk is fast and there is no other writer.
+        The transaction is durable when this method returns. If `work` raises an exception, the
+        transaction is rolled back. If `work` changes nothing, the current tool call isn't recorded
+        as carried out. With `is_short`, `work` runs in the caller's thread if the disk is fast and
+        no other write is running.
         """
 
         def checked_work(connection: StoreConnection) -> T:
@@ -222,7 +225,7 @@ class Database:
         return result
 
     def _next_short_write_is_inline(self) -> bool:
-        """Count a short write, and decide whether it runs in the caller's thread."""
+        """Count a short write, and return whether it runs in the caller's thread."""
         self._short_write_count += 1
         if self._short_write_count % SHORT_WRITES == 0:
             return False
@@ -256,8 +259,8 @@ class Database:
     async def _run_on_writer(self, work: Callable[[StoreConnection], T]) -> T:
         """Run `work` on the writer's connection, in its thread.
 
-        If another program locks the file, `work` is tried again until the file is unlocked. Raises
-        StoreError if the lock lasts longer than `LockWait.timeout_s`.
+        If another program locks the file, try again until it is unlocked. Raises StoreError if the
+        lock lasts longer than `LockWait.timeout_s`.
         """
         try:
             return await self._try_on_writer(work)
@@ -296,7 +299,7 @@ class Database:
         work: Callable[[StoreConnection], T],
         is_short: bool,
     ) -> T:
-        """Run one write transaction. The duration of a short write is added to the mean."""
+        """Run a write transaction. A short one updates the mean duration of short writes."""
         start_s = time.perf_counter()
         result = _transact(connection, "BEGIN IMMEDIATE", work)
         if self._lock_wait.began_at is not None:
@@ -312,7 +315,7 @@ class Database:
         work: Callable[[StoreConnection], T],
         is_short: bool,
     ) -> T:
-        """Run one write transaction, then truncate the log if a reader has let it grow."""
+        """Run a write transaction, then truncate the log if it grew because of a reader."""
         result = self._commit(connection, work, is_short)
         log_bytes = self.log_bytes()
         self._untruncated_writes += 1
@@ -329,7 +332,7 @@ class Database:
     async def execute(
         self, statement: str, values: Values | None = None, epoch: ErasureEpoch | None = None
     ) -> int:
-        """Run one statement as a write transaction. Returns how many rows it changed."""
+        """Run one statement in a write transaction, and return how many rows it changed."""
         return await self.write(
             lambda connection: connection.execute(statement, values or {}).rowcount, epoch
         )
@@ -341,7 +344,8 @@ class Database:
         *,
         is_short: bool = False,
     ) -> T:
-        """Run `work`, which changes indexed text, as `write` does, even if an index is damaged.
+        """Like `write`, for `work` that changes indexed text. It succeeds even if an index is
+        damaged.
 
         A damaged index over facts is rebuilt at once. Other indexes are flagged for a rebuild.
         """
@@ -362,7 +366,7 @@ class Database:
         return await self.write(reset_and_work, epoch)
 
     async def compact(self, limit_s: float) -> bool:
-        """Remove erased words from the bytes of the files. See `compaction.py`."""
+        """Overwrite erased words in the files, for about `limit_s` seconds. See `compaction.py`."""
         from core.store.sqlite.compaction import compact
 
         return await compact(self, self.checkpoint, limit_s)
@@ -376,7 +380,9 @@ class Database:
     # --- The files ---
 
     def _to_error(self, error: sqlite3.DatabaseError) -> StoreError:
-        """Convert an error of SQLite to a StoreError. A lost file results in a StoreLostError."""
+        """Convert an error of SQLite to a StoreError, or to a StoreLostError if the file
+        is lost.
+        """
         if not self._guard.is_file_there():
             return StoreLostError(LOST.format(path=self.path))
         store_error = to_store_error(self.path, error)
@@ -385,15 +391,15 @@ class Database:
         return store_error
 
     def note_damage(self, text: str) -> None:
-        """Record that the file is damaged. If damage is already recorded, its text is kept."""
+        """Record that the file is damaged. An earlier record stays."""
         self.damage = self.damage or text
 
     async def check_files(self) -> None:
-        """Check that the open files are still those that the next start will find.
+        """Check that the opened files are those that the next start will find.
 
-        If the log was removed, its content is saved in the file, and a new log is begun. Raises
-        StoreLostError if the file itself was removed, replaced or cut off, or if the content of the
-        log can't be saved.
+        If the log was removed, save its content in the file and begin a new log. Raises
+        StoreLostError if the file itself was removed, replaced or truncated, or if the content of
+        the log can't be saved.
         """
         if not self._guard.is_file_there() and await self._is_file_lost():
             raise StoreLostError(LOST.format(path=self.path))
@@ -401,7 +407,7 @@ class Database:
             await self._rescue_log()
 
     async def _is_file_lost(self) -> bool:
-        """Whether a changed file is lost. After VACUUM, a file is smaller but not lost."""
+        """Return whether the file is lost. A file that VACUUM has made smaller isn't lost."""
         if not self._guard.is_smaller:
             return True
 
@@ -421,7 +427,7 @@ class Database:
     async def _rescue_log(self) -> None:
         """Save the content of a removed log in the file, and open all connections again.
 
-        Raises StoreLostError if another program prevents it. A later call tries again.
+        Raises StoreLostError if another program prevents it. The next call tries again.
         """
         async with self._rescue_lock:
             if self._guard.is_log_there():
@@ -445,9 +451,9 @@ class Database:
             self.rescue_count += 1
 
     def _save_log(self) -> bool:
-        """Copy the removed log into the file, and open the writer's connection with a new one.
+        """Copy the removed log into the file, and open the writer's connection with a new log.
 
-        Returns False, and leaves the connection open, if another program prevents it.
+        If another program prevents it, return False and leave the connection open.
         """
         slot = self._writer.slot
         with self._writer_lock:
@@ -467,16 +473,16 @@ class Database:
             return 0
 
     async def checkpoint(self, timeout_ms: int = CHECKPOINT_TIMEOUT_MS) -> bool:
-        """Copy the log into the file and truncate the log. Other writes wait until this is done.
+        """Copy the log into the file and truncate the log, while other writes wait.
 
-        Returns False if a reader still needed a part of the log after `timeout_ms`.
+        Return False if a reader still needed part of the log after `timeout_ms`.
         """
         return await self._run_on_writer(lambda connection: truncate_log(connection, timeout_ms))
 
     async def wait_for_log_space(self, wait_s: float) -> bool:
         """Wait until the log is small enough for another large transaction.
 
-        Returns False if a reader in another program has kept the log large for `wait_s` seconds.
+        Return False if a reader in another program kept the log large for `wait_s` seconds.
         """
         ends_at = time.monotonic() + wait_s
         while self.log_bytes() > LOG_FULL_BYTES and not await self.checkpoint(LOG_TIMEOUT_MS):
@@ -500,10 +506,10 @@ class Database:
     async def read_inline(
         self, work: Callable[[StoreConnection], T], limit_s: float = INLINE_READ_S
     ) -> T:
-        """Run `work` in one read transaction, in the caller's thread.
+        """Run `work` in a read transaction, in the caller's thread.
 
         If `work` takes longer than `limit_s`, for example because the disk is slow, or if the file
-        is locked, a reader's thread runs `work` again from the start.
+        is locked, `work` runs again from the start in a reader's thread.
         """
         if self._rescue_lock.locked():
             return await self.read(work)
@@ -523,7 +529,7 @@ class Database:
         )
 
     async def fetch_one(self, statement: str, values: Values | None = None) -> Row | None:
-        """Return the first row of one statement, or None. The row is read inline."""
+        """Return the first row of one statement, read inline, or None."""
         return await self.read_inline(
             lambda connection: connection.execute(statement, values or {}).fetchone()
         )
@@ -539,10 +545,10 @@ class Database:
 
 
 class ConnectionSlot:
-    """Holds a connection, and replaces it if a transaction on it can't be ended.
+    """A connection that is replaced if a transaction on it can't be ended.
 
-    A connection with an open transaction would keep the log from being truncated, and would show
-    old data to later reads.
+    An open transaction would keep the log from being truncated, and would show old data to later
+    reads.
     """
 
     def __init__(self, path: Path, *, is_reader: bool, is_inline: bool = False) -> None:
@@ -588,7 +594,7 @@ class ConnectionSlot:
 
 
 class ConnectionThread:
-    """A connection with a thread of its own."""
+    """A connection with its own thread."""
 
     def __init__(self, slot: ConnectionSlot, thread: aiosqlite.Connection) -> None:
         self.slot = slot
@@ -617,7 +623,7 @@ class ConnectionThread:
         return result
 
     async def call(self, function: Callable[[], T]) -> T:
-        """Call a function in the thread. The function may close and open the connection."""
+        """Call a function in the thread. It may close and open the connection."""
         execute: Any = self._thread._execute
         result: T = await execute(function)
         return result
@@ -633,7 +639,9 @@ def _identify(path: str | Path) -> tuple[int, int] | None:
 
 
 def _connect(path: Path) -> StoreConnection:
-    """Open a connection that stores times as seconds since 1970 UTC, and ids as their keys."""
+    """Open a connection that stores times as seconds since 1970, and scopes and accounts
+    as keys.
+    """
     sqlite3.register_adapter(datetime, rows.to_timestamp)
     types_with_key: tuple[Any, ...] = (Account, Address, Scope)
     for type_with_key in types_with_key:
@@ -646,7 +654,7 @@ def _connect(path: Path) -> StoreConnection:
 
 
 def _let_copy_log(connection: StoreConnection, may_copy_log: bool) -> None:
-    """Set whether a connection copies the log into the file when the log is large."""
+    """Set whether a connection copies the log into the file once the log is large."""
     if may_copy_log is connection.may_copy_log:
         return
     connection.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES if may_copy_log else 0}")
@@ -675,7 +683,7 @@ def _transact(connection: StoreConnection, begin: str, work: Callable[[StoreConn
 def _transact_within(
     connection: StoreConnection, work: Callable[[StoreConnection], T], limit_s: float
 ) -> T:
-    """Run a read transaction, and interrupt it after `limit_s`."""
+    """Run a read transaction, and interrupt it after `limit_s` seconds."""
     ends_at = time.perf_counter() + limit_s
     connection.set_progress_handler(lambda: time.perf_counter() > ends_at, PROGRESS_STEPS)
     return _transact(connection, "BEGIN", work)

@@ -1,6 +1,6 @@
-"""Maintains FTS5's indexes over facts and files.
+"""Maintain the FTS5 indexes over facts and files.
 
-The caller of each function must have begun a write transaction.
+Call all functions inside a write transaction.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ SELECT (SELECT COUNT(*) FROM facts WHERE id NOT IN (SELECT id FROM facts_fts_con
 
 
 def index_fact(connection: Connection, fact_id: int) -> None:
-    """Index a fact, replacing its earlier version."""
+    """Add a fact to the index, or replace its indexed version."""
     row = connection.execute(_FACT, {"id": fact_id}).fetchone()
     terms = [*terms_of(row["content"]), *terms_of(row["speaker"])]
     values = {
@@ -42,7 +42,7 @@ def _join_scoped(scope_id: int, terms: Iterable[str]) -> str:
 
 
 def repair_fact_index(connection: Connection) -> bool:
-    """Rebuild a damaged or incomplete index. Returns whether the index was rebuilt."""
+    """Rebuild the index if it is damaged or incomplete. Return whether it was rebuilt."""
     is_damaged = bool(find_fact_index_damage(connection))
     if is_damaged:
         rebuild_fact_index(connection)
@@ -50,7 +50,7 @@ def repair_fact_index(connection: Connection) -> bool:
 
 
 def find_fact_index_damage(connection: Connection) -> list[str]:
-    """Check the index. Returns a sentence about each problem."""
+    """Check the index, and return one sentence per problem."""
     try:
         connection.execute(
             "SELECT rowid FROM facts_fts WHERE facts_fts MATCH 'x' LIMIT 1"

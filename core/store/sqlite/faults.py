@@ -1,5 +1,4 @@
-"""Converts errors of SQLite to sentences that say what to do, closes cursors after an error, and
-measures how long another program has locked the file."""
+"""Convert SQLite's errors to sentences that say what to do, and handle locks and cursors."""
 
 from __future__ import annotations
 
@@ -40,7 +39,7 @@ LOCK_EPISODE_S = 10.0
 
 
 def is_busy(error: sqlite3.DatabaseError) -> bool:
-    """Whether another connection holds a lock."""
+    """Return whether another connection holds a lock."""
     # The lowest byte is the primary result code.
     return getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY
 
@@ -70,10 +69,10 @@ def translate_errors(path: Path) -> Iterator[None]:
 
 
 def close_cursors(error: BaseException) -> None:
-    """Close the cursors that the frames of an error hold.
+    """Close the cursors that are referenced from an error's stack frames.
 
-    ROLLBACK doesn't end a cursor that still has rows. Such a cursor would keep the connection at
-    the current state of the data, even in later transactions.
+    ROLLBACK doesn't end a cursor that still has rows. Such a cursor would keep the connection at an
+    old state of the data, even in later transactions.
     """
     current: BaseException | None = error
     while current is not None:
@@ -86,7 +85,7 @@ class LockWait:
     """Measures how long another program has locked the file.
 
     The time limit starts when the lock is first noticed, not when a write begins to wait.
-    Otherwise, queued writes would wait for the whole limit one after the other.
+    Otherwise, each queued write would wait for the whole limit in turn.
     """
 
     timeout_s: float = LOCK_TIMEOUT_S

@@ -1,4 +1,4 @@
-"""Opens the state.db of Hermes Agent, read-only, so that its history can be imported."""
+"""Open the state.db of Hermes Agent read-only, to import its history."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ _COLUMN_OF_MNEME = ("sessions", "scope_id")
 
 @contextlib.contextmanager
 def open_hermes(path: Path, title: str) -> Iterator[Connection]:
-    """Open the database of Hermes for reading. `title` is the name of the file in error messages.
+    """Open Hermes's database for reading. `title` is the file's name in error messages.
 
-    Raises HistoryError if the file isn't a Hermes database, or if it can't be read. Errors of
-    SQLite in the `with` block are converted, too.
+    Raises HistoryError if the file isn't a Hermes database, or if it can't be read. SQLite's errors
+    in the `with` block become HistoryErrors, too.
     """
     try:
         uri = _read_only_uri(path)
@@ -60,9 +60,9 @@ def open_hermes(path: Path, title: str) -> Iterator[Connection]:
 def _read_only_uri(path: Path) -> str:
     """Return a URI that opens a database read-only.
 
-    If the database has no log with unmerged changes, the URI says "immutable", so that SQLite needs
-    no lock and creates no files. If there is such a log, "immutable" would make SQLite ignore
-    the changes in it.
+    If the database has no log with changes that are missing in the file, the URI says "immutable",
+    so SQLite needs no lock and creates no files. If it has such a log, "immutable" would make
+    SQLite ignore these changes.
     """
     logs = [path.with_name(path.name + suffix) for suffix in ("-wal", "-journal")]
     has_log = any(log.exists() and log.stat().st_size for log in logs)

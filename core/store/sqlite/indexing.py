@@ -1,7 +1,7 @@
-"""Fills, rebuilds, merges and checks FTS5's indexes over messages and chunks.
+"""Fill, rebuild, merge and check the FTS5 indexes over messages and chunks.
 
-The caller of a function that takes a connection must have begun a write transaction. Each call does
-one small step, so that other writers wait only briefly.
+Call functions that take a connection inside a write transaction. Each call does one small step, so
+other writers wait only briefly.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ SELECT 'delete', id, terms FROM chunk_texts WHERE id = :id
 
 
 def index_chunks(connection: Connection, chunk_ids: Sequence[int]) -> None:
-    """Add chunks to the index with one statement, because FTS5 writes a segment per statement."""
+    """Add chunks to the index with one statement, because FTS5 writes one segment per statement."""
     values = {"ids": encode_list(chunk_ids)}
     condition = in_list("id", "ids")
     connection.execute(f"UPDATE chunks SET is_indexed = 1 WHERE {condition}", values)
@@ -42,7 +42,7 @@ def index_chunks(connection: Connection, chunk_ids: Sequence[int]) -> None:
 
 
 def remove_chunk(connection: Connection, chunk_id: int) -> None:
-    """Take a chunk out of the index."""
+    """Remove a chunk from the index."""
     connection.execute(_REMOVE_FROM_INDEX, {"id": chunk_id})
 
 
@@ -64,9 +64,9 @@ def _index_messages(
 
 @contextmanager
 def defer_indexing(connection: Connection) -> Iterator[None]:
-    """Collect the messages that the `with` block inserts, and index all of them when it ends.
+    """Index the messages that the `with` block inserts, all at once when the block ends.
 
-    If a rebuild is pending, nothing is indexed here, because the rebuild indexes all messages.
+    If a rebuild is pending, do nothing, because the rebuild indexes all messages.
     """
     if get_meta(connection, STALE_KEY) is not None:
         yield
@@ -93,7 +93,7 @@ def begin_rebuild(connection: Connection) -> None:
 def merge_indexes(connection: Connection, pages: int) -> bool:
     """Merge some segments of the indexes over messages and chunks.
 
-    Returns False if there was nothing to merge.
+    Return False if there was nothing to merge.
     """
     # A list, because `any` over a generator would skip the second index once the first has work.
     results = [merge_table(connection, table, pages) for table in INDEX_TABLES]
@@ -101,7 +101,7 @@ def merge_indexes(connection: Connection, pages: int) -> bool:
 
 
 def find_damage(connection: Connection) -> list[str]:
-    """Check all text indexes. Returns a sentence about each problem."""
+    """Check all text indexes, and return one sentence per problem."""
     sentences = find_fact_index_damage(connection)
     for table in INDEX_TABLES:
         try:
@@ -117,17 +117,17 @@ def find_damage(connection: Connection) -> list[str]:
 
 
 def reset_indexes(connection: Connection) -> None:
-    """Empty the indexes over messages and chunks, damaged or not, and flag a rebuild."""
+    """Empty the indexes over messages and chunks, even damaged ones, and flag a rebuild."""
     flag_for_rebuild(connection)
     for table in INDEX_TABLES:
         reset_index(connection, table)
 
 
 def is_index_damage(error: StoreError) -> bool:
-    """Whether an error comes from a damaged FTS5 table.
+    """Return whether an error comes from a damaged FTS5 table.
 
-    A damaged table makes SQLite report corruption, a general error, or "constraint failed" without
-    the name of a constraint. For our own tables, the message names the constraint.
+    For a damaged table, SQLite reports corruption, a general error, or "constraint failed" without
+    the name of a constraint. For our own tables, the error names the constraint.
     """
     cause = error.__cause__
     if not isinstance(cause, sqlite3.DatabaseError):

@@ -1,4 +1,4 @@
-"""Finds damage in state.db: quickly at every start, and thoroughly once a day in small slices."""
+"""Find damage in state.db: quickly at every start, and thoroughly once a day in small slices."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _SELECT_TABLES = "SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY n
 
 
 async def find_damage(database: Database) -> list[str]:
-    """Check the file and return a sentence about each problem.
+    """Check the file, and return one sentence per problem.
 
     At most `MAX_REPORTED_PROBLEMS` problems of each kind are reported.
     """
@@ -39,7 +39,7 @@ def _run_check(connection: Connection, pragma: str) -> list[str]:
 
 
 class IntegrityCheck:
-    """Checks the file in slices, which run in a reader's thread.
+    """Checks the file in slices, each in a reader's thread.
 
     The first slice is a quick check of the whole file. Once a day, further slices check each table
     with its indexes.
@@ -53,7 +53,7 @@ class IntegrityCheck:
         self._tables: list[str] | None = None
 
     async def run_slice(self) -> bool:
-        """Check the next slice, if one is due. Returns whether another slice is due at once.
+        """Check the next slice, if one is due. Return whether another slice is due at once.
 
         Problems are recorded in the database's `damage`.
         """
@@ -75,14 +75,14 @@ class IntegrityCheck:
         return False
 
     async def _store_time(self) -> None:
-        """Record the present time as the end of the last full check."""
+        """Store the current time as the end of the last full check."""
         now = self._clock.now().isoformat()
         await self._database.write(lambda connection: set_meta(connection, CHECKED_AT_KEY, now))
 
     async def _is_full_check_due(self) -> bool:
-        """Whether the last full check ended at least a day ago.
+        """Return whether the last full check ended at least a day ago.
 
-        A new home is checked for the first time after a day.
+        A new home's first full check is due after a day.
         """
         text = await self._database.read(lambda connection: get_meta(connection, CHECKED_AT_KEY))
         if not text:

@@ -1,4 +1,4 @@
-"""Prepares state.db and its connections: creates the file and sets PRAGMAs.
+"""Create state.db, and configure connections with PRAGMAs.
 
 A marker file next to state.db records that the home has a database. If the marker exists but
 state.db is missing or empty, the database was lost, and Mneme refuses to start with an empty one.
@@ -54,7 +54,7 @@ If no connection is reading, the log then starts from its beginning, so it usual
 
 
 def create_file(path: Path) -> None:
-    """Create the file and its folder if they are missing. Only the user may read the file.
+    """Create the file and its folder if they are missing, readable only by the user.
 
     Raises StoreError if the file can't be written, or if the home has lost its database.
     """
@@ -92,7 +92,7 @@ def refuse_if_lost(path: Path) -> None:
 def mark_of(path: Path) -> Path:
     """Return the path of the marker file, such as `database-state.created` for `state.db`.
 
-    The name differs at the beginning, so that `rm state.db*` doesn't delete the marker by mistake.
+    The name begins differently, so `rm state.db*` doesn't delete the marker by mistake.
     """
     return path.with_name(f"database-{path.stem}.created")
 
@@ -102,7 +102,7 @@ def _old_mark_of(path: Path) -> Path:
 
 
 def leave_mark(path: Path) -> None:
-    """Create the marker file of a database. Does nothing if the folder can't be written."""
+    """Create a database's marker file, if its folder can be written."""
     mark = mark_of(path)
     with contextlib.suppress(OSError):
         if not mark.exists():
@@ -141,8 +141,8 @@ def configure(connection: sqlite3.Connection, *, is_reader: bool) -> None:
 def _turn_on_log(connection: sqlite3.Connection) -> None:
     """Turn on the write-ahead log.
 
-    If another process turns on the log at the same time, SQLite fails instead of waiting, so this
-    function tries again.
+    If another process does the same at the same time, SQLite fails instead of waiting, so try
+    again.
     """
     ends_at = time.monotonic() + LOG_TIMEOUT_S
     while True:
@@ -156,7 +156,7 @@ def _turn_on_log(connection: sqlite3.Connection) -> None:
 
 
 def truncate_log(connection: sqlite3.Connection, timeout_ms: int) -> bool:
-    """Copy the log into the file and truncate it. Returns False if a reader prevented it."""
+    """Copy the log into the file and truncate it. Return False if a reader prevented it."""
     connection.execute(f"PRAGMA busy_timeout = {int(timeout_ms)}")
     try:
         is_blocked = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
@@ -166,7 +166,7 @@ def truncate_log(connection: sqlite3.Connection, timeout_ms: int) -> bool:
 
 
 async def wait_until_unlocked(path: Path, on_wait: Callable[[], None]) -> None:
-    """Wait while another program locks the file. `on_wait` is called once if there is a wait."""
+    """Wait while another program locks the file. Call `on_wait` once if there is a wait."""
     has_waited = False
     while _has_content(path) and await asyncio.to_thread(_is_locked, path):
         if not has_waited:
@@ -176,7 +176,7 @@ async def wait_until_unlocked(path: Path, on_wait: Callable[[], None]) -> None:
 
 
 def _is_locked(path: Path) -> bool:
-    """Whether the file can't be written because of a lock. Other errors don't count."""
+    """Return whether a lock keeps the file from being written. Other errors don't count."""
     try:
         with contextlib.closing(
             sqlite3.connect(path, timeout=START_RETRY_S, isolation_level=None)
@@ -189,11 +189,11 @@ def _is_locked(path: Path) -> bool:
 
 
 def is_current(connection: sqlite3.Connection, path: Path) -> bool:
-    """Whether a file has the present schema, and no upgrade was killed before its end."""
+    """Return whether a file has the present schema, and no upgrade of it was interrupted."""
     version = connection.execute("PRAGMA user_version").fetchone()[0]
     return version == SCHEMA_VERSION and not path.with_name(f"{path.name}{COPY_SUFFIX}").exists()
 
 
 def can_load_extensions() -> bool:
-    """Return whether this Python was built so that its SQLite can load extensions."""
+    """Return whether this Python's SQLite can load extensions."""
     return hasattr(sqlite3.Connection, "enable_load_extension")

@@ -1,8 +1,8 @@
-"""Saves the readable rows of a damaged state.db in a new file.
+"""Save the readable rows of a damaged state.db in a new file.
 
-Rows are read in ranges of their row ids. A range with a damaged page is read in halves, down to
-single rows, so that only rows of the page itself are lost. The text indexes aren't copied, because
-they are rebuilt from the rows.
+Rows are read in ranges of row ids. If a range has a damaged page, its halves are read, down to
+single rows, so only the rows of that page are lost. The text indexes aren't copied, because they
+are rebuilt from the rows.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ read, the scope is that of their chat. `count` is the column with the number of 
 
 @dataclass(kw_only=True)
 class SalvageReport:
-    """The numbers of rows that a repair has saved and lost."""
+    """How many rows a repair has saved and lost."""
 
     # A copy of the damaged file.
     damaged_path: Path
@@ -96,10 +96,10 @@ def find_file_damage(path: Path) -> str:
 
 
 def repair(path: Path, now: datetime) -> SalvageReport:
-    """Replace a damaged state.db by a new file with all rows that can be read.
+    """Replace a damaged state.db by a new file with all readable rows.
 
-    A copy of the damaged file is kept next to it. No other process may use the file. Raises
-    StoreError if nothing can be read, or if there is no room for the new file.
+    A copy of the damaged file stays next to it. No other process may use the file. Raises
+    StoreError if nothing can be read, or if there is no space for the new file.
     """
     damaged_path = path.with_name(f"{path.name}.damaged-{now:%Y%m%d-%H%M%S}")
     new_path = path.with_name(f"{path.name}.repaired")
@@ -125,9 +125,9 @@ def _copy_damaged(path: Path, damaged_path: Path) -> None:
 
 
 def _replace(path: Path, new_path: Path) -> None:
-    """Replace the damaged file by the new file. The old log is deleted first.
+    """Delete the old log, then replace the damaged file by the new one.
 
-    SQLite would otherwise apply the old log to the new file.
+    Otherwise, SQLite would apply the old log to the new file.
     """
     with new_path.open("rb") as file:
         sync_file(file.fileno())
@@ -142,7 +142,7 @@ def _remove_files(path: Path) -> None:
 
 
 def _open(path: Path) -> sqlite3.Connection:
-    """Open a file that may be damaged or cut off."""
+    """Open a file that may be damaged or truncated."""
     connection = sqlite3.connect(path, isolation_level=None)
     connection.text_factory = lambda data: data.decode("utf-8", "replace")
     # Otherwise SQLite refuses a file that is shorter than its header says.
@@ -186,7 +186,7 @@ def _salvage(damaged_path: Path, new_path: Path, report: SalvageReport) -> None:
 
 
 def _read_schema_version(connection: sqlite3.Connection) -> int:
-    """The version of the schema, or 0 if the schema can't be read."""
+    """Return the version of the schema, or 0 if the schema can't be read."""
     try:
         connection.execute("SELECT COUNT(*) FROM sqlite_schema").fetchone()
         return int(connection.execute("PRAGMA user_version").fetchone()[0])
@@ -195,7 +195,7 @@ def _read_schema_version(connection: sqlite3.Connection) -> int:
 
 
 def _list_tables(connection: sqlite3.Connection) -> list[str]:
-    """List the tables with rows of their own, without those of the text indexes."""
+    """List the tables with rows of their own, without the tables of the text indexes."""
     tables = connection.execute(_SELECT_TABLES).fetchall()
     indexes = [name for name, sql in tables if sql.startswith("CREATE VIRTUAL TABLE")]
     names = []
@@ -208,7 +208,7 @@ def _list_tables(connection: sqlite3.Connection) -> list[str]:
 def _copy_table(
     source: sqlite3.Connection, target: sqlite3.Connection, name: str, report: SalvageReport
 ) -> None:
-    """Copy the readable rows of one table, and count those that are lost."""
+    """Copy the readable rows of one table, and count the lost ones."""
     columns = [row[1] for row in target.execute(f'PRAGMA table_info("{name}")')]
     column_list = ", ".join(f'"{column}"' for column in columns)
     marks = ", ".join("?" for _ in columns)
@@ -234,7 +234,7 @@ def _copy_table(
 
 
 class TableReader:
-    """Reads the rows of a table around its damaged pages."""
+    """Reads the rows of a damaged table, skipping its damaged pages."""
 
     def __init__(self, connection: sqlite3.Connection, name: str, column_list: str) -> None:
         self._connection = connection
@@ -246,7 +246,7 @@ class TableReader:
         self._failed_count: int | None = None
 
     def read_rows(self) -> Iterator[Sequence[object]]:
-        """Yield all rows that can be read."""
+        """Yield all readable rows."""
         sql = f'SELECT rowid, {self._column_list} FROM "{self._name}" ORDER BY rowid'
         last_id = 0
         try:
@@ -269,7 +269,7 @@ class TableReader:
             yield from self._read_index()
 
     def _read_both_ends(self) -> Iterator[Sequence[object]]:
-        """Yield the rows of a table without row ids, from both ends up to damaged pages."""
+        """Yield the rows of a table without row ids, from each end up to a damaged page."""
         keys = self._connection.execute(f'PRAGMA table_info("{self._name}")').fetchall()
         names = [row[1] for row in sorted(keys, key=lambda row: row[5]) if row[5]]
         for direction in ("ASC", "DESC"):
@@ -282,10 +282,10 @@ class TableReader:
                 self.has_failed = True
 
     def _read_index(self) -> Iterator[Sequence[object]]:
-        """Yield the rows of an index that has all columns that a row needs.
+        """Yield rows from an index that has all required columns.
 
-        Columns that the index doesn't have get their defaults. Rows that were read from the table
-        itself are yielded again; inserting them changes nothing.
+        Columns that the index lacks get their defaults. Rows that were already read from the table
+        are yielded again, and inserting them a second time changes nothing.
         """
         columns = self._connection.execute(f'PRAGMA table_info("{self._name}")').fetchall()
         keys = {column[1] for column in columns if column[5] and column[2] == "INTEGER"}
@@ -307,8 +307,8 @@ class TableReader:
     def _read_range(self, first_id: int, last_id: int) -> Iterator[Sequence[object]]:
         """Yield the readable rows of a range of row ids.
 
-        The ids of a damaged page may be far apart. So the largest ranges are read first, and the
-        rest is given up after `MAX_READS`.
+        The row ids of a damaged page may be far apart. So the largest ranges are read first, and
+        the rest is given up after `MAX_READS`.
         """
         select = f'SELECT rowid, {self._column_list} FROM "{self._name}" WHERE rowid'
         # Negative sizes, because the smallest item of a heap is its first one.
@@ -338,18 +338,21 @@ class TableReader:
         self._failed_count = None
 
     def count_lost_rows(self, saved_count: int) -> int | None:
-        """How many rows weren't saved, at most. None if the table's number of rows is unknown."""
+        """Return an upper bound of the number of lost rows.
+
+        Return None if the table's number of rows is unknown.
+        """
         # COUNT(*) would read the first page of the table itself.
         count = self._query_rows("COUNT(rowid)")
         return self._failed_count if count is None else max(count - saved_count, 0)
 
     def _list_full_indexes(self) -> list[str]:
-        """The indexes that contain all rows."""
+        """Return the indexes that contain all rows."""
         indexes = self._connection.execute(f'PRAGMA index_list("{self._name}")').fetchall()
         return [row[1] for row in indexes if not row[4]]
 
     def _query_rows(self, expression: str) -> int | None:
-        """Evaluate an expression over the first index that can be read, or over the table.
+        """Evaluate an expression over the first readable index, or else over the table.
 
         The table is damaged, so an index is more trustworthy.
         """
@@ -364,7 +367,7 @@ class TableReader:
 
 
 def _read_session_scopes(source: sqlite3.Connection, target: sqlite3.Connection) -> None:
-    """Read the scopes of all sessions, also of lost ones, from an index."""
+    """Read the scopes of all sessions from an index, including those of lost sessions."""
     target.execute("CREATE TEMP TABLE session_scopes (id INTEGER PRIMARY KEY, scope_id INTEGER)")
     with contextlib.suppress(sqlite3.DatabaseError):
         for row in source.execute(_SELECT_SESSION_SCOPES):
@@ -372,9 +375,9 @@ def _read_session_scopes(source: sqlite3.Connection, target: sqlite3.Connection)
 
 
 def _mend_references(target: sqlite3.Connection, report: SalvageReport) -> None:
-    """Create lost people, sessions and files that rows refer to.
+    """Create the lost people, sessions and files that saved rows refer to.
 
-    Other rows that refer to lost rows are removed.
+    Saved rows with other references to lost rows are removed.
     """
     target.execute(_CREATE_LOST_PEOPLE)
     names = {row[1] for row in target.execute("PRAGMA table_info(sessions)")}
@@ -398,9 +401,9 @@ def _mend_references(target: sqlite3.Connection, report: SalvageReport) -> None:
 
 
 def _remove_broken_rows(target: sqlite3.Connection, name: str) -> int:
-    """Clear the references of a table to lost rows.
+    """Clear a table's references to lost rows, and return the number of removed rows.
 
-    A row that requires the reference is removed. Returns the number of removed rows.
+    A row is removed if it requires the reference.
     """
     columns = target.execute(f'PRAGMA table_info("{name}")').fetchall()
     required_columns = {row[1] for row in columns if row[3] or row[5]}

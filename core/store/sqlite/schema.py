@@ -1,14 +1,12 @@
-"""The schema of state.db: its statements, the SQL functions that triggers and views call, and
-the upkeep of its indexes.
+"""Define the schema of state.db, the SQL functions of its triggers, and index maintenance.
 
-`schema.sql` draws the present schema, which a new file gets. `earlier.sql` has a section for each
-version before it, with which `upgrade.py` changes an older file. `PRAGMA user_version` is the
-version of a file.
+`schema.sql` is the present schema, which a new file gets. `earlier.sql` has one section per earlier
+version, with which `upgrade.py` changes an older file. `PRAGMA user_version` is a file's version.
 
 The text indexes have external content: FTS5 reads the text from views, so text is stored only once.
 Each row of an index contains an extra word for its scope. While `state_meta` has the key
-`index_stale`, the triggers don't update the indexes, so that messages can be stored even if an
-index is damaged.
+`index_stale`, the triggers don't update the indexes, so messages can be stored even if an index is
+damaged.
 """
 
 from __future__ import annotations
@@ -41,8 +39,8 @@ from core.text.terms import date_terms, name_terms, terms_of
 class ChunkTerms:
     """The SQL aggregate `chunk_terms(scope id, text, name, time)`.
 
-    The aggregate converts the messages of a chunk to the terms to index. Each term is prefixed with
-    the id of its scope (see `scoped_term`).
+    It converts the messages of a chunk to the terms to index, each with its scope's id as a prefix
+    (see `scoped_term`).
     """
 
     def __init__(self) -> None:
@@ -51,7 +49,7 @@ class ChunkTerms:
         self._scope_id = 0
 
     def step(self, scope_id: int, text: str, name: str | None, created_at: float) -> None:
-        """Add one message of the chunk."""
+        """Add a message of the chunk."""
         self._scope_id = scope_id
         self._terms += terms_of(text[:MAX_INDEXED_CHARS])
         self._terms += name_terms(name or "")
@@ -60,7 +58,7 @@ class ChunkTerms:
     def finalize(self) -> str:
         """Return the terms, separated by spaces: words and names, then the terms of the days.
 
-        The terms of the days are repeated, so that they weigh more in the ranking.
+        The terms of the days are repeated, which raises their weight in the ranking.
         """
         days_terms: list[str] = []
         for terms in sorted(self._days):
@@ -90,9 +88,9 @@ def register_functions(connection: sqlite3.Connection) -> None:
 def _convert_job_schedule(
     zone: str, cron: str | None, every_s: int | None, start_at: float | None, since: float
 ) -> str:
-    """Return the recurrences of a cron line or an interval in JSON; "[]" if no rule expresses it.
+    """Return a cron line or an interval as recurrences in JSON.
 
-    `since` is when the job was set.
+    Return "[]" if no recurrence can express it. `since` is the time when the job was created.
     """
     from core.dates.rules import to_recurrences
     from core.dates.schedule import Schedule
@@ -137,7 +135,7 @@ def list_schema_statements() -> tuple[str, ...]:
 
 @cache
 def list_upgrades() -> tuple[tuple[str, ...], ...]:
-    """Return the statements that lead to each version, beginning with those of version 1."""
+    """Return the statements that lead to each version, starting with those of version 1."""
     sections = _SECTION.split(_read_template("earlier"))[1:]
     return tuple(tuple(_split_statements(section)) for section in sections)
 
@@ -145,8 +143,8 @@ def list_upgrades() -> tuple[tuple[str, ...], ...]:
 def create_schema(connection: sqlite3.Connection, version: int = SCHEMA_VERSION) -> None:
     """Create the schema of a version in an empty file, in the open transaction.
 
-    Triggers and views of versions between `RENAMES_VERSION` and the present one are missing: an
-    upgrade creates them.
+    For versions between `RENAMES_VERSION` and the present one, the triggers and views are left out,
+    because an upgrade creates them.
     """
     if version == SCHEMA_VERSION:
         for statement in list_schema_statements():
@@ -158,7 +156,7 @@ def create_schema(connection: sqlite3.Connection, version: int = SCHEMA_VERSION)
 
 
 def apply_upgrade(connection: sqlite3.Connection, version: int) -> None:
-    """Change a file of the version before to `version`, in the open transaction."""
+    """Upgrade a file from the previous version to `version`, in the open transaction."""
     if version >= RENAMES_VERSION:
         drop_triggers_and_views(connection)
     for statement in list_upgrades()[version - 1]:
@@ -167,7 +165,7 @@ def apply_upgrade(connection: sqlite3.Connection, version: int) -> None:
 
 
 def drop_triggers_and_views(connection: sqlite3.Connection) -> None:
-    """Drop all triggers and views, so that tables and columns can get other names."""
+    """Drop all triggers and views, so that tables and columns can be renamed."""
     rows = connection.execute(
         "SELECT type, name FROM sqlite_schema WHERE type IN ('trigger', 'view') ORDER BY type"
     ).fetchall()
@@ -176,13 +174,16 @@ def drop_triggers_and_views(connection: sqlite3.Connection) -> None:
 
 
 def _read_template(name: str) -> str:
-    """Read a script, and fill in the constants that it shares with the Python code."""
+    """Read a script, and fill in the constants that it shares with Python code."""
     script = Path(__file__).with_name(f"{name}.sql").read_text(encoding="utf-8")
     return Template(script).substitute(shown=IS_SHOWN, scope=SCOPE_MARKER, version=TERMS_VERSION)
 
 
 def _split_statements(script: str) -> Iterator[str]:
-    """Yield the statements of a script. `executescript` would commit the open transaction."""
+    """Yield the statements of a script.
+
+    They are run one by one, because `executescript` would commit the open transaction.
+    """
     statement = ""
     for line in script.splitlines(keepends=True):
         statement += line
@@ -206,7 +207,7 @@ See "FTS5 Data Structures" in the documentation.
 
 
 def merge_table(connection: Connection, table: str, pages: int) -> bool:
-    """Merge about `pages` pages of an index's segments. Returns whether there was work to do.
+    """Merge about `pages` pages of an index's segments. Return whether there was work to do.
 
     A negative number of pages first marks all segments, so that they are merged into one. FTS5
     changes at least two rows when there is something to merge (see "The 'merge' Command").
@@ -222,8 +223,8 @@ def merge_table(connection: Connection, table: str, pages: int) -> bool:
 def reset_index(connection: Connection, table: str) -> None:
     """Empty an index, even if it is too damaged to be opened.
 
-    FTS5 refuses both 'delete-all' and DROP for a broken index. So the rows of its internal tables
-    are replaced by those of a new, empty index.
+    FTS5 refuses 'delete-all' and DROP for a broken index, so the rows of its internal tables are
+    replaced by those of a new, empty index.
     """
     connection.execute("CREATE VIRTUAL TABLE temp.blank USING fts5(text)")
     for suffix, columns in _SHADOW_TABLES.items():
@@ -236,7 +237,7 @@ def reset_index(connection: Connection, table: str) -> None:
 
 
 def _restore_options(connection: Connection, table: str) -> None:
-    """Set the options of an index, such as its rank function, to those of the schema."""
+    """Set the options of an index, such as its rank function, as the schema defines them."""
     for statement in list_schema_statements():
         if f"INSERT INTO {table} ({table}, rank) VALUES" in statement:
             connection.execute(statement)

@@ -1,10 +1,10 @@
-"""The text indexes of state.db, and the connection that carries them.
+"""Search and fill the text indexes of state.db, and open connections that use them.
 
-`FtsIndex` searches and fills FTS5's indexes over messages, chunks, facts and files: it is the role
-`TextIndex`. `StoreConnection` is a connection as `core.store.engine.Connection` describes it.
+`FtsIndex` implements `TextIndex` with FTS5, and `StoreConnection` implements
+`core.store.engine.Connection`.
 
-What only upkeep and rarer writes need is in `indexing.py` and `fact_index.py`, which are imported
-when they are needed.
+Functions for maintenance and rare writes are in `indexing.py` and `fact_index.py`, which are
+imported on first use.
 """
 
 from __future__ import annotations
@@ -59,9 +59,9 @@ def _all_phrases(clauses: Iterable[Clause]) -> str:
 
 
 def _phrase_expression(phrase: Phrase) -> str:
-    """Return the FTS5 expression for any text of a phrase, such as ``("colour"* OR "color"*)``.
+    """Return the FTS5 expression for any spelling of a phrase, e.g. ``("colour"* OR "color"*)``.
 
-    Texts are quoted, so that FTS5 never parses them as operators.
+    Spellings are quoted, so FTS5 never parses them as operators.
     """
     star = "*" if phrase.is_prefix else ""
     texts = [_quote(text) + star for text in phrase.texts]
@@ -69,7 +69,7 @@ def _phrase_expression(phrase: Phrase) -> str:
 
 
 def _has_unspaced(plan: SearchPlan) -> bool:
-    """Whether the plan searches for a word in a script that puts no spaces between words."""
+    """Return whether the plan has a word in a script without spaces between words."""
     for clause in chain.from_iterable(plan.alternatives):
         for phrase in clause.phrases:
             if any(map(is_unspaced, phrase.texts)):
@@ -100,7 +100,7 @@ _RANKED_FILE_PARTS = """
 
 
 class FtsIndex:
-    """FTS5's indexes in state.db. Methods raise sqlite3.DatabaseError if an index is damaged."""
+    """The FTS5 indexes of state.db. Methods raise sqlite3.DatabaseError if an index is damaged."""
 
     # Rows that are joined in the order of a CROSS JOIN stay in order.
     order_of_hits = ""
@@ -108,9 +108,10 @@ class FtsIndex:
     def rank_messages(
         self, connection: Connection, plan: SearchPlan, scope_ids: Sequence[int], *, is_small: bool
     ) -> Iterator[Ranking]:
-        """Yield rankings of the messages that match a plan: first of the newest, then of the rest.
+        """Yield rankings of the messages that match a plan: the newest messages first, then the
+        rest.
 
-        Of many matches, only the newest `NEWEST_RANKED` are ranked at first.
+        If many match, the first ranking has the newest `NEWEST_RANKED`.
         """
         expression = fts_expression(plan)
         if scope_ids and is_small:
@@ -127,7 +128,7 @@ class FtsIndex:
             yield Ranking(f"{_RANKED_MESSAGES} AND rowid <= :newest_older LIMIT -1", values, 0)
 
     def count_chunks(self, connection: Connection, terms: Iterable[str]) -> Iterable[Sequence[Any]]:
-        """Return the terms that chunks contain, each with the number of these chunks."""
+        """Count the chunks that contain each term. Terms in no chunk are left out."""
         return connection.execute(_TERM_FREQUENCIES, {"terms": encode_list(terms)})
 
     def rank_chunks(
@@ -138,7 +139,7 @@ class FtsIndex:
         match_count: int,
         limit: int,
     ) -> Iterator[Ranking]:
-        """Yield rankings of the chunks that contain a leading term: first of the newest."""
+        """Yield rankings of the chunks that contain a leading term: the newest chunks first."""
         expression = _any_of(leading)
         if lending:
             expression = f"({expression}) AND ({expression} OR {_any_of(lending)})"
@@ -185,7 +186,7 @@ class FtsIndex:
         return {row["id"]: max(1e-6, -row["score"]) for row in rows}
 
     def rank_file_parts(self, terms: Sequence[str], *, needs_all: bool) -> Ranking:
-        """Return a ranking of the parts of files that contain the terms, as a subquery."""
+        """Return a subquery that ranks the file parts with these terms."""
         words = (" AND " if needs_all else " OR ").join(map(_quote, terms))
         return Ranking(_RANKED_FILE_PARTS, {"words": words}, 0)
 
@@ -198,7 +199,7 @@ class FtsIndex:
         indexing.index_messages(connection, after, last)
 
     def defer(self, connection: Connection) -> AbstractContextManager[None]:
-        """Index the messages that the `with` block inserts when it ends."""
+        """Index the messages that the `with` block inserts, all at once when the block ends."""
         from core.store.sqlite import indexing
 
         return indexing.defer_indexing(connection)
@@ -215,7 +216,7 @@ class FtsIndex:
         indexing.remove_chunk(connection, chunk_id)
 
     def index_fact(self, connection: Connection, fact_id: int) -> None:
-        """Add a fact, replacing its earlier version."""
+        """Add a fact, or replace its indexed version."""
         from core.store.sqlite import fact_index
 
         fact_index.index_fact(connection, fact_id)
@@ -240,7 +241,7 @@ class FtsIndex:
         return indexing.merge_indexes(connection, pages)
 
     def find_damage(self, connection: Connection) -> list[str]:
-        """Check the indexes. Returns a sentence about each problem."""
+        """Check the indexes, and return one sentence per problem."""
         from core.store.sqlite import indexing
 
         return indexing.find_damage(connection)
@@ -252,7 +253,7 @@ def _any_of(terms: Iterable[str]) -> str:
 
 
 def _quote(text: str) -> str:
-    """Return a text as a string of FTS5, in which no sign has a meaning."""
+    """Quote a text as an FTS5 string, in which no character has a special meaning."""
     escaped = text.replace('"', '""')
     return f'"{escaped}"'
 
@@ -279,5 +280,5 @@ class StoreConnection(sqlite3.Connection):
             return super().execute(statement, valid_values)
 
     def fetch_each(self, statement: str, values: Iterable[Values], /) -> list[list[Row]]:
-        """Run a query once per item of `values`, and return the rows of each."""
+        """Run a query once for each item of `values`, and return the rows of each run."""
         return [self.execute(statement, item).fetchall() for item in values]

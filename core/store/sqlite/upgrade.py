@@ -57,7 +57,7 @@ class UpgradeStage(Enum):
 
 @dataclass(frozen=True, slots=True)
 class UpgradeProgress:
-    """How far an upgrade is. `done` and `total` count pages of the copy, or versions."""
+    """The progress of an upgrade. `done` and `total` count pages of the copy, or versions."""
 
     stage: UpgradeStage
     done: int
@@ -68,7 +68,10 @@ OnProgress = Callable[[UpgradeProgress], None]
 
 
 def upgrade_file(path: Path, on_progress: OnProgress | None = None) -> None:
-    """Bring an existing file to the present schema. Raises StoreError, and changes nothing then."""
+    """Upgrade an existing file to the present schema.
+
+    If the upgrade fails, raises StoreError and leaves the file unchanged.
+    """
     with (
         translate_errors(path),
         contextlib.closing(sqlite3.connect(path, isolation_level=None)) as connection,
@@ -80,10 +83,10 @@ def upgrade_file(path: Path, on_progress: OnProgress | None = None) -> None:
 def create_or_upgrade(
     connection: sqlite3.Connection, path: Path, on_progress: OnProgress | None = None
 ) -> None:
-    """Create the schema in an empty file, or bring a file of an earlier version to it.
+    """Create the schema in an empty file, or upgrade a file of an earlier version.
 
     Raises StoreError if a newer version has written the file, if its content is gone, or if the
-    upgrade fails. In that case, the file doesn't change.
+    upgrade fails. In that case, the file stays unchanged.
     """
     copy = path.with_name(f"{path.name}{COPY_SUFFIX}")
     if is_current(connection, path):
@@ -126,7 +129,7 @@ def _read_version(connection: sqlite3.Connection) -> int:
 
 
 def _copy_file(path: Path, copy: Path, on_progress: OnProgress | None) -> None:
-    """Copy state.db as it is before the upgrade. The caller holds its write lock."""
+    """Copy state.db before its upgrade. The caller has its write lock."""
     partial = path.with_name(f"{path.name}{_PARTIAL_SUFFIX}")
 
     def report(done: int, total: int) -> None:
@@ -149,14 +152,14 @@ def _copy_file(path: Path, copy: Path, on_progress: OnProgress | None) -> None:
 
 
 def _delete_copy(path: Path) -> None:
-    """Delete the copy, and what a killed process left of one."""
+    """Delete the copy, and the remains of an interrupted one."""
     for suffix in (COPY_SUFFIX, _PARTIAL_SUFFIX):
         for log_suffix in _LOG_SUFFIXES:
             path.with_name(f"{path.name}{suffix}{log_suffix}").unlink(missing_ok=True)
 
 
 def _upgrade(connection: sqlite3.Connection, version: int, on_progress: OnProgress | None) -> None:
-    """Apply the changes since a version, and create the present triggers, views and indexes."""
+    """Apply the changes since a version, then create the present triggers, views and indexes."""
     for number in range(version + 1, SCHEMA_VERSION + 1):
         if on_progress is not None:
             on_progress(UpgradeProgress(UpgradeStage.CHANGE, number, SCHEMA_VERSION))
@@ -169,7 +172,7 @@ def _upgrade(connection: sqlite3.Connection, version: int, on_progress: OnProgre
 
 
 def _replace_indexes(connection: sqlite3.Connection) -> None:
-    """Create the indexes that `schema.sql` names and the file lacks, and drop all others."""
+    """Create the missing indexes of `schema.sql`, and drop all other indexes."""
     wanted = {
         name: statement
         for statement in list_schema_statements()
@@ -191,18 +194,21 @@ def _replace_indexes(connection: sqlite3.Connection) -> None:
 
 
 def _kind_and_name(statement: str) -> tuple[str, str]:
-    """Return what a statement creates, such as ("VIEW", "chunk_texts"), or two empty texts."""
+    """Return the kind and name of the object that a statement creates.
+
+    For example, ("VIEW", "chunk_texts"). Both are empty if the statement creates nothing.
+    """
     match = _OBJECT.match(_COMMENT.sub("", statement).strip())
     return (match[1], match[2]) if match else ("", "")
 
 
 def _normalize(sql: str) -> str:
-    """Return a statement without comments, spaces, quotes and the semicolon, for comparisons."""
+    """Return a statement without comments, spaces, quotes and the semicolon, to compare it."""
     return re.sub(r'[\s";]', "", _COMMENT.sub("", sql))
 
 
 def _check(connection: sqlite3.Connection, path: Path, on_progress: OnProgress | None) -> None:
-    """Raise StoreDamagedError if the new state isn't sound."""
+    """Raise StoreDamagedError if the upgraded database fails its integrity checks."""
     if on_progress is not None:
         on_progress(UpgradeProgress(UpgradeStage.CHECK, 0, 1))
     problems = _list_problems(connection.execute("PRAGMA integrity_check(5)"))
