@@ -1,8 +1,8 @@
 """Runs plugins.
 
 A plugin is Python code in the home: one file, or a folder with `__init__.py`. If other users of the
-machine can write to a file of it, the plugin is rejected. Compiled files next to the source are
-ignored, so the code that runs is the source that was checked.
+machine can write to one of its files, the plugin is rejected. Compiled files next to the source are
+ignored, so exactly the source that was checked is run.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ PREFIX = "mneme_plugin_"
 
 
 def run_file(name: str, path: Path) -> ModuleType:
-    """Run a file, even if it ran before, and return its module.
+    """Run a file, even if it has run before, and return its module.
 
     Raises ConfigError if other users can write to the file or to anything in its package. Errors
     that the code raises are passed on.
@@ -57,14 +57,14 @@ def _unload(module_name: str) -> None:
 
 
 class _SourceLoader(SourceFileLoader):
-    """Always compiles the source. It neither reads nor writes compiled files."""
+    """A loader that always compiles the source. It neither reads nor writes compiled files."""
 
     def get_code(self, fullname: str) -> CodeType:
         return self.source_to_code(self.get_data(self.path), self.path)
 
 
 class _Finder:
-    """Finds the submodules of a plugin, also those imported after the plugin was loaded."""
+    """Finds the submodules of a plugin, including those imported after the plugin was loaded."""
 
     @staticmethod
     def find_spec(

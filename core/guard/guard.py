@@ -1,13 +1,14 @@
 """The guard: checks of text that is about to be stored.
 
-The guard finds things that honest text doesn't contain: hidden characters, forged words, imitations
-of our own markup, and the patterns in `data/patterns.toml`, such as secrets. It doesn't look for
-the wording of attacks. It only reports what it finds, as a phrase that can follow "it contains".
-The origin of a text (`core.types.Origin`) decides whether the text is stored.
+The guard reports things that honest text doesn't contain: hidden characters, words that imitate
+other words, imitations of Mneme's own markup, and the patterns in `data/patterns.toml`, such as
+secrets. It doesn't look for the wording of attacks. It only reports what it finds, as a phrase that
+can follow "it contains". The origin of a text (`core.types.Origin`) decides whether the text is
+stored.
 
-A hidden character is one that a reader doesn't see or mistakes for another one. The joiners of
-Persian, Indic scripts and emoji, the marks of Arabic and Hebrew, flags and soft hyphens are
-allowed. Every check takes linear time.
+A hidden character is invisible, or looks like another one. The joiners of Persian, Indic scripts
+and emoji, the marks of Arabic and Hebrew, flags and soft hyphens are allowed. Every check takes
+linear time.
 """
 
 from __future__ import annotations
@@ -125,12 +126,12 @@ _MIXABLE_ALPHABETS = _EAST_ASIAN_ALPHABETS | {"MODIFIER", "FEMININE", "MASCULINE
 
 
 class Pattern:
-    """A pattern of `data/patterns.toml`.
+    """A pattern in `data/patterns.toml`.
 
-    The pattern matches a text that contains `first` and later in the same line `then`, if there is
-    a `then`. With `is_word`, both must be in the same word. Two separate searches take linear time,
-    unlike one regular expression. Only texts that contain one of `needs`, ignoring case, are
-    searched.
+    The pattern matches a text with a match of `first`, followed in the same line by a match of
+    `then`, if that is given. With `is_word`, both must be in the same word. Unlike a single regular
+    expression, two separate searches take linear time. Only texts that contain one of `needs`,
+    ignoring case, are searched.
     """
 
     def __init__(self, table: Mapping[str, Any]) -> None:
@@ -170,7 +171,7 @@ class Pattern:
 
 
 def find_suspicion(text: str) -> str | None:
-    """Return what makes a text suspicious, as a noun phrase such as "a password", or None."""
+    """Return a noun phrase for what makes a text suspicious, such as "a password", or None."""
     if len(text) > LIMIT_CHARS:
         return REASONS["length"].format(most=LIMIT_CHARS)
     hidden_at = next(_find_hidden(text), None)
@@ -188,7 +189,7 @@ def find_suspicion(text: str) -> str | None:
 
 
 def _describe_hidden(character: str) -> str:
-    """Return a phrase for a hidden character that ends with its code point."""
+    """Return a phrase for a hidden character, including its code point."""
     if unicodedata.category(character) == "Cc":
         reason = REASONS["control"]
     elif re.match(f"[{_DIRECTION}]", character):
@@ -199,7 +200,9 @@ def _describe_hidden(character: str) -> str:
 
 
 def clean_text(text: str) -> str:
-    """Return `text` without hidden characters and imitations of our markup (`neutralise`)."""
+    """Return `text` without hidden characters, and with changed imitations of our markup
+    (`neutralise`).
+    """
     hidden_positions = set(_find_hidden(text))
     if hidden_positions:
         text = "".join(
@@ -217,7 +220,7 @@ def find_mixed_word(text: str) -> str | None:
     """Return the first word that imitates another word by mixing two alphabets, or None.
 
     An example is "paypal" with a Cyrillic "p". A foreign word with an ending in the alphabet of the
-    sentence isn't an imitation, such as "Telegram" with a Cyrillic ending.
+    sentence, such as "Telegram" with a Cyrillic ending, isn't an imitation.
     """
     if text.isascii() or _MIXED.search(text) is None:
         return None
@@ -232,10 +235,10 @@ def find_mixed_word(text: str) -> str | None:
 
 
 def inspect_name(name: str) -> tuple[str, list[str]]:
-    """Return a form of a name that is safe to show, and why it may be mistaken for another name.
+    """Return a form of a name that is safe to show, and reasons why it may imitate another name.
 
     The name is on one short line, and each hidden character is replaced with its code point. The
-    reasons are phrases such as "invisible characters". The list is empty for an ordinary name.
+    reasons are phrases such as "invisible characters". An ordinary name has none.
     """
     normal_name = to_normal_form("NFC", " ".join(name[: 4 * NAME_CHARS].split()))
     plain_name = _limit_marks(normal_name)
@@ -317,7 +320,10 @@ def _find_allowed(text: str) -> set[int]:
 
 
 def _alphabet(letter: str) -> str:
-    """Return "latin", "other" for an alphabet with letters like Latin ones, or "" for the rest."""
+    """Return "latin", or "other" for an alphabet with letters like Latin ones, or "".
+
+    Alphabets whose letters can't be mistaken for Latin ones give "".
+    """
     if letter < "\u0370":
         return "latin"
     return "other" if letter < "\u0590" or "\u13a0" <= letter <= "\u13f5" else ""
@@ -326,7 +332,8 @@ def _alphabet(letter: str) -> str:
 def _is_imitation(runs: list[tuple[str, str]]) -> bool:
     """Return whether a word imitates another word.
 
-    `runs` are the parts of the word in one alphabet each: the alphabet and the letters.
+    `runs` are the pieces of the word that are written in one alphabet: pairs of the alphabet and
+    the letters.
     """
     if len(runs) == 1 or any(not alphabet for alphabet, _ in runs):
         return False
@@ -350,7 +357,7 @@ _log = structlog.get_logger("memory")
 
 
 def clean_service_lines(name: str, result: Any) -> list[str]:
-    """Return the lines that an external memory provider returned, except suspicious ones.
+    """Return the lines from an external memory provider without suspicious ones.
 
     Long lines are cut. Each line begins with the provider's name and a token, such as "mem0:m123 ".
     A line without a token gets a checksum as its token.
@@ -368,8 +375,8 @@ def clean_service_lines(name: str, result: Any) -> list[str]:
 def clean_service_text(name: str, value: Any, limit_chars: int = SERVICE_TEXT_CHARS) -> str:
     """Return the beginning of a text from an external memory provider, or "" if it's suspicious.
 
-    Lone surrogates are replaced, because they can't be sent. For a value that isn't a text, the
-    result is empty. Everything that is left out is logged, except None.
+    Lone surrogates are replaced, because they can't be sent. If the value isn't a text, the result
+    is empty. All omissions are logged, except that of None.
     """
     if value is None:
         return ""

@@ -6,10 +6,11 @@ block that the model repeats in its answer (`Scrubber`).
 
 The origin says who wrote a text. In a person's message, the first paragraph counts as typed, and
 the rest as pasted. The paragraph ends at a blank line or a code block. Quoted lines also count as
-pasted, and so does text after a lead such as "look at this:" (`core/text/data/pastes.toml`). If the
-first paragraph is longer than `TYPED_CHARS`, the whole message counts as pasted. Text that a
-platform inserts never counts as typed. Between typed and pasted is text that may be pasted: it's
-answered like typed text, but the gate takes it for foreign.
+pasted, and so does text after an introduction such as "look at this:"
+(`core/text/data/pastes.toml`). If the first paragraph is longer than `TYPED_CHARS`, the whole
+message counts as pasted. Text that a platform inserts never counts as typed. Some text may have
+been pasted without a clear sign. Mneme answers it like typed text, but the approval gate treats it
+as foreign.
 """
 
 from __future__ import annotations
@@ -87,7 +88,7 @@ FRAME_START = re.compile(rf"[\[\uff3b\u3010](?=\s{{0,4}}(?:{_FRAME_LEADS})\b)", 
 
 
 def fence(passages: str) -> str:
-    """Return the memory block that contains `passages`. No tag in them can end the block early."""
+    """Return the memory block with `passages`. No tag in the passages can end the block early."""
     return f"{OPENING}\n{NOTE}\n\n{neutralise(passages)}\n{CLOSING}"
 
 
@@ -95,9 +96,9 @@ def neutralise(text: str) -> str:
     """Return a text in which nothing looks like Mneme's own markup.
 
     The brackets of a forged tag or time line, and the opening bracket of a forged frame, become
-    round. For example, "<memory-context>" becomes "(memory-context)". A forged tag may be in upper
-    case, have attributes or signs between its letters, and use letters of other alphabets. Calling
-    this function again changes nothing.
+    round. For example, "<memory-context>" becomes "(memory-context)". Forged tags are recognized
+    even in upper case, with attributes, with signs between their letters, or with letters of other
+    alphabets. Calling this function again changes nothing.
     """
     text = TIME_LINE.sub(lambda match: f"({match[1]}{')' if match[2] else ''}", text)
     text = FRAME_START.sub("(", text)
@@ -115,11 +116,11 @@ def neutralise(text: str) -> str:
 
 
 def _find_tag_end(text: str, start: int) -> int | None:
-    """Return the position of the closing bracket of a tag whose opening bracket is before `start`.
+    """Return the position of the closing bracket of the tag that opens before `start`.
 
     If other text follows the letters of the tag, such as attributes, the end of the text is
-    returned. Returns None if the letters aren't those of our tag. The search stops at the next
-    opening bracket, so all searches in a text together take linear time.
+    returned. Returns None if the letters don't spell our tag. The search stops at the next opening
+    bracket, so all searches in a text together take linear time.
     """
     remaining_letters = _TAG_LETTERS
     for position in range(start, len(text)):
@@ -137,7 +138,7 @@ def _find_tag_end(text: str, start: int) -> int | None:
 def _fold_character(character: str) -> str:
     """Return the ASCII letters or the bracket that a character looks like.
 
-    The result is empty for signs that are ignored in a tag.
+    The result is empty for characters that are ignored in a tag.
     """
     if character in _OPENERS:
         return "<"
@@ -189,26 +190,26 @@ _PASSES = 3
 class Scrubber:
     """Removes memory blocks from a stream of text.
 
-    `feed` holds back only text that may be part of a block. The result is the same however the text
-    is cut into chunks.
+    `feed` holds back only text that may be part of a block. The result doesn't depend on how the
+    text is cut into chunks.
 
-    A block begins at an opening tag and ends at its closing tag, or at the end of the text. Blocks
-    may contain blocks. Tags may have round brackets, as `neutralise` writes them. If a removed
-    block was inside a tag, the parts of this tag count as a tag, too. A tag that is alone in inline
-    code is only mentioned. Its name remains, without brackets.
+    A block begins at an opening tag, and ends at its closing tag or at the end of the text. Blocks
+    may be nested. Tags may have round brackets, as `neutralise` writes them. If a removed block was
+    inside a tag, the two halves of this tag count as a tag, too. A tag that is alone in inline code
+    is only mentioned. The name of the tag stays, without brackets.
     """
 
     def __init__(self) -> None:
         self._reset()
 
     def feed(self, chunk: str) -> str:
-        """Add a chunk, and return the text that may be shown now."""
+        """Add a chunk, and return the text that can be shown now."""
         for remover in self._removers:
             chunk = remover.feed(chunk)
         return self._show(chunk)
 
     def close(self) -> str:
-        """End the text and return the rest of it. The scrubber can be used again afterwards."""
+        """End the text, and return the rest of the text. The scrubber can then be used again."""
         rest = ""
         for remover in self._removers:
             rest = remover.feed(rest) + remover.close()
@@ -224,8 +225,8 @@ class Scrubber:
     def _show(self, text: str) -> str:
         """Return the text to show next.
 
-        If the text would complete a tag that was shown in part, the last letter of the tag's name
-        is left out.
+        If the text would complete a tag whose beginning was shown already, the last letter of the
+        tag's name is left out.
         """
         visible_text = self._tail + text
         while tag := _TAG_NAME.search(visible_text):
@@ -236,7 +237,10 @@ class Scrubber:
 
 
 class _BlockRemover:
-    """Removes the blocks of a stream of text in one pass. The remaining parts may form new tags."""
+    """Removes blocks from a stream of text in one pass.
+
+    The text around a block may form a new tag.
+    """
 
     def __init__(self) -> None:
         # Text that may not be shown yet.
@@ -256,8 +260,8 @@ class _BlockRemover:
     def _release(self, *, is_end: bool) -> str:
         """Process the tags in `_held`, and return the text outside of blocks.
 
-        Text that can't be judged before more text arrives stays in `_held`. With `is_end`, no more
-        text arrives, so nothing stays.
+        Text stays in `_held` if its meaning depends on the next characters. With `is_end`, no more
+        text arrives, so all text is processed.
         """
         pieces: list[str] = []
         position = 0
@@ -275,7 +279,7 @@ class _BlockRemover:
         return "".join(pieces)
 
     def _keep(self, text: str, pieces: list[str]) -> None:
-        """Add a text to the pieces unless it belongs to a block."""
+        """Add a text to the pieces unless it's inside a block."""
         if text and not self._depth:
             pieces.append(text)
             self._last = text[-1]
@@ -283,7 +287,7 @@ class _BlockRemover:
     def _is_open_ended(self, tag: re.Match[str]) -> bool:
         """Return whether the next character may continue the tag.
 
-        It may also be the backtick after a tag that is only mentioned.
+        That character may also be the backtick after a tag that is only mentioned.
         """
         if tag.end() < len(self._held) or _is_note(tag):
             return False
@@ -313,7 +317,7 @@ def _is_note(tag: re.Match[str]) -> bool:
 def _find_tag_start(text: str, start: int) -> int:
     """Return where an unfinished tag or note at the end of a text begins.
 
-    Returns the length of the text if neither is there.
+    Returns the length of the text if there is no such tag or note.
     """
     end = len(text)
     floor = max(start, end - _MAX_UNFINISHED_CHARS)
@@ -328,7 +332,7 @@ def _find_tag_start(text: str, start: int) -> int:
 
 
 def scrub(text: str) -> str:
-    """Return a whole text without memory blocks."""
+    """Return a complete text without its memory blocks."""
     scrubber = Scrubber()
     return scrubber.feed(text) + scrubber.close()
 
@@ -349,9 +353,9 @@ _UNFINISHED_CITATION = re.compile(
 
 
 def hide_citations(text: str, *, is_finished: bool = True) -> str:
-    """Return an answer without the marks of the messages, facts and files that it cites.
+    """Return an answer without its citation marks for messages, facts and files.
 
-    Unless the answer `is_finished`, the beginning of a mark at its end is left out, too.
+    Unless the answer `is_finished`, the beginning of a mark at the end is also left out.
     """
     if "[" not in text:
         return text
@@ -416,7 +420,7 @@ _AUTHOR_SIGN = re.compile(
 
 
 def insertion(text: str, sign: str = "") -> str:
-    """Return a text that a platform inserts into a message, so that it doesn't count as typed.
+    """Return a text that a platform inserts, marked so that it doesn't count as typed.
 
     A mention of one word stays readable: "@Ana". Any other text gets braces: "@{Ana and Ben}".
     """
@@ -429,11 +433,11 @@ def insertion(text: str, sign: str = "") -> str:
 def typed_part(text: str, *, with_doubtful: bool = False, sender_name: str = "") -> str:
     """Return the typed part of a message with the origin "typed", without insertions.
 
-    It ends before what looks pasted: a blank line or a code block, the text after a lead such as
-    "look at this:", and the lines below a question about them. Quoted lines are left out. The
-    result is empty if the part is so long that it counts as pasted. Lines that may be pasted, such
-    as a claim below a heading, belong to the part only `with_doubtful`. So does a text that shows
-    another author than the sender.
+    The part ends before text that looks pasted: a blank line or a code block, the text after an
+    introduction such as "look at this:", and the lines below a question about them. Quoted lines
+    are left out. If the part is so long that it counts as pasted, the result is empty. Lines that
+    may be pasted, such as a claim below a heading, are included only `with_doubtful`. The same
+    applies to a text that names an author other than the sender.
     """
     text = _unify_line_breaks(text.strip().removesuffix(WATCH_INSTRUCTION))
     has_paste_sign = _PASTE_SIGN.search(text) is not None
@@ -448,19 +452,19 @@ def typed_part(text: str, *, with_doubtful: bool = False, sender_name: str = "")
 
 
 def _unify_line_breaks(text: str) -> str:
-    """Return a text of the same length with a line feed for each other line break."""
+    """Return a text of the same length in which each line break is a line feed."""
     return _OTHER_LINE_BREAK.sub("\n", text)
 
 
 def list_insertions(text: str) -> list[str]:
-    """Return the quoted lines of a message and the texts in it that a platform inserted."""
+    """Return the quoted lines and the texts inserted by a platform in a message."""
     text = _unify_line_breaks(text)
     matches = [*pastes.QUOTED_LINE.finditer(text), *_INSERTION.finditer(text)]
     return [match[0] for match in matches]
 
 
 def is_partly_pasted(text: str) -> bool:
-    """Return True if a part of a message looks pasted."""
+    """Return whether a part of a message looks pasted."""
     text = _unify_line_breaks(text.strip().removesuffix(WATCH_INSTRUCTION))
     if len(text) > TYPED_CHARS:
         return True
@@ -470,7 +474,10 @@ def is_partly_pasted(text: str) -> bool:
 
 
 def find_foreign_start(text: str, sender_name: str = "") -> int:
-    """Return where the part of a message begins that is pasted or may be, or its length."""
+    """Return the position in a message at which pasted or possibly pasted text begins.
+
+    Returns the length of the message if there is no such text.
+    """
     text = _unify_line_breaks(text)
     if _AUTHOR_SIGN.search(text) is None:
         return len(text)
@@ -479,7 +486,8 @@ def find_foreign_start(text: str, sender_name: str = "") -> int:
 
 
 def typed_text(message: Message, *, with_speech: bool = False) -> str:
-    """Return the part of a message that its sender typed or, `with_speech`, said in a voice note.
+    """Return the part of a message that its sender typed or, `with_speech`, said in a voice
+    message.
 
     The result is empty if the message was forwarded, sent through a bot or imported, if its sender
     is anonymous, or if it isn't a person's message.
@@ -507,5 +515,7 @@ def origin_label(message: Message) -> str:
 
 
 def account_mark(account: Account) -> str:
-    """Return a short hash of an account, such as ``#3fa9``, to tell people of one name apart."""
+    """Return a short hash of an account, such as ``#3fa9``, that tells apart people with the same
+    name.
+    """
     return f"#{sha256(account.key.encode()).hexdigest()[:MARK_LETTERS]}"

@@ -1,6 +1,6 @@
-"""Builds the definitions of tools, and checks those that come from outside.
+"""Builds the definitions of tools, and checks the definitions that come from outside.
 
-Every request contains the definitions of all tools, so they tell the model nothing twice.
+Every request contains the definitions of all tools, so they are kept short.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _TOOL_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
 def find_tool_fault(tool: object, other_names: Collection[str] = ()) -> str | None:
-    """Return why an object can't be offered to a model as a tool, as a clause, or None if it can.
+    """Return a clause that says why an object can't be offered to a model as a tool, or None.
 
     `other_names` are the names of the tools that are already offered.
     """
@@ -53,7 +53,7 @@ def find_tool_fault(tool: object, other_names: Collection[str] = ()) -> str | No
 
 
 def relax_schema(schema: Any) -> Any:
-    """Return a schema without large limits of lengths and without patterns with escapes.
+    """Return a schema without large length limits and without patterns that have escapes.
 
     The tool checks its arguments itself. Some servers, such as llama.cpp's, compile the schemas of
     all tools to a grammar, and refuse each request with a schema that they can't compile.
@@ -76,7 +76,7 @@ def _is_too_much(name: str, value: object) -> bool:
 
 
 class ToolArguments(BaseModel):
-    """The base of all models of tool arguments. Unknown arguments are errors."""
+    """The base class of all models of tool arguments. Unknown arguments are errors."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -87,7 +87,8 @@ M = TypeVar("M", bound=ToolArguments)
 def parse_arguments(model: type[M], arguments: Json) -> M:
     """Validate the arguments of a tool and return them as its model.
 
-    An argument that is null counts as missing. Raises a ToolError that names an invalid argument.
+    An argument with the value null counts as missing. Raises ToolError, which names the first
+    invalid argument.
     """
     values = {name: value for name, value in arguments.items() if value is not None}
     try:
@@ -110,7 +111,7 @@ def build_tool(
 
     `effects` is the effect of each action, or the only effect of a tool without actions.
     `data/prompts.toml` in `package` describes the tool and its arguments. `marks` are further
-    fields of Tool.
+    fields of `Tool`.
     """
     description, schema = _describe_tool(name, arguments, package)
 
@@ -129,7 +130,9 @@ def build_tool(
 
 
 class _ToolSchema(GenerateJsonSchema):
-    """Writes a schema without what tells a model nothing: titles, null, and empty defaults."""
+    """Generates a schema without parts that don't inform a model: titles, null, and empty
+    defaults.
+    """
 
     def field_title_should_be_set(self, schema: Any) -> bool:
         return False
@@ -147,8 +150,8 @@ class _ToolSchema(GenerateJsonSchema):
 def _describe_tool(name: str, arguments: type[BaseModel], package: str) -> tuple[str, Json]:
     """Return the description of a tool and the JSON schema of its arguments.
 
-    In `data/prompts.toml`, ``[arguments]`` describes arguments of all tools of the package, and
-    ``[arguments.<tool>]`` the arguments of one tool.
+    In `data/prompts.toml`, ``[arguments]`` describes the arguments that the tools of the package
+    share, and ``[arguments.<tool>]`` the arguments of one tool.
     """
     texts = language_data("prompts", package)
     schema = relax_schema(arguments.model_json_schema(schema_generator=_ToolSchema))

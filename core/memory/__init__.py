@@ -1,1 +1,1 @@
-"""What the assistant knows beyond the conversation in front of it."""
+"""Memory providers, and the manager that calls them around each turn."""

@@ -70,7 +70,7 @@ CONNECTIONS = 32
 
 
 class NotFound(Refused):
-    """The service doesn't have what the path of a call names (HTTP status 404)."""
+    """Raised if the service answers a call with HTTP status 404."""
 
 
 @dataclass(slots=True)
@@ -91,8 +91,9 @@ class JsonService:
         """Check the URL. The first call opens the connection.
 
         `name` is the name of the service in errors. `headers` are sent with every call and may
-        contain a key. Raises ConfigError if the URL is invalid or contains a key. This error names
-        `setting`, which is the `url` of the memory `name` by default.
+        contain a key. `setting` is the setting with the URL, by default the `url` of the memory
+        `name`. Raises ConfigError, which names this setting, if the URL is invalid or contains a
+        key.
         """
         self.name = name
         try:
@@ -137,7 +138,7 @@ class JsonService:
         is_repeatable: bool | None = None,
         missing: Any = _RAISE,
     ) -> Any:
-        """Call the service and return the decoded answer, or None if the answer is empty.
+        """Call the service. Return the decoded answer, or None if the answer is empty.
 
         `body` is sent as JSON. `call_timeout` is `WRITE` by default. If the service answers with
         404 and `missing` is given, `missing` is returned. Raises Refused if the service rejects the
@@ -156,7 +157,7 @@ class JsonService:
             content = self._encode_body(body)
 
         def build_request() -> httpx.Request:
-            """Build a new request for each try."""
+            """Build a new request for each attempt."""
             return self._client.build_request(
                 method,
                 path,
@@ -240,7 +241,7 @@ class JsonService:
         return missing if is_missing else self._decode_body(response, content)
 
     def _check_status(self, response: httpx.Response) -> None:
-        """Raise Refused or DeliveryError unless the status says that the call succeeded."""
+        """Raise Refused or DeliveryError unless the status reports success."""
         status = response.status_code
         if response.is_success:
             return
@@ -286,10 +287,10 @@ def _origin(url: httpx.URL) -> tuple[str, str, int | None]:
 
 
 def _parse_retry_after(value: str) -> float:
-    """Return how many seconds to wait, given the value of a Retry-After header.
+    """Return the seconds to wait according to the value of a Retry-After header.
 
-    The value is a number of seconds or a date. Returns 0 for any other value, and at most
-    `MAX_RETRY_AFTER_S`.
+    The value is a number of seconds or a date. The result is at most `MAX_RETRY_AFTER_S`, and 0 for
+    an invalid value.
     """
     try:
         wait_s = float(value)
@@ -306,7 +307,7 @@ def _parse_retry_after(value: str) -> float:
 def segment(name: str) -> str:
     """Encode an id from a service as one segment of a path.
 
-    Raises DeliveryError if the text doesn't look like an id, such as "..".
+    Raises DeliveryError if the text isn't a plausible id, such as "..".
     """
     if _SEGMENT.fullmatch(name) is None or not name.strip("."):
         raise DeliveryError("a service sent an id with unexpected characters")
@@ -327,7 +328,7 @@ def objects(answer: Any, *path: str) -> list[Json]:
 
 
 def text_of(thing: Any, *names: str) -> str:
-    """Return the first of these fields that is a text and not empty, or an empty string."""
+    """Return the first field that contains a non-empty text, or an empty string."""
     if isinstance(thing, dict):
         for name in names:
             value = thing.get(name)
@@ -337,6 +338,6 @@ def text_of(thing: Any, *names: str) -> str:
 
 
 def number_of(thing: Json, name: str) -> float:
-    """Return the number in this field, or 0 if the field contains no number."""
+    """Return the number in this field, or 0 if the field doesn't contain a number."""
     value = thing.get(name)
     return float(value) if isinstance(value, int | float) else 0.0

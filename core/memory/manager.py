@@ -1,9 +1,9 @@
-"""Calls all memory providers and joins their answers.
+"""Calls all memory providers and merges their answers.
 
 The manager calls the providers concurrently. A provider that fails or takes too long is skipped. If
-its search finishes later, the next turn gets the lines.
-Built-in providers come first. External providers (services and plugins) receive everything that
-they store through the outbox. Their answers are shortened, and left out if they look malicious.
+its search finishes later, the lines are used in the next turn. Built-in providers come first.
+External providers (services and plugins) receive everything that they store through the outbox.
+Their answers are shortened, and left out if they look malicious.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ class CircuitBreaker:
 
     @property
     def is_open(self) -> bool:
-        """Whether the provider is out of order. Even after a rest, a call must first succeed."""
+        """Whether calls are blocked. Even after a rest, a call must first succeed."""
         return self._failures >= FAILURES_TO_OPEN
 
     @property
@@ -107,12 +107,12 @@ class CircuitBreaker:
         return max(0.0, (self._rests_until - self._clock.now()).total_seconds())
 
     def succeed(self) -> None:
-        """Count a call that succeeded."""
+        """Record that a call succeeded."""
         if not self.rest_s:
             self._failures = 0
 
     def fail(self, reason: str) -> None:
-        """Count a call that failed. Start a rest after too many failures."""
+        """Record that a call failed, and start a rest after too many failures in a row."""
         self.reason = reason
         if self.rest_s:
             return
@@ -153,7 +153,7 @@ class GuardedProvider:
         self._is_ready = False
 
     async def ask(self, timeout_s: float, hook: str, *arguments: object) -> Any:
-        """Call a hook and return its answer, or None if the hook fails or isn't implemented.
+        """Call a hook. Return its answer, or None if the hook fails or isn't implemented.
 
         Answers of external providers are cleaned for the model. While the breaker is open, only
         search hooks are called (after each rest), to find out whether the provider works again.
@@ -172,7 +172,7 @@ class GuardedProvider:
         return clean_service_text(self.name, answer)
 
     async def load_description(self) -> None:
-        """Set `description` to one line of what the provider's hook `probe` returns."""
+        """Set `description` to the answer of the hook `probe`, on one line."""
         if text := await self.ask(DELIVERY_TIMEOUT_S, "probe"):
             self.description = to_single_line(text)[:REASON_CHARS]
 
@@ -198,9 +198,9 @@ class GuardedProvider:
     async def call(self, timeout_s: float, hook: str, *arguments: object) -> Any:
         """Call a hook and return its answer. The first call initializes the provider.
 
-        Refused, NotReadyError, ToolError and StoreError are raised unchanged and aren't failures.
-        Other errors become a DeliveryError. During a rest of the breaker, all hooks except `tools`
-        and `shutdown` raise DeliveryError at once.
+        Refused, NotReadyError, ToolError and StoreError are raised unchanged and don't count as
+        failures. Other errors become a DeliveryError. During a rest of the breaker, all hooks
+        except `tools` and `shutdown` raise DeliveryError at once.
         """
         if hook not in ("tools", "shutdown") and (rest_s := self.breaker.rest_s):
             raise DeliveryError(
@@ -239,7 +239,7 @@ class GuardedProvider:
         return answer
 
     async def _initialize_once(self) -> None:
-        """Initialize the provider unless an earlier call did so.
+        """Initialize the provider unless an earlier call has done so.
 
         Raises ConfigError if the provider isn't available. The next call then tries again.
         """
@@ -254,7 +254,7 @@ class GuardedProvider:
             self._is_ready = True
 
     async def _run(self, hook: Callable[..., Awaitable[T]], *arguments: object) -> T:
-        """Call a hook, in the thread of the provider if it has one, and return the answer."""
+        """Call a hook, in the provider's thread if there is one, and return its answer."""
         call = partial(hook, *arguments)
         if self._thread is None:
             return await call()
@@ -262,7 +262,7 @@ class GuardedProvider:
 
 
 class ProviderThread:
-    """A thread with its own event loop for one provider, whose code may block.
+    """A thread with its own event loop for the code of one provider, which may block.
 
     The first call starts the thread.
     """
@@ -302,7 +302,7 @@ class ProviderThread:
     async def close(self) -> None:
         """Cancel running calls and end the thread.
 
-        A thread that doesn't end in time is abandoned. It doesn't keep the process alive.
+        A thread that doesn't end in time is abandoned. It doesn't prevent the process from exiting.
         """
         if self._loop is not None:
             self._loop.call_soon_threadsafe(self._loop.stop)
@@ -311,7 +311,7 @@ class ProviderThread:
 
 
 def _is_being_cancelled() -> bool:
-    """Return whether someone requested the cancellation of the current task."""
+    """Return whether the current task has been asked to cancel."""
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0
 
@@ -331,7 +331,7 @@ def _run_loop(loop: asyncio.AbstractEventLoop) -> None:
 class MemoryManager:
     """Calls the built-in and the external providers.
 
-    A method with the name of a hook calls this hook of each provider that implements it.
+    A method with the name of a hook calls this hook on each provider that implements it.
     """
 
     def __init__(
@@ -346,10 +346,10 @@ class MemoryManager:
     ) -> None:
         """Wrap each provider in a `GuardedProvider`. No provider is called before `start`.
 
-        `timeout_s` limits each call that is made while a prompt is built. Tool calls have a limit
-        of their own. `queue` stores the work of the external providers, whose files are in folders
-        of `home`. `notify` sends the owner a notice, given its kind, the name of the provider and a
-        reason.
+        `timeout_s` limits each call that is made while a prompt is built. Tool calls have their own
+        limit. `queue` stores the work of the external providers, which have folders in `home` for
+        their files. `notify` sends the owner a notice. It gets the kind of notice, the name of the
+        provider and a reason.
         """
         self._timeout_s = timeout_s
         self._queue = queue if externals else None
@@ -373,7 +373,7 @@ class MemoryManager:
 
     @property
     def states(self) -> Mapping[str, str]:
-        """For each provider by name: whether it works, and how it describes itself."""
+        """Whether each provider works and how it describes itself, by name."""
         states = {}
         for provider in self._providers:
             about = f" ({provider.description})" if provider.description else ""
@@ -399,10 +399,7 @@ class MemoryManager:
             self._spawn(provider.load_description())
 
     async def tend(self) -> bool:
-        """Let built-in providers do all pending background work.
-
-        Always returns False, which tells the scheduler of background work that none is left.
-        """
+        """Run all pending work of built-in providers. Return False: nothing else is pending."""
         await self._ask_all(self._builtins, BACKGROUND_TIMEOUT_S, "catch_up")
         return False
 
@@ -431,11 +428,10 @@ class MemoryManager:
     async def prefetch(
         self, text: str, context: ToolContext, typed: str | None = None
     ) -> Sequence[str]:
-        """Return the lines that all providers found about `text` or since the last turn.
+        """Return the lines that all providers found for `text` or since the last turn.
 
-        External providers get only `typed`, the typed part of `text`, if it's given. A search that
-        takes too long continues in the background, and the next turn gets its lines. For small
-        talk, no search is made.
+        External providers get only `typed`, the typed part of `text`, if it's given. A slow search
+        continues in the background for the next turn. Small talk isn't searched for.
         """
         providers = self._providers_for(context)
         if is_smalltalk(text):
@@ -458,9 +454,9 @@ class MemoryManager:
     ) -> Sequence[str]:
         """Remove and return the lines that the searches of the providers have found so far.
 
-        A turn with too many lines drops the last ones. So the lines of providers that don't search
-        come first. Then come the best line of each other provider, the second best of each, and so
-        on.
+        If a turn has too many lines, the last ones are dropped. So the lines of providers that
+        don't search come first, then the best line of each other provider, the second best of each,
+        and so on.
         """
         unranked_lists: list[list[str]] = []
         ranked_lists: list[list[str]] = []
@@ -515,7 +511,7 @@ class MemoryManager:
         await self._try_queue(lambda queue: queue.queue_delegation(session.id))
 
     async def on_pre_compress(self, session: Session, messages: Sequence[Message]) -> str:
-        """Return the texts that the providers want to keep from these messages, as one text."""
+        """Return a text with all that the providers want to preserve from these messages."""
         if not session.is_remembered:
             return ""
         answers = await self._ask_all(
@@ -524,7 +520,7 @@ class MemoryManager:
         return "\n\n".join(answers)
 
     async def on_memory_write(self) -> None:
-        """Queue new changes of notes, including changes that other processes made."""
+        """Queue new changes of notes, including the changes made by other processes."""
         await self._try_queue(lambda queue: queue.queue_notes())
 
     async def resync_messages(self, *message_ids: int) -> None:
@@ -561,7 +557,7 @@ class MemoryManager:
         return tools
 
     def warn(self, sentence: str) -> None:
-        """Add a sentence to `warnings` and to the log, once."""
+        """Add a sentence to `warnings` and to the log unless it was added before."""
         if sentence not in self.warnings:
             log.warning("a memory provider or its settings have a problem", problem=sentence)
             self.warnings.append(sentence)
@@ -600,7 +596,7 @@ class MemoryManager:
             ) from error
 
     async def report_abandoned_task(self, key: str) -> None:
-        """Notify the owner if the task with this key, which won't be retried, was an erasure."""
+        """Notify the owner if the task with this key is an erasure that won't be retried."""
         task = SyncTask.parse(key)
         if task is not None and task.hook == "on_forget":
             await self._notify("keeps", task.provider)
@@ -612,7 +608,7 @@ class MemoryManager:
         self._prefetched = {}
 
     async def shutdown(self) -> None:
-        """Cancel running work and close the providers, the last one first."""
+        """Cancel running work, and close the providers in reverse order."""
         for task in self._tasks:
             task.cancel()
         if self._tasks:
@@ -621,10 +617,10 @@ class MemoryManager:
             await provider.close(self._timeout_s)
 
     def _providers_for(self, context: ToolContext) -> list[GuardedProvider]:
-        """Return the providers that are asked about a turn.
+        """Return the providers to search in a turn.
 
-        Incognito sessions ask only the built-in ones. External providers with the mode "tools" are
-        never asked.
+        Incognito sessions search only the built-in providers. External providers with the mode
+        "tools" are never searched.
         """
         if context.session.is_incognito:
             return self._builtins
@@ -666,7 +662,7 @@ class MemoryManager:
     async def _try_queue(self, work: Callable[[SyncQueue], Awaitable[object]]) -> None:
         """Queue work for external providers.
 
-        An error is logged. The next `catch_up` of the queue then repeats the work.
+        After an error, the next `catch_up` repeats the work.
         """
         if self._queue is None:
             return
@@ -691,7 +687,7 @@ class MemoryManager:
 
 @contextmanager
 def translate_foreign_errors(what: str) -> Iterator[None]:
-    """Turn errors of a provider's code into a ConfigError about `what`. Pass our own errors on."""
+    """Turn errors in a provider's code into a ConfigError about `what`. Pass on our own errors."""
     try:
         yield
     except MnemeError:

@@ -1,8 +1,8 @@
-"""The server with the models of a service whose library runs in this process.
+"""Calls the model server for memory services whose library runs in this process.
 
-Such a library needs embeddings, and some need answers of a model in JSON. Mneme calls the server
-itself, through a `JsonService`, instead of letting the library do it. So the timeouts, the sizes
-and the error messages are the same as for all other services.
+Such a library needs embeddings, and some libraries need a model's answers in JSON. Mneme calls the
+server itself, through a `JsonService`, instead of letting the library do it. So the timeouts, the
+size limits and the error messages are the same as for all other services.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ SHORT_CHARS = 1_200
 
 @dataclass(frozen=True, kw_only=True)
 class EmbedderOptions(ServiceOptions):
-    """The options for embeddings. Only `embedder_url` is asked for."""
+    """The options for embeddings. Setup asks only for `embedder_url`."""
 
     embedder_url: str = setup_option("", "an OpenAI-compatible server for embeddings")
     embedder_model: str = field(
@@ -40,10 +40,10 @@ class EmbedderOptions(ServiceOptions):
 
 
 class Embedder:
-    """Calls the `/embeddings` of an OpenAI-compatible server."""
+    """Calls the endpoint `/embeddings` of an OpenAI-compatible server."""
 
     def __init__(self, service: str, options: EmbedderOptions, other_url: str = "") -> None:
-        """Check the URL, which is `other_url` if the options have none.
+        """Check the URL. If the options have none, `other_url` is used.
 
         `service` is the name of the memory service, for errors. Raises ConfigError if the URL is
         invalid or contains a key.
@@ -60,8 +60,8 @@ class Embedder:
     async def embed(self, texts: Sequence[str]) -> list[list[float]]:
         """Return an embedding for each text, in the same order.
 
-        Only the beginning of a long text counts. Raises DeliveryError if the server doesn't return
-        one for each text, and ConfigError if they have another size than configured.
+        Long texts are cut first. Raises DeliveryError if the server doesn't return an embedding for
+        each text, and ConfigError if the embeddings don't have the configured size.
         """
         embeddings: list[list[float]] = []
         for start in range(0, len(texts), TEXTS_PER_CALL):
@@ -94,7 +94,7 @@ class Embedder:
         return [self._check_embedding(embedding) for embedding in embeddings]
 
     def _check_embedding(self, embedding: Any) -> list[float]:
-        """Return an embedding. Raises ConfigError if it has another size than configured."""
+        """Return an embedding. Raises ConfigError if it doesn't have the configured size."""
         options = self._options
         count = len(embedding) if isinstance(embedding, list) else "no"
         if count != options.embedder_dims:
@@ -109,7 +109,7 @@ class Embedder:
 
 
 def _cut_at_word(text: str, limit_chars: int) -> str:
-    """Return the beginning of a text, which ends after a word if there are words."""
+    """Return the beginning of a text, cut after a word if possible."""
     if len(text) <= limit_chars:
         return text
     beginning = text[:limit_chars]
@@ -118,7 +118,7 @@ def _cut_at_word(text: str, limit_chars: int) -> str:
 
 
 class JsonModel:
-    """Calls the `/chat/completions` of an OpenAI-compatible server for answers in JSON."""
+    """Calls the endpoint `/chat/completions` of an OpenAI-compatible server for answers in JSON."""
 
     def __init__(self, service: str, url: str, model: str, key: str) -> None:
         """Check the URL. Raises ConfigError if it is invalid or contains a key."""
@@ -131,7 +131,7 @@ class JsonModel:
         )
 
     async def complete(self, messages: Sequence[Json], call_timeout: CallTimeout = MODEL) -> Json:
-        """Return the JSON object that the model answers with.
+        """Return the JSON object in the model's answer.
 
         Raises DeliveryError if the answer isn't a JSON object.
         """

@@ -3,8 +3,8 @@
 A service is the file core/memory/services/NAME.py of this package. A plugin is the file
 plugins/NAME.py in the home, or the folder plugins/NAME/.
 
-A plugin runs with all rights of Mneme. If a plugin is broken, or other users can write to its
-files, loading it raises ConfigError.
+A plugin runs with all rights of Mneme. If a plugin fails to load, or if other users can write to
+its files, ConfigError is raised.
 """
 
 import importlib
@@ -41,7 +41,7 @@ class Plugins:
         self._folder = home / "plugins"
 
     def names(self) -> list[str]:
-        """Return the names of all plugins and services, sorted, without running any plugin."""
+        """Return the sorted names of all plugins and services without running any plugin."""
         names = {path.stem for path in self._folder.glob("*.py")}
         names |= {path.parent.name for path in self._folder.glob("*/__init__.py")}
         names |= {path.stem for path in SERVICES_FOLDER.glob("*.py")}
@@ -80,7 +80,7 @@ class Plugins:
         return provider
 
     def _load(self, name: str) -> tuple[type[MemoryProvider], OptionForm]:
-        """Run the file of a provider, and return the provider's class and options.
+        """Run the file of a provider, and return the class and the options that it defines.
 
         Raises ConfigError if the file doesn't exist, its code fails, or it doesn't define exactly
         one provider.
@@ -100,7 +100,7 @@ class Plugins:
     def _find_file(self, name: str) -> Path:
         """Return the file of a provider. A plugin takes precedence over a service.
 
-        Raises ConfigError if there is no such file or the name is reserved.
+        Raises ConfigError if the file doesn't exist or the name is reserved.
         """
         if name in RESERVED_NAMES:
             raise ConfigError(

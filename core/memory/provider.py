@@ -1,5 +1,4 @@
-"""The interface that every memory implements: the built-in notes, history and facts, the services
-in `core/memory/services/` and plugins.
+"""The interface of all memories: the built-in notes, history and facts, services, and plugins.
 
 A provider must define `name` and `prefetch`. Every other hook has a default that does nothing.
 """
@@ -103,7 +102,7 @@ class MemoryProvider(ABC):
         return ()
 
     async def system_prompt_block(self, context: ToolContext) -> str:
-        """Return a text for the system prompt of a new session. The prompt never changes later."""
+        """Return a text for the system prompt of a new session. The prompt isn't changed later."""
         return ""
 
     async def sync_turn(self, session: Session, messages: Sequence[Message], key: str) -> None:
@@ -159,7 +158,8 @@ class MemoryProvider(ABC):
         """
 
     async def on_pre_compress(self, session: Session, messages: Sequence[Message]) -> str:
-        """Return the parts of `messages` that a compression of the session must keep.
+        """Return the parts of `messages` that the summary must include when the session is
+        compressed.
 
         A compression starts a child session without the earlier turns. The returned text becomes
         part of the summary at the beginning of the child session.
@@ -169,7 +169,7 @@ class MemoryProvider(ABC):
     async def on_delegation(self, session: Session, task: str, result: str) -> None:
         """Handle the `result` of a `task` that the model delegated.
 
-        The task was done in `session`, a child session of the conversation.
+        `session` is the session of the task, a child of the conversation's session.
         """
 
     async def on_memory_write(self, change: NoteChange) -> None:
@@ -191,8 +191,9 @@ class MemoryProvider(ABC):
     async def goes_along(self, forgotten: Forgotten) -> Sequence[int]:
         """Return the ids of other messages that `on_forget` will delete with the forgotten ones.
 
-        This happens if the provider stores several messages as one item. Called before `on_forget`.
-        Afterwards, Mneme sends these messages again through `sync_turn`, turn by turn.
+        A provider that stores several messages as one item can only delete them together. This hook
+        is called before `on_forget`. Afterwards, Mneme sends the other messages again through
+        `sync_turn`, turn by turn.
         """
         return ()
 
@@ -201,7 +202,10 @@ class MemoryProvider(ABC):
 
 
 async def await_result(answer: Awaitable[T]) -> T:
-    """Return the result of a hook. Despite its type, a hook of a plugin may be a plain function."""
+    """Return the result of a hook, and await it first if necessary.
+
+    Despite its type, a hook of a plugin may be a plain function.
+    """
     return await answer if inspect.isawaitable(answer) else answer
 
 

@@ -19,9 +19,9 @@ def check_tools(
 ) -> tuple[list[Tool], list[str]]:
     """Return the usable tools of a provider, and a warning for each of its other tools.
 
-    A tool is left out if it's malformed or its name is among `used_names`. A model server would
-    reject every request with such a tool. `offered` should be a list, but the code of a plugin may
-    return anything.
+    A tool is left out if it's malformed or if another tool in `used_names` has its name. A model
+    server would reject every request with such a tool. `offered` should be a list, but the code of
+    a plugin may return anything.
     """
     tools: list[Tool] = []
     warnings: list[str] = []
@@ -37,7 +37,7 @@ def check_tools(
 
 
 def _label_tool(tool: object) -> str:
-    """Return the name of a tool for a warning, or "without a name" if the tool is malformed."""
+    """Return the name of a tool for a warning, or "without a name" if the tool has none."""
     if isinstance(tool, Tool) and isinstance(tool.name, str):
         return to_single_line(tool.name)[:MAX_NAME_CHARS]
     return "without a name"

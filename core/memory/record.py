@@ -1,7 +1,7 @@
 """The record of the items that were sent to a memory service.
 
 For each item, the record maps our ids of messages and notes to the service's ids, so that the item
-can be erased later. The record never contains words of a person. It survives a crash at any point.
+can be erased later. The record never contains a person's words. It survives a crash at any point.
 `/forget` removes entries from it.
 """
 
@@ -38,7 +38,7 @@ class Entry:
 class Record:
     """The entries of one service, stored in a file with one JSON line per change.
 
-    A line that can't be read, because a crash cut it off, is ignored.
+    A line that a crash has cut off is ignored.
     """
 
     def __init__(self, file: Path) -> None:
@@ -59,16 +59,16 @@ class Record:
 
     @property
     def first_space(self) -> str:
-        """The space of the oldest entry, or an empty string."""
+        """The space of the oldest entry, or an empty string if the record is empty."""
         for entry in self._entries.values():
             return entry.space
         return ""
 
     def derive_name(self, *words: str) -> str:
-        """Return a hash of the words as a name, such as the name of a note in the service.
+        """Return a name that is a hash of the words, such as the name of a note in the service.
 
-        Within this record, the same words always give the same name. Records of other homes give
-        other names.
+        Within this record, the same words always give the same name. The records of other homes
+        give other names.
         """
         return hashlib.sha256("\n".join((self._origin, *words)).encode()).hexdigest()[:32]
 
@@ -84,8 +84,8 @@ class Record:
     ) -> list[Entry]:
         """Return the entries of a space that match any of the conditions.
 
-        An entry matches if it was made of one of the `messages` or note changes (`notes`), or if it
-        has this `mark`.
+        An entry matches if it was made from one of the `messages` or note changes (`notes`), or if
+        it has this `mark`.
         """
         message_ids, note_ids = set(messages), set(notes)
         entries = []
@@ -99,7 +99,7 @@ class Record:
         return entries
 
     def put(self, entry: Entry) -> None:
-        """Add or replace an entry. The entry is on disk when this method returns."""
+        """Add or replace an entry. When this method returns, the entry is on disk."""
         self._entries[entry.key] = entry
         self._append(asdict(entry))
 
@@ -120,7 +120,7 @@ class Record:
             sync_file(file.fileno())
 
     def _apply_line(self, line: bytes) -> None:
-        """Apply a line that `put`, `drop` or `compact` wrote, unless the line can't be read."""
+        """Apply a line that `put`, `drop` or `compact` wrote. An unreadable line is ignored."""
         try:
             change = json.loads(line)
             if "origin" in change:

@@ -9,7 +9,7 @@ are sent to it, under which keys, and when they are erased:
 * Each scope has its own *space* in the service, such as a bank, namespace or user id. The name of a
   space is safe in a path. If a person may see several scopes, the space of each is searched.
 * A `Record` (`core/memory/record.py`) maps our messages and notes to the ids of the service. If
-  sending an item didn't finish, the item is sent again with `is_retry`.
+  sending an item was interrupted, the item is sent again with `is_retry`.
 """
 
 from __future__ import annotations
@@ -164,7 +164,7 @@ class RemoteService(MemoryProvider):
     record: Record
 
     def __init__(self, options: ServiceOptions) -> None:
-        """Read the options that all services have. Raises ConfigError if one is invalid."""
+        """Read the options that all services share. Raises ConfigError if one is invalid."""
         if _NAMESPACE.fullmatch(options.namespace) is None:
             raise ConfigError("namespace should be up to 20 small letters and digits.")
         if not 1 <= options.every_turns <= MAX_TURNS_PER_SYNC:
@@ -183,18 +183,18 @@ class RemoteService(MemoryProvider):
 
     @abstractmethod
     async def keep(self, space: str, item: SyncItem) -> Sequence[str]:
-        """Store an item, and return the service's ids for it, if the service has any.
+        """Store an item, and return the service's ids for the item, if it has any.
 
         If `item.is_retry`, make sure that the item isn't stored twice.
         """
 
     @abstractmethod
     async def erase(self, entry: Entry) -> None:
-        """Delete an item, if it exists. Raise Refused if the service can't delete it."""
+        """Delete an item if it exists. Raises Refused if the service can't delete it."""
 
     @abstractmethod
     async def holds(self, entry: Entry) -> bool:
-        """Return whether the service still finds any part of an item."""
+        """Return whether the service still returns any part of an item."""
 
     async def ask(self, space: str, query: str) -> str:
         """Return an answer that the service writes from all memories of a space.
@@ -206,15 +206,14 @@ class RemoteService(MemoryProvider):
     async def take_out(self, space: str, memory_id: str) -> bool:
         """Delete one memory by the id that the search tool shows.
 
-        Return False if the space has no such memory.
+        Returns False if the space has no such memory.
         """
         return False
 
     def space(self, scope: Scope) -> str:
         """Return the name of a scope's space.
 
-        The name is always the same for the same scope. It's a hash, so it reveals no ids of the
-        platform.
+        A scope always has the same name. The name is a hash, so it reveals no ids of the platform.
         """
         kind = "room" if scope.is_group else "person"
         digest = hashlib.sha256(f"{self._namespace} {scope.key}".encode()).hexdigest()
@@ -236,9 +235,10 @@ class RemoteService(MemoryProvider):
     async def search(
         self, query: str, scopes: Collection[Scope], limit: int
     ) -> Sequence[RemoteMemory]:
-        """Search the spaces of all scopes and return the best memories, best first.
+        """Search the spaces of all scopes, and return the best memories, best first.
 
-        Memories that are over come last. Among memories with equal scores, the spaces take turns.
+        Memories that are no longer true come last. Among memories with equal scores, the spaces
+        take turns.
         """
         query = clean(query)[:QUERY_CHARS]
         results = await call_together(
@@ -252,8 +252,8 @@ class RemoteService(MemoryProvider):
     async def queue_prefetch(self, text: str, context: ToolContext) -> Sequence[str]:
         """Ask the service a question about the turn, and return its answer for the next turn.
 
-        Each line of the answer gets its own token, so that Mneme sends a repeated line only
-        once. Only the first `QUERY_CHARS` characters of the turn are sent.
+        Each line of the answer begins with its own token, so Mneme sends a repeated line only once.
+        Only the first `QUERY_CHARS` characters of the turn are sent.
         """
         query = clean(text)[:QUERY_CHARS]
         if not self.is_reflecting or not query:
@@ -264,7 +264,7 @@ class RemoteService(MemoryProvider):
         return [format_prefetch_line(memory) for memory in memories[: self._limit]]
 
     async def tools(self) -> Sequence[Tool]:
-        """Return the tools that have a name in this service."""
+        """Return the tools for which this service defines a name."""
         # A search counts as read: the owner chose the service, and it stores the conversation.
         tools: Sequence[tuple[str, type[ToolArguments], Any, Effect]] = (
             (self.search_tool, Query, self._run_search, Effect.READ),
@@ -304,7 +304,7 @@ class RemoteService(MemoryProvider):
     ) -> str:
         """Call `ask` for each space that the person may see, and return the answers as one text.
 
-        Suspicious answers are left out. Tools that only read use this method.
+        Suspicious answers are left out. Read-only tools use this method.
         """
         answers = await self._call_for_each_space(context, ask, *args, **kwargs)
         texts = [clean_service_text(self.name, answer) for answer in answers]
@@ -325,9 +325,9 @@ class RemoteService(MemoryProvider):
     ) -> None:
         """Call `change` for each space that the person may see, until one has this memory.
 
-        `change` is called with a space and the id, and returns False if the space has no such
-        memory. Tools that change or delete a memory use this method. Raises ToolError in a group,
-        or if none of the spaces has the memory.
+        `change` gets a space and the id, and returns False if the space has no such memory. Tools
+        that change or delete a memory use this method. Raises ToolError in a group, or if none of
+        the spaces has the memory.
         """
         if context.scope.is_group:
             raise ToolError("In a group, tools can't change or delete memories.")
@@ -384,10 +384,10 @@ class RemoteService(MemoryProvider):
         return await self.sync_item(context.scope, item, messages=messages)
 
     async def sync_item(self, scope: Scope, item: SyncItem, **fields: Any) -> Sequence[str]:
-        """Store an item, unless an earlier call did so, and return the service's ids for it.
+        """Store an item unless an earlier call has done so, and return the service's ids for it.
 
         The item is recorded before the service is called, in an `Entry` with these `fields`. A
-        crash during the call leaves an entry without ids, so the next call is made as a retry.
+        crash during the call leaves an entry without ids, and the next call then counts as a retry.
         """
         existing = self.record.get(item.key)
         if existing is not None and existing.remote is not None:
@@ -413,7 +413,7 @@ class RemoteService(MemoryProvider):
         await self._erase(self.record.find_entries(space, forgotten.messages, forgotten.notes))
 
     async def _erase(self, entries: Sequence[Entry]) -> None:
-        """Erase entries of one space, and rewrite the record without them."""
+        """Erase entries of one space from the service and from the record."""
         if entries:
             try:
                 await self.erase_all(entries)
@@ -421,14 +421,14 @@ class RemoteService(MemoryProvider):
                 self.record.compact()
 
     async def erase_all(self, entries: Sequence[Entry]) -> None:
-        """Erase entries of one space, and check that the service no longer finds any of them.
+        """Erase entries of one space, and check that the service no longer returns any of them.
 
         Each erased entry is removed from the record at once, so that after a timeout the next call
-        continues with the remaining entries. Raises DeliveryError if the service still finds an
+        continues with the remaining entries. Raises DeliveryError if the service still returns an
         erased entry.
 
         To erase an entry, some services must list the whole space. They should override this method
-        so that they list the space only once.
+        to list the space only once.
         """
         for entry in entries:
             await self.erase(entry)
@@ -438,10 +438,10 @@ class RemoteService(MemoryProvider):
 
 
 class SpaceIds:
-    """The ids that a service gave to what it has for each space, such as an archive.
+    """The ids that a service assigned to its objects for the spaces, such as archives.
 
-    An id is looked up once. If the service no longer has it, for example after its data was
-    restored, the id is looked up again, and the space is created again if it's written to.
+    An id is looked up once. If the service no longer knows the id, for example after its data was
+    restored, the id is looked up again. When a space is written to, a missing object is created.
     """
 
     def __init__(
@@ -449,7 +449,7 @@ class SpaceIds:
         find: Callable[[str], Awaitable[str | None]],
         create: Callable[[str], Awaitable[str]],
     ) -> None:
-        """`find` returns the id of a space, or None. `create` creates the space."""
+        """`find` returns the id of a space, or None. `create` creates the object of a space."""
         self._find = find
         self._create = create
         self._ids: dict[str, str] = {}
@@ -457,7 +457,7 @@ class SpaceIds:
     async def read(
         self, space: str, work: Callable[[str], Awaitable[T]], missing: Default
     ) -> T | Default:
-        """Call `work` with the id of a space. Return `missing` if there is no such space."""
+        """Call `work` with the id of a space. Return `missing` if the service has no such space."""
         for _ in range(2):
             known_id = self._ids.get(space) or await self._find(space)
             if known_id is None:
@@ -470,7 +470,7 @@ class SpaceIds:
         return missing
 
     async def write(self, space: str, work: Callable[[str], Awaitable[T]]) -> T:
-        """Call `work` with the id of a space, which is created if there is none."""
+        """Call `work` with the id of a space, creating the space if necessary."""
         try:
             return await work(await self._find_or_create(space))
         except NotFound:
@@ -484,7 +484,7 @@ class SpaceIds:
 
 
 class ServerService(RemoteService):
-    """A service with an HTTP API, in its maker's cloud or on the user's own server."""
+    """The base class of services with an HTTP API, in the cloud or on the user's own server."""
 
     # The URL of the cloud.
     cloud: ClassVar[str]
@@ -492,8 +492,8 @@ class ServerService(RemoteService):
     def __init__(self, options: ServerOptions, *headers: str) -> None:
         """Create the HTTP client, which sends the key in the Authorization header.
 
-        Each of `headers` is the name of another header for the key. Raises ConfigError if the URL
-        is the cloud's and there is no key.
+        The key is also sent in each of the other `headers`. Raises ConfigError if the URL is the
+        cloud's and no key is set.
         """
         super().__init__(options)
         key = options.key.value
@@ -535,7 +535,7 @@ def collect_turn_lines(session: Session, messages: Sequence[Message]) -> Sequenc
 
 
 def _is_answer(row: Message) -> bool:
-    """Return whether a row is a text of the assistant, not a tool call or a summary."""
+    """Return whether a row is a text of the assistant rather than a tool call or a summary."""
     is_chat = row.role == "assistant" and row.kind == "chat"
     return is_chat and not row.tool_name and bool(row.text.strip())
 
@@ -566,10 +566,10 @@ def clean(text: str) -> str:
 
 
 def rank_by_words(question: str, memories: Sequence[RemoteMemory]) -> Sequence[RemoteMemory]:
-    """Return the memories by how many terms of the question they contain, best first.
+    """Return the memories sorted by how many terms of the question they contain, best first.
 
-    Terms that few of the memories contain count more. Among memories with equal scores, newer ones
-    come first. If no memory contains a term, the order stays as it is.
+    Terms that only a few of the memories contain count more. Among memories with equal scores,
+    newer ones come first. If no memory contains a term, the order stays unchanged.
     """
     memory_terms = [frozenset(terms_of(memory.text)) for memory in memories]
     weights: dict[str, float] = {}
@@ -587,7 +587,7 @@ def rank_by_words(question: str, memories: Sequence[RemoteMemory]) -> Sequence[R
 
 
 def format_prefetch_line(memory: RemoteMemory) -> str:
-    """Return a line for `prefetch`: a token made from the id and the text, and the memory."""
+    """Return a line for `prefetch`: a token derived from the id and the text, and the memory."""
     checksum = zlib.crc32(f"{memory.id} {memory.text}".encode("utf-8", "replace"))
     return f"m{checksum:010d} {format_memory(memory)}"
 
@@ -595,7 +595,8 @@ def format_prefetch_line(memory: RemoteMemory) -> str:
 def format_memory(memory: RemoteMemory) -> str:
     """Return the text of a memory on one line, followed by its dates if they are known.
 
-    A memory that is over is marked: "Ana lives in Porto (2026-05-01, over since 2026-06-01)".
+    A memory that is no longer true is marked: "Ana lives in Porto (2026-05-01, over since
+    2026-06-01)".
     """
     dates = [memory.at[:10]] if memory.at else []
     if memory.until:
@@ -606,6 +607,6 @@ def format_memory(memory: RemoteMemory) -> str:
 
 
 def _is_over(memory: RemoteMemory) -> bool:
-    """Return whether a memory has stopped being true."""
+    """Return whether a memory is no longer true."""
     today = datetime.now(UTC).date().isoformat()
     return bool(memory.until) and memory.until[:10] <= today

@@ -40,7 +40,10 @@ class Tree:
         return self.root.is_dir()
 
     def hash_files(self) -> dict[str, int]:
-        """Return a checksum of each file, by its path below `root`. Omit generated files."""
+        """Return a checksum of each file, by its path below `root`.
+
+        Generated files are left out.
+        """
         checksums = {}
         for path in self.root.rglob("*.md"):
             is_generated = path.name in GENERATED_NAMES or path.name.endswith(GENERATED_ENDINGS)
@@ -49,10 +52,10 @@ class Tree:
         return checksums
 
     def read_memory(self, path: str) -> tuple[str, str] | None:
-        """Return the text of a file on one line, and the date when the file was updated.
+        """Return the text of a file on one line, and the date of its last update.
 
-        The date is empty if it's unknown. Returns None if there is no readable file at this path
-        below `root`.
+        The date is empty if it's unknown. Returns None if the path below `root` isn't a readable
+        file.
         """
         file = self.root / path
         try:
@@ -142,7 +145,7 @@ class Ledger:
     def _assign_changes(self, keys: Collection[str]) -> None:
         """Assign the files that changed since the last comparison to the items with these keys.
 
-        An item that had a file which is missing now also gets the changed files.
+        The changed files are also assigned to items with a file that is missing now.
         """
         checksums = self.tree.hash_files()
         changed_paths = {
@@ -166,7 +169,7 @@ class Ledger:
 
 
 def read_object(file: Path) -> dict[str, Any]:
-    """Return the JSON object in a file, or an empty object if the file can't be read as one."""
+    """Return the JSON object in a file, or an empty object if the file doesn't contain one."""
     with suppress(OSError, ValueError):
         content = json.loads(file.read_bytes())
         if isinstance(content, dict):

@@ -1,11 +1,12 @@
-"""Graphiti, Zep's library, in this process, with a graph in a folder or on a server of yours.
+"""Graphiti, Zep's library, in this process, with a graph in a folder or on your own server.
 
 The graph is Kuzu in a folder of the home, Neo4j or FalkorDB. Mneme calls the model and the
-embeddings itself (`core/memory/model_server.py`), and reports nothing to the makers.
+embeddings itself (`core/memory/model_server.py`), and the library's telemetry is off.
 
-Adding an episode takes several calls of the model, often more time than a call from the outbox has.
-An addition therefore continues when its caller gives up, and the next try finds it done. If the
-process ended during an addition, the next try removes what there is of it and adds it again.
+Adding an episode takes several calls of the model, which is often longer than the timeout of a call
+from the outbox. So an addition continues after its caller has timed out, and the next attempt finds
+the finished episode. If the process ended during an addition, the next attempt deletes the
+incomplete episode and adds the item again.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ PROBE = 'Answer with this JSON object: {"ok": true}'
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Graph:
-    """Where the graph is. An empty `url` stands for Kuzu in a folder of the home."""
+    """The location of the graph. An empty `url` means Kuzu in a folder of the home."""
 
     url: str = ""
     user: str = ""
@@ -51,7 +52,7 @@ class Graph:
 
 
 class GraphitiEngine:
-    """Does for `Zep` what the cloud does otherwise."""
+    """The engine of `Zep` that runs in this process."""
 
     def __init__(self, graph: Graph, model: JsonModel, embedder: Embedder) -> None:
         """Check the address of the graph.
@@ -95,7 +96,7 @@ class GraphitiEngine:
         return not self._graph.url
 
     def _create(self, folder: Path) -> Any:
-        """Connect the library with the graph and the models."""
+        """Connect the library to the graph and the models."""
         from graphiti_core import Graphiti
         from graphiti_core.cross_encoder.client import CrossEncoderClient
         from graphiti_core.embedder.client import EmbedderClient
@@ -119,7 +120,9 @@ class GraphitiEngine:
                 return await embedder.embed(input_data_list)
 
         class Unranked(CrossEncoderClient):  # type: ignore[misc]
-            """The searches of Mneme don't use a model that ranks."""
+            """Leaves search results in their order, because Mneme's searches don't use a ranking
+            model.
+            """
 
             async def rank(self, query: str, passages: list[str]) -> list[tuple[str, float]]:
                 return [(passage, 0.0) for passage in passages]
@@ -174,7 +177,9 @@ class GraphitiEngine:
         self._graphiti = None
 
     async def describe(self) -> str:
-        """Return a description for the owner, after trying the embeddings, model and graph."""
+        """Return a description for the owner, after checking the embeddings, the model and the
+        graph.
+        """
         await self._embedder.embed(["hello"])
         await self._model.complete([{"role": "user", "content": PROBE}], WRITE)
         if not self._is_embedded:
@@ -184,7 +189,7 @@ class GraphitiEngine:
         return f"Graphiti {version} in this process, with a graph in {place}"
 
     async def _check_graph(self) -> None:
-        """Raise DeliveryError unless the server of the graph answers a query."""
+        """Raise DeliveryError unless the graph server answers a query."""
         await asyncio.to_thread(_import_library)
         with _translate_errors():
             driver = await asyncio.to_thread(self._create_driver, Path())
@@ -200,7 +205,7 @@ class GraphitiEngine:
                 await driver.close()
 
     async def search(self, space: str, query: str, limit: int) -> Sequence[RemoteMemory]:
-        """Return the facts of a space that match, best first."""
+        """Return the facts of a space that match the query, best first."""
         from graphiti_core.search.search_config_recipes import EDGE_HYBRID_SEARCH_RRF
 
         config = EDGE_HYBRID_SEARCH_RRF.model_copy(deep=True)
@@ -222,8 +227,8 @@ class GraphitiEngine:
     async def add(self, space: str, item: SyncItem) -> Sequence[str]:
         """Add an item as an episode, and return the id of the episode.
 
-        If an earlier call for the item still runs, wait for that. Raises NotReadyError if it takes
-        long; the addition then continues.
+        If an earlier addition of the item is still running, the call waits for it. Raises
+        NotReadyError if that takes too long. The addition then continues.
         """
         addition = self._additions.get(item.key)
         if addition is None:
@@ -243,7 +248,10 @@ class GraphitiEngine:
             )
 
     def _forget_failure(self, key: str, addition: asyncio.Task[Sequence[str]]) -> None:
-        """Let the next try start over after a failure. Reading the error marks it as seen."""
+        """After a failure, let the next attempt start over.
+
+        Reading the error marks it as handled.
+        """
         if addition.cancelled() or addition.exception() is not None:
             self._additions.pop(key, None)
 
@@ -264,16 +272,16 @@ class GraphitiEngine:
         return [result.episode.uuid]
 
     async def find_episodes(self, space: str, key: str) -> Sequence[str]:
-        """Return the ids of the episodes that were made of the item with this key."""
+        """Return the ids of the episodes that were made from the item with this key."""
         query = "match (e:Episodic {group_id: $space, name: $key}) return e.uuid as uuid"
         rows = await self._query(space, query, {"space": space, "key": key})
         return [row["uuid"] for row in rows]
 
     async def finish_addition(self, key: str) -> None:
-        """Wait for an addition that still runs, so that what it stores can be deleted.
+        """Wait for an addition that is still running, so that its episode can be deleted.
 
-        It isn't cancelled, because Kuzu would go on with its query. If the caller gives up, the
-        next call waits again.
+        The addition isn't cancelled, because Kuzu would continue its query. If the caller times
+        out, the next call waits again.
         """
         addition = self._additions.get(key)
         if addition is not None:
@@ -287,7 +295,7 @@ class GraphitiEngine:
     async def _delete_episode(self, space: str, episode: str) -> None:
         """Delete an episode, and the facts and people that no other episode mentions.
 
-        Facts that one of these facts ended hold again.
+        Facts that were ended by one of the deleted facts become current again.
         """
         from graphiti_core.errors import EdgesNotFoundError, NodeNotFoundError
         from graphiti_core.nodes import EpisodicNode
@@ -307,9 +315,10 @@ class GraphitiEngine:
                 await EpisodicNode.delete_by_uuids(graphiti.driver, [episode])
 
     async def _empty_summaries(self, driver: Any, episode: str) -> None:
-        """Empty the summaries of everything that an episode mentions.
+        """Clear the summaries of everything that an episode mentions.
 
-        The library rewrites them after a deletion, but keeps the old text if the model fails.
+        The library rewrites the summaries after a deletion, but keeps the old text if the model
+        fails.
         """
         from graphiti_core.nodes import EpisodicNode
         from graphiti_core.search.search_utils import get_mentioned_nodes
@@ -322,7 +331,7 @@ class GraphitiEngine:
                 await node.save(driver)
 
     async def has_facts(self, space: str, episodes: Sequence[str]) -> bool:
-        """Return whether the graph has facts that one of the episodes bears out."""
+        """Return whether the graph has facts that come from one of the episodes."""
         for episode in episodes:
             if await self._has_facts(space, episode):
                 return True
@@ -360,7 +369,7 @@ class GraphitiEngine:
         return driver.clone(database=space) if space else driver
 
     def _scoped_graphiti(self, space: str) -> Any:
-        """Return the library with the driver for a space."""
+        """Return a copy of the library that uses the driver for a space."""
         scoped = copy(self._graphiti)
         scoped.driver = self._driver(space)
         scoped.clients = scoped.clients.model_copy(update={"driver": scoped.driver})
@@ -375,7 +384,7 @@ class GraphitiEngine:
 
 
 def _import_library() -> None:
-    """Import the library, which takes two seconds, without its telemetry and its log."""
+    """Import the library without its telemetry and its log. The import takes two seconds."""
     export_variables({"GRAPHITI_TELEMETRY_ENABLED": "false"})
     # Its messages quote what people said.
     logging.getLogger("graphiti_core").setLevel(logging.CRITICAL)
@@ -387,9 +396,9 @@ def _import_library() -> None:
 def _create_vector_search(driver: Any) -> Any:
     """Return a search by meaning only, for Kuzu.
 
-    Kuzu 0.11 crashes the process if a text that its full-text index contains is changed and then
-    deleted, or when it opens a graph after a kill that followed such a deletion. So the graph has
-    no full-text index.
+    Kuzu 0.11 crashes the process if a text in its full-text index is changed and then deleted, or
+    when it opens a graph after a kill that followed such a deletion. So the graph has no full-text
+    index.
     """
     from graphiti_core.driver.search_interface.search_interface import SearchInterface
     from graphiti_core.search.search_utils import edge_similarity_search, node_similarity_search
@@ -418,10 +427,11 @@ def _create_vector_search(driver: Any) -> Any:
 
 
 async def _take_back_ends(driver: Any, space: str, is_deleted: Callable[[Any], bool]) -> None:
-    """Change the end of each fact of a space that one of the facts to delete has ended.
+    """Correct the ends of the facts that were ended by a fact to delete.
 
-    The library ends a fact when the one that contradicts it begins. Without that one, the fact ends
-    when a fact that stays has ended the deleted one, or it still holds.
+    The library ends a fact at the beginning of the fact that contradicts it. If the contradicting
+    fact is deleted, the fact ends when a remaining fact has ended the deleted one. If there is no
+    such fact, it becomes current again.
     """
     from graphiti_core.edges import EntityEdge
     from graphiti_core.errors import GroupsEdgesNotFoundError
@@ -442,7 +452,7 @@ async def _take_back_ends(driver: Any, space: str, is_deleted: Callable[[Any], b
 
 
 def _has_ended(fact: Any, other: Any) -> bool:
-    """Return whether a fact ended another one, which didn't end before the fact was added."""
+    """Return whether `fact` ended `other`, which hadn't ended before `fact` was added."""
     return (
         other.invalid_at is not None
         and other.invalid_at == fact.valid_at
@@ -451,9 +461,9 @@ def _has_ended(fact: Any, other: Any) -> bool:
 
 
 def _close_kuzu(driver: Any) -> None:
-    """Close the graph, which the driver leaves to the garbage collector.
+    """Close the graph. The driver leaves this to the garbage collector.
 
-    Kuzu crashes if a connection is closed while it runs a query, so the queries end first.
+    Kuzu crashes if a connection is closed during a query, so all queries are awaited first.
     """
     driver.client.executor.shutdown(wait=True)
     driver.client.close()
@@ -466,7 +476,10 @@ def _format_time(time: datetime | None) -> str:
 
 @contextmanager
 def _translate_errors() -> Iterator[None]:
-    """Turn errors of the library and the graph into DeliveryError. Their texts may quote people."""
+    """Turn errors of the library and the graph into DeliveryError without their texts.
+
+    The texts may quote people.
+    """
     from graphiti_core.errors import EdgesNotFoundError, GraphitiError, NodeNotFoundError
     from neo4j.exceptions import AuthError, DriverError, Neo4jError
 

@@ -1,7 +1,8 @@
 """Zep's cloud, version 4 of its API.
 
-Each space is a user there, whose graph has the episodes and the facts that the cloud's model makes
-of them. That takes the cloud some time, and only then can an episode be deleted.
+Each space is a user in the cloud. The user's graph contains the episodes and the facts that the
+cloud's model derives from them. Deriving takes some time, and an episode can be deleted only
+afterwards.
 """
 
 from __future__ import annotations
@@ -31,10 +32,10 @@ PENDING_RETRY_S = 5.0
 
 
 class CloudEngine:
-    """Does for `Zep` what Graphiti does otherwise."""
+    """The engine of `Zep` that calls the cloud."""
 
     def __init__(self, url: str, key: str) -> None:
-        """Prepare the header with the key. Raises ConfigError if there is no key."""
+        """Prepare the header with the key. Raises ConfigError if the key is missing."""
         if not key:
             raise ConfigError(
                 "zep needs the key of its cloud: `mneme memory setup zep --set key=ZEP_API_KEY`"
@@ -56,7 +57,7 @@ class CloudEngine:
         return f"its cloud, project {text_of(project, 'name') or text_of(project, 'uuid')}"
 
     async def search(self, space: str, query: str, limit: int) -> Sequence[RemoteMemory]:
-        """Return the facts of a space that match, best first."""
+        """Return the facts of a space that match the query, best first."""
         return await self._graphs.read(
             space, lambda graph: self._search_edges(graph, query, limit), ()
         )
@@ -114,17 +115,17 @@ class CloudEngine:
         return episode
 
     async def find_episodes(self, space: str, key: str) -> Sequence[str]:
-        """Return the ids of the episodes that were made of the item with this key."""
+        """Return the ids of the episodes that were made from the item with this key."""
         episodes = await self._graphs.read(space, lambda graph: self._list_episodes(graph, key), ())
         return [text_of(episode, "uuid") for episode in episodes]
 
     async def finish_addition(self, key: str) -> None:
-        """Do nothing: an addition ends with its call."""
+        """Do nothing, because additions don't continue after their call."""
 
     async def delete_episodes(self, space: str, episodes: Sequence[str]) -> None:
-        """Delete the episodes of an item and the facts that no other episode bears out.
+        """Delete the episodes of an item, and the facts that come from no other episode.
 
-        Raises NotReadyError while the cloud's model hasn't read one of them, because its facts
+        Raises NotReadyError until the cloud's model has read all the episodes, because their facts
         would appear after the deletion.
         """
         await self._graphs.read(space, lambda graph: self._delete_from_graph(graph, episodes), None)
@@ -141,14 +142,16 @@ class CloudEngine:
             await self._http.call("DELETE", _episode_path(graph, episode), missing=None)
 
     async def has_facts(self, space: str, episodes: Sequence[str]) -> bool:
-        """Return whether the cloud has facts that no other episode than these bears out."""
+        """Return whether the cloud has facts that come from these episodes only."""
         edges = await self._graphs.read(
             space, lambda graph: self._list_own_edges(graph, episodes), ()
         )
         return bool(edges)
 
     async def _list_own_edges(self, graph: str, episodes: Sequence[str]) -> Sequence[str]:
-        """Return the ids of the facts that these episodes bear out, and no other that exists."""
+        """Return the ids of the facts that come from these episodes and from no other
+        existing one.
+        """
         sources: dict[str, set[str]] = {}
         for episode in episodes:
             for edge in await self._list_edges(graph, episode):
@@ -156,7 +159,7 @@ class CloudEngine:
         return [edge for edge, others in sources.items() if not await self._exists(graph, others)]
 
     async def _exists(self, graph: str, episodes: Collection[str]) -> bool:
-        """Return whether one of the episodes exists. A fact also names those that are deleted."""
+        """Return whether one of the episodes exists. Facts also name their deleted episodes."""
         for episode in episodes:
             if await self._get_episode(graph, episode) is not None:
                 return True
@@ -171,23 +174,23 @@ class CloudEngine:
         )
 
     async def _delete_known_edge(self, graph: str, edge: str) -> bool:
-        """Delete a fact. Raises NotFound if the graph doesn't have it."""
+        """Delete a fact. Raises NotFound if it isn't in the graph."""
         await self._http.call("GET", _edge_path(graph, edge))
         await self._delete_edges(graph, [edge])
         return True
 
     async def _delete_edges(self, graph: str, edges: Sequence[str]) -> None:
-        """Delete facts, after the ends that they gave to others are marked as void."""
+        """Delete facts, after voiding the ends that they gave to other facts."""
         if edges:
             await self._void_ends(graph, edges)
         for edge in edges:
             await self._http.call("DELETE", _edge_path(graph, edge), missing=None)
 
     async def _void_ends(self, graph: str, deleted: Collection[str]) -> None:
-        """Mark the end of each fact that ended when one of the facts to delete began.
+        """Void the ends of the facts that ended when one of the facts to delete began.
 
-        Without that one, the fact ends when a fact that stays has ended the deleted one, or it
-        still holds.
+        Such a fact then ends when a remaining fact has ended the deleted one. If there is no such
+        fact, it becomes current again.
         """
         edges = await self._list_all(f"/graphs/{segment(graph)}/edges/list", {})
         others = [edge for edge in edges if text_of(edge, "uuid") not in deleted]
@@ -211,7 +214,7 @@ class CloudEngine:
                 )
 
     async def _find_graph(self, space: str) -> str | None:
-        """Return the id of the graph of a space, or None if the cloud has no such user."""
+        """Return the id of a space's graph, or None if the cloud has no user for the space."""
         user = await self._http.call(
             "POST",
             "/users/lookup",
@@ -225,7 +228,7 @@ class CloudEngine:
     async def _create_graph(self, space: str) -> str:
         """Create the user of a space, and return the id of the user's graph.
 
-        The request has no idempotency key: with one, the cloud could answer with a deleted user.
+        The request has no idempotency key, because the cloud could then answer with a deleted user.
         """
         return _graph_of(await self._http.call("POST", "/users", {"user_id": space}))
 
@@ -237,13 +240,13 @@ class CloudEngine:
         return [episode for episode in episodes if text_of(episode.get("metadata"), KEY) == key]
 
     async def _list_edges(self, graph: str, episode: str) -> list[Json]:
-        """Return the facts that an episode bears out."""
+        """Return the facts that come from an episode."""
         path = f"/graphs/{segment(graph)}/edges/list"
         edges = await self._list_all(path, {"episode_uuids": [episode]})
         return [edge for edge in edges if episode in _sources_of(edge)]
 
     async def _list_all(self, path: str, filters: Json) -> list[Json]:
-        """Return the items of all pages of a list, at most `MAX_PAGES` pages."""
+        """Return the items on the first `MAX_PAGES` pages of a list."""
         items: list[Json] = []
         params: dict[str, str | int] = {"page_size": PAGE_SIZE}
         for _ in range(MAX_PAGES):
@@ -265,7 +268,7 @@ class CloudEngine:
 def _split(item: SyncItem) -> Sequence[str]:
     """Return the text of an item in parts that the cloud accepts.
 
-    A part has whole lines, and a line that is too long is cut into several.
+    Each part consists of whole lines. A line that is too long is split.
     """
     parts = [""]
     for role, text in item.lines:
@@ -287,7 +290,10 @@ def _edge_path(graph: str, edge: str) -> str:
 
 
 def _end_of(edge: Json) -> str:
-    """Return when a fact ended. An end that is void doesn't count."""
+    """Return when a fact ended, or "" if it hasn't.
+
+    If the end is void, the end that replaced it is returned.
+    """
     end, attributes = text_of(edge, "invalid_at", "expired_at"), edge.get("attributes")
     if end and text_of(attributes, VOID_END) == end:
         return text_of(attributes, OTHER_END)
@@ -295,13 +301,13 @@ def _end_of(edge: Json) -> str:
 
 
 def _sources_of(edge: Json) -> set[str]:
-    """Return the ids of the episodes that bear out a fact."""
+    """Return the ids of the episodes that a fact comes from."""
     episodes = edge.get("episode_uuids")
     return {str(episode) for episode in episodes} if isinstance(episodes, list) else set()
 
 
 def _graph_of(user: Any) -> str:
-    """Return the id of a user's graph. Raises DeliveryError if the answer has none."""
+    """Return the id of a user's graph. Raises DeliveryError if the answer doesn't contain it."""
     graph = text_of(user, "graph_uuid")
     if not graph:
         raise DeliveryError("zep did not return the graph of a user")

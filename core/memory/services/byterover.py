@@ -1,8 +1,8 @@
 """ByteRover: the program `brv` on this machine, which stores memories in Markdown files.
 
 A model that you choose writes the files. Searching them doesn't need the model. Each scope has its
-own tree of files, in a folder where Mneme starts `brv`. `brv` has no command to delete something.
-So a `Ledger` records which files may contain text of an item, and Mneme erases the item by deleting
+own tree of files, in a folder where Mneme runs `brv`. `brv` has no command to delete anything. So a
+`Ledger` records which files may contain text from an item, and Mneme erases the item by deleting
 these files.
 """
 
@@ -75,7 +75,7 @@ class Options(ReflectionOptions):
 
 @dataclass(frozen=True, slots=True)
 class _Server:
-    """The server process that brv leaves running."""
+    """The server process that brv leaves running after a command."""
 
     pid: int
     # In milliseconds.
@@ -83,7 +83,7 @@ class _Server:
 
 
 class _ProgramError(DeliveryError):
-    """brv has run and reported a failure."""
+    """Raised if brv runs but reports a failure."""
 
 
 class ByteRover(RemoteService):
@@ -94,7 +94,10 @@ class ByteRover(RemoteService):
     ask_tool = "brv_query"
 
     def __init__(self, options: Options) -> None:
-        """Check the options and find the program. Raises ConfigError."""
+        """Check the options and find the program.
+
+        Raises ConfigError if an option is invalid or the program isn't installed.
+        """
         super().__init__(options)
         has_url = options.url.startswith(("http://", "https://"))
         if not has_url or not options.model.strip():
@@ -135,10 +138,8 @@ class ByteRover(RemoteService):
     async def probe(self) -> str:
         """Return the version of brv and the name of its model.
 
-        Raises DeliveryError if brv can't be connected to the model. An earlier connection isn't
-        checked again.
-
-        Before `initialize`, brv runs in a temporary home.
+        Raises DeliveryError if brv can't be connected to the model. A connection made earlier isn't
+        checked again. Before `initialize`, brv runs in a temporary home.
         """
         if self._home is not None:
             return await self._describe(self._home)
@@ -152,7 +153,7 @@ class ByteRover(RemoteService):
                 self._is_connected = False
 
     async def _describe(self, folder: Path) -> str:
-        """Return the clause for `probe`, after starting brv in this folder.
+        """Run brv in this folder, and return the clause for `probe`.
 
         Raises DeliveryError if brv doesn't work or doesn't report its version.
         """
@@ -166,7 +167,7 @@ class ByteRover(RemoteService):
         )
 
     async def find(self, space: str, query: str, limit: int) -> Sequence[RemoteMemory]:
-        """Search the tree of the space with brv, and rank the matching files again."""
+        """Search the tree of the space with brv, and rank the matching files by their words."""
         tree = self._tree(space)
         query_text = _format_query(query)
         if not tree.exists or not query_text:
@@ -192,11 +193,11 @@ class ByteRover(RemoteService):
         return rank_by_words(query, memories)[:limit]
 
     async def keep(self, space: str, item: SyncItem) -> Sequence[str]:
-        """Have brv add an item to its files.
+        """Let brv add an item to its files.
 
-        Returns no ids, because the ledger records the files of each item. Raises Refused if
-        the item is too long. An item that has arrived in an earlier attempt isn't sent
-        again. Raises DeliveryError if brv fails or doesn't confirm the item.
+        Returns no ids, because the ledger records the files of each item. An item that arrived in
+        an earlier attempt isn't sent again. Raises Refused if the item is too long, and
+        DeliveryError if brv fails or doesn't confirm the item.
         """
         if len(item.text.encode()) > MAX_TEXT_BYTES:
             raise Refused(f"the text for brv is over {MAX_TEXT_BYTES:,} bytes long")
@@ -248,7 +249,7 @@ class ByteRover(RemoteService):
         return text_of(await self._run(tree.folder, "query", text=query), "result")
 
     async def _run_status(self, _: ToolArguments, context: ToolContext) -> str:
-        """Return the version, the model and the number of files, for the model of the chat."""
+        """Return the version, the model and the number of files as text for the chat model."""
         count = 0
         for scope in context.scopes:
             count += len(self._tree(self.space(scope)).hash_files())
@@ -256,10 +257,10 @@ class ByteRover(RemoteService):
         return f"{about}. It has {count} files of this conversation's people."
 
     async def _has_arrived(self, ledger: Ledger, item: SyncItem) -> bool:
-        """Return whether an earlier try stored the item.
+        """Return whether an earlier attempt stored the item.
 
-        Even if brv was killed then, its server may have continued. Raises DeliveryError while the
-        server is still working on the item.
+        Even if brv was killed during the attempt, its server may have continued. Raises
+        DeliveryError while the server is still working on the item.
         """
         begun_at = ledger.unfinished.get(item.key)
         if begun_at is None:
@@ -285,10 +286,10 @@ class ByteRover(RemoteService):
         return was_begun and bool(ledger.files_of(item.key))
 
     async def _connect(self, folder: Path) -> None:
-        """Configure the model server that brv uses, unless an earlier call did so.
+        """Configure the model server that brv uses, unless an earlier call has done so.
 
-        The key is passed in the environment, because other users can see the arguments.
-        Raises DeliveryError if brv can't reach that server.
+        The key is passed in the environment, because other users can see the arguments of a
+        process. Raises DeliveryError if brv can't reach the model server.
         """
         if self._is_connected:
             return
@@ -372,7 +373,7 @@ class ByteRover(RemoteService):
         return select_variables(PASSED_VARIABLES) | set_variables
 
     def _read_server(self) -> _Server | None:
-        """Return the server that brv left running, according to its file, or None."""
+        """Return the server that brv left running, as recorded in brv's file, or None."""
         assert self._home is not None
         content = read_object(self._home / "data" / "daemon.json")
         pid = content.get("pid")
@@ -383,7 +384,7 @@ class ByteRover(RemoteService):
         return _Server(pid, started_at) if pid > 1 else None
 
     async def _end_server(self) -> None:
-        """End the server of brv. If the server doesn't end in time, kill its process group."""
+        """Stop brv's server. If it doesn't exit in time, kill its process group."""
         server = self._read_server()
         if server is None or not await _is_brv_server(server.pid):
             return
@@ -491,7 +492,7 @@ def _decode_output(output: bytes) -> Mapping[str, Any]:
 async def _is_brv_server(pid: int) -> bool:
     """Return whether the process with this id is a server of brv.
 
-    The server may have ended, and the system may have reused its id for another process.
+    If the server has ended, the system may have given its id to another process.
     """
     return "brv-server" in await asyncio.to_thread(read_command_line, pid)
 

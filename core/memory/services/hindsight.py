@@ -78,7 +78,7 @@ class Hindsight(ServerService):
     async def probe(self) -> str:
         """Return the version and the features of the server, after checking the key.
 
-        Raises DeliveryError if the server isn't Hindsight or refuses the key.
+        Raises DeliveryError if the server isn't Hindsight or rejects the key.
         """
         answer = await self._http.call("GET", "/version", call_timeout=SEARCH)
         if not (version := text_of(answer, "api_version")):
@@ -152,7 +152,7 @@ class Hindsight(ServerService):
         await self._http.call("DELETE", _document_path(entry), missing=None)
 
     async def _delete_operation(self, space: str, operation: str) -> None:
-        """Delete an operation, which still contains the text it worked on.
+        """Delete an operation, which still contains the text that it processed.
 
         Raises DeliveryError while the operation is running, because its facts would appear only
         after the deletion.

@@ -6,8 +6,8 @@ own session.
 
 Honcho can't delete single messages. But it can delete a session together with everything concluded
 from it. So to erase a message, Mneme copies the other messages of the session to a new session and
-deletes the old session. Mneme chooses all ids, so a repeated request creates nothing twice. The id
-of a deleted session can't be used again.
+deletes the old session. Mneme chooses all ids, so a repeated request doesn't create anything twice.
+The id of a deleted session can't be used again.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ class Honcho(ServerService):
         self._session_lock = asyncio.Lock()
 
     async def probe(self) -> str:
-        """Create our workspace if needed, and return the version of the server.
+        """Create our workspace if necessary, and return the version of the server.
 
         Raises DeliveryError if the server isn't Honcho.
         """
@@ -113,9 +113,9 @@ class Honcho(ServerService):
         return f"honcho {version or '3'}, {self.location}; search, conclusions, reasoning"
 
     async def find(self, space: str, query: str, limit: int) -> Sequence[RemoteMemory]:
-        """Search both conclusions and messages, and return them alternately.
+        """Search conclusions and messages, and return both kinds alternately.
 
-        Messages can be found at once, conclusions only some time later. A text that is both a
+        New messages can be found at once, conclusions only some time later. A text that is both a
         conclusion and a message is returned once.
         """
         call_options: Any = {"call_timeout": SEARCH, "is_repeatable": True, "missing": []}
@@ -206,7 +206,7 @@ class Honcho(ServerService):
     async def _run_conclude(self, arguments: _Conclude, context: ToolContext) -> str:
         """Add a conclusion, or delete one by its id.
 
-        Raises ToolError if the call has both or neither of them.
+        Raises ToolError if the call has both a text and an id, or neither.
         """
         if bool(arguments.conclusion.strip()) == bool(arguments.delete_id):
             raise ToolError("Give either conclusion or delete_id.")
@@ -217,7 +217,10 @@ class Honcho(ServerService):
         return "honcho has deleted it."
 
     async def take_out(self, space: str, memory_id: str) -> bool:
-        """Delete a conclusion. Return False for any other id: messages can't be deleted."""
+        """Delete a conclusion.
+
+        Returns False for any other id, because messages can't be deleted.
+        """
         ids = [text_of(conclusion, "id") for conclusion in await self._list_conclusions(space)]
         if memory_id not in ids:
             return False
@@ -279,7 +282,7 @@ class Honcho(ServerService):
     async def _has_item(self, space: str, conversation: str, key: str) -> bool:
         """Return whether a conclusion or message of this item exists.
 
-        While a session is being deleted, its conclusions and messages still count.
+        The conclusions and messages of a session count until its deletion is finished.
         """
         for session in await self._list_sessions(space, conversation):
             session_id = text_of(session, "id")
@@ -308,8 +311,8 @@ class Honcho(ServerService):
     ) -> None:
         """Copy the remaining messages to a new session, and delete the old session.
 
-        This can be repeated after a crash: the id of the new session is derived from `keys`, and
-        only missing messages are added to the new session.
+        This can be repeated after a crash. The id of the new session is derived from `keys`, and
+        only missing messages are added to the session.
         """
         session_id = text_of(session, "id")
         if remaining:
@@ -337,7 +340,7 @@ class Honcho(ServerService):
     async def _list_sessions(self, space: str, conversation: str) -> list[Json]:
         """Return the sessions of a conversation.
 
-        If `conversation` is empty, because it's unknown, all sessions of the space are returned.
+        If `conversation` is empty because it's unknown, all sessions of the space are returned.
         """
         if not conversation:
             sessions = await self._list_all("peers", space, "sessions")
@@ -383,7 +386,7 @@ def _assistant_of(space: str) -> str:
 
 
 def _self_observation(space: str) -> Json:
-    """Return the fields of conclusions about a peer that were drawn from the peer's own words."""
+    """Return the fields that mark conclusions about a peer as drawn from the peer's own words."""
     return {"observer_id": space, "observed_id": space}
 
 
@@ -409,12 +412,12 @@ def _messages_of(space: str, item: SyncItem) -> list[Json]:
 
 
 def _key_of(thing: Json) -> str:
-    """Return our key in the metadata of a session or message."""
+    """Return the key that Mneme stored in the metadata of a session or message."""
     return text_of(thing.get("metadata"), KEY)
 
 
 def _is_active(session: Json) -> bool:
-    """Return whether a session isn't being deleted. A deletion takes a while."""
+    """Return whether a session isn't being deleted. Deleting a session takes a while."""
     return session.get("is_active") is not False
 
 
@@ -426,9 +429,9 @@ def _read_card(answer: Any) -> str:
 
 
 def _derived_conclusions(session_id: str, conclusions: Sequence[Json]) -> Sequence[str]:
-    """Return the ids of a session's conclusions, and of all conclusions derived from these.
+    """Return the ids of a session's conclusions and of all conclusions derived from these.
 
-    A conclusion may be derived from others, which are its `source_ids`.
+    The `source_ids` of a derived conclusion are the conclusions it was derived from.
     """
     derived_ids: dict[str, None] = {}
     for conclusion in conclusions:

@@ -1,9 +1,9 @@
 """LangChain: a store of LangGraph, in a SQLite file of the home or in your PostgreSQL.
 
-Each scope has a namespace with one part per kind of item: turns, notes, and texts of the model. The
-key of an item is also its key in the store, so an item that is sent twice is stored once. With a
-server for embeddings, the store searches by meaning. Without one, Mneme ranks the items by their
-words. The stores need the extra `mneme-gateway[langchain]`.
+Each scope has a namespace with one part for each kind of item: turns, notes, and texts of the
+model. The key of an item is also its key in the store, so an item that is sent twice is stored
+once. With a server for embeddings, the store searches by meaning. Otherwise, Mneme ranks the items
+by their words. The stores need the extra `mneme-gateway[langchain]`.
 
 A plugin can use any other `BaseStore`: it subclasses `LangChain` and overrides `open_store`.
 """
@@ -65,7 +65,10 @@ class LangChain(RemoteService):
     forget_tool = "langchain_delete"
 
     def __init__(self, options: Options) -> None:
-        """Check the options. Raises ConfigError if they don't go together, or without a library."""
+        """Check the options.
+
+        Raises ConfigError if options contradict each other or a library is missing.
+        """
         super().__init__(options)
         self._options = options
         self._is_postgres = options.url.startswith(POSTGRES_SCHEMES)
@@ -85,7 +88,9 @@ class LangChain(RemoteService):
         self._store: Any = None
 
     def _check_libraries(self) -> None:
-        """Raise ConfigError if the chosen store can't be used with the installed libraries."""
+        """Raise ConfigError if a library is missing, or if SQLite can't load the vector
+        extension.
+        """
         if library_version(POSTGRES_PACKAGE if self._is_postgres else SQLITE_PACKAGE) is None:
             raise ConfigError(
                 f"{self.name} needs the stores of LangGraph: "
@@ -103,7 +108,7 @@ class LangChain(RemoteService):
 
     @asynccontextmanager
     async def open_store(self, folder: Path) -> AsyncIterator[Any]:
-        """Open the store, and close it at the end. `folder` may contain its files.
+        """Open the store for the duration of a block. The store may keep its files in `folder`.
 
         A plugin overrides this method to use another store. If the store has an index, it should
         index the field `text`.
@@ -204,7 +209,10 @@ class LangChain(RemoteService):
 
     @contextmanager
     def _translate_errors(self) -> Iterator[None]:
-        """Turn errors of PostgreSQL into DeliveryError. Their texts may quote stored words."""
+        """Turn errors of PostgreSQL into DeliveryError without their texts.
+
+        The texts may quote stored words.
+        """
         if not self._is_postgres:
             yield
             return
@@ -233,7 +241,7 @@ class LangChain(RemoteService):
             return await call
 
     async def find(self, space: str, query: str, limit: int) -> Sequence[RemoteMemory]:
-        """Return the memories of a space that match, best first."""
+        """Return the memories of a space that match the query, best first."""
         if self._embedder is not None:
             items = await self._call(self._store.asearch((space,), query=query, limit=limit))
             return self._parse_items(space, items)
@@ -249,7 +257,10 @@ class LangChain(RemoteService):
         return [memory for memory in memories if memory.score][:limit]
 
     def _parse_items(self, space: str, items: Sequence[Any]) -> list[RemoteMemory]:
-        """Return the items as memories. A prefix search may return items of other spaces."""
+        """Return the items of this space as memories.
+
+        A search by prefix may also return items of other spaces.
+        """
         memories = []
         for item in items:
             text = item.value.get("text")
@@ -288,7 +299,7 @@ class LangChain(RemoteService):
 
 
 async def _delete_stray_embeddings(connection: Any) -> None:
-    """Delete the embeddings whose text is gone, which earlier versions left in the file."""
+    """Delete embeddings without a text, which earlier versions left in the file."""
     table = "SELECT 1 FROM sqlite_master WHERE name = 'store_vectors'"
     async with connection.execute(table) as cursor:
         if await cursor.fetchone() is None:

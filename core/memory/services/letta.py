@@ -1,8 +1,8 @@
-"""Letta: its cloud, or a server of yours.
+"""Letta, in its cloud or on your own server.
 
-Each scope has an archive, in which each item is a passage with the item's key as a tag. Letta
-searches passages by meaning, without a model of its own. The notes of a scope are also mirrored in
-a core block, which you can attach to any agent of Letta. Mneme creates no agents.
+Each scope has an archive. Each item is a passage in the archive, with the item's key as a tag.
+Letta searches passages by meaning, without a model of its own. The notes of a scope are also copied
+to a core block, which you can attach to any agent of Letta. Mneme doesn't create agents.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class Letta(ServerService):
         return f"letta {version}".strip() + f", {self.location}, which answers; archives and blocks"
 
     async def find(self, space: str, query: str, limit: int) -> Sequence[RemoteMemory]:
-        """Return the passages of a space that match, best first."""
+        """Return the passages of a space that match the query, best first."""
         request = {"query": query, "limit": limit}
         return await self._archives.read(
             space, lambda archive: self._find_memories(archive, request, limit), ()
@@ -88,7 +88,7 @@ class Letta(ServerService):
         return memories[:limit]
 
     async def keep(self, space: str, item: SyncItem) -> Sequence[str]:
-        """Store an item as one passage, and a note in the core block, too."""
+        """Store an item as one passage. Notes are also stored in the core block."""
         passages = await self._archives.write(
             space, lambda archive: self._keep_passage(archive, item)
         )
@@ -97,7 +97,10 @@ class Letta(ServerService):
         return passages
 
     async def _keep_passage(self, archive: str, item: SyncItem) -> Sequence[str]:
-        """Store an item as a passage, unless a retry finds it, and return the passage's id."""
+        """Store an item as a passage and return the passage's id.
+
+        A retry first checks whether the passage exists already.
+        """
         if item.is_retry and (passages := await self._find_passages(archive, item.key)):
             return passages
         request = {
@@ -134,7 +137,7 @@ class Letta(ServerService):
         return block is not None and entry.key in _notes_of(block)
 
     async def take_out(self, space: str, memory_id: str) -> bool:
-        """Delete one passage. Return False if the archive of the space doesn't have it."""
+        """Delete one passage. Returns False if the archive of the space doesn't have it."""
         try:
             return await self._archives.read(
                 space, lambda archive: self._delete_passage(archive, memory_id), False
@@ -169,7 +172,7 @@ class Letta(ServerService):
         return objects(answer)
 
     async def _find_archive(self, space: str) -> str | None:
-        """Return the id of the archive of a space, or None if there is none."""
+        """Return the id of a space's archive, or None if it doesn't exist."""
         archives = await self._list("/v1/archives/", name=space)
         names = {text_of(archive, "name"): text_of(archive, "id") for archive in archives}
         return names.get(space) or None
@@ -184,7 +187,7 @@ class Letta(ServerService):
         return archive
 
     async def _find_block(self, space: str) -> Json | None:
-        """Return the core block of a space, or None if there is none."""
+        """Return the core block of a space, or None if it doesn't exist."""
         for block in await self._list("/v1/blocks/", label=space):
             if text_of(block, "label") == space:
                 return block

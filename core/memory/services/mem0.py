@@ -102,7 +102,7 @@ class Mem0(RemoteService):
         return await self._engine.describe()
 
     async def find(self, space: str, query: str, limit: int) -> Sequence[RemoteMemory]:
-        """Return the memories of the space that match, in the order of mem0."""
+        """Return the memories of the space that match the query, in mem0's order."""
         memories = []
         for result in objects(await self._engine.search(space, query, limit), "results"):
             text = text_of(result, "memory")
@@ -117,10 +117,9 @@ class Mem0(RemoteService):
         return memories
 
     async def keep(self, space: str, item: SyncItem) -> Sequence[str]:
-        """Store an item.
+        """Store an item, and return the ids of its memories.
 
-        Returns the ids of its memories. If the platform will derive the memories later, returns the
-        id of that event instead.
+        If the platform derives the memories later, the id of that event is returned instead.
         """
         if item.is_retry and (existing_ids := await self._find_ids(space, item.key)):
             return existing_ids
@@ -141,7 +140,7 @@ class Mem0(RemoteService):
     async def erase_all(self, entries: Sequence[Entry]) -> None:
         """Erase all entries together, so that the memories of the space are listed only once.
 
-        Raises DeliveryError if mem0 still finds memories of the entries afterwards.
+        Raises DeliveryError if mem0 still returns memories of the entries afterwards.
         """
         await self._delete_items(*entries)
         if await self._find_ids(entries[0].space, *(entry.key for entry in entries)):
@@ -204,7 +203,10 @@ class Mem0(RemoteService):
 
 
 class _ServerEngine:
-    """The platform or your own server. They differ in their paths and in the header for the key."""
+    """Calls the platform or your own server.
+
+    The two differ in their paths and in the header for the key.
+    """
 
     def __init__(self, options: Options) -> None:
         """Check the options of the deployment, and prepare the header with the key.
@@ -252,7 +254,10 @@ class _ServerEngine:
         return await self.http.call("POST", path, request, call_timeout=SEARCH, is_repeatable=True)
 
     async def add(self, space: str, item: SyncItem, infer: bool) -> Any:
-        """Send an item and return the answer. With `infer`, mem0's model derives memories."""
+        """Send an item and return the server's answer.
+
+        With `infer`, mem0's model derives memories from the item.
+        """
         request: dict[str, Any] = {
             **_messages_of(item),
             "user_id": space,
@@ -273,10 +278,7 @@ class _ServerEngine:
         return objects(answer, "results")
 
     async def _list_platform_memories(self, space: str) -> Sequence[Json]:
-        """Return the memories of a space from all pages.
-
-        After `MAX_PAGES` pages, the rest is left out.
-        """
+        """Return the memories on the first `MAX_PAGES` pages of a space."""
         memories: list[Json] = []
         for page in range(1, MAX_PAGES + 1):
             answer = await self.http.call(
@@ -310,15 +312,18 @@ class _ServerEngine:
 
 
 class _LibraryEngine:
-    """mem0's library in this process.
+    """Calls mem0's library in this process.
 
-    The library blocks, so each call runs in a thread, and continues there if its caller is
+    The library blocks, so each call runs in a thread. The call continues there if its caller is
     cancelled. `close` waits for all calls, because SQLite crashes the process if a database is
     closed while another thread writes to it.
     """
 
     def __init__(self, options: Options) -> None:
-        """Check the options. Raises ConfigError if one is missing or there is no library."""
+        """Check the options.
+
+        Raises ConfigError if an option is missing or the library isn't installed.
+        """
         if not options.llm_url and not options.embedder_url:
             raise ConfigError(
                 "mem0 needs llm_url: its library asks a model, and one for embeddings."
@@ -447,7 +452,7 @@ class _LibraryEngine:
         return await asyncio.shield(task)
 
     def _finish_call(self, task: asyncio.Task[Any]) -> None:
-        """Forget a task that has ended, and mark its error as seen."""
+        """Remove a finished task from the running ones, and mark its error as handled."""
         self._running_calls.discard(task)
         if not task.cancelled():
             # If the caller was cancelled, no one awaits the task, and asyncio would log its error.
@@ -479,7 +484,10 @@ def _messages_of(item: SyncItem) -> dict[str, Any]:
 
 
 def _belongs_to(space: str, memory: Json) -> bool:
-    """Return True unless a memory names another space. A server may ignore our filter."""
+    """Return whether a memory is of this space or names no space.
+
+    The check is needed because a server may ignore our filter.
+    """
     return text_of(memory, "user_id") in ("", space)
 
 

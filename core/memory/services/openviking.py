@@ -83,7 +83,7 @@ class OpenViking(RemoteService):
     async def probe(self) -> str:
         """Return the version and the mode of the server, after checking the key.
 
-        Raises DeliveryError if the server isn't OpenViking or refuses the key.
+        Raises DeliveryError if the server isn't OpenViking or rejects the key.
         """
         health = await self._http.call("GET", "/health", call_timeout=SEARCH)
         version = text_of(health, "version")
@@ -102,11 +102,11 @@ class OpenViking(RemoteService):
         return about
 
     async def find(self, space: str, query: str, limit: int) -> Sequence[RemoteMemory]:
-        """Return the files of the space that match, best first.
+        """Return the files of the space that match the query, best first.
 
-        openviking also returns its own overviews of folders, which may come first. They repeat what
-        is in the files, so they are left out. The text of the best `FULL_READS` matches is the
-        whole file, and of the other matches the abstract.
+        openviking also returns its own overviews of folders, sometimes first. They repeat what is
+        in the files, so they are left out. For the best `FULL_READS` matches, the whole file is
+        returned, and for the other matches the abstract.
         """
         if not await self._is_served(space, SEARCH):
             return []
@@ -186,7 +186,7 @@ class OpenViking(RemoteService):
     async def _read_file(
         self, space: str, uri: str, call_timeout: CallTimeout | None = None
     ) -> str:
-        """Return the text of a file, or an empty string if there is no such file."""
+        """Return the text of a file, or an empty string if the file doesn't exist."""
         if not await self._is_served(space, call_timeout):
             return ""
         result = await self._call(
@@ -200,7 +200,7 @@ class OpenViking(RemoteService):
         return await self._call("GET", "/api/v1/fs/stat", space, uri=uri) is not None
 
     async def _is_served(self, space: str, call_timeout: CallTimeout | None = None) -> bool:
-        """Return whether Mneme uses the server for this space.
+        """Return whether Mneme may use the server for this space.
 
         A server that doesn't separate its users is used for the first space only.
         """
@@ -246,7 +246,9 @@ def _uri_of(key: str) -> str:
 
 
 def _is_file(uri: str) -> bool:
-    """Return whether a URI names a file of a person, not a folder or an overview of one."""
+    """Return whether a URI names a person's file rather than a folder or the overview of a
+    folder.
+    """
     name = uri.rpartition("/")[2]
     return name.endswith(".md") and not name.startswith(".")
 
@@ -254,7 +256,8 @@ def _is_file(uri: str) -> bool:
 def _parse_uri(uri: str) -> str:
     """Return the URI of a file without the prefix "openviking:". Raises ToolError if it's invalid.
 
-    The `~` in a URI stands for the user of the call, so everyone reaches only their own files.
+    The `~` in a URI stands for the user who makes the call, so everyone reaches only their own
+    files.
     """
     uri = uri.strip().removeprefix("openviking:")
     if not uri.startswith("viking://") or ".." in uri or not uri.endswith(".md"):

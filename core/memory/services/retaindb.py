@@ -64,7 +64,7 @@ class RetainDb(ServerService):
         return f"retaindb, {self.location}, which answers; search, profile, project {self._project}"
 
     async def find(self, space: str, query: str, limit: int) -> Sequence[RemoteMemory]:
-        """Return the memories of the space that match, in the order of RetainDB."""
+        """Return the memories of the space that match the query, in RetainDB's order."""
         request = {
             "query": query,
             "user_id": space,
@@ -95,8 +95,8 @@ class RetainDb(ServerService):
     async def keep(self, space: str, item: SyncItem) -> Sequence[str]:
         """Store an item as one memory, and return the id of the memory.
 
-        An item that was sent before is stored only if the server doesn't have it yet.
-        Raises DeliveryError if the server returns no id.
+        A retry stores the item only if the server doesn't have it yet. Raises DeliveryError if the
+        server returns no id.
         """
         if item.is_retry:
             existing_ids = await self._find_ids(space, item.key, item.text)
@@ -143,7 +143,7 @@ class RetainDb(ServerService):
         return "\n".join(clean_service_lines(self.name, lines)) or "It has nothing to say."
 
     async def ask(self, space: str, query: str) -> str:
-        """Return the service's summary of the memories about a question."""
+        """Return the service's summary of the memories that concern a question."""
         request = {
             "project": self._project,
             "user_id": space,
@@ -164,8 +164,8 @@ class RetainDb(ServerService):
     async def _find_ids(self, space: str, key: str, text: str | None = None) -> list[str]:
         """Return the ids of the memories in the session `key`.
 
-        Some servers return memories without their session. Such a memory matches if it has exactly
-        this `text`.
+        Some servers return memories without their session. Such a memory matches if its text equals
+        `text`.
         """
         ids = []
         for memory in await self._load_memories(space):

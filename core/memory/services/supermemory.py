@@ -84,9 +84,9 @@ class Supermemory(ServerService):
         self._api = DIALECTS[options.api](self._http, options)
 
     async def probe(self) -> str:
-        """Return a description of the server, after checking that it supports the dialect.
+        """Return a description of the server.
 
-        Raises DeliveryError if it doesn't.
+        Raises DeliveryError if the server doesn't support the dialect.
         """
         if not await self._api.is_spoken(f"{self._namespace}-nobody"):
             raise DeliveryError(
@@ -99,7 +99,9 @@ class Supermemory(ServerService):
         )
 
     async def find(self, space: str, query: str, limit: int) -> Sequence[RemoteMemory]:
-        """Return the memories and parts of documents that match, each text once."""
+        """Return the memories and parts of documents that match the query, without
+        duplicate texts.
+        """
         results = objects(await self._api.search(space, query, limit), "results")
         memories: dict[str, RemoteMemory] = {}
         for result in results:
@@ -126,7 +128,10 @@ class Supermemory(ServerService):
         return [text_of(document, "id")]
 
     async def erase(self, entry: Entry) -> None:
-        """Delete the document of an item. Raises DeliveryError while it's being processed."""
+        """Delete the document of an item.
+
+        Raises DeliveryError while the service is processing it.
+        """
         document = await self._api.load_document(entry.space, entry.key)
         if document is None:
             return
@@ -183,14 +188,14 @@ class _NamespaceDialect:
         self._options = options
 
     async def is_spoken(self, unused_space: str) -> bool:
-        """Return whether the server supports this dialect: whether it has a list of namespaces."""
+        """Return whether the server supports this dialect, which has a list of namespaces."""
         answer = await self._http.call(
             "GET", "/ns", params={"limit": 1}, call_timeout=SEARCH, missing=None
         )
         return answer is not None
 
     async def search(self, space: str, query: str, limit: int) -> Any:
-        """Return the answer of a search. A space that doesn't exist has no results."""
+        """Return the answer to a search. A space that doesn't exist has no results."""
         request = {"query": query, "searchMode": self._options.search_mode, "limit": limit}
         return await self._http.call(
             "POST",
@@ -243,7 +248,7 @@ class _TagDialect(_NamespaceDialect):
     name = "v4"
 
     async def is_spoken(self, unused_space: str) -> bool:
-        """Return whether the server supports this dialect: whether it lists documents by tag."""
+        """Return whether the server supports this dialect, which lists documents by tag."""
         request = {"containerTags": [unused_space], "limit": 1}
         answer = await self._http.call(
             "POST",
@@ -256,7 +261,7 @@ class _TagDialect(_NamespaceDialect):
         return answer is not None
 
     async def search(self, space: str, query: str, limit: int) -> Any:
-        """Return the answer of a search in a container tag."""
+        """Return the answer to a search in a container tag."""
         request = {
             "q": query,
             "containerTag": space,
@@ -282,7 +287,8 @@ class _TagDialect(_NamespaceDialect):
         """Return the document with our key, or None.
 
         Some servers don't accept our key as the id of a document. So the id is looked up in the
-        list of documents first. The list lacks the status, so the document is then loaded too.
+        list of documents first. The document itself is then loaded, because the list doesn't
+        contain its status.
         """
         document_id = await self._find_document_id(space, key)
         if document_id is None:
@@ -344,7 +350,8 @@ def _check_document(answer: Any) -> Json:
 def _content_of(item: SyncItem) -> str:
     """Return the text of an item. A text without a space gets a prefix, such as "note: ".
 
-    Such a text may be a URL. Without the prefix, the service would open the URL and store the page.
+    A text without a space may be a URL. Without the prefix, the service would open the URL and
+    store the page.
     """
     return item.text if " " in item.text else f"{item.kind}: {item.text}"
 

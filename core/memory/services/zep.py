@@ -1,9 +1,9 @@
 """Zep: its cloud, or its library Graphiti in this process.
 
-Each scope is a user of its own in the cloud, and a group id in Graphiti. A turn becomes an episode
-with its time. Zep's model derives facts from it, some time later in the cloud. A fact has a time
-from which it holds, and one when it ended, which Mneme shows. Forgetting deletes the episode and
-the facts that no other episode bears out. An episode that is deleted doesn't count.
+Each scope is a user in the cloud, and a group id in Graphiti. A turn becomes an episode with its
+time. Zep's model derives facts from the episode. In the cloud, this happens some time later. Mneme
+shows since when a fact has been true, and when it ended. Forgetting deletes the episode, and the
+facts that come from no other existing episode.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ class Zep(RemoteService):
         return await self._engine.has_facts(entry.space, entry.remote or ())
 
     async def _find_episodes(self, entry: Entry) -> Sequence[str]:
-        """Return the ids of the episodes of an item, also of those with an unknown id."""
+        """Return the ids of an item's episodes, also if the ids aren't recorded yet."""
         episodes = await self._engine.find_episodes(entry.space, entry.key)
         return list(dict.fromkeys([*(entry.remote or ()), *episodes]))
 
@@ -104,7 +104,10 @@ class Zep(RemoteService):
 
 
 def _create_graphiti(options: Options) -> GraphitiEngine:
-    """Return the engine in this process. Raises ConfigError if an option is missing or invalid."""
+    """Return the engine that runs in this process.
+
+    Raises ConfigError if an option is missing or invalid.
+    """
     if not options.llm_url:
         raise ConfigError("zep needs llm_url: Graphiti asks a model, and one for embeddings.")
     graph = Graph(
