@@ -1,8 +1,9 @@
-"""Says what speaks against asking the helper model whether a message asks for a change.
+"""Decides whether the helper model may be asked if a message requests a change.
 
-`core/review/wishes.py` lets a call run at once if a message is wholly the wish. The helper model
-judges other messages, but only if nothing of these rules speaks against a wish: hearsay, words that
-take a wish back, a condition, "don't delete". So a helper that always agrees does little harm.
+`core/review/wishes.py` lets a call run at once if the whole message is a request for it. The helper
+model judges other messages, but only if no rule in this module finds a sign against a request:
+hearsay, a withdrawal, a condition, or words such as "don't delete". So a helper model that always
+agrees does little harm.
 """
 
 from __future__ import annotations
@@ -39,12 +40,12 @@ _CLOCK_COLON = re.compile(r"(?<=\d):(?=\d)")
 
 
 def may_hold_wish(message: str, effect: Effect) -> bool:
-    """Return True if a message may hold a wish of the sender's own, as far as rules can tell.
+    """Return whether a message may contain the sender's own request for an effect.
 
-    Hearsay, words that take a wish back, a condition, "don't delete", a question that asks the
-    assistant for nothing, words before a colon that ask for nothing, and items of a list speak
-    against it. A wish to remove or pause something needs a word such as "over" or "delete". What a
-    language without a table says isn't known, so it holds none.
+    Signs against a request are hearsay, a withdrawal, a condition, "don't delete", a question that
+    doesn't ask the assistant to do anything, words before a colon that aren't a request, and list
+    items. A request to remove or pause something needs a word such as "over" or "delete". Without
+    word lists for the language of the message, the result is False.
     """
     if _is_in_other_language(message):
         return False
@@ -66,9 +67,10 @@ def may_hold_wish(message: str, effect: Effect) -> bool:
 
 
 def _is_in_other_language(message: str) -> bool:
-    """Return True if a message is probably in a language without a table.
+    """Return whether a message is probably in a language without word lists.
 
-    A text in Latin letters is, too, if it denies something, and contains no other common word.
+    This also applies to a text in Latin letters that negates something and has no other common word
+    of a known language.
     """
     plain = to_plain(message)
     if _other_words().search(plain) or _other_letters().search(message.casefold()):
@@ -95,7 +97,10 @@ def _other_letters() -> re.Pattern[str]:
 
 
 def _has_end(plain: str, language: str, names: Sequence[str]) -> bool:
-    """Return True if a text as plain words says that something ends, or has a word of a table."""
+    """Return whether a text says that something ends, or has a word from the tables `names`.
+
+    The text consists of plain words (`to_plain`).
+    """
     if any(marker(language, name).search(plain) for name in names):
         return True
     text = plain.replace(" ", "") if language in UNSPACED_LANGUAGES else plain
@@ -122,17 +127,17 @@ def _speaks_against(sentence: str, effect: Effect, languages: frozenset[str]) ->
 
 
 def _is_unmeant(plain: str, languages: frozenset[str]) -> bool:
-    """Return True if a sentence says what somebody else wants, or takes its wish back."""
+    """Return whether a sentence reports another person's request, or withdraws its own."""
     return any(has_marker(plain, name, languages) for name in ("hearsay", "retract"))
 
 
 def _depends(plain: str, languages: frozenset[str]) -> bool:
-    """Return True if a sentence asks for something only in some case, or not now."""
+    """Return whether a sentence requests something only under a condition, or not now."""
     return any(has_marker(plain, name, languages) for name in ("condition", "not_now"))
 
 
 def _forbids(clause: str, languages: frozenset[str]) -> bool:
-    """Return True if a clause denies a verb by which people ask to remove or pause something."""
+    """Return whether a clause negates a verb that requests a removal or a pause."""
     return any(
         marker(language, "denial").search(clause) and _verbs_to_end(language).search(clause)
         for language in languages
@@ -141,7 +146,7 @@ def _forbids(clause: str, languages: frozenset[str]) -> bool:
 
 @cache
 def _list_verbs_to_end(language: str) -> frozenset[str]:
-    """Return the verbs in frames such as "(delete|drop) *"."""
+    """Return the verbs in frames such as "(delete|drop) *", which request a removal or a pause."""
     data = language_data("wishes", "core.review")[language]
     verbs: set[str] = set()
     for frame in (*data["remove"], *data["weaken"]):
@@ -153,7 +158,7 @@ def _list_verbs_to_end(language: str) -> frozenset[str]:
 
 @cache
 def _verbs_to_end(language: str) -> re.Pattern[str]:
-    """Return a pattern of `_list_verbs_to_end`."""
+    """Return a pattern that matches the verbs of `_list_verbs_to_end`."""
     joined = "|".join(sorted(map(re.escape, _list_verbs_to_end(language)), key=len, reverse=True))
     if language == "tr":
         return re.compile(rf"(?<!\w)(?:{joined})")
@@ -162,10 +167,12 @@ def _verbs_to_end(language: str) -> re.Pattern[str]:
 
 
 def is_against(message: str, names: Callable[[str], bool], known: str) -> bool:
-    """Return True if a message keeps a thing, or is about a text ("her line about the swim").
+    """Return whether a message wants to keep an item, or is about a text ("her line about the
+    swim").
 
-    `names` says whether a clause has words of the thing, and `known` is the text of the thing,
-    whose own words don't count. Two verbs to end something in a clause cancel each other.
+    `names` returns whether a clause has words of the item. `known` is the text of the item, and its
+    words don't count as signs. Two verbs that request a removal in one clause also speak against
+    the request.
     """
     languages = find_languages(message)
     has_verb = False
@@ -183,7 +190,7 @@ def is_against(message: str, names: Callable[[str], bool], known: str) -> bool:
 
 
 def _has_other(clause: str, name: str, known: str, languages: Iterable[str]) -> bool:
-    """Return True if a clause has a word of a table that isn't in a known text."""
+    """Return whether a clause has a word from a table that isn't in the text `known`."""
     known_words = to_plain(known)
     return any(
         match[0] not in known_words
@@ -197,7 +204,10 @@ def _begins_with_denial(clause: str, languages: Iterable[str]) -> bool:
 
 
 def count_verbs_to_end(clause: str, known: str, language: str) -> int:
-    """Return how many verbs to end something a clause has besides those of a known text."""
+    """Return how many verbs in a clause request a removal or a pause.
+
+    Words that are also in the text `known` aren't counted.
+    """
     known_words = to_plain(known)
     matches = [match[0] for match in _verbs_to_end(language).finditer(clause)]
     if language in UNSPACED_LANGUAGES or language in ("ko", "tr"):
@@ -212,6 +222,6 @@ def count_verbs_to_end(clause: str, known: str, language: str) -> int:
 
 @cache
 def _terms_to_end(language: str) -> frozenset[str]:
-    """Return the stems of the verbs by which people ask to remove or pause something."""
+    """Return the stems of the verbs that request a removal or a pause."""
     verbs = _list_verbs_to_end(language)
     return frozenset(term for verb in verbs if " " not in verb for term in word_terms(verb))

@@ -1,7 +1,7 @@
 """The effects that tools declare, and the effects of a call.
 
-Every tool declares the effect of each of its actions (`core.types.Effect`). A tool whose
-declaration is incomplete can't be registered.
+Every tool declares the effect of each of its actions (`core.types.Effect`). A tool with an
+incomplete declaration can't be registered.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from core.types import Effect, Json, Tool
 
 
 def find_effect_fault(tool: Tool) -> str | None:
-    """Return why the declared effects of a tool are incomplete, as a clause, or None."""
+    """Return a clause that says why a tool's declared effects are incomplete, or None."""
     effects = tool.effects
     is_declared = isinstance(effects, Mapping) and bool(effects)
     if not is_declared or not all(isinstance(effect, Effect) for effect in effects.values()):
@@ -50,7 +50,7 @@ def _list_actions(schema: Json, argument: str) -> set[str]:
 
 
 def _list_constants(schema: object) -> set[str]:
-    """Return the strings of an ``enum`` or ``const``, also in the alternatives of ``anyOf``."""
+    """Return the strings in an ``enum`` or ``const``, including the alternatives of ``anyOf``."""
     if not isinstance(schema, Mapping):
         return set()
     constants = {str(value) for value in schema.get("enum", ())}
@@ -64,8 +64,8 @@ def _list_constants(schema: object) -> set[str]:
 def list_effects(tool: Tool, arguments: Json) -> frozenset[Effect]:
     """Return the effects of a call.
 
-    Raises ToolError if the arguments name an action that the tool doesn't have, or no action
-    although the tool has several.
+    Raises ToolError if the arguments name an action that the tool doesn't have, or if they name no
+    action although the tool has several.
     """
     if set(tool.effects) == {""}:
         # A tool without actions has one effect.
@@ -94,7 +94,7 @@ def list_effects(tool: Tool, arguments: Json) -> frozenset[Effect]:
 
 
 def _list_named_actions(value: object, argument: str) -> Iterator[str]:
-    """Yield the actions that arguments name, also those in the items of a list."""
+    """Yield the actions that the arguments name, also inside nested lists and objects."""
     if isinstance(value, Mapping):
         if isinstance(value.get(argument), str):
             yield value[argument]

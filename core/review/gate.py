@@ -1,18 +1,19 @@
-"""Decides before a tool runs whether a call runs at once or waits for the person's approval.
+"""Decides before a tool runs whether its call runs at once or waits for the person's approval.
 
-The gate decides for all tools. It considers the effect of the call (`core.types.Effect`), the
-person's words in the messages that are being answered, and the foreign text in the conversation
+The gate checks the calls of all tools. It considers the effect of the call (`core.types.Effect`),
+the person's words in the messages that are being answered, and the foreign text in the conversation
 (`core/review/transcript.py`):
 
 * `READ` and `SPEND` run at once. A budget limits the costs of a turn.
 * A call that changes a pinned item waits.
-* If the person spoke, and the conversation contains no foreign text, every other call runs at once.
-  But a long message may hold a paste that shows no sign of it. In a conversation with one, a thing
-  is removed or weakened at once only if a short message names it.
-* Otherwise, the message must be wholly the wish (`core/review/wishes.py`). If it has other content,
-  the helper model decides (`core/review/wish_judge.py`). Texts that are added or sent must consist
-  of words that the person typed. The address of a look-up may also be one that an earlier look-up
-  returned.
+* If the person wrote something, and the conversation contains no foreign text, every other call
+  runs at once. There is one exception: a long message may contain a paste that can't be recognized.
+  In a conversation with such a message, an item is removed or weakened at once only if a short
+  message names the item.
+* Otherwise, the whole message must be a request for the call (`core/review/wishes.py`). If it has
+  other content, the helper model decides (`core/review/wish_judge.py`). Texts that are added or
+  sent must consist of words that the person typed. The address of a look-up may also be one that an
+  earlier look-up returned.
 
 The tools for notes, facts, skills and reminders also compare their texts with the typed messages.
 """
@@ -62,7 +63,7 @@ _SPOKEN_EFFECTS = frozenset({Effect.ADD, Effect.PLAN})
 
 @dataclass
 class Gate:
-    """Holds back the calls of tools that a person didn't ask for."""
+    """Decides whether a call runs at once, and stores the calls that need approval."""
 
     transcripts: TranscriptReader
     review: Review
@@ -71,9 +72,9 @@ class Gate:
     judge: WishJudge | None = None
 
     async def check(self, tool: Tool, arguments: Json, context: ToolContext) -> ToolContext:
-        """Return the context for a call. Its `hold_reason` says why the call has to wait.
+        """Return the context for a call. If the call has to wait, its `hold_reason` says why.
 
-        Raises ToolError if the arguments name no known action of the tool.
+        Raises ToolError if the arguments name an action that the tool doesn't have.
         """
         effects = list_effects(tool, arguments) - FREE_EFFECTS
         if not effects:
@@ -96,9 +97,9 @@ class Gate:
         return context
 
     async def hold(self, tool: Tool, arguments: Json, context: ToolContext) -> str:
-        """Store a call that waits for approval, and return a sentence for the model.
+        """Store a call until the person approves it, and return a sentence for the model.
 
-        Raises Refused if too many changes wait already.
+        Raises Refused if too many changes are already waiting.
         """
         author = Author(
             account=None if context.sender.is_anonymous else context.account,
@@ -121,7 +122,7 @@ class Gate:
         transcript: Transcript,
         context: ToolContext,
     ) -> str:
-        """Return why a call with this effect has to wait, as a clause, or ""."""
+        """Return a clause that says why a call with this effect has to wait, or ""."""
         arguments, action_argument = _open_call(tool, arguments)
         texts = _list_texts(arguments, action_argument)
         if effect is Effect.SEND and tool.is_lookup:
@@ -154,7 +155,7 @@ class Gate:
         transcript: Transcript,
         context: ToolContext,
     ) -> bool:
-        """Return True if the helper model says that the person asked for a call."""
+        """Return whether the helper model says that the person requested a call."""
         if self.judge is None:
             return False
         wished = WishedCall(tool.name, effect, arguments, subjects)
@@ -163,9 +164,10 @@ class Gate:
     async def _explain_lookup(
         self, tool: Tool, arguments: Json, transcript: Transcript, context: ToolContext
     ) -> str:
-        """Return why a look-up has to wait, as a clause, or "".
+        """Return a clause that says why a look-up has to wait, or "".
 
-        The helper model decides about typed words and addresses in a message with other content.
+        If the words and addresses were typed in a message with other content, the helper model
+        decides.
         """
         reason, is_typed = _judge_lookup(arguments, transcript, context)
         if reason and is_typed:
@@ -177,7 +179,7 @@ class Gate:
     async def _explain_content(
         self, texts: Sequence[str], transcript: Transcript, context: ToolContext
     ) -> str:
-        """Return why the person didn't type the texts of a call, as a clause, or ""."""
+        """Return a clause that says which text of a call the person didn't type, or ""."""
         others = [
             text
             for text in texts
@@ -194,9 +196,9 @@ class Gate:
 
 
 def _open_call(tool: Tool, arguments: Json) -> tuple[Json, str]:
-    """Return the arguments that a call passes on, and the one of them that names an action, or "".
+    """Return the arguments that a call passes on, and the name of the one with the action, or "".
 
-    A tool that stands for many passes on the arguments of the inner tool.
+    A tool that stands for several tools passes on the arguments of the inner tool.
     """
     if not tool.inner_argument:
         return arguments, tool.action_argument
@@ -207,10 +209,10 @@ def _open_call(tool: Tool, arguments: Json) -> tuple[Json, str]:
 def _list_doubtful_effects(
     effects: Iterable[Effect], subjects: Sequence[Subject], transcript: Transcript
 ) -> frozenset[Effect]:
-    """Return the effects that need a wish although the conversation holds no foreign text.
+    """Return the effects that need an explicit request even without foreign text.
 
-    These are removing and weakening, if a long message may hold a paste that shows no sign of it,
-    or if the message that is answered quotes something.
+    These are removing and weakening, if the message that is being answered quotes something, or if
+    a long message may contain a paste that can't be recognized.
     """
     known = "\n".join(subject.text for subject in subjects)
     if all(is_short_line(text, known) for text in transcript.messages):
@@ -224,7 +226,7 @@ def _list_doubtful_effects(
 
 
 def _word_not_wished(transcript: Transcript) -> str:
-    """Return the clause for a call that nobody asked for."""
+    """Return the clause for a call that the person didn't request."""
     if not transcript.foreign:
         return word_clause("waits_nobody_asked")
     return word_clause("waits_not_wished", source=transcript.foreign[0].source)
@@ -237,9 +239,10 @@ def _explain_untyped(
     transcript: Transcript,
     known: Sequence[str],
 ) -> str:
-    """Return why the messages aren't wholly the wish for a call, as a clause, or "".
+    """Return a clause that says why the messages aren't wholly a request for a call, or "".
 
-    `known` are texts whose words a message may have if the call has no subject or sends something.
+    `known` are texts whose words a message may contain if the call has no subject or sends
+    something.
     """
     not_wished = _word_not_wished(transcript)
     if not transcript.messages:
@@ -263,16 +266,16 @@ def _explain_untyped(
 def _is_typed_to_send(
     texts: Sequence[str], subjects: Sequence[Subject], transcript: Transcript
 ) -> bool:
-    """Return True if the messages that are answered have all words that leave the machine.
+    """Return whether the messages being answered contain all words that leave the machine.
 
-    Words of an earlier message were typed for something else.
+    Words of earlier messages don't count, because they were typed for another purpose.
     """
     is_typed = all(shares_words(text, transcript.typed, _MIN_SENT_SHARE) for text in texts)
     return is_typed and all(_is_named_to_send(subject, transcript) for subject in subjects)
 
 
 def _is_named_to_send(subject: Subject, transcript: Transcript) -> bool:
-    """Return True if the messages that are answered have the name of a thing, or its number."""
+    """Return whether the messages being answered contain an item's words or its label."""
     typed = "\n".join(transcript.messages)
     if shares_words(subject.text, typed, _MIN_SENT_SHARE):
         return True
@@ -282,14 +285,16 @@ def _is_named_to_send(subject: Subject, transcript: Transcript) -> bool:
 def _judge_lookup(
     arguments: Json, transcript: Transcript, context: ToolContext
 ) -> tuple[str, bool]:
-    """Return why a look-up has to wait, as a clause, or "", and whether all of it was typed.
+    """Return a clause that says why a look-up has to wait, or "", and whether it was all typed.
 
     The argument `url` must be an address that the person typed, a result of an earlier search, or a
-    link of a page to the same host. Pages can offer a link for each secret, so only typed addresses
-    are opened unless a person is there to see it. All words of the other arguments must be typed by
-    the person, in the message that is answered or in the one before it. Older words were typed for
-    something else. So were those of a clause that states a secret (`core/review/searches.py`). If
-    the message has other content, or if the words are of the one before, the look-up waits, too.
+    link from a page to its own host. In a session without a person, only typed addresses are
+    opened, because a page can offer a link for each secret.
+
+    All words of the other arguments must be typed by the person, in the message being answered or
+    in the one before it. Older words were typed for another purpose, and so were those in a clause
+    that states a secret (`core/review/searches.py`). If the message has other content, or if the
+    words are only in the message before it, the look-up waits, too.
     """
     is_attended = context.session.is_remembered
     earlier = list_searchable((transcript.previous, *transcript.messages, *transcript.questions))
@@ -317,7 +322,7 @@ def _judge_lookup(
 def _explain_unnamed(
     wishes: Sequence[Wish], subjects: Sequence[Subject], new_text: str, transcript: Transcript
 ) -> str:
-    """Return why no wish names the first of some subjects, as a clause, or ""."""
+    """Return a clause about the first subject that no request names, or ""."""
     label = "" if subjects else word_clause("label_item")
     for subject in subjects:
         if not any(names_subject(wish, subject, new_text) for wish in wishes):
@@ -328,9 +333,10 @@ def _explain_unnamed(
 
 
 def _is_weakened(texts: Sequence[str], subject: Subject) -> bool:
-    """Return True if a replacement drops more words of a text than it adds, such as a condition.
+    """Return whether a replacement drops more words from a text than it adds.
 
-    Such a replacement counts as a removal, even if it adds words that the person typed.
+    It may drop a condition, for example. Such a replacement counts as a removal, even if it adds
+    words that the person typed.
     """
     new_texts = [text for text in texts if text not in subject.text]
     if not new_texts:
@@ -349,7 +355,7 @@ def _has_word(word: str, words: Sequence[str]) -> bool:
 def _is_typed_statement(
     texts: Sequence[str], subjects: Sequence[Subject], transcript: Transcript
 ) -> bool:
-    """Return True if the person typed the words that a replacement adds to the replaced text."""
+    """Return whether the person typed the words that a replacement adds to the old text."""
     typed = "\n".join(transcript.messages)
     for subject in subjects:
         new_texts = [text for text in texts if text not in subject.text]
@@ -362,13 +368,13 @@ def _is_typed_statement(
 
 
 def _list_added_words(text: str, old_text: str) -> str:
-    """Return the words of a text that another text doesn't contain."""
+    """Return the words of a text that `old_text` doesn't contain."""
     old_terms = set(word_terms(old_text))
     return " ".join(word for word in words_of(text) if not old_terms & set(word_terms(word)))
 
 
 def _list_texts(value: object, action_argument: str) -> list[str]:
-    """Return all strings of some arguments, except the action."""
+    """Return all strings in the arguments except the action."""
     texts: list[str] = []
     if isinstance(value, str):
         if value.strip():
@@ -384,7 +390,7 @@ def _list_texts(value: object, action_argument: str) -> list[str]:
 
 
 def _list_odd_texts(value: object, action_argument: str, depth: int = 0) -> list[str]:
-    """Return the numbers of some arguments, and the keys of mappings inside them, as texts.
+    """Return, as texts, the numbers in the arguments and the keys of nested mappings.
 
     The names of the arguments themselves come from the tool, so they are left out.
     """
@@ -403,7 +409,10 @@ def _list_odd_texts(value: object, action_argument: str, depth: int = 0) -> list
 
 
 async def _find_subjects(tool: Tool, arguments: Json, context: ToolContext) -> Sequence[Subject]:
-    """Return the items that a call changes. If one doesn't exist, the tool itself reports that."""
+    """Return the items that a call changes.
+
+    The result is empty if an item doesn't exist, because the tool itself reports that.
+    """
     if tool.find_subjects is None:
         return ()
     try:

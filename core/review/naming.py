@@ -1,9 +1,9 @@
-"""Finds out whether a wish names one specific thing and says nothing else.
+"""Decides whether a request names exactly one item, such as a reminder or note, and nothing else.
 
-Each word of the wish must be a word of the thing's text, the word for its kind ("reminder"), its
-number next to that word, or a small word such as an article (`small` in `data/wishes.toml`). No
-other thing of the kind that the person can see may have as many of the words. A wish may also name
-all things of a kind, or several things with "and" between them.
+Each word of the request must be a word from the item's text, the word for its kind ("reminder"),
+its number next to that word, or a small word such as an article (`small` in `data/wishes.toml`). No
+other item of the same kind that the person can see may have as many of the words. A request may
+also name all items of a kind, or several items joined with "and".
 """
 
 from __future__ import annotations
@@ -53,9 +53,11 @@ _IDIOM_KIND = "memory"
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """A word of a wish: a number, a word for a kind or for all, content, and so on.
+    """A word of a request, with its role: a number, a word for a kind or for all, content, and so
+    on.
 
-    A detail, such as a day of the week, tells apart things that are named by content.
+    The role "detail" is for words such as a day of the week. They distinguish items that are
+    already named by content.
     """
 
     text: str
@@ -64,7 +66,7 @@ class _Part:
 
 @dataclass(frozen=True, slots=True)
 class _Name:
-    """The words of a wish, if each of them names a thing or is a small word."""
+    """The words of a request in which every word names an item or is a small word."""
 
     # How many words are the thing's own. In scripts without spaces, how many letters.
     own_words: tuple[str, ...]
@@ -78,10 +80,10 @@ class _Name:
 
 
 def names_subject(wish: Wish, subject: Subject, new_text: str = "") -> bool:
-    """Return True if a wish names a thing, no other thing of its kind, and says nothing else.
+    """Return whether a request names an item, no other item of its kind, and nothing else.
 
-    A wish to change something may also have words of `new_text`. A wish to plan something new names
-    nothing that exists.
+    A request to change something may also contain words from `new_text`. A request to plan
+    something new doesn't name an existing item.
     """
     if wish.table == "plan":
         return False
@@ -102,7 +104,7 @@ def names_subject(wish: Wish, subject: Subject, new_text: str = "") -> bool:
 
 
 def _names_only(words: str, wish: Wish, subject: Subject, new_text: str) -> bool:
-    """Return True if words name a thing, no other thing, and say nothing else."""
+    """Return whether words name an item, no other item, and nothing else."""
     name = _read_name(words, wish.language, subject, new_text)
     if name is None or (wish.table == "stated" and not name.has_kind):
         return False
@@ -118,9 +120,9 @@ def _names_only(words: str, wish: Wish, subject: Subject, new_text: str) -> bool
 def _read_name(
     words: str, language: str, subject: Subject, new_text: str, *, is_bare: bool = False
 ) -> _Name | None:
-    """Read words that name a thing. Return None if one of them says something else.
+    """Parse words that name an item. Return None if a word has another meaning.
 
-    A number needs the word for the kind of the thing next to it, unless it may be bare.
+    A number must be next to the word for the item's kind, unless `is_bare`.
     """
     own_words: list[str] = []
     roles: set[str] = set()
@@ -145,9 +147,9 @@ def _read_name(
 
 
 def _find_role_in_name(word: str, language: str, subject: Subject, new_text: str) -> str:
-    """Return the role of a word in the name of a thing: "own", "kind", "small" and so on.
+    """Return the role of a word in the name of an item: "own", "kind", "small" and so on.
 
-    The role of a word that says something else is "other".
+    The role is "other" if the word doesn't belong to a name.
     """
     if word.isdecimal():
         return "own" if word in _PART.findall(to_plain(subject.text)) else "other"
@@ -167,7 +169,7 @@ def _find_role_in_name(word: str, language: str, subject: Subject, new_text: str
 def _read_run_of_name(
     run: str, language: str, subject: Subject, new_text: str
 ) -> list[tuple[str, str]]:
-    """Split a run without spaces into the longest pieces that have a role in a name."""
+    """Split a text without spaces into the longest pieces that have a role in a name."""
     own_text = to_plain(subject.text).replace(" ", "")
     known_text = to_plain(new_text).replace(" ", "")
     kinds = (subject.kind,) if subject.kind in KINDS else KINDS
@@ -194,13 +196,13 @@ def _read_run_of_name(
 
 
 def _find_end(run: str, start: int, is_known: Callable[[str], bool]) -> int:
-    """Return the end of the longest known piece of a run, or `start`."""
+    """Return the end of the longest known piece that begins at `start`, or `start`."""
     ends = range(len(run), start, -1)
     return next((end for end in ends if is_known(run[start:end])), start)
 
 
 def _find_kinds(word: str, language: str) -> list[str]:
-    """Return the kinds of things that a word of a language, or of English, may mean."""
+    """Return the kinds of items that a word may mean in this language or in English."""
     tables = [language_data("wishes", "core.review")[code] for code in {language, "en"}]
     return [
         kind
@@ -211,18 +213,18 @@ def _find_kinds(word: str, language: str) -> list[str]:
 
 @cache
 def _list_words(language: str, name: str) -> frozenset[str]:
-    """Return the words of a table, without the star that stands for any ending."""
+    """Return the words in a table, without the asterisk that stands for any ending."""
     words = language_data("wishes", "core.review")[language].get(name, ())
     return frozenset(to_plain(word.removesuffix("*")) for word in words)
 
 
 def _is_run(word: str) -> bool:
-    """Return True for words of scripts without spaces, except Korean."""
+    """Return whether a word is in a script without spaces. Korean doesn't count."""
     return is_unspaced(word) and not _HANGUL.search(word)
 
 
 def is_kept_or_in_text(message: str, subject: Subject) -> bool:
-    """Return True if a message keeps a thing, or is about a text that mentions its name."""
+    """Return whether a message wants to keep an item, or is about a text that mentions its name."""
 
     def names(clause: str) -> bool:
         return _compare(_PART.findall(clause), subject.text)[0] > 0
@@ -231,9 +233,10 @@ def is_kept_or_in_text(message: str, subject: Subject) -> bool:
 
 
 def mentions_subject(message: str, subject: Subject) -> bool:
-    """Return True if a message has words of a thing's text, and of no other thing more.
+    """Return whether a message has words from an item's text, and no other item has more of them.
 
-    The thing's number next to the word for its kind is enough, too, or in a wish such as "drop 4".
+    The item's number is enough if it's next to the word for its kind, or in a request such as "drop
+    4".
     """
     if any(_names_number(wish, subject) for wish in _list_wishes(message)):
         return True
@@ -265,13 +268,15 @@ def _list_wishes(message: str) -> list[Wish]:
 
 
 def _names_number(wish: Wish, subject: Subject) -> bool:
-    """Return True if a wish names a thing by its number alone."""
+    """Return whether a request names an item by its number alone."""
     name = _read_name(wish.object, wish.language, subject, "", is_bare=True)
     return wish.table != "plan" and name is not None and name.has_number
 
 
 def _shares_compound(words: Sequence[str], text: str) -> bool:
-    """Return True if one of the words begins a longer word of a text, such as "dentistry"."""
+    """Return whether one of the words begins a longer word in a text, as "dentist" begins
+    "dentistry".
+    """
     return any(
         len(word) >= _MIN_COMPOUND_LETTERS and other.startswith(word)
         for word in words
@@ -280,7 +285,7 @@ def _shares_compound(words: Sequence[str], text: str) -> bool:
 
 
 def consists_of(text: str, source: str) -> bool:
-    """Return True if all words of a text that name something are in another text.
+    """Return whether all content words of a text occur in `source`.
 
     In scripts without spaces, a quarter of the letters may differ.
     """
@@ -290,9 +295,9 @@ def consists_of(text: str, source: str) -> bool:
 
 
 def resembles(text: str, source: str) -> bool:
-    """Return True if half of a text's words that name something are in another text.
+    """Return whether at least half of a text's content words occur in `source`.
 
-    So must be all its figures, and all words with a capital but the first one.
+    All numbers must occur, too, and all capitalized words except the first.
     """
     spaced, runs = _split_naming_words(text)
     covered, missing = (
@@ -303,7 +308,7 @@ def resembles(text: str, source: str) -> bool:
 
 
 def _split_naming_words(text: str) -> tuple[list[str], list[str]]:
-    """Return the words that name something, and such runs of scripts without spaces."""
+    """Return the content words of a text, and its pieces in scripts without spaces."""
     fillers: set[str] = set()
     for language in find_languages(text):
         fillers |= filler_words(language) - detail_words(language)
@@ -316,8 +321,8 @@ def _split_naming_words(text: str) -> tuple[list[str], list[str]]:
 def _compare(words: Sequence[str], text: str) -> tuple[int, int]:
     """Return how many of the words a text contains, and how many it doesn't contain.
 
-    Chinese, Japanese and Thai words count by letters. A word such as "lh400" of the
-    text also counts as its letters and its digits, because `words` are split like that.
+    Chinese, Japanese and Thai words are counted by letters. A word of the text such as "lh400" also
+    counts as its letters and its digits, because `words` are split the same way.
     """
     plain = to_plain(text)
     text_words = {*plain.split(), *_PART.findall(plain)}
@@ -337,9 +342,9 @@ def _compare(words: Sequence[str], text: str) -> tuple[int, int]:
 
 
 def _count_letters(run: str, text: str) -> int:
-    """Return how many letters of a run are in a text together with one of their neighbours.
+    """Return how many letters of a word occur in a text next to one of their neighbours.
 
-    A run of one letter needs no neighbour.
+    A word of one letter needs no neighbour.
     """
     if len(run) == 1 or run in text:
         return len(run) if run in text else 0
@@ -351,10 +356,10 @@ def _count_letters(run: str, text: str) -> int:
 
 
 def _find_numbers(parts: Sequence[_Part], *, has_content: bool, language: str) -> set[str]:
-    """Return the numbers that name things.
+    """Return the numbers that name items.
 
-    A number names a thing if it is next to a word for its kind ("reminder 4"), or if the wish names
-    nothing else.
+    A number names an item if it's next to a word for the kind ("reminder 4"), or if the request has
+    no other content.
     """
     numbers: set[str] = set()
     is_number_first = language in ("zh", "ja", "ko", "tr")
@@ -376,7 +381,7 @@ def _find_numbers(parts: Sequence[_Part], *, has_content: bool, language: str) -
 
 
 def _read_parts(plain: str, language: str) -> list[_Part]:
-    """Return the words and numbers of plain words with their roles."""
+    """Return the words and numbers of a plain text with their roles."""
     languages = (language, "en") if language != "en" else ("en",)
     parts: list[_Part] = []
     for match in _PART.finditer(plain):
@@ -391,7 +396,7 @@ def _read_parts(plain: str, language: str) -> list[_Part]:
 
 
 def _read_run(run: str, languages: Sequence[str]) -> list[_Part]:
-    """Return the parts of a run in a script without spaces."""
+    """Return the parts of a text in a script without spaces."""
     parts: list[_Part] = []
     position = 0
     language = "ja" if "ja" in languages else "zh"
@@ -417,7 +422,7 @@ def _run_pattern(language: str) -> re.Pattern[str]:
 
 @cache
 def _find_role(word: str, languages: tuple[str, ...]) -> str:
-    """Return the role of a word of a wish: "content" if no list of the languages contains it."""
+    """Return the role of a word in a request, or "content" if it isn't in any list."""
     for language in languages:
         data = language_data("wishes", "core.review")[language]
         for role, name in (("word of numbers", "number"), ("all", "all"), ("generic", "generic")):
@@ -441,7 +446,9 @@ def _matches_star(word: str, entry: str) -> bool:
 
 
 def is_same_word(one: str, other: str) -> bool:
-    """Return True if two plain words are probably forms of one word, such as "car" and "cars"."""
+    """Return whether two plain words are probably forms of the same word, such as "car"
+    and "cars".
+    """
     if one == other or set(word_terms(one)) & set(word_terms(other)):
         return True
     short, long = sorted((one, other), key=len)

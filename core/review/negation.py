@@ -1,8 +1,8 @@
 """Finds clauses that refuse a change, such as "stop deleting my reminders".
 
-A person who says "don't remove it", "hands off" or "no need to pause it" uses the verbs of a wish.
-`core/review/data/refusals.toml` has the forms of these verbs, the words that refuse, and whether
-they come before or behind the verb.
+A person who says "don't remove it", "hands off" or "no need to pause it" uses the same verbs as a
+person who requests the change. `core/review/data/refusals.toml` lists the forms of these verbs, the
+words that refuse, and whether those words come before or after the verb.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ _GAPS = {"spaced": r"(?: [\w']+){0,4}?[ ']", "unspaced": r"[^\u4e86]{0,6}?"}
 def list_refusals(
     clauses: Sequence[str], effect: Effect | None, languages: Iterable[str]
 ) -> set[str]:
-    """Return the clauses of a sentence that refuse what an effect does.
+    """Return the clauses of a sentence that refuse an effect.
 
-    If a clause only says "stop", it's read together with the next one.
+    A clause that consists only of "stop" is joined with the next clause.
     """
     if effect not in _FORMS:
         return set()
@@ -46,9 +46,9 @@ def list_refusals(
 
 
 def _refuses(text: str, effect: Effect, language: str) -> bool:
-    """Return True if plain words refuse what an effect does.
+    """Return whether plain words refuse an effect.
 
-    A wish to be reminded may say "don't let me forget", so that refuses nothing.
+    "Don't let me forget" doesn't refuse anything, because it requests a reminder.
     """
     if effect is Effect.CHANGE and _pattern(language, "kept").search(text):
         return True
@@ -58,7 +58,7 @@ def _refuses(text: str, effect: Effect, language: str) -> bool:
 
 
 def to_plain_pattern(pattern: str) -> str:
-    """Return a pattern in lower case and without accents, as plain words are."""
+    """Return a pattern in lower case and without accents, so that it matches plain words."""
     return plain_with_offsets(fold(pattern))[0].replace("\\W", "\\w")
 
 

@@ -1,11 +1,11 @@
-"""Stores changes that wait for a yes, and provides the checks that decide whether a change waits.
+"""Stores changes that wait for confirmation, and checks whether a change must wait.
 
-If a person typed a text, it's stored at once without invisible characters. But if it looks
+A text that a person typed is stored at once, without invisible characters. But if it looks
 suspicious, such as a password, Mneme refuses it and asks the person to reword it or to insist.
 
-Any other text is put aside. It's stored only after a yes of the person who decides for its scope.
+Any other text waits. It's stored only after the person who decides for its scope has confirmed it.
 `core/notes/approval.py`, `core/skills/tools.py` and `core/facts/provider.py` decide which changes
-are put aside. This module never touches a file.
+must wait. This module never changes a file.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ MAX_NAME_CHARS = 80
 
 
 class Review:
-    """Stores, lists and announces the changes that wait for a yes."""
+    """Stores, lists and announces the changes that wait for confirmation."""
 
     def __init__(
         self,
@@ -59,10 +59,10 @@ class Review:
         author: Author,
         reason: str,
     ) -> str:
-        """Store a change that waits for a yes, and return a sentence for the model.
+        """Store a change until a person confirms it, and return a sentence for the model.
 
         `reason` is a clause that says why the change waits. Raises Refused if too many changes are
-        waiting already.
+        already waiting.
         """
         note = PendingNote(
             **author.source_values,
@@ -92,7 +92,7 @@ class Review:
     async def add_pending(
         self, note: PendingNote, epoch: ErasureEpoch | None, *, is_announced: bool = True
     ) -> bool:
-        """Store a waiting change and announce it. Return False if too many are waiting already."""
+        """Store and announce a change that waits. Return False if too many are already waiting."""
         stored_note = await self._notes.add_pending(note, epoch)
         if stored_note is None:
             return False
@@ -108,7 +108,7 @@ class Review:
     async def announce_pending(self, scopes: frozenset[Scope]) -> None:
         """Announce the oldest draft and the oldest other change of each scope again.
 
-        At the time of the first announcement, the person may not have had a chat.
+        When they were first announced, the person may not have had a chat with Mneme.
         """
         if self._on_pending is None:
             return
@@ -127,8 +127,8 @@ def clean_typed_text(
 ) -> tuple[str, Sentence | None]:
     """Return a typed text without hidden characters, and a sentence about the removed ones.
 
-    There is no sentence if nothing suspicious was removed. Raises Refused if the text is too long,
-    or if it's suspicious and the person doesn't insist (`has_anyway`).
+    The sentence is empty if no suspicious character was removed. Raises Refused if the text is too
+    long, or if it's suspicious and the person doesn't insist (`has_anyway`).
     """
     if len(content) > limit_chars:
         raise Refused("note_too_long", chars=len(content), limit=limit_chars)
@@ -144,9 +144,9 @@ def clean_typed_text(
 
 
 def explain_suspicion(operations: Sequence[Operation]) -> str | None:
-    """Return why the contents look suspicious, as a clause, or None if they don't.
+    """Return a clause that says why the contents look suspicious, or None if they don't.
 
-    Suspicious contents need a yes, no matter who wrote them.
+    A person must confirm suspicious contents, no matter who wrote them.
     """
     for operation in operations:
         suspicion = guard.find_suspicion(operation.content)
@@ -156,7 +156,7 @@ def explain_suspicion(operations: Sequence[Operation]) -> str | None:
 
 
 def split_anyway(text: str) -> tuple[str, bool]:
-    """Return the text without a leading --anyway, and whether it had one."""
+    """Return the text without a leading --anyway, and whether the text had one."""
     word, _, rest = text.partition(" ")
     if word in _ANYWAY_SPELLINGS:
         return rest.strip(), True
@@ -166,8 +166,8 @@ def split_anyway(text: str) -> tuple[str, bool]:
 def is_foreign(row: Message, asker: Sender, own_tools: Sequence[str]) -> bool:
     """Return whether a message contains text that the asker didn't type.
 
-    Such text is a result of a tool other than `own_tools`, a forward, a quote of another person, a
-    paste, a file, or a message of another member.
+    Such text is the result of a tool other than `own_tools`, a forward, a quote of another person,
+    a paste, a file, or a message by another member.
     """
     if row.role != "user":
         # The assistant's own messages don't count.
@@ -180,10 +180,10 @@ def is_foreign(row: Message, asker: Sender, own_tools: Sequence[str]) -> bool:
 def find_foreign_source(
     rows: Sequence[Message], context: ToolContext, own_tools: Sequence[str]
 ) -> str | None:
-    """Return why an idea of the model may not come from the asker, as a clause, or None.
+    """Return a clause that says why a change by the model may not come from the asker, or None.
 
-    The reason is the first message with foreign or recalled text in the conversation, or a text
-    of others in every request.
+    The clause is about the first message with foreign or recalled text in the conversation, or
+    about text by others that is part of every request.
     """
     source = context.foreign_source
     for row in rows:
@@ -198,7 +198,7 @@ def find_foreign_source(
 
 
 def is_waiting_result(text: str) -> bool:
-    """Return True if the result of a call says that the call waits for a yes."""
+    """Return whether the result of a call says that the call waits for confirmation."""
     return text.startswith(WAITING_LEAD)
 
 
@@ -218,9 +218,9 @@ def quote_operations(
 
 
 def _is_recalled(row: Message) -> bool:
-    """Return whether a message contains text of another conversation.
+    """Return whether a message contains text from another conversation.
 
-    Such text is a summary, the result of a job, or recalled background. Recalled notes and facts
+    This can be a summary, the result of a job, or recalled background. Recalled notes and facts
     don't count, because people typed or accepted them.
     """
     if row.kind == "summary" or row.origin == "job":

@@ -1,6 +1,6 @@
-"""Splits what a person typed into plain words and clauses, and finds its language.
+"""Splits typed text into plain words and clauses, and detects its language.
 
-`core/review/data/wishes.toml` has the words of each language.
+`core/review/data/wishes.toml` contains the words of each language.
 """
 
 from __future__ import annotations
@@ -67,24 +67,24 @@ def is_question(text: str) -> bool:
 
 
 def mask_quotations(text: str) -> str:
-    """Return a text with a sign in place of each quotation."""
+    """Return a text with a placeholder for each quotation."""
     return QUOTATION.sub(f" {_MASK} ", text)
 
 
 def unmask(words: str, quotations: Iterable[str]) -> str:
-    """Return plain words with the quotations in place of their signs."""
+    """Return plain words with the quotations in place of their placeholders."""
     for quotation in quotations:
         words = words.replace(_MASK, quotation, 1)
     return words
 
 
 def gap_of(language: str) -> str:
-    """Return the text between two words of a language."""
+    """Return the separator between two words of a language."""
     return "" if language in UNSPACED_LANGUAGES else " "
 
 
 def split_clauses(sentence: str, languages: frozenset[str]) -> list[tuple[str, bool]]:
-    """Return the clauses of a sentence as plain words, and whether a colon is before each."""
+    """Return the clauses of a sentence as plain words, and whether a colon precedes each clause."""
     text = _VERB_WITH_COLON.sub(r"\1 ", _NUMBER_LIST.sub(r"\1 ", sentence))
     text = _SUBORDINATE.sub(" ", text)
     clauses: list[tuple[str, bool]] = []
@@ -109,7 +109,7 @@ def to_plain(text: str) -> str:
 
 
 def count_common_words(text: str) -> dict[str, int]:
-    """Return for each language in Latin letters how many of its common words a text contains."""
+    """Return how many common words of each language with Latin letters a text contains."""
     words = [word for word in words_of(text.casefold()) if len(word) > 1]
     counts = {"en": sum(word in stop_words() for word in words)}
     for name, language in _NAMES.items():
@@ -120,10 +120,10 @@ def count_common_words(text: str) -> dict[str, int]:
 
 
 def find_languages(text: str) -> frozenset[str]:
-    """Return the languages that a text may be in. English is always among them.
+    """Return the languages that a text may be in, always including English.
 
-    A text in Latin letters is in the languages with most of its common words, or one fewer. Without
-    any such word, it may be in all of them.
+    For a text in Latin letters, these are the languages with the most of its common words, or one
+    fewer. A text without common words may be in any of them.
     """
     for language, script in _SCRIPTS:
         if script.search(text):
@@ -140,7 +140,7 @@ def find_languages(text: str) -> frozenset[str]:
 
 @cache
 def joint_pattern(languages: frozenset[str]) -> re.Pattern[str]:
-    """Return a pattern of the words between two clauses, such as "and" and "then"."""
+    """Return a pattern for words that join two clauses, such as "and" and "then"."""
     joints = []
     for language in sorted(languages):
         words = language_data("wishes", "core.review")[language]["joint"]
@@ -150,13 +150,13 @@ def joint_pattern(languages: frozenset[str]) -> re.Pattern[str]:
 
 
 def has_marker(plain: str, name: str, languages: Iterable[str]) -> bool:
-    """Return True if a text as plain words contains a marker of one of the languages."""
+    """Return whether a plain text contains a word from the table `name` in one of the languages."""
     return any(marker(language, name).search(plain) is not None for language in languages)
 
 
 @cache
 def marker(language: str, name: str) -> re.Pattern[str]:
-    """Return a pattern of a language's words of one table, such as those for hearsay."""
+    """Return a pattern for the words in one table of a language, such as the words for hearsay."""
     words = language_data("wishes", "core.review")[language][name]
     joined = "|".join(words) if isinstance(words, list) else words
     joined = to_plain_pattern(joined)
@@ -168,9 +168,9 @@ def marker(language: str, name: str) -> re.Pattern[str]:
 
 @cache
 def small_words(language: str) -> frozenset[str]:
-    """Return the small words that may be around the name of a thing, and single Latin letters.
+    """Return the small words that may occur in an item's name, and single Latin letters.
 
-    Single letters are endings behind an apostrophe.
+    Single letters occur as endings after an apostrophe.
     """
     words = language_data("wishes", "core.review")[language]["small"].split()
     letters = () if language in UNSPACED_LANGUAGES else "abcdefghijklmnopqrstuvwxyz"
@@ -179,27 +179,27 @@ def small_words(language: str) -> frozenset[str]:
 
 @cache
 def polite_words(language: str) -> frozenset[str]:
-    """Return the small words of a language, and those that lead to a request or end it."""
+    """Return the small words of a language, and the words that begin or end a request."""
     data = language_data("wishes", "core.review")[language]
     phrases = " ".join((*data["lead"], *data["tail"]))
     return small_words(language) | frozenset(to_plain(phrases).split())
 
 
 def split_list(words: str, language: str) -> list[str]:
-    """Return the parts of plain words between words such as "and"."""
+    """Return the parts of plain words that are joined by words such as "and"."""
     return [part for part in joint_pattern(frozenset({language})).split(words) if part.strip()]
 
 
 @cache
 def detail_words(language: str) -> frozenset[str]:
-    """Return words that only name a thing together with other words, such as days of the week."""
+    """Return words that name an item only together with other words, such as days of the week."""
     words = language_data("wishes", "core.review")[language]["filler"].split()
     return frozenset(filter(None, map(to_plain, words)))
 
 
 @cache
 def filler_words(language: str) -> frozenset[str]:
-    """Return the words of a language that name no thing, such as articles, and `detail_words`."""
+    """Return words that don't name an item, such as articles, and the `detail_words`."""
     forms = set(detail_words(language))
     for name, code in _NAMES.items():
         if code == language:
@@ -213,13 +213,13 @@ def filler_words(language: str) -> frozenset[str]:
 
 @cache
 def _list_plain_words(table: str) -> frozenset[str]:
-    """Return the words of all languages in a table of `wishes.toml`, without accents."""
+    """Return the words in a table of `wishes.toml` for all languages, without accents."""
     tables = language_data("wishes", "core.review")
     return frozenset(to_plain(word) for words in tables[table].values() for word in words)
 
 
 def is_plain_yes(text: str) -> bool:
-    """Return True if a text says "yes" in any language, perhaps with polite words, and no more."""
+    """Return whether a text is just a "yes" in any language, perhaps with polite words."""
     if "?" in text or "\uff1f" in text:
         return False
     yes, polite = _list_plain_words("yes"), _list_plain_words("polite")
@@ -230,7 +230,7 @@ def is_plain_yes(text: str) -> bool:
 
 
 def is_dictated(text: str, message: str) -> bool:
-    """Return True if a message only says what to do with a text, such as "Write: met Ana today"."""
+    """Return whether a message only instructs to write a text, such as "Write: met Ana today"."""
     lead, colon, rest = message.partition(":")
     if not colon or rest.strip() != text.strip() or not 0 < len(lead.split()) <= _MAX_LEAD_WORDS:
         return False

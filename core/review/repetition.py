@@ -1,4 +1,4 @@
-"""Finds out whether a text repeats another text, by comparing their words."""
+"""Decides whether a text repeats another text, by comparing their words."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ _SENTENCE_END = re.compile(r"[.!?;:\n\u3002\uff01\uff1f]+")
 
 
 def shares_words(text: str, other: str, min_share: float) -> bool:
-    """Return True if at least this share of a text's terms occurs in another text."""
+    """Return whether at least this share of a text's terms occurs in another text."""
     terms = set(word_terms(text))
     return bool(terms) and len(terms & set(word_terms(other))) >= min_share * len(terms)
 
 
 def repeats(text: str, foreign_texts: Sequence[str]) -> bool:
-    """Return True if a text repeats one of the foreign texts.
+    """Return whether a text repeats one of the foreign texts.
 
-    It then shares half of its sequences of words, or most of its words in their order. Texts of
-    three or four words must be equal to a whole foreign sentence.
+    It does if it shares half of its sequences of words with a foreign text, or most of its words in
+    their order. A text of three or four words must equal a whole foreign sentence.
     """
     sequences = _word_sequences(text)
     words = words_of(text.casefold())
@@ -50,9 +50,9 @@ def _is_whole_sentence(words: Sequence[str], foreign: str) -> bool:
 
 
 def _is_retyped(words: Sequence[str], foreign: str) -> bool:
-    """Return True if a foreign text contains most of the words in the same order.
+    """Return whether a foreign text contains most of the words in the same order.
 
-    Only runs of at least two words count.
+    Only sequences of at least two words count.
     """
     if not MIN_REPEATED_WORDS <= len(words) <= MAX_COMPARED_WORDS:
         return False
@@ -65,7 +65,7 @@ def _is_retyped(words: Sequence[str], foreign: str) -> bool:
 
 
 def _word_sequences(text: str) -> frozenset[tuple[str, ...]]:
-    """Return all sequences of four words, or of eight characters in scripts without spaces."""
+    """Return all sequences of four words or, in scripts without spaces, of eight characters."""
     items: Sequence[str] = words_of(text.casefold())
     length = SEQUENCE_WORDS
     letters = [letter for letter in text if not letter.isspace()]

@@ -1,8 +1,8 @@
-"""Finds the words and addresses that a person typed and that may leave the machine.
+"""Finds the typed words and addresses that may leave the machine.
 
-What somebody keeps secret is often typed right before a question about something else: "My PIN is
-4471. When does the ferry leave?" The words of such a clause may only be searched for if the clause
-itself asks for it (`core/review/data/searches.toml` has the words).
+People often type a secret right before a question about something else: "My PIN is 4471. When does
+the ferry leave?" The words of such a clause may be searched for only if the clause itself requests
+it (`core/review/data/searches.toml` lists the words).
 """
 
 from __future__ import annotations
@@ -37,12 +37,15 @@ _SENTENCE_END = re.compile(r"(?<=[.!?\u2026])\s+|(?<=[\u3002\uff01\uff1f])|\n")
 
 
 def list_searchable(texts: Iterable[str]) -> str:
-    """Return the typed texts whose words a search may have, without clauses that state a secret."""
+    """Return the typed texts without clauses that state a secret. A search may use their words."""
     return "\n".join(map(_drop_secrets, texts))
 
 
 def _drop_secrets(text: str) -> str:
-    """Return a text, or its clauses as plain words without those that may state a secret."""
+    """Return the plain words of the clauses that don't state a secret.
+
+    If no clause may state a secret, the whole text is returned unchanged.
+    """
     languages = find_languages(text)
     kept: list[str] = []
     has_secret = is_announced = False
@@ -76,7 +79,7 @@ def _pattern(language: str, name: str) -> re.Pattern[str]:
 def names_address(text: str, url: str) -> bool:
     """Return whether a text contains a web address as a whole.
 
-    Its scheme may be missing in the text, and a slash at its end in either.
+    The text may leave out the scheme, and either may leave out a slash at the end.
     """
     address = url.partition("://")[2].removesuffix("/")
     if not address:
@@ -86,9 +89,9 @@ def names_address(text: str, url: str) -> bool:
 
 
 def is_offered(url: str, search_results: Sequence[str], pages: Sequence[str]) -> bool:
-    """Return whether a web address is a result of a search, or a link of a page to its own host.
+    """Return whether a web address is a result of a search, or a link from a page to its own host.
 
-    Addresses in the extracts of results don't count, and neither do links to other hosts.
+    Addresses in the excerpts of results don't count, and neither do links to other hosts.
     """
     for text in search_results:
         if any(names_address(match[1], url) for match in _RESULT.finditer(text)):
@@ -103,9 +106,9 @@ def is_offered(url: str, search_results: Sequence[str], pages: Sequence[str]) ->
 
 
 def has_other_content(messages: Iterable[str], texts: Sequence[str]) -> bool:
-    """Return whether messages say more than to look up or send some texts.
+    """Return whether messages say more than a request to look up or send some texts.
 
-    A denial counts as other content, and so does a quotation of anything else.
+    A negation counts as other content, and so does a quotation of any other text.
     """
     message = " ".join(messages)
     for text in texts:

@@ -1,4 +1,4 @@
-"""Splits a conversation into texts that the person typed and foreign texts, for the gate.
+"""Splits a conversation into texts that the person typed and foreign texts, for the approval gate.
 
 Foreign text is everything in the model's context that the person didn't type: forwards, quotes,
 pastes, files, other members of a group, results of tools that read from elsewhere, recalled lines
@@ -68,7 +68,7 @@ _ORIGIN_SOURCES = {
 
 @dataclass(frozen=True, slots=True)
 class ForeignText:
-    """A text that the person didn't type, and where it comes from, as a noun phrase."""
+    """A text that the person didn't type, and its source as a noun phrase."""
 
     source: Sentence
     text: str
@@ -76,7 +76,7 @@ class ForeignText:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Transcript:
-    """A conversation up to a tool call."""
+    """The typed and foreign texts of a conversation up to a tool call."""
 
     # The texts that the person typed in the messages that are being answered.
     messages: tuple[str, ...]
@@ -98,24 +98,24 @@ class Transcript:
 
     @property
     def typed(self) -> str:
-        """The messages and questions as one text."""
+        """The typed messages and confirmed questions as one text."""
         return "\n".join((*self.messages, *self.questions))
 
     @property
     def tool_source(self) -> str:
-        """What says that others described tools, or "" if nobody else did."""
+        """The source of tool descriptions that others wrote, or "" if others wrote none."""
         is_described = any(item.source == _TOOL_SOURCE for item in self.foreign)
         return str(_TOOL_SOURCE) if is_described else ""
 
     @property
     def is_clean(self) -> bool:
-        """True if the person spoke, and nothing else could have suggested a change."""
+        """Whether the person wrote, and nothing else can have suggested a change."""
         return bool(self.messages) and not self.foreign
 
 
 @dataclass(frozen=True, slots=True)
 class TranscriptReader:
-    """Loads conversations for the gate, and for tools that check by themselves who typed a text."""
+    """Loads transcripts for the gate, and for tools that check themselves who typed a text."""
 
     conversations: Conversations
     # Headings of the texts of others that a system prompt may contain.
@@ -124,7 +124,7 @@ class TranscriptReader:
     list_definitions: Callable[[], Sequence[str]] = tuple
 
     async def load(self, context: ToolContext) -> Transcript:
-        """Load the typed and the foreign texts of the conversation of a tool call."""
+        """Load the typed and the foreign texts of the conversation in which a tool is called."""
         session = context.session
         rows = await self.conversations.load_history(session, context.scopes)
         latest = await self.conversations.list_latest_from_outside(context.scopes, MAX_EARLIER)
@@ -152,7 +152,7 @@ class TranscriptReader:
 
 
 def _join_accounts(rows: Sequence[Message], context: ToolContext) -> list[Message]:
-    """Return messages of which those of the asker's other accounts have the asker as sender.
+    """Return the messages, with the asker as the sender of messages from their other accounts.
 
     A direct chat shows the scopes of all accounts that are linked. In a group, only the account
     that asks is the asker's. An anonymous asker has no accounts.
@@ -177,11 +177,11 @@ def read_transcript(
     prompt_marks: Sequence[str] = (),
     recalled: Mapping[int, Message] = MappingProxyType({}),
 ) -> Transcript:
-    """Read the messages of a conversation, oldest first.
+    """Split the messages of a conversation, oldest first, into typed and foreign texts.
 
-    `earlier_foreign` are foreign texts of earlier conversations. A system prompt that contains one
-    of `prompt_marks` contains files that the person may not have written. `recalled` are the
-    messages behind recalled lines, by id.
+    `earlier_foreign` are foreign texts of earlier conversations. A system prompt with one of the
+    `prompt_marks` contains files that the person may not have written. `recalled` are the messages
+    that recalled lines come from, by id.
     """
     foreign = _list_all_foreign(rows, session, asker, recalled)
     if any(mark in session.prompt.text for mark in prompt_marks):
@@ -221,13 +221,16 @@ def read_transcript(
 
 
 def _has_long(rows: Sequence[Message]) -> bool:
-    """Return True if a message of a person isn't one short line."""
+    """Return whether a person's message is more than one short line."""
     texts = [row.text for row in rows if row.role == "user" and row.kind == "chat" and row.text]
     return not all(map(is_single_line, texts))
 
 
 def _list_results(rows: Sequence[Message], tool_name: str) -> tuple[str, ...]:
-    """Return what the calls of a tool have returned. An error may only repeat the arguments."""
+    """Return the results of a tool's calls.
+
+    Errors are left out, as they may repeat the arguments.
+    """
     return tuple(
         row.text
         for row in rows
@@ -253,7 +256,7 @@ def _adopted_question(part: str, reply: Message, earlier: Sequence[Message], ask
 def _list_all_foreign(
     rows: Sequence[Message], session: Session, asker: Sender, recalled: Mapping[int, Message]
 ) -> list[ForeignText]:
-    """Return all texts in the messages of a conversation that the asker didn't type."""
+    """Return all texts in the messages that the asker didn't type."""
     foreign: list[ForeignText] = []
     answers = {row.id: row.text for row in rows if row.role == "assistant"}
     for row in rows:
@@ -269,7 +272,7 @@ def _list_all_foreign(
 
 
 def list_foreign_texts(rows: Sequence[Message], session: Session) -> list[str]:
-    """Return the foreign texts of messages of earlier conversations.
+    """Return the foreign texts in messages of earlier conversations.
 
     Messages of the session itself are left out, because `read_transcript` reads them.
     """
@@ -289,9 +292,9 @@ def find_question(earlier: Sequence[Message], reply: Message) -> str:
     """Return the question that a "yes" in the message `reply` confirms, or "".
 
     The question must be the only one in the assistant's last answer, and at its end. If the
-    conversation has foreign text, the answer must consist of the question alone, and the foreign
-    texts must not have half of its words. A reply to another message answers that one, and a
-    message of somebody else in between may have asked something, too.
+    conversation has foreign text, the answer must consist of the question alone, and no foreign
+    text may have half of its words. A reply to another message answers that message, and if another
+    person wrote in between, the "yes" may answer that person.
     """
     for message in reversed(earlier):
         if message.role == "assistant" and message.text.strip():
@@ -304,7 +307,7 @@ def find_question(earlier: Sequence[Message], reply: Message) -> str:
 
 
 def _read_question(answer: str, earlier: Sequence[Message]) -> str:
-    """Return the question that an answer consists of or ends with, if a "yes" can confirm it."""
+    """Return the question at the end of an answer if a "yes" can confirm the question, else ""."""
     questions = list_questions(answer)
     if len(questions) != 1 or not ends_with_question(answer):
         return ""
@@ -316,7 +319,7 @@ def _read_question(answer: str, earlier: Sequence[Message]) -> str:
 
 
 def _is_same_sender(message: Message, other: Message) -> bool:
-    """Return True if the same person wrote both messages, as far as their senders are known."""
+    """Return whether two messages have the same sender, if both senders are known."""
     if message.sender is None or other.sender is None:
         return message.sender is other.sender
     return message.sender.id == other.sender.id
@@ -329,9 +332,9 @@ def list_questions(text: str) -> list[str]:
 
 
 def shows_question(answer: str, task: str) -> bool:
-    """Return True if an answer ends with a single question, which names a task.
+    """Return whether an answer ends with a single question, which names a task.
 
-    A sentence that says how to answer may follow ("Answer yes to set it").
+    A sentence that says how to answer may follow, such as "Answer yes to set it".
     """
     sentences = [part for part in _SENTENCE_END.split(answer.strip()) if part.strip()]
     places = [place for place, part in enumerate(sentences) if ends_with_question(part)]
@@ -344,16 +347,16 @@ def ends_with_question(text: str) -> bool:
 
 
 def _foreign_of(row: Message) -> list[ForeignText]:
-    """Return the foreign texts of a person's message or of a tool's result."""
+    """Return the foreign texts in a person's message or in a tool's result."""
     if row.role == "tool":
         return _list_result(row, is_group=False)
     return _list_message_parts(row)
 
 
 def _list_result(row: Message, *, is_group: bool) -> list[ForeignText]:
-    """Return the result of a tool, unless it contains only what the person typed or approved.
+    """Return a tool's result, unless it contains only what the person typed or approved.
 
-    In a group, notes, facts and reminders are also those of other members.
+    In a group, notes, facts and reminders may come from other members.
     """
     if row.tool_name in OWN_TOOLS and not is_group:
         return []
@@ -361,10 +364,11 @@ def _list_result(row: Message, *, is_group: bool) -> list[ForeignText]:
 
 
 def mark_repeats(rows: Sequence[Message], earlier_foreign: Sequence[str]) -> list[Message]:
-    """Return the rows. Rows that repeat a foreign text have the origin "pasted".
+    """Return the rows, with the origin "pasted" for those that repeat a foreign text.
 
-    Lines that may be pasted are left out if they repeat a foreign text. `earlier_foreign` are
-    foreign texts of earlier conversations. A foreign text counts from the row in which it appears.
+    If only the part that may be pasted repeats a foreign text, that part is removed instead.
+    `earlier_foreign` are foreign texts of earlier conversations. A foreign text counts from the row
+    in which it appears.
     """
     texts = list(earlier_foreign)
     marked: list[Message] = []
@@ -392,7 +396,7 @@ def _typed_by(row: Message, asker: Sender) -> str:
 def _list_current(rows: Sequence[Message]) -> list[Message]:
     """Return the messages that are being answered: the last messages of people.
 
-    Calls of tools may be between them, after a restart or if a message arrives meanwhile.
+    Tool calls may be between them, after a restart or if a message arrives during the answer.
     """
     current: list[Message] = []
     for row in reversed(rows):
@@ -486,10 +490,10 @@ def _list_background(
 def _is_own_line(
     line: str, row: Message, session: Session, recalled: Mapping[int, Message]
 ) -> bool:
-    """Return True if a recalled line quotes an earlier message that the row's sender typed.
+    """Return whether a recalled line quotes an earlier message that the row's sender typed.
 
-    The message itself is judged, because a line doesn't show what was pasted. A line with more
-    than the message, such as a title, isn't the sender's own.
+    The message itself is checked, because the line doesn't show which part was pasted. A line with
+    more text than the message, such as a title, isn't the sender's own.
     """
     match = _RECALLED_MESSAGE.match(line)
     message = recalled.get(int(match["id"])) if match is not None else None

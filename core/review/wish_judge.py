@@ -1,10 +1,10 @@
-"""Lets the helper model decide whether the person asked for a change in words that no frame covers.
+"""Asks the helper model whether the person requested a change that the rules don't recognize.
 
-`core/review/wishes.py` knows the usual forms of a wish. People also say "the plumber came already,
-kill that reminder". If the rules find no wish, but the person typed words of the thing and nothing
-speaks against a wish, the helper model is asked once before the tool runs: the typed lines and the
-call are its data. Only "yes" lets the call run at once. Any other answer, an error or a slow answer
-leaves the call waiting for a tap, as without a helper model.
+`core/review/wishes.py` knows the usual forms of a request. People also say "the plumber came
+already, kill that reminder". If the rules find no request, but the person typed words of the item
+and no sign speaks against a request, the helper model is asked once before the tool runs. It gets
+the typed lines and the call as data. Only "yes" lets the call run at once. After any other answer,
+an error or a timeout, the call waits for the person's approval, as it does without a helper model.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _log = structlog.get_logger("wishes")
 
 
 class _Verdict(BaseModel):
-    """The helper model's answer."""
+    """The helper model's verdict on a call."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
@@ -51,7 +51,7 @@ class _Verdict(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class WishedCall:
-    """A call for which the rules find no wish, and the things that it changes."""
+    """A call for which the rules find no request, and the items that it changes."""
 
     tool: str
     effect: Effect
@@ -63,7 +63,7 @@ class WishedCall:
 
 @dataclass(frozen=True, slots=True)
 class WishJudge:
-    """Asks the helper model whether the person asked for a call."""
+    """Asks the helper model whether the person requested a call."""
 
     model: Model
     # The name of the helper model.
@@ -72,7 +72,7 @@ class WishJudge:
     async def is_wished(
         self, wished: WishedCall, transcript: Transcript, context: ToolContext
     ) -> bool:
-        """Return True if the person asked for a call in the messages that are being answered."""
+        """Return whether the messages that are being answered request the call."""
         if not may_be_wished(wished.effect, wished.subjects, transcript.messages):
             return False
         if context.budget is not None:
@@ -114,10 +114,10 @@ class WishJudge:
 
 
 def may_be_wished(effect: Effect, subjects: Sequence[Subject], messages: Sequence[str]) -> bool:
-    """Return True if a call may be what the person asked for, as far as rules can tell.
+    """Return whether the rules allow asking the helper model about a call.
 
-    The messages have words of the thing, and say nothing that speaks against a wish, such as
-    "Ana says", "if" or "don't delete". What is planned anew needs no words of a thing.
+    The messages must have words of the item, and no sign against a request, such as "Ana says",
+    "if" or "don't delete". A new plan needs no words of an item.
     """
     if effect not in JUDGED_EFFECTS or (not subjects and effect not in _FREE_OF_SUBJECTS):
         return False
@@ -131,7 +131,7 @@ def may_be_wished(effect: Effect, subjects: Sequence[Subject], messages: Sequenc
 
 
 def _may_be_kept(subjects: Sequence[Subject], messages: Sequence[str]) -> bool:
-    """Return True if messages may say that a thing should stay, or may hold a paste."""
+    """Return whether messages may ask to keep an item, or may contain a paste."""
     known = "\n".join(subject.text for subject in subjects)
     # A long message may hold a paste that shows no sign of it.
     if not all(is_short_line(message, known) for message in messages):
@@ -140,9 +140,9 @@ def _may_be_kept(subjects: Sequence[Subject], messages: Sequence[str]) -> bool:
 
 
 def _list_typed_arguments(arguments: Json, transcript: Transcript) -> dict[str, object]:
-    """Return the arguments of a call that are single words or that consist of typed words.
+    """Return the arguments that are single words or consist of typed words.
 
-    What the model composed could argue for itself, so it's left out.
+    Other arguments are left out, because the model could have composed them to argue for the call.
     """
     return {
         name: value
@@ -154,7 +154,7 @@ def _list_typed_arguments(arguments: Json, transcript: Transcript) -> dict[str, 
 
 
 def _read_verdict(answer: str) -> bool:
-    """Return True if an answer is a valid verdict, and its verdict is "yes"."""
+    """Return whether an answer is a valid verdict of "yes"."""
     try:
         return _Verdict.model_validate_json(answer.strip()).asks == "yes"
     except ValidationError:

@@ -1,10 +1,9 @@
-"""Recognizes messages that are wholly a wish: "Please remove the dentist reminder".
+"""Recognizes messages that are entirely a request, such as "Please remove the dentist reminder".
 
-A message is wholly a wish if it's one short line without quotations, and nothing is left of it
-after its polite words, the verb and the name of the thing are taken away. So a comment next to the
-wish ("…, begs Eve"), a denial, a condition or a second request leaves words over, and the rules
-decide nothing. `data/wishes.toml` lists the forms of wishes as frames. `core/review/naming.py`
-finds out whether the words of a wish name one thing and say nothing else.
+Such a message is one short line without quotations, and consists only of polite words, a verb and
+the name of an item. A comment ("…, begs Eve"), a negation, a condition or a second request leaves
+other words over. The rules then decide nothing. `data/wishes.toml` lists the forms of requests as
+frames. `core/review/naming.py` checks whether the words name one item and nothing else.
 """
 
 from __future__ import annotations
@@ -50,7 +49,7 @@ _TABLES = {
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """A whole message, or a question to which the person said yes, that asks for a change."""
+    """A request for a change: a whole message, or a question to which the person said yes."""
 
     # The words that name the thing, in lower case and without accents.
     object: str
@@ -63,10 +62,10 @@ class Wish:
 def find_wishes(
     messages: Sequence[str], effect: Effect, questions: Sequence[str] = ()
 ) -> list[Wish]:
-    """Return how the typed messages can be read as one wish for an effect.
+    """Return the requests for an effect that the typed messages can be read as.
 
-    Several messages that are answered together count as one text. `questions` are questions of the
-    assistant to which the person said yes. Each of them is a wish of its own.
+    Messages that are answered together count as one text. `questions` are questions of the
+    assistant to which the person said yes. Each of them is a separate request.
     """
     tables = _TABLES.get(effect, ())
     wishes = _read_wish(" ".join(messages), tables, is_offer=False)
@@ -76,14 +75,16 @@ def find_wishes(
 
 
 def is_short_line(text: str, known: str = "") -> bool:
-    """Return True if a text is one short line without quotations, except of a known text."""
+    """Return whether a text is one short line that quotes nothing but the text `known`."""
     known_words = to_plain(known)
     quotes_known = all(to_plain(match[0]) in known_words for match in QUOTATION.finditer(text))
     return quotes_known and is_single_line(text)
 
 
 def is_single_line(text: str) -> bool:
-    """Return True if a text is one short line, besides lines such as "hi" and "thanks"."""
+    """Return whether a text is one short line, apart from polite lines such as "hi" and
+    "thanks".
+    """
     if len(text) > MAX_WISH_CHARS or BULLET.match(text):
         return False
     lines = [line for line in text.splitlines() if line.strip()]
@@ -92,7 +93,7 @@ def is_single_line(text: str) -> bool:
 
 
 def _read_wish(text: str, tables: Sequence[str], *, is_offer: bool) -> list[Wish]:
-    """Return for each frame that fits the whole text the wish that it makes of the text."""
+    """Return the request that each frame finds in the text. A frame must match the whole text."""
     if not is_single_line(text):
         return []
     plain = to_plain(mask_quotations(text))
@@ -114,7 +115,10 @@ def _read_wish(text: str, tables: Sequence[str], *, is_offer: bool) -> list[Wish
 
 
 def _match_table(plain: str, table: str, language: str, *, is_offer: bool) -> Iterable[Wish]:
-    """Return a wish for each frame of a table that fits plain words without their polite words."""
+    """Return a request for each frame in a table that matches plain words.
+
+    Polite words before and after the frame are allowed.
+    """
     text = plain.replace(" ", "") if language in UNSPACED_LANGUAGES else plain
     bodies = _list_bodies(text, language, _lead_pattern(language, table == "plan", is_offer))
     objects: dict[str, None] = {}
@@ -132,7 +136,10 @@ def _match_table(plain: str, table: str, language: str, *, is_offer: bool) -> It
 
 
 def _list_bodies(text: str, language: str, leads: re.Pattern[str]) -> list[str]:
-    """Return plain words without polite words at its ends, and then with more and more of them."""
+    """Return each version of a text with some of the polite words at its ends cut off.
+
+    The versions with the most words cut off at the start come first.
+    """
     starts = [0]
     while len(starts) <= MAX_LEADS and (lead := leads.match(text, starts[-1])):
         starts.append(lead.end())
@@ -145,7 +152,7 @@ def _list_bodies(text: str, language: str, leads: re.Pattern[str]) -> list[str]:
 
 @cache
 def _lead_pattern(language: str, has_time: bool, is_offer: bool) -> re.Pattern[str]:
-    """Return a pattern of a polite word, and perhaps of a time, before a frame."""
+    """Return a pattern for a polite phrase before a frame and, with `has_time`, a word of time."""
     phrases = _join_phrases(language, ("lead", "request", *(("offer",) if is_offer else ())))
     if has_time:
         phrases = f"{phrases}|{_time_words(language)}"
@@ -159,7 +166,7 @@ def _tail_pattern(language: str) -> re.Pattern[str]:
 
 @cache
 def _frames(language: str, table: str) -> tuple[re.Pattern[str], ...]:
-    """Return the patterns of a table."""
+    """Return the patterns for the frames in a table."""
     patterns = []
     for frame in language_data("wishes", "core.review")[language][table]:
         body = to_plain_pattern(frame)
@@ -173,7 +180,7 @@ def _frames(language: str, table: str) -> tuple[re.Pattern[str], ...]:
 
 
 def _restore_repeats(body: str) -> str:
-    """Return a frame in which "word*" and ".*" are regular expressions again, not objects."""
+    """Return a frame in which "word*" and ".*" are regular expressions, not placeholders."""
     return body.replace("\\w\0", "\\w*").replace(".\0", ".*")
 
 
@@ -187,7 +194,7 @@ def _join_phrases(language: str, tables: tuple[str, ...]) -> str:
 
 @cache
 def _time_words(language: str) -> str:
-    """Return a pattern that matches a word about time before a request to plan something."""
+    """Return a pattern for a word of time before a request to plan something."""
     if language in UNSPACED_LANGUAGES:
         return r"\d+|[\u4e00-\u9fff]{1,12}?(?=\u63d0\u9192|\u53eb|\u544a\u8bc9|\u901a\u77e5)"
     every = map(to_plain, language_data("wishes", "core.review")[language]["all"])
@@ -197,7 +204,7 @@ def _time_words(language: str) -> str:
 
 @cache
 def is_polite(plain: str, languages: frozenset[str]) -> bool:
-    """Return True if plain words only lead to a request: "please", "could you", "thanks"."""
+    """Return whether plain words only accompany a request: "please", "could you", "thanks"."""
     for language in languages:
         gap = gap_of(language)
         text = plain.replace(" ", "") if not gap else plain
