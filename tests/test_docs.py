@@ -353,7 +353,8 @@ _ITALIAN = """
 from datetime import UTC, datetime
 from core.errors import Refused
 from core.scheduling.recurrence_words import describe_recurrences
-from gateway.texts.catalog import find_alias, load_texts
+from gateway.texts.catalog import load_texts
+from gateway.texts.command_names import find_alias
 from gateway.texts.text_files import load_names
 texts = load_texts("it-IT")
 print(texts.NO_REMINDERS)

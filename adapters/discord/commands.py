@@ -63,6 +63,7 @@ def _describe_action(action: Action) -> Payload:
         "name": action.name,
         "description": action.description,
         "options": _describe_options(action.options),
+        **_localize("name", action.name_translations),
         **_localize("description", action.translations),
     }
 
@@ -83,10 +84,15 @@ def _describe_options(options: Sequence[Option]) -> list[Payload]:
             **_localize("description", option.translations),
         }
         if payload["type"] == STRING_TYPE:
-            payload["choices"] = [{"name": choice, "value": choice} for choice in option.choices]
+            payload["choices"] = [_describe_choice(option, choice) for choice in option.choices]
             payload["autocomplete"] = bool(option.suggests)
         payloads.append(payload)
     return payloads
+
+
+def _describe_choice(option: Option, choice: str) -> Payload:
+    translations = option.choice_translations.get(choice, {})
+    return {"name": choice, "value": choice, **_localize("name", translations)}
 
 
 def _localize(key: str, translations: Mapping[str, str]) -> Payload:

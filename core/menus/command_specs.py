@@ -39,6 +39,8 @@ class Option:
     # The description and the name in other languages, by codes such as "de" and "pt-BR".
     translations: Mapping[str, str] = field(default_factory=dict)
     name_translations: Mapping[str, str] = field(default_factory=dict)
+    # The labels of each choice by the same codes.
+    choice_translations: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     @property
     def is_switch(self) -> bool:
@@ -57,6 +59,7 @@ class Action:
     # The answer is visible only to the person, even if that of other actions isn't.
     is_private: bool = False
     translations: Mapping[str, str] = field(default_factory=dict)
+    name_translations: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,6 +102,13 @@ class CommandSpec:
             if action.name == name:
                 return action
         return None
+
+    def is_private_line(self, arguments: str) -> bool:
+        """Return True if the answer to the command with these arguments is for one person only."""
+        if self.is_private or not self.actions:
+            return self.is_private
+        action = self.find_action(arguments.partition(" ")[0].lower() or self.actions[0].name)
+        return action is not None and action.is_private
 
     def list_options(self, action_name: str = "") -> Sequence[Option]:
         """Return the options of an action, or those of a command without actions."""

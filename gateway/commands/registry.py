@@ -45,7 +45,8 @@ from core.types import (
     Scopes,
     Session,
 )
-from gateway.texts.catalog import ENGLISH, Texts, find_alias, load_texts
+from gateway.texts.catalog import ENGLISH, Texts, load_texts
+from gateway.texts.command_names import find_alias, translate_action
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -307,7 +308,7 @@ class CommandRegistry:
 
         Like `take_confirmed_command`, this takes the questions that wait for this person here.
         """
-        inbound = _resolve_alias(await self._unwrap_skill_call(inbound, scope))
+        inbound = _resolve_names(await self._unwrap_skill_call(inbound, scope))
         command = await self.resolve_command(inbound, scope)
         is_immediate = inbound.kind == "action"
         if command is not None:
@@ -443,7 +444,7 @@ class CommandRegistry:
             answer = replace(answer, buttons=_leave_out_forms(answer.buttons))
 
         spec = self._specs.get(command.name)
-        is_shown_to_one = spec is not None and is_private_line(spec, command.arguments)
+        is_shown_to_one = spec is not None and spec.is_private_line(command.arguments)
         is_for_one_person = context.inbound.is_direct or is_shown_to_one
         presser = context.account if is_for_one_person else None
         now = self._clock.now()
@@ -464,7 +465,7 @@ class CommandRegistry:
         # In a group, a plain message such as "yes" can't be answered privately.
         is_message = context.inbound.kind == "message" and context.inbound.command is None
         is_open = context.is_answer_public and is_message
-        is_private_command = spec is None or is_private_line(spec, command.arguments)
+        is_private_command = spec is None or spec.is_private_line(command.arguments)
         is_private = not is_open and (answer.is_private or is_private_command)
         return replace(answer, buttons=buttons, is_private=is_private), actions
 
@@ -674,21 +675,16 @@ def list_all_specs() -> Mapping[str, CommandSpec]:
     return TypeAdapter(dict[str, CommandSpec]).validate_python(specs)
 
 
-def is_private_line(spec: CommandSpec, arguments: str) -> bool:
-    """Return True if the answer to a command with these arguments is for one person only."""
-    if spec.is_private or not spec.actions:
-        return spec.is_private
-    action = spec.find_action(arguments.partition(" ")[0].lower() or spec.actions[0].name)
-    return action is not None and action.is_private
-
-
-def _resolve_alias(inbound: Inbound) -> Inbound:
-    """Return the event with the English name of its command, if it has one of another language."""
+def _resolve_names(inbound: Inbound) -> Inbound:
+    """Return the event with the English names of its command and action, if it has other ones."""
     command = inbound.command
-    if command is None or is_command(command.name):
+    if command is None:
         return inbound
-    name = find_alias(command.name, inbound.language)
-    return inbound if name is None else replace(inbound, command=replace(command, name=name))
+    if not is_command(command.name):
+        name = find_alias(command.name, inbound.language) or command.name
+        command = replace(command, name=name)
+    spec = list_all_specs().get(command.name)
+    return replace(inbound, command=translate_action(command, spec, inbound.language))
 
 
 def _remove_secret_arguments(inbound: Inbound) -> Inbound:

@@ -665,15 +665,6 @@ def word_sentence(language: str, sentence: Sentence) -> str:
     return load_texts(language).word(sentence)
 
 
-def find_alias(word: str, language: str) -> str | None:
-    """Return the command that has this name in a language, first in the person's own, or None."""
-    for code in (match_language(language) or ENGLISH_CODE, *list_languages()):
-        for command, words in load_texts(code).table("aliases").items():
-            if word in words.split():
-                return command
-    return None
-
-
 @cache
 def list_languages() -> tuple[str, ...]:
     """Return the languages that have a file. English comes first."""

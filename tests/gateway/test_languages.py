@@ -274,10 +274,19 @@ def list_payloads(payloads: Iterable[Mapping[str, Any]]) -> Iterator[list[Mappin
         yield from list_payloads(payload.get("options", ()))
 
 
-def test_commands_actions_and_options_on_discord_are_described_in_every_language() -> None:
+def build_discord_commands() -> list[Mapping[str, Any]]:
     specs = translate_specs(tuple(list_all_specs().values()))
-    payloads = [payload for spec in specs for payload in command_payloads(spec)]
-    entries = [entry for siblings in list_payloads(payloads) for entry in siblings]
+    return [payload for spec in specs for payload in command_payloads(spec)]
+
+
+def list_choices() -> Iterator[Mapping[str, Any]]:
+    for siblings in list_payloads(build_discord_commands()):
+        for entry in siblings:
+            yield from entry.get("choices", ())
+
+
+def test_commands_actions_and_options_on_discord_are_described_in_every_language() -> None:
+    entries = [e for siblings in list_payloads(build_discord_commands()) for e in siblings]
     assert len(entries) > 100
     for entry in entries:
         # An entry in the menu of a message has no description.
@@ -285,20 +294,45 @@ def test_commands_actions_and_options_on_discord_are_described_in_every_language
         assert entry[f"{key}_localizations"].keys() == DISCORD_LOCALES, entry["name"]
 
 
-@pytest.mark.parametrize("locale", sorted(DISCORD_LOCALES))
+def test_actions_options_and_choices_on_discord_have_a_name_in_every_language() -> None:
+    # A language needn't have an own name for a command.
+    commands, *options = list_payloads(build_discord_commands())
+    entries = [entry for siblings in options for entry in siblings]
+    for entry in [*entries, *list_choices()]:
+        assert entry["name_localizations"].keys() == DISCORD_LOCALES, entry["name"]
+    translated = [command for command in commands if "name_localizations" in command]
+    assert len(translated) > 40
+
+
+@pytest.mark.parametrize("locale", ["", *sorted(DISCORD_LOCALES)])
 def test_names_on_discord_have_allowed_characters_and_are_unique(locale: str) -> None:
-    specs = translate_specs(tuple(list_all_specs().values()))
-    payloads = [payload for spec in specs for payload in command_payloads(spec)[:1]]
-    translated = 0
+    payloads = [command for command in build_discord_commands() if command["type"] == 1]
     for siblings in list_payloads(payloads):
-        names = [entry.get("name_localizations", {}).get(locale, "") for entry in siblings]
-        translated += len(list(filter(None, names)))
+        names = [entry.get("name_localizations", {}).get(locale) for entry in siblings]
         shown = [name or entry["name"] for name, entry in zip(names, siblings, strict=True)]
         assert len(set(shown)) == len(shown), shown
         for name in shown:
             assert re.fullmatch(r"[-_'\w]{1,32}", name), name
             assert name == name.lower()
-    assert translated > 60
+    for choice in list_choices():
+        assert 1 <= len(choice["name_localizations"].get(locale, choice["name"])) <= 100
+
+
+def count_chars(payload: Mapping[str, Any]) -> int:
+    """Count the characters of a command as Discord does: the longest of each text's translations."""
+    total = len(str(payload.get("value", "")))
+    for key in ("name", "description"):
+        translations = payload.get(f"{key}_localizations", {}).values()
+        total += max(map(len, [payload.get(key, ""), *translations]))
+    return total + sum(map(count_chars, [*payload.get("options", ()), *payload.get("choices", ())]))
+
+
+def test_commands_on_discord_are_as_large_as_discord_allows() -> None:
+    commands = build_discord_commands()
+    assert len([command for command in commands if command["type"] == 1]) <= 100
+    for command in commands:
+        assert count_chars(command) <= 8000, command["name"]
+        assert len(command.get("options", ())) <= 25
 
 
 @pytest.mark.parametrize("language", list_languages())

@@ -37,7 +37,8 @@ def _translate_spec(spec: CommandSpec, words: Mapping[str, Mapping[str, Any]]) -
             replace(
                 option,
                 translations=translate("options", option.name),
-                name_translations=_list_option_names(option.name, words),
+                name_translations=_list_translations("OPTION_NAMES", option.name, words),
+                choice_translations=_list_choice_translations(option, words),
             )
             for option in options
         )
@@ -46,6 +47,7 @@ def _translate_spec(spec: CommandSpec, words: Mapping[str, Mapping[str, Any]]) -
         replace(
             action,
             translations=translate("actions", action.name),
+            name_translations=_list_translations("ACTION_NAMES", action.name, words),
             options=translate_options(action.options),
         )
         for action in spec.actions
@@ -70,10 +72,24 @@ def _list_names(command: str, languages: Iterable[str]) -> dict[str, str]:
     return names
 
 
-def _list_option_names(option: str, languages: Iterable[str]) -> dict[str, str]:
-    """Return the names of an option by language, as far as the language has one."""
-    names = {language: load_texts(language).table("OPTION_NAMES") for language in languages}
-    return {language: table[option] for language, table in names.items() if option in table}
+def _list_translations(table: str, name: str, languages: Iterable[str]) -> dict[str, str]:
+    """Return the text of a name by language, from a table of the texts."""
+    return {language: load_texts(language).table(table)[name] for language in languages}
+
+
+def _list_choice_translations(
+    option: Option, languages: Iterable[str]
+) -> dict[str, dict[str, str]]:
+    """Return the labels of an option's choices: by choice, and then by language."""
+    if option.is_switch or not option.choices:
+        return {}
+    labels = {
+        language: load_texts(language).tables("CHOICE_NAMES")[option.name] for language in languages
+    }
+    return {
+        choice: {language: table[choice] for language, table in labels.items()}
+        for choice in option.choices
+    }
 
 
 def list_commands(texts: Texts, specs: Sequence[CommandSpec]) -> str:

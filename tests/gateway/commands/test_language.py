@@ -94,6 +94,17 @@ async def test_a_german_is_answered_in_german_and_may_type_german_commands(home:
         assert "I write in English" in chosen.text
 
 
+async def test_names_of_actions_on_discord_may_be_typed_elsewhere(home: Path) -> None:
+    async with open_gateway(home) as harness:
+        await harness.say("/gedächtnis hinzufügen Ana trinkt Tee", "42", language="de")
+        notes = await harness.say("/memory Liste", "42", language="de")
+        assert "Ana trinkt Tee" in notes.text
+        # An English name stays what it is: "add" is no action of another name.
+        await harness.say("/memory add Ben trinkt Kaffee", "42", language="de")
+        notes = await harness.say("/memory list", "42", language="de")
+        assert "Ben trinkt Kaffee" in notes.text
+
+
 async def test_a_stranger_is_answered_in_the_language_of_their_app(home: Path) -> None:
     async with open_gateway(home) as harness:
         reply = await harness.say("Hallo", "99", language="de")

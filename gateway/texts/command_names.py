@@ -1,0 +1,34 @@
+"""Finds the commands and actions that people type in their own language."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from core.menus.command_specs import CommandSpec
+from core.types import Command
+from gateway.texts.catalog import ENGLISH_CODE, list_languages, load_texts
+from gateway.texts.text_files import match_language
+
+
+def find_alias(word: str, language: str) -> str | None:
+    """Return the command that has this name in a language, first in the person's own, or None."""
+    for code in (match_language(language) or ENGLISH_CODE, *list_languages()):
+        for command, words in load_texts(code).table("aliases").items():
+            if word in words.split():
+                return command
+    return None
+
+
+def translate_action(command: Command, spec: CommandSpec | None, language: str) -> Command:
+    """Return a command with the English name of its action: "add Tea" for "hinzufügen Tea".
+
+    A command whose arguments begin with no action's name in this language is returned as it is.
+    """
+    if spec is None or not spec.actions or not command.arguments:
+        return command
+    word, separator, rest = command.arguments.strip().partition(" ")
+    names = load_texts(language).table("ACTION_NAMES")
+    for action in spec.actions:
+        if names[action.name] == word.lower() and spec.find_action(word.lower()) is None:
+            return replace(command, arguments=f"{action.name}{separator}{rest}")
+    return command
