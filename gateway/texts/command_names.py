@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from core.menus.command_specs import CommandSpec
 from core.types import Command
-from gateway.texts.catalog import ENGLISH_CODE, list_languages, load_texts
-from gateway.texts.text_files import match_language
+from gateway.texts.catalog import list_languages, load_texts
+from gateway.texts.text_files import ENGLISH_CODE, match_language
 
 
 def find_alias(word: str, language: str) -> str | None:
