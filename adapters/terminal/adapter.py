@@ -30,7 +30,10 @@ from core.types import LOCAL_SCOPE, Address, Command, File, Inbound, Sender
 if TYPE_CHECKING:
     from adapters.terminal.screen import TerminalScreen
 
+# The conversation of `mneme chat`, and of the terminal in which the gateway runs.
 ADDRESS = Address(platform="terminal", chat_id="local")
+# The conversation of `mneme chat` next to a gateway that itself has a terminal.
+SECOND_ADDRESS = Address(platform="terminal", chat_id="chat")
 # Names of a file and a folder in the home.
 HISTORY_FILE = "terminal_history"
 FILES_FOLDER = "files"
@@ -58,7 +61,7 @@ class Terminal:
     stdin: TextIO = field(default_factory=lambda: sys.stdin)
     stdout: TextIO = field(default_factory=lambda: sys.stdout)
     # Returns the line that greets a person.
-    greet: Callable[[], Awaitable[str]] | None = None
+    greet: Callable[[Address], Awaitable[str]] | None = None
     # Returns whether typed lines must not be stored in the history at the moment.
     is_incognito: Callable[[Address], bool] = lambda _: False
     # Words a sentence in the language of the person.
@@ -97,7 +100,7 @@ class Terminal:
                 return {}
             return await sink.autocomplete(inbound, inbound.command.arguments)
 
-        greeting = await self.greet() if self.greet is not None else ""
+        greeting = await self.greet(ADDRESS) if self.greet is not None else ""
         screen.welcome(commands, greeting, complete)
 
         async def admit(inbound: Inbound) -> int | None:
@@ -140,7 +143,9 @@ def is_exit(text: str) -> bool:
     return match is not None and match[1].lower() in _EXIT_COMMANDS
 
 
-def make_inbound(text: str, clock: Clock, language: str = "") -> Inbound:
+def make_inbound(
+    text: str, clock: Clock, language: str = "", address: Address = ADDRESS
+) -> Inbound:
     """Make an event from typed text, with its command if the text begins with one.
 
     A text of more than `TEXT_CHARS` characters is cut. Without a `language`, it is the shell's.
@@ -153,7 +158,7 @@ def make_inbound(text: str, clock: Clock, language: str = "") -> Inbound:
         command = Command(name=match[1].lower(), arguments=text[match.end() :].strip())
     return Inbound(
         kind="message",
-        address=ADDRESS,
+        address=address,
         scope=LOCAL_SCOPE,
         sender=Sender(id="local", name=_user_name()),
         text=text,

@@ -3,6 +3,9 @@
 The two sides exchange JSON objects, one per line. A client sends messages, stops answers and asks
 for completions. The gateway sends what a reply shows. A finished answer counts as delivered when
 the client confirms that it has shown it; otherwise it waits for the next client.
+
+A message may name its conversation ("chat"), as the page does. Else, it belongs to that of `mneme
+chat`, which the greeting describes.
 """
 
 from __future__ import annotations
@@ -13,10 +16,11 @@ import contextlib
 import json
 import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from adapters.terminal.adapter import ADDRESS, Terminal, make_inbound
+from adapters.terminal.adapter import ADDRESS, SECOND_ADDRESS, Terminal, make_inbound
 from core.errors import DeliveryError, StoreError
 from core.menus.command_specs import CommandSpec
 from core.ports import Autocompleter, Clock, DeliveryRecord, InboundSink, Reply
@@ -31,12 +35,15 @@ CONFIRM_TIMEOUT_S = 20.0
 # The pause before a message is admitted again if the store wasn't available.
 RETRY_DELAY_S = 1.0
 _NO_CLIENT = "no terminal is connected"
+_ADDRESSES = {address.chat_id: address for address in (ADDRESS, SECOND_ADDRESS)}
 
 
 class LocalTerminals:
     """The terminal as a platform: clients on a socket, and perhaps the terminal of this process.
 
-    `greet` returns the line that greets a person. `connected` is set whenever a client connects.
+    The two have separate conversations. If this process has no terminal, the clients have the
+    conversation that its terminal would have. `greet` returns the line that greets a person in a
+    conversation. `connected` is set whenever a client connects.
     """
 
     platform = "terminal"
@@ -47,12 +54,13 @@ class LocalTerminals:
         self,
         socket: Path,
         clock: Clock,
-        greet: Callable[[], Awaitable[str]],
+        greet: Callable[[Address], Awaitable[str]],
         is_incognito: Callable[[Address], bool],
         foreground: Terminal | None = None,
         language: str = "",
     ) -> None:
         self.foreground = foreground
+        self._address = ADDRESS if foreground is None else SECOND_ADDRESS
         self._language = language
         self.connected = asyncio.Event()
         self._socket = socket
@@ -89,18 +97,23 @@ class LocalTerminals:
             self._socket.unlink(missing_ok=True)
 
     def reply(self, address: Address, reply_to: str | None = None) -> Reply:
-        if self.foreground is not None:
+        """Reply in the terminal of this process, if it has one and no client has the conversation.
+
+        Without one, clients also show what waited for the conversation of an earlier terminal.
+        """
+        if self.foreground is None:
+            return _LocalReply(self._find_client)
+        if address == ADDRESS or self._find_client(address) is None:
             return self.foreground.reply(address, reply_to)
-        return _LocalReply(self._find_client)
+        return _LocalReply(partial(self._find_client, address))
 
     def show_tools(self, address: Address, names: Sequence[str]) -> None:
         """Show which tools are at work for the conversation at this address."""
-        if address.platform != self.platform:
-            return
-        if self.foreground is not None:
+        if self.foreground is not None and address == ADDRESS:
             self.foreground.show_tools(names)
         for client in self._clients:
-            client.send({"type": "tools", "names": list(names)})
+            if client.address == address:
+                client.send({"type": "tools", "names": list(names)})
 
     async def close(self) -> None:
         """Disconnect all clients."""
@@ -110,9 +123,10 @@ class LocalTerminals:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    def _find_client(self) -> _Client | None:
-        """Return the client that connected last."""
-        return self._clients[-1] if self._clients else None
+    def _find_client(self, address: Address | None = None) -> _Client | None:
+        """Return the client that connected last, of those with this conversation if it's given."""
+        clients = [client for client in self._clients if address in (None, client.address)]
+        return clients[-1] if clients else None
 
     async def _serve(
         self,
@@ -122,11 +136,11 @@ class LocalTerminals:
         commands: Sequence[CommandSpec],
     ) -> None:
         """Serve one client until it disconnects."""
-        client = _Client(writer)
+        client = _Client(writer, self._address)
         client.send(
             {
                 "type": "welcome",
-                "greeting": await self._greet(),
+                "greeting": await self._greet(self._address),
                 "commands": [[spec.name, spec.description] for spec in commands],
             }
         )
@@ -146,18 +160,19 @@ class LocalTerminals:
         match message["type"]:
             case "message" | "stop":
                 text = "/stop" if message["type"] == "stop" else str(message["text"])
+                client.address = _ADDRESSES.get(message.get("chat", ""), client.address)
                 task = asyncio.create_task(self._answer(text, client, sink))
                 self._tasks.add(task)
                 task.add_done_callback(self._tasks.discard)
             case "complete":
-                values = await self._complete(str(message["text"]), sink)
+                values = await self._complete(str(message["text"]), client.address, sink)
                 client.send({"type": "completions", "text": message["text"], "values": values})
             case "shown":
                 client.confirm(int(message["id"]))
 
     async def _answer(self, text: str, client: _Client, sink: InboundSink) -> None:
         """Admit a message and wait until it's answered. Then tell the client."""
-        inbound = make_inbound(text, self._clock, self._language)
+        inbound = make_inbound(text, self._clock, self._language, client.address)
         reply = _LocalReply(lambda: client if client.is_open else self._find_client())
         while True:
             try:
@@ -167,11 +182,11 @@ class LocalTerminals:
                 await asyncio.sleep(RETRY_DELAY_S)
         if entry_id is not None:
             await sink.serve(entry_id)
-        client.send({"type": "done", "incognito": self._is_incognito(ADDRESS)})
+        client.send({"type": "done", "incognito": self._is_incognito(inbound.address)})
 
-    async def _complete(self, text: str, sink: InboundSink) -> Mapping[str, str]:
+    async def _complete(self, text: str, address: Address, sink: InboundSink) -> Mapping[str, str]:
         """Return the values that an option of a command may have, with their labels."""
-        inbound = make_inbound(text, self._clock, self._language)
+        inbound = make_inbound(text, self._clock, self._language, address)
         if inbound.command is None or not isinstance(sink, Autocompleter):
             return {}
         try:
@@ -184,8 +199,10 @@ class LocalTerminals:
 class _Client:
     """A connected `mneme chat`."""
 
-    def __init__(self, writer: asyncio.StreamWriter) -> None:
+    def __init__(self, writer: asyncio.StreamWriter, address: Address) -> None:
         self.is_open = True
+        # The conversation of its last message.
+        self.address = address
         self._writer = writer
         self._confirmations: dict[int, asyncio.Future[None]] = {}
 

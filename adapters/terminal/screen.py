@@ -95,7 +95,7 @@ class TerminalScreen:
         self._session.completer = _CommandCompleter(descriptions, complete)
         if greeting:
             self._console.print(Text(_make_showable(greeting)))
-        self._console.print(Text(self._word(Sentence("terminal_hint")), style="dim"))
+        self._print_hint(Sentence("terminal_hint"))
 
     def show_tools(self, names: Sequence[str]) -> None:
         """Show which tools are at work, until the answer goes on."""
@@ -118,10 +118,11 @@ class TerminalScreen:
             except KeyboardInterrupt:
                 is_empty = not self._session.default_buffer.text
                 if is_empty and is_leaving:
+                    self._print_hint(Sentence("terminal_bye"))
                     return None
                 is_leaving = is_empty
                 if is_leaving:
-                    self._console.print(Text(self._word(Sentence("terminal_again")), style="dim"))
+                    self._print_hint(Sentence("terminal_again"))
                 continue
             finally:
                 self._is_prompting = False
@@ -129,8 +130,11 @@ class TerminalScreen:
             if text.strip():
                 return text.strip("\n")
 
+    def _print_hint(self, sentence: Sentence) -> None:
+        self._console.print(Text(self._word(sentence), style="dim"))
+
     def reply(self) -> Reply:
-        return _LiveReply(self)
+        return _LiveReply(self, self._word)
 
     async def wait_for_answer(
         self, work: Awaitable[object], stop: Callable[[], Awaitable[None]]
@@ -176,7 +180,7 @@ class TerminalScreen:
             if self._live is not None:
                 self._live.stop()
                 self._live = None
-            self._console.print(Text(self._word(Sentence("terminal_left")), style="dim"))
+            self._print_hint(Sentence("terminal_left"))
             return True
         store_typeahead(self._input, typed_ahead)
         return False
@@ -215,10 +219,11 @@ class TerminalScreen:
 class _LiveReply:
     """A `Reply` that shows a spinner, then the growing text, then the finished answer."""
 
-    def __init__(self, screen: TerminalScreen) -> None:
+    def __init__(self, screen: TerminalScreen, word: Callable[[Sentence], str]) -> None:
         self._screen = screen
+        self._word = word
         self._text = ""
-        self._spinner = Spinner("dots", Text("thinking", style="dim"))
+        self._spinner = Spinner("dots", Text(word(Sentence("terminal_thinking")), style="dim"))
         # The tools that are at work; empty while the model writes.
         self._tools = ""
 
@@ -235,8 +240,10 @@ class _LiveReply:
     def _set_tools(self, names: str) -> None:
         if names != self._tools:
             self._tools = names
-            words = f"using {names}" if names else "thinking"
-            self._spinner.update(text=Text(_make_showable(words), style="dim"))
+            sentence = Sentence("terminal_thinking")
+            if names:
+                sentence = Sentence("terminal_tools", {"names": names})
+            self._spinner.update(text=Text(_make_showable(self._word(sentence)), style="dim"))
 
     async def finish(self, answer: Answer) -> None:
         await self.abandon()

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from adapters.terminal.adapter import ADDRESS
 from core.errors import StoreError
-from core.types import LOCAL_SCOPE
+from core.types import LOCAL_SCOPE, Address
 from gateway.services import Services
 from gateway.texts.catalog import SHELL as texts
 
@@ -15,11 +14,11 @@ class Greeting:
     def __init__(self, services: Services) -> None:
         self._services = services
 
-    async def write(self) -> str:
-        """Return the greeting. It's empty if the store can't be read."""
+    async def write(self, address: Address) -> str:
+        """Return the greeting in a conversation. It's empty if the store can't be read."""
         services = self._services
         try:
-            session = await services.conversations.find_open(ADDRESS)
+            session = await services.conversations.find_open(address)
             is_first = session is None and not await services.conversations.list_recent(
                 await services.people.load_visible_scopes(LOCAL_SCOPE), limit=1
             )

@@ -112,7 +112,7 @@ class _ChatClient:
 
     async def send(self, text: str) -> AsyncIterator[ChatEvent]:
         """Send a message, and yield what happens until it's answered."""
-        self._write({"type": "message", "text": text})
+        self._write({"type": "message", "text": text, "chat": ADDRESS.chat_id})
         while line := await self._reader.readline():
             message = json.loads(line)
             if message["type"] == "done":

@@ -408,7 +408,7 @@ async def test_control_c_in_the_terminal_cancels_the_answer_and_keeps_the_typed_
     assert [inbound.text for inbound in sink.heard] == ["tell me everything", "/stop", "next"]
 
 
-async def test_first_interrupt_at_an_empty_prompt_says_that_a_second_one_leaves(
+async def test_first_interrupt_at_an_empty_prompt_warns_and_the_second_leaves_with_a_word(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with screen(home, monkeypatch, Parrot()) as (tty, _):
@@ -417,6 +417,7 @@ async def test_first_interrupt_at_an_empty_prompt_says_that_a_second_one_leaves(
         await tty.sees("Press Ctrl-C again to leave.")
         await tty.sees(PROMPT)
         tty.type("\x03")
+        await tty.sees("See you.")
 
 
 async def test_a_reminder_is_printed_above_the_prompt(

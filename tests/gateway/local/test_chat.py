@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import signal
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,10 @@ from tests.fixtures.scripted_terminal import open_terminal
 from tests.gateway.local.running import KEY, PERSON, open_gateway
 
 pytestmark = pytest.mark.slow
+
+
+def use_model(model: MessagesApi) -> dict[str, str]:
+    return {"ANTHROPIC_API_KEY": KEY, "ANTHROPIC_BASE_URL": model.url}
 
 
 async def test_chat_beside_the_gateway_is_a_conversation_of_its_own_and_greets(home: Path) -> None:
@@ -36,6 +41,35 @@ async def test_chat_beside_the_gateway_is_a_conversation_of_its_own_and_greets(h
         async with open_terminal(home, "chat", environ=gateway.environ) as terminal:
             await terminal.expect("This is conversation 2")
         assert gateway.telegram.texts(PERSON) == ["You said: hello from the phone"]
+
+
+async def test_chat_beside_a_gateway_with_a_terminal_is_another_conversation(home: Path) -> None:
+    async with (
+        MessagesApi(key=KEY) as model,
+        open_terminal(home, "run", "--terminal", environ=use_model(model)) as first,
+    ):
+        await first.expect(">")
+        first.type("hello from the first")
+        await first.expect("You said: hello from the first")
+        await first.expect(">")
+        async with open_terminal(home, "chat", environ=use_model(model)) as second:
+            await second.expect("This is a new conversation.")
+            second.type("hello from the second")
+            await second.expect("You said: hello from the second")
+            await second.expect(">")
+            second.type("/remind in 1 second stretch")
+            await second.expect("Done: /cron done 1")
+            await second.expect(">")
+            second.type("/quit")
+            assert await second.end() == 0
+        assert "stretch" not in first.transcript
+        first.type("/sessions")
+        await first.expect("hello from the second")
+        await first.expect(">")
+        first.type("and again")
+        await first.expect("You said: and again")
+        sessions = json.loads(await asyncio.to_thread(good, home, "sessions", "--json"))
+        assert len(sessions) == 2
 
 
 async def test_piped_chat_command_talks_to_the_running_gateway(home: Path) -> None:
