@@ -1,1 +1,3 @@
-"""Files that people send: kept by hash, decoded, shown to the model, and found again."""
+"""Stores the files that people send by hash, decodes them, shows them to the model and
+finds them.
+"""

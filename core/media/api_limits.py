@@ -1,8 +1,8 @@
-"""What the APIs of models take in a request with pictures.
+"""The limits of model APIs for requests with pictures.
 
 Source: the pages "Vision" and "Errors" of the documentation of the Messages API (November 2026).
-PDF files go to a model as text by page, so the limits for PDF files aren't needed. Other APIs take
-more pictures or pictures of the same size.
+PDF files are sent to a model as text by page, so the limits for PDF files aren't needed. Other APIs
+accept at least as many pictures of the same size.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApiLimits:
-    """The limits of a request."""
+    """The limits for a request with pictures."""
 
     # The types of pictures.
     picture_types: frozenset[str]

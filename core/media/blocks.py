@@ -1,8 +1,8 @@
-"""Shows files to the model: blocks with the text of documents and with pictures.
+"""Shows files to the model: blocks with pictures and with the text of documents.
 
-A stored block names a picture by the hash of its content. Only a request to a model has the bytes,
-which are the same in every request, so the cached prefix stays. Each file begins with a frame,
-because its text isn't the person's own.
+A stored block refers to a picture by the hash of its content. The bytes are added only when a
+request is sent. They are the same in every request, so the cached prefix stays valid. Each file
+begins with a frame, because its text isn't the person's own.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ _NOTES: Mapping[str, str] = {
 
 @dataclass(eq=False)
 class MediaBlocks:
-    """Renders the files of messages, and fills pictures into requests."""
+    """Renders the files of messages as blocks, and fills pictures into requests."""
 
     intake: MediaIntake
     options: MediaOptions
@@ -88,10 +88,11 @@ class MediaBlocks:
     async def render(
         self, rows: Sequence[Message], earlier: Sequence[Message], context: ToolContext
     ) -> list[tuple[Json, ...]]:
-        """Return the blocks of each message for its own files and for those it replies to.
+        """Return the blocks of each message, for its own files and for those of the message it
+        quotes.
 
-        The files of a message that is among `earlier` are in the model's context already, unless
-        it's group talk that wasn't addressed to the assistant.
+        The files of `earlier` messages are already in the model's context, except those of group
+        messages that weren't addressed to the assistant.
         """
         shown_ids = {row.id for row in earlier if _shows_files(row)}
         blocks: list[tuple[Json, ...]] = []
@@ -109,12 +110,15 @@ class MediaBlocks:
         return blocks
 
     async def _load_quoted(self, message_id: int, context: ToolContext) -> list[AttachedFile]:
-        """Return the files of the message that is replied to. A failed download is tried again."""
+        """Return the files of the quoted message. Failed downloads are tried again."""
         files = await self.intake.files.load_by_message_id(message_id, context.scopes)
         return [await self.intake.fetch_again(file) for file in files]
 
     async def _render_files(self, files: Sequence[AttachedFile]) -> list[Json]:
-        """Return the blocks of some files. What is said in a voice note is its message's text."""
+        """Return the blocks of some files.
+
+        Voice messages have none, because their words are text.
+        """
         blocks: list[Json] = []
         files = [
             file
@@ -135,7 +139,7 @@ class MediaBlocks:
     async def _list_views(self, file: AttachedFile) -> list[str]:
         """Return the names of the views of a file that the model may see.
 
-        A picture has one, a scan one for each of its first pages, and a video a few.
+        A picture has one view, a scan has one for each of its first pages, and a video has a few.
         """
         content = file.content
         if content is None or (content.is_video and not self.options.video):
@@ -150,9 +154,10 @@ class MediaBlocks:
         return [name_view(content.hash, number) for number in range(count)]
 
     async def _describe(self, file: AttachedFile, limit_chars: int, views: int) -> str:
-        """Return the frame of a file with its text. This many `views` follow it.
+        """Return the frame of a file with its text and the number of `views` that follow.
 
-        What is said in a video note is its message's text, so its frame doesn't repeat it.
+        The frame of a video message has no text, because the spoken words are the text of the
+        message.
         """
         content = file.content
         number = f" {file.id}" if file.id else ""
@@ -175,7 +180,7 @@ class MediaBlocks:
         return f"[{name} ({details}) aren't readable. {note}]".replace(". ]", ".]")
 
     async def fill(self, request: Request) -> Request:
-        """Return a request in which pictures have their bytes instead of a hash."""
+        """Return a request in which the hashes of pictures are replaced with their bytes."""
         hashes = [
             block["source"]["data"] for message in request.messages for block in _pictures(message)
         ]
@@ -194,10 +199,10 @@ class MediaBlocks:
         return replace(request, messages=tuple(messages))
 
     async def collect_descriptions(self, request: Request, completion: Completion) -> None:
-        """Store the descriptions of pictures in an answer to a request that names their hashes.
+        """Store the descriptions of pictures in the answer to a request with their hashes.
 
-        A picture that isn't in the request, or belongs to an incognito conversation, isn't
-        described. If the store fails, the picture stays without a description.
+        Descriptions of pictures that aren't in the request, or that belong to an incognito
+        conversation, are ignored. If the store fails, the picture stays without a description.
         """
         if not self.options.describe_pictures or not may_describe(completion.text):
             return
@@ -215,7 +220,7 @@ class MediaBlocks:
                 _log.warning("a description of a picture can't be stored", error=str(error))
 
     async def _select(self, hashes: Sequence[str]) -> frozenset[str]:
-        """Return the pictures that fit into a request: the newest ones."""
+        """Return the newest pictures, as many as fit into a request."""
         size = 0
         count = 0
         for content_hash in reversed(hashes):
@@ -244,7 +249,7 @@ class MediaBlocks:
         return replacement
 
     async def _encode(self, content_hash: str) -> str:
-        """Return a picture in Base64, or "" if it's gone."""
+        """Return a picture in Base64, or "" if its bytes are gone."""
         data = self._encoded.pop(content_hash, None)
         if data is None:
             view = await self.intake.read_view(content_hash)
@@ -256,17 +261,17 @@ class MediaBlocks:
         return data
 
     def invalidate(self) -> None:
-        """Drop the pictures in memory, because something was erased."""
+        """Remove the pictures from memory because something was erased."""
         self._encoded.clear()
 
 
 def _shows_files(row: Message) -> bool:
-    """Return whether the sent form of a message has the frame of a file."""
+    """Return whether the sent form of a message contains the frame of a file."""
     return any(FILE_LEAD in str(block.get("text", "")) for block in row.sent_blocks or ())
 
 
 def _drop_doubles(files: Sequence[AttachedFile]) -> list[AttachedFile]:
-    """Return the files without those whose bytes are those of an earlier one."""
+    """Return the files without those that have the same bytes as an earlier one."""
     kept: list[AttachedFile] = []
     hashes: set[str] = set()
     for file in files:
@@ -279,7 +284,7 @@ def _drop_doubles(files: Sequence[AttachedFile]) -> list[AttachedFile]:
 
 
 def is_hash_picture(block: Json) -> bool:
-    """Return whether a block is a picture that is named by a hash."""
+    """Return whether a block is a picture that is given by its hash."""
     return block.get("type") == "image" and block["source"].get("type") == HASH_SOURCE
 
 
@@ -288,13 +293,13 @@ def _pictures(message: Json) -> list[Json]:
 
 
 def clean_name(name: str) -> str:
-    """Return the name of a file on one short line, without signs of Mneme's own markup."""
+    """Return the name of a file on one short line, without characters of Mneme's own markup."""
     line = " ".join(name.split()).replace("[", "(").replace("]", ")").replace("”", "'")
     return neutralise(line)[:80]
 
 
 def describe_details(file: AttachedFile) -> str:
-    """Return the type and size of a file: "PDF, 12 pages, 1.2 MB"."""
+    """Return the type and size of a file, such as "PDF, 12 pages, 1.2 MB"."""
     content = file.content
     if content is None:
         return file.kind
@@ -311,7 +316,7 @@ def describe_details(file: AttachedFile) -> str:
 
 
 def format_size(size: int) -> str:
-    """Format a number of bytes: "312 kB", "1.2 MB"."""
+    """Return a number of bytes as text, such as "312 kB" or "1.2 MB"."""
     if size < 1_000:
         return f"{size} bytes"
     if size < 1_000_000:
@@ -320,7 +325,7 @@ def format_size(size: int) -> str:
 
 
 def _render_text(name: str, parts: Sequence[FilePart], limit_chars: int, note: str) -> str:
-    """Return the frame of a document with its text, or with its outline and beginning."""
+    """Return the frame of a document with its whole text, or with its outline and beginning."""
     size = sum(len(part.text) for part in parts)
     if size <= limit_chars:
         head = f"[{name}, which aren't the words of the person who sent them:]"
@@ -342,7 +347,10 @@ def _render_text(name: str, parts: Sequence[FilePart], limit_chars: int, note: s
 
 
 def _render_outline(parts: Sequence[FilePart]) -> str:
-    """Return a line for each part with its first words. Of many parts, some are left out."""
+    """Return a line for each part with its first words.
+
+    If there are too many parts, some are left out.
+    """
     step = -(-len(parts) // MAX_OUTLINE_PARTS)
     lines = []
     for part in parts[::step]:

@@ -1,7 +1,7 @@
 """Starts the worker process that decodes a file, and reads its result.
 
-A worker gets no settings and no secrets, and one file. A file that takes too long, needs too much
-memory or breaks the decoder counts as unreadable; the gateway isn't affected.
+A worker gets one file, and neither settings nor secrets. If the file takes too long, needs too much
+memory or breaks the decoder, it counts as unreadable, and the gateway isn't affected.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class _Part(BaseModel):
 
 
 class Decoded(BaseModel):
-    """What the worker found in a file."""
+    """The type, the text and the details that the worker read from a file."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -88,7 +88,10 @@ class Decoder:
         self._free_workers = asyncio.Semaphore(MAX_WORKERS)
 
     async def read(self, path: Path, view_path: Path, name: str) -> Decoded:
-        """Return what a file is and its text. Views are written to `view_path` and next to it."""
+        """Return the type and the text of a file.
+
+        Write its views to `view_path` and files next to it.
+        """
         # A worker that is killed leaves no half of a view.
         new_path = view_path.with_name(f"{view_path.name}.part")
         try:
@@ -101,13 +104,13 @@ class Decoder:
         return decoded
 
     async def read_page(self, path: Path, url: str, name: str) -> Decoded:
-        """Return the content of an address, with the title and date of a web page."""
+        """Return the content of a download, including the title and date of a web page."""
         return await self._run("page", path, url, name)
 
     async def clean(self, path: Path, copy_path: Path, name: str) -> bool:
-        """Write a copy of a picture without its position. Returns False if none is needed.
+        """Write a copy of a picture without its position. Return False if it has no position.
 
-        Raises Refused if the picture can't be read, because its position may still be in it.
+        Raises Refused if the picture can't be read, because its position couldn't be removed.
         """
         decoded = await self._run("clean", path, copy_path, name)
         if decoded.note:
@@ -115,11 +118,11 @@ class Decoder:
         return decoded.clean
 
     async def write_speech(self, path: Path, sound_path: Path) -> bool:
-        """Write the sound of a recording or video as OGG with Opus. Returns False if that fails."""
+        """Write the sound of a recording or video as OGG with Opus. Return False if that fails."""
         return (await self._run("speech", path, sound_path, "")).clean
 
     async def _run(self, task: str, path: Path, target: Path | str, name: str) -> Decoded:
-        """Run one task in a worker process. If it fails, the file counts as a bomb.
+        """Run one task in a worker process. If the process fails, the file counts as unreadable.
 
         `target` is the path of the copy or view to write, or the address of a page.
         """
@@ -150,7 +153,10 @@ class Decoder:
 
 
 async def _read_output(process: asyncio.subprocess.Process) -> bytes:
-    """Return what a process prints until it ends. Too long an output is cut, so it isn't JSON."""
+    """Return the output of a process up to its end.
+
+    If the output is too long, it's cut and therefore no valid JSON.
+    """
     assert process.stdout is not None
     output = bytearray()
     while piece := await process.stdout.read(1 << 16):
@@ -161,7 +167,7 @@ async def _read_output(process: asyncio.subprocess.Process) -> bytes:
 
 
 async def _end(process: asyncio.subprocess.Process) -> None:
-    """Kill a process that still runs, and wait for its end."""
+    """Kill a process that is still running, and wait for its end."""
     if process.returncode is None:
         with contextlib.suppress(ProcessLookupError):
             process.kill()

@@ -1,8 +1,9 @@
-"""Descriptions of pictures: one line that the model writes in the same answer, for search.
+"""Descriptions of pictures: one line per picture that the model writes in its answer, for search.
 
-The model is asked next to the picture. It writes the line into a block that is removed from every
-answer (see `core.guard.origin_and_fence.Scrubber`), so people don't see it, and it isn't sent
-again. The description belongs to the picture's bytes as long as only one scope has them.
+The instruction is sent next to the picture. The model writes the line into a block that is removed
+from every answer (see `core.guard.origin_and_fence.Scrubber`). So people don't see the line, and it
+isn't sent again. The description is stored for the bytes of the picture, if only one scope has
+these bytes.
 """
 
 from __future__ import annotations
@@ -36,12 +37,15 @@ def request_description(content_hash: str) -> str:
 
 
 def may_describe(text: str) -> bool:
-    """Return whether an answer may contain descriptions. This check is cheap."""
+    """Return whether an answer may contain descriptions. This check is fast."""
     return f"{MEMORY_TAG[:-1]} picture=" in text
 
 
 def find_descriptions(text: str) -> Mapping[str, str]:
-    """Return the descriptions in an answer, by the beginning of the hash of their picture."""
+    """Return the descriptions in an answer.
+
+    Their keys are the beginnings of the pictures' hashes.
+    """
     descriptions: dict[str, str] = {}
     for match in _DESCRIPTION.finditer(text):
         line = to_single_line(match[2])
@@ -53,9 +57,9 @@ def find_descriptions(text: str) -> Mapping[str, str]:
 async def describe_old_pictures(
     rows: Sequence[Message], files: Files, scopes: Scopes
 ) -> Sequence[str]:
-    """Return a line for each picture of messages that leave the prompt: what it showed.
+    """Return a line with the description of each picture in messages that leave the prompt.
 
-    The number of the file is there, so that the model can send it again.
+    The line includes the number of the file, so that the model can send the file again.
     """
     lines: list[str] = []
     for row in rows:

@@ -1,8 +1,8 @@
 """The bytes of files in the home: ``media/ab/abcdef…``, by the SHA-256 of the bytes.
 
-Next to a picture is its view: the scaled copy that the model sees, which has no EXIF data. A scan
-has a view for each of its first pages, and a video has a few. A view is made once, so that a
-picture is sent with the same bytes in every request.
+The view of a picture is stored next to it: a scaled copy for the model, without EXIF data. A scan
+has a view for each of its first pages, and a video has a few. A view is made only once, so that a
+picture has the same bytes in every request.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _HASH = re.compile(r"[0-9a-f]{64}")
 
 
 def number_view(view_path: Path, number: int) -> Path:
-    """Return the path of a further view: ``abc.view.1``. The first one has the number 0."""
+    """Return the path of a view, such as ``abc.view.1``. The view 0 has `view_path` itself."""
     return view_path.with_name(f"{view_path.name}.{number}") if number else view_path
 
 
@@ -36,13 +36,13 @@ def list_views(view_path: Path) -> list[Path]:
 
 
 class MediaFolder:
-    """The folder with the bytes of files. It's created with the first file."""
+    """The folder with the bytes of files. It's created when the first file is stored."""
 
     def __init__(self, home: Path) -> None:
         self.root = home / FOLDER
 
     def path_of(self, content_hash: str) -> Path:
-        """Return the path of a content. Raises ValueError if the hash isn't one."""
+        """Return the path of the content with a hash. Raises ValueError if the hash is invalid."""
         if not _HASH.fullmatch(content_hash):
             raise ValueError("not a SHA-256 hash")
         return self.root / content_hash[:2] / content_hash
@@ -52,7 +52,7 @@ class MediaFolder:
         return path.with_name(path.name + VIEW_SUFFIX)
 
     def write(self, content: bytes) -> str:
-        """Keep some bytes, and return their hash. Bytes that are kept already aren't written again.
+        """Store bytes and return their hash. Bytes that are stored already aren't written again.
 
         Raises OSError if the disk is full or the folder can't be written.
         """
@@ -75,13 +75,13 @@ class MediaFolder:
         return content_hash
 
     def read(self, content_hash: str) -> bytes | None:
-        """Return the bytes of a content, or None if they are gone."""
+        """Return the bytes with a hash, or None if they are gone."""
         with contextlib.suppress(OSError, ValueError):
             return self.path_of(content_hash).read_bytes()
         return None
 
     def read_view(self, content_hash: str, number: int = 0) -> bytes | None:
-        """Return a view of a picture, scan or video, or None if there is none."""
+        """Return a view of a picture, scan or video, or None if it doesn't exist."""
         with contextlib.suppress(OSError, ValueError):
             return number_view(self.view_path_of(content_hash), number).read_bytes()
         return None
@@ -90,7 +90,7 @@ class MediaFolder:
         return len(list_views(self.view_path_of(content_hash)))
 
     def remove(self, content_hash: str) -> None:
-        """Delete a content and its views, and its folder if that is empty now.
+        """Delete the bytes with a hash and their views, and the folder if it becomes empty.
 
         Raises OSError if a file can't be deleted.
         """
@@ -102,12 +102,12 @@ class MediaFolder:
             path.parent.rmdir()
 
     def list_hashes(self) -> Iterator[str]:
-        """Yield the hashes of all contents in the folder."""
+        """Yield the hashes of all stored files."""
         for path in sorted(self.root.glob("??/*")):
             if _HASH.fullmatch(path.name):
                 yield path.name
 
     def remove_unfinished(self) -> None:
-        """Delete what a process that was killed had begun to write."""
+        """Delete incomplete files that a killed process left behind."""
         for path in (*self.root.glob("??/*.part"), *self.root.glob("??/*.part.?")):
             path.unlink(missing_ok=True)

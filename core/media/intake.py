@@ -1,7 +1,7 @@
-"""Receives the files of a message: downloads each once, keeps it, decodes it, and records it.
+"""Receives the files of a message: downloads each file once, stores, decodes and records it.
 
 A turn waits for its files, but not longer than the settings allow. A slower download continues in
-the background. A file of an incognito conversation is in memory only, until its turn ends.
+the background. The files of an incognito conversation stay in memory until the turn ends.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ _log = structlog.get_logger("media")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reception:
-    """What became of the files of a message."""
+    """The files of a message after their download, and the message with their text."""
 
     # The message. The text of a voice note is what was said in it.
     inbound: Inbound
@@ -78,7 +78,7 @@ class Reception:
 
 @dataclass(slots=True)
 class _TransientFile:
-    """A file of an incognito conversation."""
+    """A file of an incognito conversation, which is only in memory."""
 
     file: AttachedFile
     content: bytes
@@ -88,7 +88,7 @@ class _TransientFile:
 
 @dataclass(eq=False)
 class MediaIntake:
-    """Downloads and keeps the files that people send."""
+    """Downloads, decodes and stores the files that people send."""
 
     files: Files
     folder: MediaFolder
@@ -112,9 +112,9 @@ class MediaIntake:
     async def receive(
         self, inbound: Inbound, scope: Scope, epoch: ErasureEpoch | None = None
     ) -> Reception:
-        """Keep the files of a message, and return what became of them.
+        """Store the files of a message, and return what became of each.
 
-        Files that are kept already aren't downloaded again.
+        Files that are stored already aren't downloaded again.
         """
         if not inbound.attachments:
             return Reception(inbound=inbound)
@@ -147,7 +147,7 @@ class MediaIntake:
         )
 
     async def _load_transcript(self, files: Sequence[AttachedFile]) -> str:
-        """Return the spoken words of the voice notes among some files."""
+        """Return the spoken words of the voice messages among some files."""
         texts: list[str] = []
         for file in files:
             if file.kind in SPOKEN_KINDS and file.content is not None:
@@ -156,7 +156,10 @@ class MediaIntake:
         return " ".join(texts)
 
     async def transcribe(self, file: AttachedFile) -> bool:
-        """Transcribe a kept voice note or video without text. Returns whether that succeeded."""
+        """Transcribe a stored voice message or video without a transcript.
+
+        Return whether it succeeded.
+        """
         if file.content is None:
             return False
         path = self.folder.path_of(file.content.hash)
@@ -168,9 +171,9 @@ class MediaIntake:
     async def _listen(
         self, path: Path, content: FileContent
     ) -> tuple[FileContent, Sequence[FilePart]]:
-        """Return the content of a voice note or video, and its spoken words.
+        """Return the content of a voice message or video with its spoken words.
 
-        If it can't be transcribed, the content's note says why.
+        If it can't be transcribed, the note in the content says why.
         """
         if self.transcriber is None:
             return replace(content, note="unheard"), ()
@@ -186,18 +189,24 @@ class MediaIntake:
         return heard, transcript.parts
 
     async def _transcribe_video(self, path: Path, transcriber: Transcriber) -> Transcript:
-        """Return the spoken words of a video. All of it is sent if its sound can't be extracted."""
+        """Return the spoken words of a video.
+
+        If its sound can't be extracted, the whole file is sent.
+        """
         with tempfile.TemporaryDirectory(prefix="mneme-") as folder:
             sound_path = Path(folder, "sound.ogg")
             has_sound = await self.decoder.write_speech(path, sound_path)
             return await transcriber.transcribe(sound_path if has_sound else path)
 
     def _has_speech(self, file: AttachedFile, decoded: Decoded) -> bool:
-        """Return whether a file is to be transcribed: a voice note, or a video with sound."""
+        """Return whether to transcribe a file: a voice message, or a video with sound."""
         return file.kind == VOICE or (decoded.has_sound and self.options.video)
 
     async def fetch_again(self, file: AttachedFile) -> AttachedFile:
-        """Try again to download a file that isn't kept, and return it. Waits as `receive` does."""
+        """Retry the download of a file that isn't stored, and return the file.
+
+        Waits as `receive` does.
+        """
         if file.content is not None or file.problem not in _RETRYABLE or not file.reference:
             return file
         task = self._start_download(file, None)
@@ -207,10 +216,10 @@ class MediaIntake:
     async def keep_picture(
         self, name: str, content: bytes, context: ToolContext
     ) -> AttachedFile | None:
-        """Keep a picture that a tool made, as a file of the message that is answered.
+        """Store a picture from a tool as a file of the message that is being answered.
 
-        Returns None if there is no such message, if there is no room, or if it isn't a picture that
-        can be read.
+        Returns None if the message isn't stored, if there is no room, or if the picture can't be
+        read.
         """
         address = context.session.address
         if context.message_id is None or self.is_incognito(address):
@@ -241,7 +250,7 @@ class MediaIntake:
         return kept
 
     async def load(self, address: Address, message_id: str) -> list[AttachedFile]:
-        """Return the files of a message that were received."""
+        """Return the files that were received with a message."""
         transient = [
             entry.file
             for (key, external_id, _), entry in self._transient.items()
@@ -252,21 +261,21 @@ class MediaIntake:
         return await self.files.load_of_messages(address, [message_id])
 
     async def load_parts(self, content_hash: str) -> Sequence[FilePart]:
-        """Return the text of a content in parts."""
+        """Return the text of the file with this hash, in parts."""
         for entry in self._transient.values():
             if entry.file.content is not None and entry.file.content.hash == content_hash:
                 return entry.parts
         return await self.files.load_parts(content_hash)
 
     async def count_views(self, content_hash: str) -> int:
-        """Return how many views a picture, scan or video has."""
+        """Return the number of views of a picture, scan or video."""
         for entry in self._transient.values():
             if entry.file.content is not None and entry.file.content.hash == content_hash:
                 return len(entry.views)
         return await asyncio.to_thread(self.folder.count_views, content_hash)
 
     async def read_view(self, view_name: str) -> bytes | None:
-        """Return a view by its name (see `name_view`); None if there is none.
+        """Return a view by its name (see `name_view`), or None if it doesn't exist.
 
         A lost view is made again.
         """
@@ -288,18 +297,18 @@ class MediaIntake:
         return any(content is not None and content.hash == content_hash for content in contents)
 
     def is_shown_pictures(self, model: str) -> bool:
-        """Return whether a model gets to see pictures."""
+        """Return whether a model gets pictures."""
         return self.options.pictures and "pictures" not in self.known_lacks(model)
 
     def forget_transient(self, address: Address) -> None:
-        """Drop the files of an incognito conversation at the end of a turn."""
+        """Remove the files of an incognito conversation from memory at the end of a turn."""
         for key in [key for key in self._transient if key[0] == address.key]:
             del self._transient[key]
 
     def _start_download(
         self, file: AttachedFile, epoch: ErasureEpoch | None
     ) -> asyncio.Task[AttachedFile]:
-        """Start to download a file, or return the task that already does."""
+        """Start the download of a file, or return the task that is already downloading it."""
         key = (file.address.key, file.external_id, file.position)
         task = self._downloads.get(key)
         if task is None:
@@ -309,7 +318,7 @@ class MediaIntake:
         return task
 
     async def _keep(self, file: AttachedFile, epoch: ErasureEpoch | None) -> AttachedFile:
-        """Download, decode and record a file. A file that can't be kept is recorded with a reason.
+        """Download, decode and record a file. If it can't be stored, the reason is recorded.
 
         An error of the store is only logged. The file is then received again with the next message.
         """
@@ -329,7 +338,7 @@ class MediaIntake:
             return replace(file, problem="failed")
 
     async def _fetch(self, file: AttachedFile) -> tuple[Problem, bytes | None]:
-        """Return the bytes of a file, or the reason why it isn't kept."""
+        """Return the bytes of a file, or the reason why it can't be stored."""
         source = self.sources.get(file.address.platform)
         if not isinstance(source, FileSource) or not file.reference:
             return "no_source", None
@@ -354,7 +363,7 @@ class MediaIntake:
         return ("", content) if len(content) <= limit else ("too_large", None)
 
     async def _check_room(self, file: AttachedFile) -> Problem:
-        """Return the reason if there is no room for a file. Its size may be unknown."""
+        """Return the reason if a file doesn't fit, or None. The size of a file may be unknown."""
         size = file.size or 0
         if self.options.person_mb:
             usage = await self.files.measure_usage([file.account])
@@ -401,7 +410,7 @@ class MediaIntake:
     async def _keep_in_memory(
         self, file: AttachedFile, problem: Problem, content: bytes | None
     ) -> AttachedFile:
-        """Decode a file of an incognito conversation, without leaving it on the disk."""
+        """Decode a file of an incognito conversation without leaving it on the disk."""
         kept = replace(file, problem=problem)
         views: Sequence[bytes] = ()
         parts: Sequence[FilePart] = ()
@@ -424,9 +433,9 @@ class MediaIntake:
 
 
 async def remove_erased_files(files: Files, folder: MediaFolder, now: datetime) -> Sequence[str]:
-    """Delete the bytes of files that no message has any more.
+    """Delete the bytes of files that no longer belong to any message.
 
-    Returns the names of files in the home that couldn't be deleted. They are tried again later.
+    Returns the paths in the home that couldn't be deleted. They are tried again later.
     """
     await files.drop_orphans(now - ORPHAN_LIFETIME)
     removed: list[str] = []
@@ -450,7 +459,7 @@ def name_view(content_hash: str, number: int) -> str:
 def _describe(
     inbound: Inbound, scope: Scope, position: int, attachment: Attachment
 ) -> AttachedFile:
-    """Return the row of a file that isn't kept yet."""
+    """Return the row of a file that isn't stored yet."""
     return AttachedFile(
         scope=scope,
         address=inbound.address,

@@ -1,6 +1,6 @@
-"""Makes the files that Mneme sends: stored files, and answers as files.
+"""Prepares the files that Mneme sends: stored files, and answers as files.
 
-The place where a picture was taken is removed from it.
+The position of a picture is removed from it.
 """
 
 from __future__ import annotations
@@ -35,10 +35,9 @@ _CODE_BLOCK = re.compile(r"^```[^`\n]*\n(.*?)^```[^\S\n]*$", re.DOTALL | re.MULT
 
 
 def clean_document_name(name: str) -> str:
-    """Return a name for an answer that is sent as a file.
+    """Return a file name for an answer that is sent as a file.
 
-    A name without an ending, or with one that isn't in `DOCUMENT_TYPES`, becomes that of a
-    Markdown file.
+    If the extension is missing or isn't in `DOCUMENT_TYPES`, the name gets the one of Markdown.
     """
     line = " ".join(name.split()).replace("/", "_").replace("\\", "_").strip(". ")
     stem, _, ending = line.rpartition(".")
@@ -52,9 +51,10 @@ def clean_document_name(name: str) -> str:
 
 
 def make_document(name: str, text: str) -> File:
-    """Return an answer as a file with a name from `clean_document_name`.
+    """Return an answer as a file. `name` comes from `clean_document_name`.
 
-    A table, a calendar or code has only the code block of the answer, if there is exactly one.
+    If the answer has exactly one code block, a table, calendar or code file contains only that
+    block.
     """
     ending = name.rpartition(".")[2]
     blocks = [] if ending in _WHOLE_TYPES else _CODE_BLOCK.findall(text)
@@ -66,7 +66,7 @@ def make_document(name: str, text: str) -> File:
 
 
 async def load_outgoing(file: AttachedFile, folder: MediaFolder, decoder: Decoder) -> File | None:
-    """Return a file to send with an answer, or None if its bytes are gone.
+    """Return a stored file to send with an answer, or None if its bytes are gone.
 
     Raises Refused if the position can't be removed from a picture.
     """
@@ -99,7 +99,7 @@ async def _remove_position(
 
 
 def _add_suffix(file: AttachedFile) -> str:
-    """Return the name of a file, which may have no ending on its platform."""
+    """Return the name of a file with an extension, which the platform may have left out."""
     name = " ".join(file.name.split()).replace("/", "_") or "file"
     if "." in name or file.content is None:
         return name

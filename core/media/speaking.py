@@ -1,4 +1,4 @@
-"""Turns text into speech: with a server that has OpenAI's endpoint, or with a local program."""
+"""Turns text into speech, with a server that has OpenAI's endpoint or with a local program."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Speaker(Protocol):
     """Turns text into speech."""
 
     async def speak(self, text: str) -> bytes:
-        """Return the speech as OGG with Opus. Raises FileError if that isn't possible now."""
+        """Return the speech as OGG with Opus. Raises FileError if that fails."""
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
-"""Turns voice notes into text: with a server that has OpenAI's endpoint, or with a local program.
+"""Turns voice messages into text, with a server that has OpenAI's endpoint or with a local program.
 
-Both return the text in parts with the second at which each begins, if they know it.
+If the server or program reports times, the text is returned in parts with the second at which each
+part begins.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ class Transcriber(Protocol):
     """Turns speech into text."""
 
     async def transcribe(self, path: Path) -> Transcript:
-        """Return the spoken words of a file. Raises FileError if that isn't possible now."""
+        """Return the spoken words of a file. Raises FileError if that fails."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +79,7 @@ class ServerTranscriber:
 
 
 def _read_answer(answer: dict[str, Any]) -> Transcript:
-    """Return the transcript in a server's answer, with times if it has segments."""
+    """Return the transcript in a server's answer, with times if the answer has segments."""
     parts = []
     for segment in answer.get("segments") or ():
         text = " ".join(str(segment["text"]).split())
@@ -93,7 +94,10 @@ def _read_answer(answer: dict[str, Any]) -> Transcript:
 
 @dataclass(frozen=True)
 class ProgramTranscriber:
-    """Runs a program that prints the spoken words of a file. ``{file}`` stands for its path."""
+    """Runs a program that prints the spoken words of a file.
+
+    ``{file}`` in the command stands for the path of the file.
+    """
 
     command: Sequence[str]
     timeout_s: float = 60.0
@@ -108,7 +112,7 @@ class ProgramTranscriber:
 
 
 def _read_output(output: str) -> Transcript:
-    """Return the transcript that a program printed: plain text, or the JSON of a server."""
+    """Return the transcript in a program's output, which is plain text or the JSON of a server."""
     if output.lstrip().startswith("{"):
         with contextlib.suppress(ValueError, KeyError, TypeError):
             return _read_answer(json.loads(output))
@@ -117,7 +121,7 @@ def _read_output(output: str) -> Transcript:
 
 
 async def post(url: str, name: str, key: str, timeout_s: float, **content: Any) -> httpx.Response:
-    """Send something to a server for speech, which error messages call `name`.
+    """Send a request to a speech server. Error messages call the server `name`.
 
     Raises FileError if the server can't be reached.
     """
@@ -133,7 +137,7 @@ async def post(url: str, name: str, key: str, timeout_s: float, **content: Any) 
 
 
 def check_status(response: httpx.Response, name: str) -> None:
-    """Raise FileError if a server didn't do what it was asked."""
+    """Raise FileError if the status of a server's response isn't a success."""
     if response.status_code != HTTPStatus.OK:
         raise FileError(f"the {name} answers with status {response.status_code}")
 
@@ -141,10 +145,10 @@ def check_status(response: httpx.Response, name: str) -> None:
 async def run_program(
     command: Sequence[str], path: Path, name: str, timeout_s: float, text: str = ""
 ) -> bytes:
-    """Run a program for speech, which error messages call `name`, and return what it prints.
+    """Run a speech program, and return its output. Error messages call the program `name`.
 
-    ``{file}`` in the command stands for `path`. The program can read the text from its input.
-    Raises FileError if it fails or takes too long.
+    ``{file}`` in the command stands for `path`. The program gets the text as its input. Raises
+    FileError if it fails or takes too long.
     """
     arguments = [argument.replace("{file}", str(path)) for argument in command]
     try:
@@ -172,5 +176,5 @@ async def run_program(
 
 
 def format_seconds(seconds: float) -> str:
-    """Format a duration: "0:42"."""
+    """Return a duration as text, such as "0:42"."""
     return f"{int(seconds) // 60}:{int(seconds) % 60:02}"

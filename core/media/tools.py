@@ -1,7 +1,7 @@
 """The model's tools for files: `read_document`, `find_files` and `send_file`.
 
-A file is named by its number. For a file that isn't visible in the conversation, a tool answers as
-for one that doesn't exist.
+The model names a file by its number. For a file that isn't visible in the conversation, a tool
+answers as if the file didn't exist.
 """
 
 from __future__ import annotations
@@ -57,14 +57,14 @@ def build_file_tools(files: Files) -> list[Tool]:
     """Return the tools for files in the scopes of a conversation."""
 
     async def find(file_id: int, context: ToolContext) -> AttachedFile:
-        """Return a file. Raises ToolError if no file here has this number."""
+        """Return the file with a number. Raises ToolError if this conversation has no such file."""
         file = await files.find(file_id, context.scopes)
         if file is None:
             raise ToolError("There is no such file here. find_files lists them.")
         return file
 
     async def read(arguments: _ReadArguments, context: ToolContext) -> str:
-        """Return a part of a document, the passages with some words, or its outline."""
+        """Return a part of a document, the passages with some words, or the outline."""
         file = await find(arguments.file_id, context)
         parts = [] if file.content is None else await files.load_parts(file.content.hash)
         if not parts:
@@ -77,7 +77,7 @@ def build_file_tools(files: Files) -> list[Tool]:
         return f"{heading}\n\n{_render_outline(parts)}"
 
     async def find_many(arguments: _FindArguments, context: ToolContext) -> str:
-        """Return the files that match, as JSON."""
+        """Return the matching files as JSON."""
         file_filter = FileFilter(has=arguments.has)
         matches = await files.search(arguments.words, context.scopes, file_filter, arguments.limit)
         terms = frozenset(query_terms(arguments.words))
@@ -98,7 +98,8 @@ def build_file_tools(files: Files) -> list[Tool]:
         return json.dumps({"files": found}, ensure_ascii=False)
 
     async def send(arguments: _SendArguments, context: ToolContext) -> str:
-        """Return what becomes of a file. The gateway adds the file or a button to the answer.
+        """Return a sentence about the file to send. The gateway adds the file or a button to the
+        answer.
 
         Without a number, the answer itself becomes the file.
         """
@@ -154,9 +155,9 @@ def build_file_tools(files: Files) -> list[Tool]:
 
 
 def _read_part(parts: Sequence[FilePart], label: str) -> str:
-    """Return a part and as many of the following parts as fit.
+    """Return the part with a label, and as many of the following parts as fit.
 
-    The label may be a number alone. Raises ToolError if no part has it.
+    The label may be just a number. Raises ToolError if no part has this label.
     """
     wanted = " ".join(label.casefold().split())
     for index, part in enumerate(parts):
@@ -167,7 +168,7 @@ def _read_part(parts: Sequence[FilePart], label: str) -> str:
 
 
 def _join_parts(parts: Sequence[FilePart]) -> str:
-    """Return parts one below the other, until the result is long enough."""
+    """Return the parts as one text, up to a maximum length."""
     texts: list[str] = []
     remaining_chars = RESULT_CHARS
     for part in parts:
@@ -181,7 +182,7 @@ def _join_parts(parts: Sequence[FilePart]) -> str:
 
 
 def _find_passages(parts: Sequence[FilePart], words: str) -> str:
-    """Return the passages of a document with most of the words, each with its part."""
+    """Return the passages of a document with most of the words, each with the label of its part."""
     terms = frozenset(query_terms(words))
     ranked = []
     for index, part in enumerate(parts):

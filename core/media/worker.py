@@ -44,7 +44,7 @@ Result = dict[str, Any]
 
 
 def read_file(path: Path, view_path: Path, name: str) -> Result:
-    """Return what a file is: its type, its size or pages, and its text in parts."""
+    """Return the type, the size or number of pages, and the text of a file in parts."""
     mime = kinds.find_type(path, name)
     if mime in _VIEWABLE:
         return _read_picture(path, view_path, mime)
@@ -66,7 +66,7 @@ def read_file(path: Path, view_path: Path, name: str) -> Result:
 
 
 def read_page(path: Path, url: str, name: str) -> Result:
-    """Return what a download is, with its text in parts, and the title and date of a web page."""
+    """Return the text of a download in parts and, for a web page, the title and date."""
     if kinds.find_type(path, name) != "text/html":
         return read_file(path, path.with_suffix(".view"), name)
     from core.media.formats.web_page import read_article
@@ -90,7 +90,7 @@ def _read_picture(path: Path, view_path: Path, mime: str) -> Result:
 
 
 def _read_pdf(path: Path, view_path: Path) -> Result:
-    """Read a PDF. The first pages of a scan become views."""
+    """Read a PDF. If it's a scan, write views of its first pages."""
     from core.media.formats import pdf
 
     try:
@@ -110,7 +110,7 @@ def _read_pdf(path: Path, view_path: Path) -> Result:
 
 
 def _write_views(pictures: Iterable[bytes | None], view_path: Path) -> None:
-    """Write a view of each picture. Those that are missing or broken are left out."""
+    """Write a view of each picture. Missing and broken pictures are left out."""
     from core.media.formats import images
 
     count = 0
@@ -126,7 +126,7 @@ def _write_views(pictures: Iterable[bytes | None], view_path: Path) -> None:
 
 
 def _read_recording(path: Path, view_path: Path, mime: str) -> Result:
-    """Read the length of a recording, and the pictures of a video, if PyAV is installed."""
+    """Read the length of a recording and, if PyAV is installed, frames of a video."""
     try:
         from core.media.formats import recordings
     except ImportError:
@@ -147,7 +147,10 @@ def _read_recording(path: Path, view_path: Path, mime: str) -> Result:
 
 
 def write_speech(path: Path, sound_path: Path, name: str) -> Result:
-    """Write the sound of a recording as OGG with Opus. `clean` is false if that isn't possible."""
+    """Write the sound of a recording as OGG with Opus.
+
+    If that fails, the result has `clean` false.
+    """
     try:
         from core.media.formats import recordings
     except ImportError:
@@ -160,7 +163,7 @@ def write_speech(path: Path, sound_path: Path, name: str) -> Result:
 
 
 def _read_archive(path: Path, mime: str) -> Result:
-    """Read a Word document, a table or a book, unless the archive is a bomb."""
+    """Read a Word document, a table or a book, unless unpacking would exceed the limits."""
     try:
         if not texts.is_archive_safe(path):
             return {"type": mime, "note": "bomb"}
@@ -180,7 +183,7 @@ def _read_archive(path: Path, mime: str) -> Result:
 
 
 def _find_text_reader(mime: str) -> Callable[[bytes], Iterable[texts.Part]] | None:
-    """Return the function that reads a type of text, or None if it isn't text."""
+    """Return the function that reads a type of text, or None for other types."""
     if mime == "text/html":
         return _read_html
     if mime == "message/rfc822":
@@ -201,7 +204,7 @@ def _read_html(content: bytes) -> Iterable[texts.Part]:
 
 
 def _collect(parts: Iterable[texts.Part]) -> list[Mapping[str, str]]:
-    """Return the parts that have text, as far as the limits allow."""
+    """Return the parts that have text, up to the limits."""
     collected: list[Mapping[str, str]] = []
     remaining_chars = MAX_CHARS
     for label, text in parts:
@@ -216,9 +219,10 @@ def _collect(parts: Iterable[texts.Part]) -> list[Mapping[str, str]]:
 
 
 def clean_file(path: Path, copy_path: Path, name: str) -> Result:
-    """Write a copy of a picture without its position. `clean` is false if none is needed.
+    """Write a copy of a picture without its position.
 
-    A picture that Pillow can't read counts as broken if it may have a position.
+    If the picture has no position, the result has `clean` false. A picture that Pillow can't read
+    counts as broken if it may have a position.
     """
     mime = kinds.find_type(path, name)
     if not mime.startswith("image/") or mime == "image/svg+xml":

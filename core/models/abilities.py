@@ -1,7 +1,8 @@
-"""Asks models without what they can't use: tools, pictures, or a level of thinking.
+"""Adapts requests to models that can't use tools, pictures, or a level of thinking.
 
-Settings say what a model lacks, or a refusal of its server teaches it. Then the request is sent
-again without that, and a sentence above the answer says so once in each conversation.
+Mneme learns this from the settings or from a refusal of the server. After a refusal, the request is
+sent again without the refused part. Once in each conversation, a sentence above the answer says
+what was left out.
 """
 
 from __future__ import annotations
@@ -41,41 +42,44 @@ _PICTURE_NOTE = "[A picture that you can't see.]"
 
 
 class LearnedLimits(Protocol):
-    """Keeps what models lack beyond a restart. `core.store.model_limits` implements it."""
+    """Stores what models can't use, so that it's known after a restart.
+
+    `core.store.model_limits` implements it.
+    """
 
     async def load_lacks(self, model: str) -> frozenset[Ability]:
-        """Return what the server of a model has refused for it."""
+        """Return the abilities that the server of a model has refused."""
 
     async def save_lack(self, model: str, ability: Ability) -> None:
-        """Remember that a model can't use something."""
+        """Store that a model can't use an ability."""
 
     async def forget_lacks(self, model: str) -> None:
-        """Forget what the server of a model has refused for it."""
+        """Delete the stored refusals of a model's server."""
 
     async def load_effort(self, model: str, effort: Effort) -> Effort:
-        """Return the level of thinking that replaces a refused one, or the same level."""
+        """Return the level of thinking that replaces a refused one, or the level itself."""
 
     async def save_effort(self, model: str, effort: Effort, other: Effort) -> None:
-        """Remember that a model refuses a level of thinking, and which one replaces it."""
+        """Store that a model refuses a level of thinking, and the level that replaces it."""
 
     async def save_uncounted(self, model: str) -> None:
-        """Remember that the server of a model counts no tokens."""
+        """Store that the server of a model doesn't count tokens."""
 
     async def load_window(self, model: str) -> int | None:
-        """Return the size of a model's window that a refusal named, in tokens, or None."""
+        """Return the size of a model's window that a refusal stated, in tokens, or None."""
 
     async def save_window(self, model: str, tokens: int) -> None:
-        """Remember the size of a model's window."""
+        """Store the size of a model's window, in tokens."""
 
 
 class ModelClient(Model, Protocol):
     """A connection to a model's server."""
 
     async def probe(self, model: str) -> str:
-        """Ask a model for a short answer; return a sentence that says where it answers."""
+        """Ask a model for a short answer, and return a sentence with the model and its address."""
 
     async def list_models(self) -> list[str]:
-        """Return the names of the server's models."""
+        """Return the names of the models that the server offers."""
 
     async def fetch_window_tokens(self, model: str) -> int | None:
         """Return the size of a model's window, or None if the server doesn't report it."""
@@ -86,7 +90,7 @@ class ModelClient(Model, Protocol):
 
 @dataclass(slots=True, kw_only=True)
 class Route:
-    """How to ask a model."""
+    """The client and the name with which to call a model."""
 
     client: ModelClient
     # The model's name on its server.
@@ -97,9 +101,9 @@ class Route:
 
 
 class LackingModels:
-    """Asks models without what they lack, and learns that from refusals.
+    """Leaves out of requests what a model can't use, and learns this from refusals.
 
-    `limits` keeps what the models refused, also after a restart.
+    `limits` stores the refusals, so that they are known after a restart.
     """
 
     def __init__(self, limits: LearnedLimits | None, word: WordSentence) -> None:
@@ -110,7 +114,7 @@ class LackingModels:
         self._log = structlog.get_logger("model")
 
     async def find_effort(self, name: str, effort: Effort) -> Effort:
-        """Return the level of thinking for a model instead of the one of the settings."""
+        """Return the level of thinking to use for a model in place of the configured one."""
         if not effort or self._limits is None:
             return effort
         return await self._limits.load_effort(name, effort)
@@ -118,9 +122,10 @@ class LackingModels:
     async def complete(
         self, route: Route, request: Request, on_text: TextCallback, on_wait: TextCallback
     ) -> Completion:
-        """Ask a model without what it lacks, and say so above the answer once in a conversation.
+        """Ask a model without what it can't use.
 
-        Raises ModelError if the model doesn't answer.
+        Once in each conversation, a sentence above the answer says what was left out. Raises
+        ModelError if the model doesn't answer.
         """
         possible_request, left_out = leave_out(request, sorted(route.lacks))
         conversation_id = request.billing.root_id or request.billing.session_id
@@ -144,7 +149,10 @@ class LackingModels:
         return put_above(prefix, completion)
 
     async def learn(self, route: Route, request: Request, failure: ModelFailure) -> bool:
-        """Learn from a refusal what a model lacks. Return True if another request may succeed."""
+        """Learn from a refusal what a model can't use.
+
+        Return whether another request may succeed.
+        """
         name = request.model
         ability = find_refused_ability(failure, request, route.lacks)
         if ability is None:
@@ -169,9 +177,9 @@ class LackingModels:
 
 
 def put_above(prefix: str, completion: Completion) -> Completion:
-    """Return a completion with a text above its own text, if it has any.
+    """Return a completion with `prefix` above its text, if it has any text.
 
-    The text comes after the thinking, because servers expect an answer to begin with its thinking.
+    The prefix comes after the thinking, because servers expect an answer to begin with thinking.
     """
     if not prefix or not completion.text:
         return completion
@@ -183,10 +191,10 @@ def put_above(prefix: str, completion: Completion) -> Completion:
 
 
 def repair_calls(request: Request, completion: Completion) -> Completion:
-    """Return an answer whose tool calls every server accepts in later requests.
+    """Return an answer with tool calls that every server accepts in later requests.
 
-    Some servers use an id again, and small models call tools by names that no tool can have. Other
-    servers refuse each later request of such a conversation.
+    Some servers use an id twice, and small models call tools by impossible names. Other servers
+    refuse each later request of such a conversation.
     """
     taken_ids = {
         block["id"]
@@ -216,10 +224,10 @@ def repair_calls(request: Request, completion: Completion) -> Completion:
 
 
 def find_other_effort(effort: str | int, levels: Sequence[str]) -> Effort | None:
-    """Return the level of thinking to ask for instead of a refused one. "" means none.
+    """Return the level of thinking to use instead of a refused one, or "" to send none.
 
-    `levels` are those that the refusal names. The next lower level is used, or the lowest one that
-    the refusal recommends. Returns None if the refusal isn't about this level, but about all.
+    `levels` are the levels that the refusal names. The next lower one is used, or the lowest one
+    that the refusal recommends. Returns None if the server refuses every level.
     """
     if isinstance(effort, int):
         return ""
@@ -236,9 +244,9 @@ def find_other_effort(effort: str | int, levels: Sequence[str]) -> Effort | None
 def find_refused_ability(
     failure: ModelFailure, request: Request, known_lacks: frozenset[Ability]
 ) -> Ability | None:
-    """Return what a server refused because its model can't use it, or None.
+    """Return the ability that a server refused because its model lacks it, or None.
 
-    Only what the request asks for, and what wasn't left out, can have been refused.
+    Only abilities that the request uses and that weren't left out can have been refused.
     """
     for ability in ABILITIES:
         is_refused = ability in failure.refused_abilities and ability not in known_lacks
@@ -248,7 +256,7 @@ def find_refused_ability(
 
 
 def leave_out(request: Request, abilities: Iterable[Ability]) -> tuple[Request, list[Ability]]:
-    """Return the request without the abilities that it uses, and the list of the abilities."""
+    """Return the request without some abilities, and the list of those that it used."""
     left_out = [ability for ability in abilities if _uses(request, ability)]
     for ability in left_out:
         if ability == "tools":
@@ -261,7 +269,7 @@ def leave_out(request: Request, abilities: Iterable[Ability]) -> tuple[Request, 
 
 
 def describe(request: Request, left_out: Sequence[Ability]) -> list[Sentence]:
-    """Return the sentences for people about what an answer lacks.
+    """Return the sentences for people about what was left out of a request.
 
     Pictures are mentioned only if the last message has one.
     """
@@ -276,7 +284,7 @@ def describe(request: Request, left_out: Sequence[Ability]) -> list[Sentence]:
 
 
 def _uses(request: Request, ability: Ability) -> bool:
-    """Return True if the request asks the model to use this ability."""
+    """Return whether the request uses this ability."""
     if ability == "tools":
         return bool(request.tools)
     if ability == "effort":
@@ -300,12 +308,12 @@ def _parts_of(block: Json) -> Sequence[Json]:
 
 
 def _without_tools(request: Request) -> Request:
-    """Return the request without tools. Earlier calls and their results become texts."""
+    """Return the request without tools. Earlier calls and their results become text."""
     return replace(_replace_blocks(request, _describe_call), tools=())
 
 
 def _replace_blocks(request: Request, convert: Callable[[Json], Json]) -> Request:
-    """Return the request with each block of its messages converted."""
+    """Return the request with each block of its messages converted by `convert`."""
     messages = tuple(
         {**message, "content": [convert(block) for block in message["content"]]}
         for message in request.messages
@@ -314,7 +322,7 @@ def _replace_blocks(request: Request, convert: Callable[[Json], Json]) -> Reques
 
 
 def _describe_picture(block: Json) -> Json:
-    """Return a note instead of a picture. A tool result keeps its other parts."""
+    """Return a note in place of a picture. A tool result keeps its other parts."""
     if _is_picture(block):
         return {"type": "text", "text": _PICTURE_NOTE}
     if any(map(_is_picture, _parts_of(block))):
@@ -323,7 +331,7 @@ def _describe_picture(block: Json) -> Json:
 
 
 def _describe_call(block: Json) -> Json:
-    """Return a text instead of a tool call or the result of one."""
+    """Return a text in place of a tool call or a tool result."""
     if block["type"] == "tool_use":
         arguments: Mapping[str, object] = block["input"]
         values = ", ".join(f"{name}: {value}" for name, value in arguments.items())

@@ -1,9 +1,9 @@
-"""The client of the Chat Completions API, which is OpenAI's.
+"""The client of OpenAI's Chat Completions API.
 
-It works with OpenAI and with any server that has the same API. Requests and answers have the form
-of the Messages API everywhere else in Mneme, so this module translates both. A longer conversation
-is translated to the same bytes followed by new ones, so that the server can reuse its cached
-prefix.
+It works with OpenAI and with any server that has the same API. Everywhere else, Mneme uses requests
+and answers in the form of the Messages API, so this module translates both. When a conversation
+grows, its translation only gets additional bytes at the end, so that the server can reuse its
+cached prefix.
 """
 
 from __future__ import annotations
@@ -57,7 +57,10 @@ _THINKING_END = "</think>"
 
 @dataclass(slots=True)
 class _Dialect:
-    """The optional fields that a server accepts. They are corrected when it refuses one."""
+    """The optional fields that a server accepts.
+
+    When the server refuses a field, the dialect is corrected.
+    """
 
     # OpenAI's newer models accept only "max_completion_tokens", most servers only "max_tokens".
     limit_field: str = "max_tokens"
@@ -68,7 +71,7 @@ class _Dialect:
     shortens_call_ids: bool = False
 
     def correct(self, explanation: str) -> bool:
-        """Correct the field that a refusal names. Return False if it names none of them."""
+        """Correct the field that a refusal names. Return False if it names none of the fields."""
         if is_about_call_ids(explanation) and not self.shortens_call_ids:
             self.shortens_call_ids = True
             return True
@@ -144,8 +147,8 @@ class ChatCompletions:
     async def probe(self, model: str) -> str:
         """Ask the model for a few tokens, and return a sentence such as "X answers at https://…".
 
-        An answer proves that the key, the credit and the model's name are right. Raises ModelError
-        if the model doesn't answer.
+        An answer proves that the key and the model's name are valid and that there is credit.
+        Raises ModelError if the model doesn't answer.
         """
         message = {"role": "user", "content": [{"type": "text", "text": "Hello"}]}
         request = Request(system=(), messages=(message,), model=model, max_tokens=PROBE_TOKENS)
@@ -157,17 +160,21 @@ class ChatCompletions:
         return await self._connection.fetch_window_tokens("/models", model)
 
     async def list_models(self) -> list[str]:
-        """Return the names of the server's models. Raises ModelError if it doesn't list them."""
+        """Return the names of the server's models.
+
+        Raises ModelError if the server doesn't list them.
+        """
         return await self._connection.list_models("/models")
 
     async def _attempt(
         self, request: Request, on_piece: TextCallback, silence_s: float
     ) -> Completion:
-        """Send a request. If the server refuses an optional field, repeat it without that field.
+        """Send a request. If the server refuses an optional field, send it again without that
+        field.
 
-        If it refuses the ids of tool calls, repeat it with short ones, and if it refuses or misses
-        thinking, repeat it as `ReturnedReasoning` says. All later requests are then sent like that.
-        Raises ModelFailure.
+        If it refuses the ids of tool calls, they are shortened. If it refuses or requires thinking,
+        the request is changed as `ReturnedReasoning` describes. All later requests are sent in the
+        same way. Raises ModelFailure.
         """
         while True:
             try:
@@ -233,8 +240,8 @@ def build_messages(
 ) -> list[dict[str, Any]]:
     """Return the system prompt and the messages of a request as Chat Completions messages.
 
-    `reasoning` adds the thinking that the model wrote. With `has_marks`, the cache marks stay. As
-    only parts may have them, each content is a list of parts.
+    `reasoning` adds the thinking that the model wrote. With `has_marks`, the cache marks are
+    included. Only parts can have marks, so each content is then a list of parts.
     """
     messages: list[dict[str, Any]] = []
     if request.system:
@@ -254,7 +261,7 @@ def build_messages(
 
 
 def _build_assistant_message(blocks: Sequence[Json]) -> dict[str, Any] | None:
-    """Return an answer with its tool calls as a message. Returns None if there are neither."""
+    """Return an answer with its tool calls as a message, or None if it has no text and no calls."""
     message: dict[str, Any] = {"role": "assistant"}
     text = join_text([block for block in blocks if block["type"] in ("text", "tool_use")])
     if text:
@@ -273,9 +280,9 @@ def _build_assistant_message(blocks: Sequence[Json]) -> dict[str, Any] | None:
 
 
 def _shorten_call_ids(message: dict[str, Any], *, shortens_all: bool) -> None:
-    """Shorten ids of tool calls and of their results that the server refuses.
+    """Shorten the ids of tool calls and results that the server refuses.
 
-    With `shortens_all`, all ids become those that Mistral accepts.
+    With `shortens_all`, all ids are shortened to the form that Mistral accepts.
     """
     if "tool_call_id" in message:
         call_id = message["tool_call_id"]
@@ -285,7 +292,10 @@ def _shorten_call_ids(message: dict[str, Any], *, shortens_all: bool) -> None:
 
 
 def _shorten_call_id(call_id: str, *, shortens_all: bool) -> str:
-    """Return the same acceptable id for an id each time. An acceptable id stays as it is."""
+    """Return an acceptable id for an id. The same id always gives the same result.
+
+    An acceptable id isn't changed.
+    """
     if (_SHORT_CALL_ID if shortens_all else CALL_ID).fullmatch(call_id):
         return call_id
     digest = hashlib.sha256(call_id.encode()).hexdigest()
@@ -295,7 +305,7 @@ def _shorten_call_id(call_id: str, *, shortens_all: bool) -> str:
 def _build_user_messages(
     blocks: Sequence[Json], *, has_marks: bool = False
 ) -> list[dict[str, Any]]:
-    """Return each tool result as a message, and the other blocks as one message of the user."""
+    """Return a message for each tool result, and a message of the user with the other blocks."""
     messages: list[dict[str, Any]] = []
     others: list[Json] = []
     for block in blocks:
@@ -318,7 +328,7 @@ def _build_user_messages(
 
 
 def _build_content(blocks: Sequence[Json], *, has_marks: bool) -> str | list[dict[str, Any]]:
-    """Return the content of a message: a string, or parts if it needs them.
+    """Return the content of a message: a list of parts if necessary, otherwise a string.
 
     Many local servers accept only a string.
     """
@@ -328,7 +338,7 @@ def _build_content(blocks: Sequence[Json], *, has_marks: bool) -> str | list[dic
 
 
 def _build_part(block: Json, *, has_marks: bool) -> dict[str, Any]:
-    """Return a text or a picture as a part of a message. Raises ModelFailure for other blocks."""
+    """Return a text or a picture as part of a message. Raises ModelFailure for other blocks."""
     mark = {}
     if has_marks and "cache_control" in block:
         mark = {"cache_control": block["cache_control"]}
@@ -363,7 +373,7 @@ def _join_texts(blocks: Iterable[Json]) -> str:
 class ChunkedAnswer:
     """Builds an answer from the chunks of the Chat Completions API.
 
-    `server` is the URL of the server that sends them, and `model` the model that was asked.
+    `server` is the URL of the server that sends the chunks, and `model` is the requested model.
     """
 
     def __init__(self, server: str = "", model: str = "") -> None:
@@ -387,7 +397,7 @@ class ChunkedAnswer:
     def add_chunk(self, chunk: Any) -> str:
         """Add a chunk, and return the piece of text that it adds to the answer, or "".
 
-        Raises ModelFailure if the chunk can't be read.
+        Raises ModelFailure if the chunk is malformed.
         """
         try:
             return self._apply_chunk(chunk)
@@ -418,8 +428,8 @@ class ChunkedAnswer:
     def _add_call(self, delta: Json) -> None:
         """Extend a tool call.
 
-        A server that sends whole calls may leave out their index, or give all of them the same one.
-        Then a new id begins the next call.
+        A server that sends whole calls may leave out their index, or give all calls the same index.
+        In that case, a new id begins the next call.
         """
         index = delta.get("index")
         known = self._calls.get(index) if index is not None else None
@@ -469,9 +479,9 @@ class ChunkedAnswer:
         )
 
     def _build_calls(self) -> dict[int, dict[str, Any]]:
-        """Return the tool calls as blocks, by their index. Each gets an id of its own.
+        """Return the tool calls as blocks, sorted by index. Each call gets a unique id.
 
-        Raises ModelFailure if the arguments of a call can't be read.
+        Raises ModelFailure if the arguments of a call are malformed.
         """
         calls: dict[int, dict[str, Any]] = {}
         call_ids: set[str] = set()
@@ -484,7 +494,7 @@ class ChunkedAnswer:
         return calls
 
     def _build_call(self, index: int) -> dict[str, Any]:
-        """Return a tool call as a block. Raises ModelFailure if its arguments can't be read.
+        """Return a tool call as a block. Raises ModelFailure if its arguments are malformed.
 
         If the answer was cut off, the arguments may be incomplete.
         """
@@ -507,7 +517,10 @@ class ChunkedAnswer:
         }
 
     def _stop_reason(self) -> str:
-        """Return the reason in the words of the Messages API. Many servers say "stop" for calls."""
+        """Return the stop reason as the Messages API names it.
+
+        Many servers report "stop" for calls.
+        """
         if self._has_refused:
             return "refusal"
         reason = _STOP_REASONS.get(self._finish_reason or "", "end_turn")
@@ -515,9 +528,9 @@ class ChunkedAnswer:
 
 
 class ThinkingFilter:
-    """Removes thinking that a server puts in front of the answer as ``<think>…</think>``.
+    """Removes thinking that a server puts before the answer as ``<think>…</think>``.
 
-    Most servers send thinking in a field of its own, which isn't read.
+    Most servers send thinking in a separate field instead.
     """
 
     def __init__(self) -> None:
@@ -526,7 +539,7 @@ class ThinkingFilter:
         self._is_after_thinking = False
 
     def add(self, piece: str) -> str:
-        """Add a piece, and return the text of the answer that it releases."""
+        """Add a piece, and return the text of the answer that can be shown now."""
         if self._held is None:
             return piece
         self._held = (self._held + piece).lstrip()
@@ -542,16 +555,16 @@ class ThinkingFilter:
         return self.finish() if self._held else ""
 
     def finish(self) -> str:
-        """Return the text that isn't returned yet, unless it is thinking."""
+        """Return the text that wasn't returned yet, unless it's thinking."""
         rest = self._held or ""
         self._held = None
         return "" if rest.startswith(_THINKING_START) else rest
 
 
 def _read_text(content: str | Sequence[Json] | None) -> str:
-    """Return the text of an answer's content.
+    """Return the text in an answer's content.
 
-    Mistral's thinking models send a list of parts. Its thinking isn't part of the text.
+    Mistral's thinking models send a list of parts. The parts with thinking are left out.
     """
     if not content:
         return ""
@@ -563,9 +576,9 @@ def _read_text(content: str | Sequence[Json] | None) -> str:
 
 
 def _read_usage(usage: Mapping[str, Any]) -> Usage:
-    """Return the counts of a usage report. Counts that are missing are 0.
+    """Return the counts of a usage report. Missing counts are 0.
 
-    Cached tokens are a part of the prompt's tokens. DeepSeek reports them in a field of its own.
+    The prompt's tokens include the cached tokens. DeepSeek reports cached tokens in its own field.
     """
     details = usage.get("prompt_tokens_details") or {}
     cached = _read_count(details, "cached_tokens") or _read_count(usage, "prompt_cache_hit_tokens")

@@ -1,4 +1,4 @@
-"""The client of the Messages API, which is Anthropic's.
+"""The client of Anthropic's Messages API.
 
 It works with any server that has a Messages API. Every failure becomes a ModelError with a sentence
 for the person. The blocks of an answer are returned in a form that even a strict server accepts in
@@ -47,7 +47,10 @@ _DELTA_FIELDS = {
 
 @dataclass(frozen=True, slots=True)
 class CitableBlocks:
-    """Makes blocks that the model can cite, and names cited parts. See `core.search.citations`."""
+    """The functions that make blocks citable and name the cited parts.
+
+    They are in `core.search.citations`.
+    """
 
     # Replaces texts in the messages of a request by ``search_result`` and ``document`` blocks.
     add: Callable[[Sequence[Json]], Sequence[Json]]
@@ -115,8 +118,8 @@ class Claude:
     async def probe(self, model: str) -> str:
         """Ask the model for one token, and return a sentence such as "X answers at https://…".
 
-        An answer proves that the key, the credit and the model's name are right. Raises ModelError
-        if the model doesn't answer.
+        An answer proves that the key and the model's name are valid and that there is credit.
+        Raises ModelError if the model doesn't answer.
         """
         message = {"role": "user", "content": [{"type": "text", "text": "Hello"}]}
         request = Request(system=(), messages=(message,), model=model, max_tokens=1)
@@ -135,7 +138,10 @@ class Claude:
         return await self._connection.fetch_window_tokens(MODELS_PATH, model)
 
     async def list_models(self) -> list[str]:
-        """Return the names of the server's models. Raises ModelError if it doesn't list them."""
+        """Return the names of the server's models.
+
+        Raises ModelError if the server doesn't list them.
+        """
         return await self._connection.list_models(MODELS_PATH)
 
     async def _attempt(
@@ -174,7 +180,7 @@ class Claude:
     async def _try_without_cache_marks(
         self, request: Request, on_piece: TextCallback, silence_s: float
     ) -> Completion:
-        """Send a request without cache marks. If it succeeds, all later ones have none either."""
+        """Send a request without cache marks. If it succeeds, later requests have none either."""
         completion = await self._stream(request, on_piece, silence_s)
         if self._accepts_cache_marks:
             self._accepts_cache_marks = False
@@ -184,8 +190,9 @@ class Claude:
     def _without_thinking(self, request: Request, explanation: str) -> Request | None:
         """Return the request without the thinking that the server refuses, or None if it has none.
 
-        Unsigned thinking is left out first, and then all of it. Later requests leave it out, too.
-        A server that misses thinking in the history thinks unless it is told not to.
+        First, only unsigned thinking is left out, then all thinking. Later requests leave it out,
+        too. A server that requires thinking in the history also thinks itself, unless the request
+        turns thinking off.
         """
         if find_missing_thinking(explanation):
             self._strict_models.add(request.model)
@@ -270,7 +277,7 @@ def build_body(request: Request) -> bytes:
 
 
 def _build_thinking(request: Request) -> dict[str, Any]:
-    """Return the fields that say how much the model thinks. A number is a budget in tokens."""
+    """Return the fields that control thinking. A number is a budget in tokens."""
     effort = request.effort
     if not effort:
         return {}
@@ -285,9 +292,9 @@ def _build_thinking(request: Request) -> dict[str, Any]:
 class StreamedAnswer:
     """Builds an answer from the stream events of the Messages API.
 
-    `server` is the URL of the server that sends them, and `model` the model that was asked.
-    `name_source` returns the name of a citation for its mark, or "" for a citation that gets none.
-    With `keeps_unsigned`, thinking without a signature is a part of the answer, too.
+    `server` is the URL of the server that sends the events, and `model` is the requested model.
+    `name_source` returns the name to show for a citation, or "" for a citation without a mark. With
+    `keeps_unsigned`, thinking without a signature becomes part of the answer.
     """
 
     def __init__(
@@ -313,7 +320,7 @@ class StreamedAnswer:
         """Add an event, and return the piece of text that it adds to the answer, or "".
 
         All pieces together are the text that `join_text` returns. Raises ModelFailure if the event
-        can't be read.
+        is malformed.
         """
         try:
             return self._apply_event(event)
@@ -350,7 +357,7 @@ class StreamedAnswer:
         return ""
 
     def _begin(self, message: Json) -> None:
-        """Take over what is known at the beginning of an answer."""
+        """Store the fields that are known at the beginning of an answer."""
         self._message = dict(message)
         self.blocks = [dict(block) for block in message.get("content") or ()]
         self._usage = dict(message.get("usage") or {})
@@ -367,7 +374,7 @@ class StreamedAnswer:
         return self._place_text(index, delta[field]) if field == "text" else ""
 
     def _end_block(self, index: int) -> str:
-        """Write marks of the cited messages and files behind a text, and return the marks."""
+        """Add marks for the cited messages and files to the end of a text, and return the marks."""
         block = self.blocks[index]
         sources = dict.fromkeys(map(self._name_source, block.get("citations") or ()))
         marks = "".join(f" [{source}]" for source in sources if source)
@@ -376,7 +383,7 @@ class StreamedAnswer:
         return self._place_text(index, marks)
 
     def _place_text(self, index: int, text: str) -> str:
-        """Return the text, after a paragraph break if other blocks precede it."""
+        """Return the text, with a paragraph break before it if other blocks precede it."""
         if not text:
             return ""
         last_index = self._last_text_index
@@ -426,7 +433,7 @@ class StreamedAnswer:
 
 
 def _read_count(usage: Any, name: str) -> int:
-    """Return a count from the usage report, or 0 if it's missing, as with many local servers."""
+    """Return a count from the usage report, or 0 if it's missing, as on many local servers."""
     value = usage.get(name) if isinstance(usage, Mapping) else None
     return value if isinstance(value, int) else 0
 
@@ -436,10 +443,10 @@ def build_input_blocks(
 ) -> tuple[Json, ...]:
     """Return the blocks of an answer in a form that later requests may contain.
 
-    The following are removed: fields that only answers may have, empty texts, unsigned thinking
-    unless `keeps_unsigned`, and white space at the end. Thinking gets its `origin`, the URL of its
-    server and its model, because others must not get it. Raises ModelFailure for an unknown type of
-    block, and ModelFailure or ValueError for a block that can't be read.
+    Fields that only answers may have, empty texts, unsigned thinking unless `keeps_unsigned`, and
+    white space at the end are removed. Thinking gets its `origin`, the URL of its server and its
+    model, because it must not be sent to others. Raises ModelFailure for an unknown type of block,
+    and ModelFailure or ValueError for a malformed block.
     """
     input_blocks: list[dict[str, Any]] = []
     for block in blocks:
@@ -468,7 +475,7 @@ def strip_cache_marks(request: Request) -> Request:
 
 
 def keep_thinking_of(request: Request, server: str, refused: Collection[str]) -> Request:
-    """Return the request with no thinking but that of its model on the server with this URL.
+    """Return the request with only that thinking that its model wrote on the server with this URL.
 
     Thinking with one of the `refused` signatures is left out, too. Thinking that an earlier version
     stored names no model.
@@ -485,7 +492,10 @@ def keep_thinking_of(request: Request, server: str, refused: Collection[str]) ->
 
 
 def _replace_thinking(request: Request, convert: Callable[[Json], Json | None]) -> Request:
-    """Return the request with each block of thinking converted. None leaves the block out."""
+    """Return the request with each block of thinking converted.
+
+    A result of None removes the block.
+    """
     messages: list[Json] = []
     for message in request.messages:
         if _has_thinking(message):
@@ -505,7 +515,7 @@ def _keep_signed(request: Request) -> Request:
 
 
 def _has_bare_calls(request: Request) -> bool:
-    """Return True if an answer in the history has tool calls and no thinking."""
+    """Return whether an answer in the history has tool calls but no thinking."""
     for message in request.messages:
         types = {block["type"] for block in message["content"]}
         if "tool_use" in types and not types & {*_THINKING_TYPES}:
@@ -520,14 +530,14 @@ def _has_thinking(message: Json) -> bool:
 
 
 def _read_signature(block: Json) -> str:
-    """Return what proves that a server wrote the thinking in a block."""
+    """Return the signature that proves that a server wrote a block of thinking."""
     return str(block.get("signature") or block.get("data") or "")
 
 
 def _build_thinking_block(
     block: Json, origin: Json, *, keeps_unsigned: bool
 ) -> dict[str, Any] | None:
-    """Return thinking in a form that later requests may contain; None to leave it out.
+    """Return thinking in a form that later requests may contain, or None to leave it out.
 
     Raises ModelFailure if the type of the block is unknown.
     """
@@ -543,7 +553,7 @@ def _build_thinking_block(
 
 
 def _build_input_block(block: Json) -> dict[str, Any] | None:
-    """Return one block in a form that later requests may contain; None to leave it out.
+    """Return a block in a form that later requests may contain, or None to leave it out.
 
     Raises ModelFailure if the type of the block is unknown.
     """
@@ -559,9 +569,9 @@ def _build_input_block(block: Json) -> dict[str, Any] | None:
 
 
 def _build_text(block: Json) -> dict[str, Any] | None:
-    """Return a text with its citations of web pages, or None if it is empty.
+    """Return a text with its citations of web pages, or None if it's empty.
 
-    Citations of search results have become marks in the text.
+    Citations of search results were replaced with marks in the text before.
     """
     text = make_json_safe(block.get("text") or "")
     if not text.strip():
@@ -578,7 +588,7 @@ def _build_tool_call(block: Json) -> dict[str, Any]:
     """Return a tool call in a form that later requests may contain.
 
     If the answer was cut off, the call's arguments may be incomplete. Raises ModelFailure or
-    ValueError if the call can't be read.
+    ValueError if the call is malformed.
     """
     arguments = block.get("input")
     partial_json = block.get("partial_json")

@@ -1,9 +1,8 @@
-"""Sends requests to a model's server, and repeats those that fail: for the clients of all APIs.
+"""Sends requests to a model's server and repeats failed ones, for the clients of all APIs.
 
-The OpenAI SDK sends the requests of both APIs. Only
-its connection pool, its reader of event streams and its errors are used, and none of them depends
-on the API. Anthropic's own SDK does the same, but its import takes a second longer and 25 MB more,
-because it loads every type of its API.
+The OpenAI SDK sends the requests of both APIs. Only its connection pool, its reader of event
+streams and its errors are used, and none of them depends on the API. Anthropic's own SDK does the
+same, but its import takes a second longer and 25 MB more, because it loads every type of its API.
 """
 
 from __future__ import annotations
@@ -83,10 +82,10 @@ _EXCEPTION_KINDS: Sequence[tuple[str, tuple[type[Exception], ...]]] = (
 
 
 class _EventStream(openai.AsyncStream[object]):
-    """An event stream that knows whether the server has said that it is complete.
+    """An event stream that records whether the server marked it as complete.
 
     Some servers answer with a single JSON text instead: a whole answer, or an error with status
-    200. It becomes one event.
+    200. This text becomes one event.
     """
 
     is_complete = False
@@ -107,7 +106,7 @@ class _EventStream(openai.AsyncStream[object]):
             yield event
 
     async def _read_body(self) -> AsyncIterator[bytes]:
-        """Yield the whole body as one event. Line breaks in JSON are only white space."""
+        """Yield the whole body as one event. Line breaks in JSON are just white space."""
         body = await self.response.aread()
         yield b"data: " + b" ".join(body.splitlines()) + b"\n\n"
 
@@ -162,7 +161,9 @@ class ServerConnection:
             return None
 
     async def fetch_window_tokens(self, path: str, model: str) -> int | None:
-        """Return the size of a model's window by the list of models, or None if it isn't there."""
+        """Return the size of a model's window from the list of models, or None if it isn't
+        listed.
+        """
         response = await self.fetch(path)
         models = response.get("data") if isinstance(response, Mapping) else None
         for entry in models if isinstance(models, list) else ():
@@ -182,7 +183,7 @@ class ServerConnection:
     async def list_models(self, path: str) -> list[str]:
         """Return the names in the server's list of models: ``{"data": [{"id": "gpt-6-sol"}]}``.
 
-        Raises ModelFailure if the server doesn't list them.
+        Raises ModelFailure if the server doesn't return a list.
         """
         self._check_key()
         try:
@@ -211,12 +212,12 @@ class ServerConnection:
     ) -> bool:
         """Send a request, and pass each event of its answer as plain JSON to `add_event`.
 
-        The text that `add_event` returns is passed to `on_piece`. `model` is the model that the
-        request asks. Returns True if the server has said that its answer is complete, which only
-        servers of the Chat Completions API do.
+        The text that `add_event` returns is passed to `on_piece`. `model` is the requested model.
+        Returns True if the server marked its answer as complete, which only servers of the Chat
+        Completions API do.
 
         Raises ModelFailure if the key has characters that a header can't have, if the server sends
-        nothing for `silence_s`, or if it refuses the request.
+        nothing for `silence_s`, or if the server refuses the request.
         """
         self._check_key()
         try:
@@ -292,7 +293,7 @@ class ServerConnection:
 
 
 def _max_connections() -> int:
-    """Return how many connections to a model's server may be open at the same time."""
+    """Return how many connections to a model's server may be open at once."""
     return bound_connections(MAX_CONNECTIONS)
 
 
@@ -303,7 +304,7 @@ def _sdk_timeout(silence_s: float) -> openai.Timeout:
 def _exception_kind(error: BaseException) -> str:
     """Return the kind of failure for an exception of the HTTP client or of the SDK.
 
-    The SDK wraps the exceptions of its HTTP client, so the cause of the exception is tried too.
+    The SDK wraps the exceptions of its HTTP client, so the cause of the exception is checked, too.
     """
     for exception in (error, error.__cause__):
         for kind, exception_types in _EXCEPTION_KINDS:
@@ -323,7 +324,7 @@ def _read_detailed_code(body: object) -> str:
 
 
 class Attempt(Protocol):
-    """Sends a request once. A model client implements it."""
+    """A function that sends a request once. Each model client has one."""
 
     async def __call__(
         self, request: Request, on_piece: TextCallback, silence_s: float
@@ -350,7 +351,7 @@ class Retries:
 
     @property
     def first_silence_s(self) -> float:
-        """How long the server may send nothing in the first attempt."""
+        """The time in seconds for which the server may send nothing in the first attempt."""
         return self.timeout_s * FIRST_ATTEMPT_SHARE if self.tries > 1 else self.timeout_s
 
     async def complete(
@@ -399,9 +400,9 @@ class Retries:
 
 
 def _pause_after(attempts: int, requested_s: float | None) -> float:
-    """Return the pause after this many attempts.
+    """Return the pause in seconds after this many attempts.
 
-    If the server requested a pause, that one is used, unless it's very short.
+    If the server requested a pause, that pause is used unless it's very short.
     """
     backoff_s: float = 2.0 ** (attempts - 1)
     if requested_s is not None:
@@ -412,10 +413,10 @@ def _pause_after(attempts: int, requested_s: float | None) -> float:
 async def read_stream(
     events: AsyncIterable[Any], add_event: Callable[[Any], str], on_piece: TextCallback
 ) -> None:
-    """Pass each event of a stream to `add_event`, and the text that it returns to `on_piece`.
+    """Pass each event of a stream to `add_event`, and the returned text to `on_piece`.
 
-    Events that have already arrived are read without a pause for other tasks, so there is a pause
-    after `MAX_BURST_S`.
+    Events that have already arrived are read without giving other tasks a turn. So there is a pause
+    after each `MAX_BURST_S` seconds.
     """
     paused_at_s = time.monotonic()
     async for event in events:
@@ -430,8 +431,8 @@ async def read_stream(
 class GrowingText:
     """Shows a text while its pieces arrive.
 
-    A long text is shown only after it has grown by a fiftieth, so that all shown texts together
-    take linear time.
+    A long text is shown only after it has grown by a fiftieth. So the total time for showing it is
+    linear in its length.
     """
 
     def __init__(self, on_text: TextCallback) -> None:

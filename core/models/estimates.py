@@ -1,4 +1,4 @@
-"""Estimates the usage of calls to servers that count no tokens.
+"""Estimates the token usage of calls to servers that don't report it.
 
 The module is loaded when such a server has answered for the first time.
 """
@@ -18,7 +18,7 @@ PICTURE_TOKENS = 2_200
 
 
 def estimate_usage(request: Request, completion: Completion) -> Usage:
-    """Return the estimated usage of a call. Nothing counts as read from a cache."""
+    """Return the estimated usage of a call. No tokens count as read from a cache."""
     chars = len(_render([*request.system, *request.tools]))
     pictures = 0
     for message in request.messages:
@@ -49,5 +49,5 @@ def _split_pictures(blocks: Sequence[Json]) -> tuple[list[Json], int]:
 
 
 def _render(blocks: Sequence[Json]) -> str:
-    """Return blocks as JSON. Their texts are what matters."""
+    """Return blocks as JSON, in which mainly the length of the texts matters."""
     return to_json(blocks, inf_nan_mode="null").decode(errors="replace")

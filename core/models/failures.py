@@ -1,6 +1,6 @@
-"""Describes failed calls of a model: their kinds, and a sentence for people about each kind.
+"""Describes failed model calls: their kinds, and a sentence for people about each kind.
 
-The module doesn't depend on any vendor's SDK. The patterns are in `data/failures.toml`, the
+The module doesn't depend on any vendor's SDK. The patterns are in `data/failures.toml`, and the
 sentences in `core/errors.toml`.
 """
 
@@ -67,7 +67,9 @@ def build_sentence(error: MnemeError) -> Sentence:
 
 
 def build_public_sentence(error: MnemeError) -> Sentence:
-    """Return the sentence of an error without the server's words, which may repeat a person's."""
+    """Return the sentence of an error without the server's words, which may repeat a person's
+    words.
+    """
     if isinstance(error, ModelFailure):
         return error.public_sentence
     return Sentence(error.log_message)
@@ -75,7 +77,7 @@ def build_public_sentence(error: MnemeError) -> Sentence:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerNames:
-    """What sentences about failures call a model server's settings and its API."""
+    """The names of a server's settings and API in sentences about failures."""
 
     # The environment variable with the key. Empty if the server needs no key.
     key: str = "ANTHROPIC_API_KEY"
@@ -86,7 +88,7 @@ class ServerNames:
 
 
 class ModelFailure(ModelError):
-    """A failed call of the model. Its sentence has the key `model_<kind>` in `core/errors.toml`.
+    """Raised if a model call fails. Its sentence has the key `model_<kind>` in `core/errors.toml`.
 
     `details` are the values for the placeholders of the sentence.
     """
@@ -100,7 +102,7 @@ class ModelFailure(ModelError):
         is_retryable: bool | None = None,
         **details: Any,
     ) -> None:
-        """Compose the message. If `is_retryable` is None, it depends on the kind."""
+        """Compose the message. If `is_retryable` is None, it follows from the kind."""
         names = names or ServerNames()
         details |= {"key": names.key, "address": names.address, "api": names.api}
         self.kind = kind
@@ -126,7 +128,7 @@ class ModelFailure(ModelError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ErrorResponse:
-    """An error that a model's server reported."""
+    """An error response of a model's server."""
 
     # The HTTP status. For an error event in a stream, which began with status 200, the status that
     # a failed request of this type would have had.
@@ -143,12 +145,15 @@ class ErrorResponse:
 
 
 def status_of_type(error_type: str) -> int:
-    """Return the HTTP status of a type of error, or 500 if the type is unknown."""
+    """Return the HTTP status for a type of error, or 500 if the type is unknown."""
     return int(_FAILURES["status_of_type"].get(error_type, 500))
 
 
 def build_refusal(response: ErrorResponse, names: ServerNames, key: str) -> ModelFailure:
-    """Return the failure for an error that the server reported, without `key` in its message."""
+    """Return the failure for an error that the server reported.
+
+    Its message doesn't contain `key`.
+    """
     explanation = mask_secrets(_read_explanation(response.body))
     if len(key) >= MIN_KEY_CHARS:
         explanation = explanation.replace(key, MASK)
@@ -183,12 +188,12 @@ def build_refusal(response: ErrorResponse, names: ServerNames, key: str) -> Mode
 
 
 def is_about_call_ids(explanation: str) -> bool:
-    """Return True if a server refused a request because of the ids of its tool calls."""
+    """Return whether a server refused a request because of the ids of its tool calls."""
     return _CALL_IDS.search(explanation) is not None
 
 
 def find_missing_thinking(explanation: str) -> str:
-    """Return what kind of thinking a server misses in the history of a request, or ""."""
+    """Return the kind of thinking that a server requires in the history of a request, or ""."""
     for kind, pattern in _MISSING_THINKING.items():
         if pattern.search(explanation):
             return kind
@@ -196,16 +201,16 @@ def find_missing_thinking(explanation: str) -> str:
 
 
 def find_placeholders(kind: str) -> Mapping[str, Any]:
-    """Return the fields that a server accepts instead of missing thinking of this kind.
+    """Return the fields that a server accepts in place of missing thinking of this kind.
 
-    Those of "message" belong to an answer with tool calls, those of "call" to its first call.
+    The fields of "message" belong in an answer with tool calls, those of "call" in its first call.
     """
     entry: Mapping[str, Any] = _FAILURES["missing_thinking"][kind]
     return entry
 
 
 def _read_explanation(body: object) -> str:
-    """Return the server's explanation of an error, or "" if there is none or it is HTML.
+    """Return the server's explanation of an error, or "" if it's missing or HTML.
 
     Servers nest it in different ways: ``{"error": {"message": "…"}}``, ``{"detail": "…"}``. Gemini
     puts it into a list.
@@ -226,7 +231,7 @@ def _read_explanation(body: object) -> str:
 
 
 def _find_refused_abilities(status: int, words: str) -> tuple[str, ...]:
-    """Return what the model can't use, by the server's explanation of its refusal."""
+    """Return the abilities that a server refuses according to its explanation."""
     if status not in _ABILITY_STATUSES:
         return ()
     abilities = [
@@ -249,13 +254,13 @@ def _find_levels(words: str) -> tuple[str, ...]:
 
 
 def _find_window(words: str) -> int | None:
-    """Return the size of a model's window that an explanation names, in tokens."""
+    """Return the size of a model's window in tokens that an explanation states."""
     match = _WINDOW.search(words)
     return int(match[1].replace(",", "")) if match else None
 
 
 def _find_successor(explanation: str, model: str) -> str:
-    """Return the model that an explanation recommends instead of `model`, or ""."""
+    """Return the model that an explanation recommends in place of `model`, or ""."""
     for match in _SUCCESSOR.finditer(explanation):
         name = match[1].rstrip(".:-")
         if name != model:
@@ -287,7 +292,7 @@ def _classify(response: ErrorResponse, explanation: str) -> tuple[str, int]:
 
 
 def _find_kind(status: int, words: str) -> str:
-    """Return the kind of an error response by its corrected status and the server's words."""
+    """Return the kind of an error response from its corrected status and the server's words."""
     if status in (404, 410):
         return "refused" if _ACCOUNT_SETTING.search(words) else "no_api"
     if status == 403 and _FLAGGED.search(words):
@@ -300,7 +305,7 @@ def _find_kind(status: int, words: str) -> str:
 
 
 def _is_about_model_name(response: ErrorResponse, explanation: str) -> bool:
-    """Return True if a refusal says that the server has no model of this name, or no longer."""
+    """Return whether a refusal says that the server doesn't have a model of this name."""
     words = explanation.casefold()
     if {response.code.casefold(), response.type.casefold()} & _NO_MODEL_CODES:
         return True
@@ -316,7 +321,7 @@ def _read_retry_after(headers: Mapping[str, str], words: str) -> float | None:
     """Return the pause in seconds that a server requests, or None.
 
     The headers are ``retry-after-ms`` and ``retry-after``, which may be a date. OpenAI and Gemini
-    say it only in words: "Please try again in 6m1.5s."
+    state the pause only in words: "Please try again in 6m1.5s."
     """
     try:
         if headers.get("retry-after-ms"):

@@ -1,7 +1,7 @@
-"""The thinking of models with the Chat Completions API: how it is read, and how it goes back.
+"""Reads the thinking of models with the Chat Completions API, and sends it back.
 
-The API itself has no thinking, so each server adds fields of its own. They go back only to the
-model that wrote them, and in the form in which they came. Some servers refuse a history without
+The API itself doesn't define thinking, so each server adds its own fields. They are sent back only
+to the model that wrote them, in the form in which they came. Some servers refuse a history without
 them.
 """
 
@@ -30,7 +30,7 @@ _LAST_FIELDS = ("signature", "data")
 
 
 class ReasoningParts:
-    """Collects the thinking in the pieces of one answer."""
+    """Collects the thinking from the pieces of one answer."""
 
     def __init__(self, server: str, model: str) -> None:
         self._server = server
@@ -49,7 +49,7 @@ class ReasoningParts:
                 self._texts[name] = self._texts.get(name, "") + text
 
     def _add_detail(self, delta: Json) -> None:
-        """Extend a detail. Its texts arrive in pieces, its other fields whole."""
+        """Extend a detail. Its texts arrive in pieces, and its other fields as a whole."""
         detail = self._find_detail(delta)
         for name, value in delta.items():
             if name in _DETAIL_TEXTS and isinstance(value, str):
@@ -60,8 +60,8 @@ class ReasoningParts:
     def _find_detail(self, delta: Json) -> dict[str, Any]:
         """Return the detail that a piece extends, or a new one.
 
-        Some servers give a summary and its encrypted form the same index. Without an index, a piece
-        extends the latest detail of its type and id, unless that one is complete.
+        Some servers give a summary and its encrypted form the same index. A piece without an index
+        extends the latest detail of its type and id, unless that detail is complete.
         """
         index = delta.get("index")
         for detail in self._details[::-1]:
@@ -75,7 +75,7 @@ class ReasoningParts:
         return new_detail
 
     def build(self, extras: Mapping[str, Json], *, has_calls: bool) -> Json | None:
-        """Return the thinking as a block, or None if nothing of it can go back.
+        """Return the thinking as a block, or None if none of it can be sent back.
 
         `extras` are the fields that the server added to tool calls, by the ids of the calls.
         """
@@ -96,16 +96,16 @@ class ReasoningParts:
 
 
 def _continues(detail: Mapping[str, Any], delta: Json) -> bool:
-    """Return True if a piece without an index extends a detail of the same type."""
+    """Return whether a piece without an index extends a detail of the same type."""
     if any(detail.get(name) for name in _LAST_FIELDS):
         return False
     return delta.get("id") in (None, detail.get("id"))
 
 
 class ReturnedReasoning:
-    """Puts thinking back into the messages of requests to one server.
+    """Adds thinking to the messages of requests to one server.
 
-    It learns from refusals what the server doesn't take, and where it misses thinking.
+    It learns from refusals which thinking the server rejects, and where the server requires some.
     """
 
     def __init__(self, server: str) -> None:
@@ -140,7 +140,7 @@ class ReturnedReasoning:
             _add_missing(calls[0], placeholder.get("call", {}))
 
     def learn(self, request: Request, failure: ModelFailure) -> bool:
-        """Learn from a refusal. Return True if another request may succeed."""
+        """Learn from a refusal. Return whether another request may succeed."""
         kind = find_missing_thinking(str(failure))
         if kind and request.model not in self._placeholders:
             self._placeholders[request.model] = find_placeholders(kind)
@@ -157,7 +157,7 @@ class ReturnedReasoning:
         return True
 
     def _learn_text_refusal(self, model: str, blocks: Iterable[Json], explanation: str) -> bool:
-        """Learn that a model takes no thinking as plain text, if a refusal names such a field."""
+        """If a refusal names a field of plain-text thinking, remember that the model rejects it."""
         if model in self._textless:
             return False
         fields = {name for block in blocks for name in block.get("texts") or ()}
@@ -167,7 +167,7 @@ class ReturnedReasoning:
         return True
 
     def _select(self, messages: Iterable[Json], model: str) -> Iterable[Json]:
-        """Yield the thinking in messages that this model wrote, and that wasn't refused.
+        """Yield the thinking in messages that this model wrote and that wasn't refused.
 
         Thinking that an earlier version stored names no model.
         """

@@ -1,9 +1,9 @@
 """Loads the part of OpenAI's SDK that sends requests, without the types of its API.
 
 ``import openai`` loads about 470 types and the clients of other platforms. Mneme uses none of them.
-This module loads the SDK's client first and leaves these packages empty. As soon as anything else
-asks one of them for a name that it lacks, such as a memory service with ``from openai import
-OpenAI``, the rest of that package is loaded. The loaded parts stay the same objects.
+This module loads the SDK's client first, and leaves the packages with these types empty. When other
+code needs a name that is missing in such a package, for example a memory service with ``from openai
+import OpenAI``, the rest of the package is loaded. The loaded parts stay the same objects.
 """
 
 from __future__ import annotations
@@ -36,7 +36,10 @@ _lock = RLock()
 
 
 class _PostponedPackage(ModuleType):
-    """A package whose own code runs when a name is missing. Its modules can be imported before."""
+    """A package whose own code runs only when a name is missing.
+
+    Its modules can be imported before.
+    """
 
     def __getattr__(self, name: str) -> Any:
         with _lock:
@@ -47,7 +50,10 @@ class _PostponedPackage(ModuleType):
 
 
 def _load_openai() -> ModuleType:
-    """Return the SDK. If it is already loaded, or has another structure, all of it is loaded."""
+    """Return the SDK.
+
+    It is loaded as a whole if it was imported before or has another structure.
+    """
     if "openai" in sys.modules:
         return import_module("openai")
     packages: list[ModuleType] = []

@@ -58,8 +58,8 @@ async def ask_model(
 ) -> Completion:
     """Send a single request outside of any conversation, and return the answer.
 
-    `name` is the name of the model, `instruction` the system prompt, and `texts` are the blocks of
-    the user's message. Raises ModelError if the model doesn't answer.
+    `name` is the name of the model, `instruction` is the system prompt, and `texts` are the blocks
+    of the user's message. Raises ModelError if the model doesn't answer.
     """
     request = Request(
         system=({"type": "text", "text": instruction},),
@@ -84,7 +84,8 @@ class MeteredModel:
 
     A turn checks its limits once, before it begins, so it uses `complete_unlogged`. All other calls
     use `complete`. `life` is how long the server keeps a cached prefix. `fill_pictures` replaces
-    the hashes of pictures in a request with their bytes, and `on_pictures` gets the answer to it.
+    the hashes of pictures in a request with their bytes, and `on_pictures` gets the answer to that
+    request.
     """
 
     def __init__(
@@ -116,7 +117,7 @@ class MeteredModel:
         """Check the limits, ask the model and log the call.
 
         Raises LimitReached if a daily limit is used up, TurnBudgetSpent if the budget of the turn
-        is, and ModelError if the model doesn't answer.
+        is used up, and ModelError if the model doesn't answer.
         """
         await self.check_limits(request.billing)
         budget = request.billing.budget
@@ -132,10 +133,10 @@ class MeteredModel:
     async def open_turn_budget(
         self, options: ModelOptions, session: Session, since: datetime | None
     ) -> TurnBudget:
-        """Return the budget for the helpers of a turn.
+        """Return the budget for the tools and tasks of a turn.
 
-        `since` is when the turn first called tools, if an earlier process began it. What the turn
-        has spent since then is counted.
+        `since` is when the turn first called tools, if an earlier process began the turn. The usage
+        since then is already counted.
         """
         budget = TurnBudget(
             max_calls=options.max_helper_calls, max_tokens=options.max_helper_tokens
@@ -154,10 +155,10 @@ class MeteredModel:
     async def complete_unlogged(
         self, request: Request, on_text: TextCallback, on_wait: TextCallback
     ) -> tuple[Completion, ModelCall | None]:
-        """Ask the model, and return its answer and the call, which the caller must log.
+        """Ask the model. Return its answer and the call, which the caller must log.
 
-        The call is None if no tokens were used, as with an offline model.
-        Raises ModelError if the model doesn't answer.
+        The call is None if no tokens were used, as with an offline model. Raises ModelError if the
+        model doesn't answer.
         """
         hash_request = request
         if self._fill_pictures is not None and _has_pictures(request):
@@ -178,7 +179,10 @@ class MeteredModel:
         )
 
     async def log_call(self, call: ModelCall) -> None:
-        """Store a call in the usage log. If that fails, log a warning, so the answer isn't lost."""
+        """Store a call in the usage log.
+
+        A failure is only logged, so that the answer isn't lost.
+        """
         try:
             await self._usage_log.log(call)
         except StoreError as error:
@@ -207,7 +211,7 @@ _LASTING_KINDS = ("illegal_key", "spend_limit")
 
 
 def concerns_one_request(error: ModelError) -> bool:
-    """Return True if a model refused only one request, so that it may well answer the next one."""
+    """Return whether a model refused only one request and may well answer the next one."""
     kind = getattr(error, "kind", "")
     if error.is_retryable or kind in _LASTING_KINDS:
         return False
@@ -216,11 +220,11 @@ def concerns_one_request(error: ModelError) -> bool:
 
 
 class _Breaker:
-    """Decides whether to ask a model, by its latest failures.
+    """Decides whether to ask a model, based on its latest failures.
 
     A model that failed in a turn isn't asked again in that turn. After `MAX_FAILED_TURNS` failed
-    turns in a row, it counts as unreachable, and no turn waits for it. From then on, one call in
-    each `RETRY_PAUSE` tries it again. As soon as it answers, all turns use it again.
+    turns in a row, the model counts as unreachable, and turns no longer wait for it. One call in
+    each `RETRY_PAUSE` then tries the model again. Once the model answers, all turns use it again.
     """
 
     def __init__(self, clock: Clock, outage: Sentence | None = None) -> None:
@@ -237,10 +241,10 @@ class _Breaker:
         self._calls = 0
 
     def find_failure(self, turn_key: str) -> Sentence | None:
-        """Return why this turn doesn't ask the model, or None if it should ask.
+        """Return why this turn must not ask the model, or None if the turn may ask it.
 
         The reason is that the model has already failed in this turn, or that it counts as
-        unreachable and it isn't time for another trial.
+        unreachable and the next trial isn't due.
         """
         own_failure = self._failures.get(turn_key)
         if own_failure is not None:
@@ -291,12 +295,12 @@ class _Breaker:
 
 
 class FallbackModel:
-    """A `Model` that asks a request's model, then the fallbacks, and at last `last_resort`.
+    """A `Model` that asks the requested model, then the fallbacks, and finally `last_resort`.
 
     `model` sends requests to all models except `last_resort`. `fallbacks` are the names of the
     models to ask, in this order. Each model has its own breaker. An answer of `last_resort` begins
-    with a sentence about the failure of the first model. `outages` are those of an earlier process.
-    `word` words these sentences in the language of a request.
+    with a sentence about the failure of the first model. `outages` are the outages that an earlier
+    process recorded. `word` returns these sentences in the language of a request.
     """
 
     def __init__(
@@ -321,8 +325,8 @@ class FallbackModel:
     ) -> Completion:
         """Ask the model of the request, and then its fallbacks in order.
 
-        A model that fails or counts as unreachable is passed over. Once a fallback has answered in
-        a turn, it stays until the end of the turn, so that no other model continues its tool calls.
+        A model that fails or counts as unreachable is skipped. Once a fallback has answered in a
+        turn, it's used until the end of the turn, so that no other model continues its tool calls.
 
         Raises ModelError if the conversation is too long, or if no model answers and the request
         has no fallback.
@@ -351,7 +355,7 @@ class FallbackModel:
         return await self._ask_last_resort(request, reasons[0], on_text, on_wait)
 
     async def _note_failure(self, request: Request, name: str, error: ModelError) -> None:
-        """Log a failure. If it is one of the chosen model, conversations are told why."""
+        """Log a failure. If the chosen model failed, remember the reason for the conversations."""
         is_refusal = concerns_one_request(error)
         event = "the model refuses a request" if is_refusal else "the model is out of reach"
         self._log.warning(event, model=name, error=error.log_message)
@@ -365,7 +369,7 @@ class FallbackModel:
     async def _ask(
         self, name: str, request: Request, on_text: TextCallback, on_wait: TextCallback
     ) -> Completion:
-        """Ask a model, and put a line above its answer if it is a fallback.
+        """Ask a model. If it's a fallback, put a line above its answer.
 
         Raises ModelError if the model doesn't answer.
         """
@@ -386,9 +390,10 @@ class FallbackModel:
         return put_above(prefix, completion) if prefix else completion
 
     def _fallback_notice(self, request: Request, name: str) -> str:
-        """Return the line above a fallback's answer. In each outage, a conversation has one.
+        """Return the line above a fallback's answer, at most once per conversation and outage.
 
-        The same holds for refusals of a conversation's requests until the model answers there.
+        If the model refuses only a conversation's requests, the line appears once until the model
+        answers there.
         """
         if name == request.model or self._outages.is_known_in(request):
             return ""
@@ -423,19 +428,19 @@ class _Breakers:
 
 
 class ChosenHelper(Protocol):
-    """Knows which helper model people have chosen. `core.store.model_limits` implements it."""
+    """Returns the helper model that people have chosen. `core.store.model_limits` implements it."""
 
     names: dict[int, str]
 
     async def find(self, session_id: int | None) -> str | None:
-        """Return the helper model that was chosen for the conversation of a session, if any."""
+        """Return the helper model that was chosen for the conversation of a session, or None."""
 
 
 class HelperModel:
     """A `Model` that asks the helper model that was chosen for the conversation of a request.
 
-    `options` name the helper model of the settings, the ones to choose from, and the ones that help
-    instead if the helper model doesn't answer. A choice that is no longer offered doesn't count.
+    `options` has the configured helper model, the models to choose from, and the fallbacks. A
+    chosen model that is no longer offered is ignored.
     """
 
     def __init__(
@@ -449,7 +454,10 @@ class HelperModel:
     async def complete(
         self, request: Request, on_text: TextCallback, on_wait: TextCallback
     ) -> Completion:
-        """Ask the helper model, and then its fallbacks. Raises ModelError if none answers."""
+        """Ask the helper model, and then its fallbacks.
+
+        Raises ModelError if none of them answers.
+        """
         if request.model != self._options.helper or not request.has_fallback:
             return await self._model.complete(request, on_text, on_wait)
         name = request.model
@@ -482,7 +490,7 @@ class HelperModel:
 
 @dataclass(slots=True)
 class ModelTally:
-    """How many calls were made and tokens used since the process began."""
+    """The number of calls and tokens since the process started."""
 
     # By the model's name in the settings, and "answered", "out_of_reach" or "refused".
     outcomes: Counter[tuple[str, str]] = field(default_factory=Counter)
@@ -504,10 +512,10 @@ class ModelTally:
 class ModelRouter:
     """A `ModelClient` that sends each request to the server of its model.
 
-    `clients` maps the name of each server that can be asked to its client. `missing_keys` are the
-    environment variables that the other servers lack. `limits` keeps what models lack beyond a
-    restart, and `on_retired` is called with a model that its server no longer has, and its
-    successor or "". `word` words what an answer lacks in the language of a request.
+    `clients` maps the name of each usable server to its client. `missing_keys` are the environment
+    variables that are missing for the other servers. `limits` stores what models can't use.
+    `on_retired` is called with a model that its server no longer has, and the successor or "".
+    `word` returns the sentence about what an answer lacks in the language of a request.
     """
 
     def __init__(
@@ -555,7 +563,7 @@ class ModelRouter:
     ) -> Completion:
         """Ask the model of the request, without what the model can't use.
 
-        If its server refuses something else that the model can't use, the model is asked again
+        If its server refuses something else that the model can't use, the request is sent again
         without that. Raises ModelError if the model doesn't answer.
         """
         route = await self._find_route(request.model)
@@ -575,9 +583,9 @@ class ModelRouter:
                     raise
 
     async def _learn(self, route: Route, request: Request, failure: ModelFailure) -> bool:
-        """Learn from a failure what a model lacks. Return True if another request may succeed.
+        """Learn from a failure what a model can't use. Return whether another request may succeed.
 
-        The owner is told of a retired model, and a size of the window that the failure names is
+        The owner is informed of a retired model, and a window size that the failure states is
         stored.
         """
         name = request.model
@@ -592,7 +600,7 @@ class ModelRouter:
         return await self._lacking.learn(route, request, failure)
 
     async def _estimate_usage(self, request: Request, completion: Completion) -> Completion:
-        """Return the answer with an estimated usage, because its server counts no tokens."""
+        """Return the answer with an estimated usage, because its server doesn't count tokens."""
         from core.models.estimates import estimate_usage
 
         if completion.model not in self._uncounted:
@@ -620,7 +628,7 @@ class ModelRouter:
             await client.close()
 
     async def _find_route(self, name: str) -> Route:
-        """Return how to ask a model. Raises ModelFailure if the key of its server is missing."""
+        """Return the route to a model. Raises ModelFailure if the key of its server is missing."""
         if name in self._routes:
             return self._routes[name]
         server, model = self._options.split_name(name)

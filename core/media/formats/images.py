@@ -39,10 +39,10 @@ class PictureSize:
 
 
 def make_view(source: Path | bytes, view_path: Path) -> PictureSize:
-    """Write a scaled JPEG of a picture, without EXIF data, and return the picture's own size.
+    """Write a scaled JPEG of a picture without EXIF data. Return the size of the original.
 
-    Of an animation, the first frame is used. Raises one of `ERRORS` if the picture is broken or has
-    too many pixels.
+    For an animation, the first frame is used. Raises one of `ERRORS` if the picture is broken or
+    has too many pixels.
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -59,7 +59,7 @@ def make_view(source: Path | bytes, view_path: Path) -> PictureSize:
 
 
 def _flatten(image: Image.Image) -> Image.Image:
-    """Return the picture in RGB, on white where it's transparent."""
+    """Return the picture in RGB, with white instead of transparency."""
     if image.mode in ("RGBA", "LA", "PA") or "transparency" in image.info:
         layer = image.convert("RGBA")
         background = Image.new("RGB", layer.size, "white")
@@ -89,10 +89,10 @@ def remove_position(path: Path, clean_path: Path) -> bool:
 
 
 def may_have_position(content: bytes) -> bool:
-    """Return whether a picture that Pillow can't read may have a position, such as HEIC.
+    """Return whether a picture that Pillow can't read, such as HEIC, may have a position.
 
-    Its metadata isn't compressed, so it's searched for EXIF data with a position. Metadata that
-    can't be read counts as if it had one.
+    Its metadata isn't compressed, so it's searched for EXIF data with a position. If the metadata
+    can't be read, the result is True.
     """
     if any(mark in content for mark in _XMP_MARKS):
         return True

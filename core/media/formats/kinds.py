@@ -1,6 +1,6 @@
-"""Finds the type of a file from its bytes. The name and what the platform says count only for text.
+"""Detects the type of a file from its bytes. The name and the platform's type count only for text.
 
-The worker process calls this, because the type of an archive is in its entries.
+The worker process calls this module, because the type of an archive depends on its entries.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ UNKNOWN = "application/octet-stream"
 
 
 def find_type(path: Path, name: str) -> str:
-    """Return the MIME type of a file. Raises OSError if it can't be read."""
+    """Return the MIME type of a file. Raises OSError if the file can't be read."""
     with path.open("rb") as file:
         head = file.read(HEAD_BYTES)
     if b"%PDF-" in head[:1024]:
@@ -83,7 +83,7 @@ def find_type(path: Path, name: str) -> str:
 
 
 def _fits_container(head: bytes, offset: int) -> bool:
-    """Return whether a signature at byte 8 is in a RIFF file, as it must be."""
+    """Return whether a signature at byte 8 is in a RIFF file, as required."""
     return offset != 8 or head.startswith(b"RIFF")
 
 
@@ -114,7 +114,7 @@ def _find_text_type(head: bytes, name: str) -> str:
 
 
 def decode_text(content: bytes) -> str | None:
-    """Return the text that some bytes encode, or None if they are no text.
+    """Decode bytes as text. Return None if they aren't text.
 
     The encoding is UTF-8, UTF-16 with a byte order mark, or else Windows-1252.
     """

@@ -41,13 +41,13 @@ class PdfFile:
 
     @property
     def pages(self) -> int:
-        """The number of pages; 0 if a password is needed."""
+        """The number of pages, or 0 if the file needs a password."""
         return 0 if self.is_locked else len(self._reader.pages)
 
     def read_pages(self, max_chars: int) -> Iterator[str]:
-        """Yield the text of each page, and end after about `max_chars` characters.
+        """Yield the text of each page, stopping after about `max_chars` characters.
 
-        A page that can't be read is empty.
+        A page that can't be read gives an empty text.
         """
         remaining_chars = max_chars
         for number in range(min(self.pages, MAX_PAGES)):
@@ -62,7 +62,10 @@ class PdfFile:
                 return
 
     def read_scan(self, number: int) -> bytes | None:
-        """Return the largest picture of a page, counted from 0, or None if it has none."""
+        """Return the largest picture on a page, or None if it has none.
+
+        Pages are counted from 0.
+        """
         try:
             images = [image.data for image in self._reader.pages[number].images]
         except ERRORS:

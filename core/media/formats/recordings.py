@@ -1,4 +1,4 @@
-"""Reads videos and sound with PyAV: pictures of a video, its sound, speech as OGG with Opus.
+"""Reads videos and sound with PyAV: frames of a video, and sound as OGG with Opus.
 
 Only the worker process imports this module. PyAV is the extra `video`.
 """
@@ -31,7 +31,7 @@ ERRORS = (av.FFmpegError, OSError, ValueError, LookupError, TypeError, MemoryErr
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VideoInfo:
-    """What a video is."""
+    """The length and the size of a video, and whether it has sound."""
 
     width: int
     height: int
@@ -40,13 +40,13 @@ class VideoInfo:
 
 
 def open_recording(path: Path) -> InputContainer:
-    """Open a file. Addresses and other files that it names aren't opened."""
+    """Open a recording. Addresses and other files that it refers to aren't opened."""
     options = {"protocol_whitelist": "file", "enable_drefs": "0"}
     return av.open(str(path), options=options, timeout=10.0)
 
 
 def read_info(path: Path) -> VideoInfo | None:
-    """Return what a video is, or None if the file has no pictures, like a sound in a container."""
+    """Return the details of a video, or None if the file contains only sound."""
     with closing(open_recording(path)) as container:
         if not container.streams.video:
             return None
@@ -60,7 +60,7 @@ def read_info(path: Path) -> VideoInfo | None:
 
 
 def read_duration(path: Path) -> float | None:
-    """Return how long a recording is, if the file says so."""
+    """Return the length of a recording, or None if the file doesn't state it."""
     with closing(open_recording(path)) as container:
         return _find_duration(container)
 
@@ -70,7 +70,7 @@ def _find_duration(container: InputContainer) -> float | None:
 
 
 def read_frames(path: Path) -> Iterator[bytes]:
-    """Yield pictures of a video as PNG, evenly spread. A short video may have fewer."""
+    """Yield frames of a video as PNG, evenly spaced. A short video may give fewer."""
     with closing(open_recording(path)) as container:
         stream = container.streams.video[0]
         if stream.width * stream.height > MAX_PIXELS:
@@ -93,7 +93,10 @@ def read_frames(path: Path) -> Iterator[bytes]:
 def _decode_frame(
     container: InputContainer, stream: VideoStream, start: int
 ) -> av.VideoFrame | None:
-    """Return the first frame at or after a time in microseconds, or the last one before it."""
+    """Return the first frame at or after a time in microseconds.
+
+    If no frame follows, the last one before the time is returned.
+    """
     container.seek(start, backward=True, any_frame=False)
     last: av.VideoFrame | None = None
     for count, frame in enumerate(container.decode(stream)):
@@ -106,7 +109,7 @@ def _decode_frame(
 def write_speech(source: Path, target: Path) -> bool:
     """Write the sound of a recording as OGG with Opus, in one channel.
 
-    Returns False, and writes nothing, if it has no sound.
+    Returns False, and writes nothing, if the recording has no sound.
     """
     with closing(open_recording(source)) as container:
         if not container.streams.audio:

@@ -1,4 +1,4 @@
-"""Splits text files, mails, calendars and electronic books into parts with a label.
+"""Splits text files, mails, calendars and electronic books into labelled parts.
 
 Only the worker process imports this module.
 """
@@ -53,7 +53,7 @@ Part = tuple[str, str]
 
 
 def is_archive_safe(path: Path) -> bool:
-    """Return whether an archive may be unpacked: it isn't a bomb."""
+    """Return whether an archive can be unpacked without exceeding the limits on its size."""
     with zipfile.ZipFile(path) as archive:
         entries = archive.infolist()
     size = sum(entry.file_size for entry in entries)
@@ -64,7 +64,7 @@ def is_archive_safe(path: Path) -> bool:
 
 
 def read_text(content: bytes) -> Iterator[Part]:
-    """Yield the parts of a plain text, labelled with their first line."""
+    """Yield the parts of a plain text, labelled with the number of their first line."""
     text = decode_text(content)
     if text is None:
         raise ValueError("no text")
@@ -72,7 +72,7 @@ def read_text(content: bytes) -> Iterator[Part]:
 
 
 def split_lines(text: str) -> Iterator[Part]:
-    """Yield the parts of a text, labelled with their first line: "line 121"."""
+    """Yield the parts of a text, labelled with the number of their first line: "line 121"."""
     lines = text.splitlines()
     first = 1
     buffer: list[str] = []
@@ -90,7 +90,7 @@ def split_lines(text: str) -> Iterator[Part]:
 
 
 def read_table(content: bytes, delimiter: str) -> Iterator[Part]:
-    """Yield the rows of a table, with " | " between the cells."""
+    """Yield the rows of a table with " | " between the cells."""
     text = decode_text(content)
     if text is None:
         raise ValueError("no text")
@@ -101,7 +101,7 @@ def read_table(content: bytes, delimiter: str) -> Iterator[Part]:
 
 
 def read_mail(content: bytes) -> Iterator[Part]:
-    """Yield the head of a mail, its text, and the names of its attachments."""
+    """Yield the header of a mail, its text, and the names of its attachments."""
     message = email.message_from_bytes(content, policy=email.policy.default)
     assert isinstance(message, EmailMessage)
     head = [
@@ -122,7 +122,7 @@ def read_mail(content: bytes) -> Iterator[Part]:
 
 
 def read_book(path: Path) -> Iterator[Part]:
-    """Yield the chapters of an electronic book in the order of reading, labelled by heading."""
+    """Yield the chapters of an electronic book in reading order, labelled with their headings."""
     from core.media.formats.web_page import read_all_text
 
     with zipfile.ZipFile(path) as archive:
@@ -136,7 +136,7 @@ def read_book(path: Path) -> Iterator[Part]:
 
 
 def _list_chapters(archive: zipfile.ZipFile) -> list[str]:
-    """Return the names of the entries of a book's chapters, in order."""
+    """Return the names of the archive entries with the chapters, in reading order."""
     container = ElementTree.fromstring(archive.read("META-INF/container.xml"))
     root_file = container.find(f".//{_CONTAINER}rootfile")
     if root_file is None:

@@ -1,4 +1,4 @@
-"""Reads the text of HTML pages with trafilatura, as Markdown. Nothing that they link to is loaded.
+"""Reads the text of HTML pages with trafilatura, as Markdown. Linked files aren't loaded.
 
 Only the worker process imports this module.
 """
@@ -16,7 +16,7 @@ _HIDDEN = frozenset({"script", "style", "head", "noscript", "template"})
 
 
 def read_html(html: str) -> str:
-    """Return the text of a page: its article or, if none is recognized, all its text."""
+    """Return the article of a page, or all its text if no article is recognized."""
     logging.getLogger("trafilatura").setLevel(logging.CRITICAL)
     article = trafilatura.extract(
         html, output_format="markdown", include_tables=True, include_links=False
@@ -26,7 +26,7 @@ def read_html(html: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Article:
-    """A page from the web."""
+    """The text, title and date of a web page."""
 
     title: str
     # ISO format, or empty if the page doesn't say.
@@ -36,7 +36,10 @@ class Article:
 
 
 def read_article(html: str, url: str) -> Article:
-    """Return the article of the page at an address, or all its text if none is recognized."""
+    """Return the article of a page, or all its text if no article is recognized.
+
+    `url` is the address of the page, for its links.
+    """
     logging.getLogger("trafilatura").setLevel(logging.CRITICAL)
     text = trafilatura.extract(
         html,
@@ -53,7 +56,7 @@ def read_article(html: str, url: str) -> Article:
 
 
 def read_all_text(html: str) -> str:
-    """Return all text of a page that people see, with a line for each piece."""
+    """Return all visible text of a page, with a line for each piece."""
     reader = _TextReader()
     reader.feed(html)
     reader.close()
@@ -61,7 +64,7 @@ def read_all_text(html: str) -> str:
 
 
 class _TextReader(HTMLParser):
-    """Collects the pieces of text of a page."""
+    """Collects the visible pieces of text of a page."""
 
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)
