@@ -1,1 +1,1 @@
-"""The agent and everything it thinks with; knows no platform."""
+"""The agent, its memory and its tools. Nothing in this package depends on a platform."""

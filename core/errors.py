@@ -1,8 +1,8 @@
 """The exceptions of this project. Their messages say what went wrong and what a person can do.
 
-An error that people read has a key of `errors.toml` and values for the placeholders. Its message is
-the English sentence, which the log and the model read. The gateway words the key and the values in
-the language of the person.
+An error that people read consists of a key of `errors.toml` and values for the placeholders. Its
+message is the English sentence, which the log and the model read. The gateway renders the key and
+the values in the person's language.
 """
 
 import tomllib
@@ -27,12 +27,15 @@ PAYLOAD_ERRORS = (
 
 @cache
 def load_sentences() -> Mapping[str, str]:
-    """Return the English sentences of errors by their keys."""
+    """Return the English sentences of errors, by key."""
     return tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
 
 
 def compose_sentence(message: str, values: Mapping[str, object]) -> str:
-    """Return the English sentence of a key and its values. A message without values stays."""
+    """Return the English sentence for a key and its values.
+
+    A message without values is returned unchanged.
+    """
     sentences = load_sentences() if values or " " not in message else {}
     if not values:
         return sentences.get(message, message)
@@ -47,13 +50,13 @@ def compose_sentence(message: str, values: Mapping[str, object]) -> str:
 def word_clause(key: str, **values: object) -> str:
     """Return an English clause of `errors.toml`, such as the reason why a change waits.
 
-    It may be stored: `Texts.word_stored` finds its key again.
+    The clause may be stored. `Texts.word_stored` finds its key again.
     """
     return compose_sentence(key, values)
 
 
 def _format_moment(local: datetime) -> str:
-    """Return a moment in English words, like `core.dates.schedule.format_moment`."""
+    """Return a moment in English words, in the format of `core.dates.schedule.format_moment`."""
     return f"{local:%A} {local.day} {local:%B %Y} at {local:%H:%M}"
 
 
@@ -61,7 +64,7 @@ def _format_moment(local: datetime) -> str:
 class Sentence:
     """A sentence for people: a key of `errors.toml`, and the values for its placeholders.
 
-    A key that isn't in the file is the sentence itself. ``str()`` returns it in English.
+    A key that isn't in the file is the sentence itself. ``str()`` returns the sentence in English.
     """
 
     key: str
@@ -73,7 +76,7 @@ class Sentence:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """Several sentences for people. ``str()`` returns them in English."""
+    """Several sentences for people. ``str()`` returns the sentences in English."""
 
     sentences: tuple[Sentence, ...]
 
@@ -84,7 +87,7 @@ class Report:
 class MnemeError(Exception):
     """The base class of all exceptions of this project. Secrets in the message are masked.
 
-    The message is a key of `errors.toml`, or a sentence that no person reads in a chat.
+    The message is a key of `errors.toml`, or a sentence that people don't read in a chat.
     """
 
     def __init__(self, message: str = "", **values: object) -> None:
@@ -106,44 +109,47 @@ def to_sentence(error: MnemeError) -> Sentence:
 
 
 class ConfigError(MnemeError):
-    """Settings are missing, unknown or of the wrong type.
+    """Raised if settings are missing, unknown or of the wrong type.
 
     The message lists all problems, each with the dotted path of its setting.
     """
 
 
 class AccessRefused(ConfigError):
-    """A platform refuses the token, or a permission that the settings ask for.
+    """Raised if a platform refuses the token, or a permission that the settings require.
 
-    The owner may correct that without a restart, so the connection is tried again.
+    The owner may be able to correct this without a restart, so the connection is tried again.
     """
 
 
 class StoreError(MnemeError):
-    """state.db is unreadable, read-only, full, damaged, or written by a newer version."""
+    """Raised if state.db is unreadable, read-only, full, damaged, or written by a newer version."""
 
 
 class StoreDamagedError(StoreError):
-    """A part of state.db can't be read because it is damaged."""
+    """Raised if a part of state.db can't be read because it is damaged."""
 
 
 class StoreLostError(StoreError):
-    """state.db or its log was removed, replaced or cut off while it was open.
+    """Raised if state.db or its log was removed, replaced or cut off while it was open.
 
-    Nothing is stored until Mneme is started with a whole file.
+    Nothing is stored until Mneme is restarted with an undamaged file.
     """
 
 
 class StaleReadError(StoreError):
-    """Data was erased after it was read. Nothing was stored, and the operation can be repeated."""
+    """Raised if data was erased after it was read.
+
+    Nothing was stored, and the operation can be repeated.
+    """
 
 
 class HistoryError(MnemeError):
-    """A file to import has an unknown format, can't be read, or is damaged."""
+    """Raised if a file to import has an unknown format, can't be read, or is damaged."""
 
 
 class ModelError(MnemeError):
-    """The model didn't answer."""
+    """Raised if the model doesn't answer."""
 
     def __init__(
         self,
@@ -164,15 +170,15 @@ class ModelError(MnemeError):
 
 
 class ToolError(MnemeError):
-    """A tool call failed. The message is for the model, and says what to do instead."""
+    """Raised if a tool call fails. The message is for the model, and says what to do instead."""
 
 
 class UncertainCallError(ToolError):
-    """A tool call gave no result in time, or its connection broke. It may have been carried out."""
+    """Raised if a tool call timed out or its connection broke. It may have been carried out."""
 
 
 class DeliveryError(MnemeError):
-    """A platform didn't accept a message."""
+    """Raised if a platform or a service doesn't accept a message."""
 
     def __init__(
         self,
@@ -188,7 +194,7 @@ class DeliveryError(MnemeError):
     ) -> None:
         """Create the error. `words` is the service's explanation, which isn't logged.
 
-        If the message is a key of `errors.toml`, `values` are those of its placeholders.
+        If the message is a key of `errors.toml`, `values` are the values for its placeholders.
         """
         super().__init__(f"{message}: {words}" if words else message, **values)
         self.log_message = mask_secrets(compose_sentence(message, values))
@@ -204,10 +210,10 @@ class DeliveryError(MnemeError):
 
 
 class ChatRefused(DeliveryError):
-    """A platform refuses all messages to a chat. No retry can succeed before a person acts.
+    """Raised if a platform refuses all messages to a chat. Retries fail until a person acts.
 
-    `cause` says what is wrong: "blocked" (by the person), "gone" (no such chat, or the bot isn't in
-    it), "closed" (a topic or thread) or "no_rights" (the bot may not write there).
+    `cause` is the reason: "blocked" (by the person), "gone" (the chat doesn't exist, or the bot
+    isn't in it), "closed" (a topic or thread) or "no_rights" (the bot may not write there).
     """
 
     def __init__(self, message: str, cause: str) -> None:
@@ -216,11 +222,11 @@ class ChatRefused(DeliveryError):
 
 
 class NotReadyError(DeliveryError):
-    """A service works, but an earlier task of it hasn't ended yet. It isn't a failure."""
+    """Raised while a service is still busy with an earlier task. This isn't a failure."""
 
 
 class FileError(MnemeError):
-    """A file that was sent can't be fetched from its platform."""
+    """Raised if a file can't be fetched from its platform, or can't be processed by a service."""
 
     def __init__(self, message: str, *, is_permanent: bool = False, **values: object) -> None:
         super().__init__(message, **values)
@@ -229,10 +235,10 @@ class FileError(MnemeError):
 
 
 class Refused(MnemeError):
-    """Something isn't allowed or is over a limit. The message is shown to the person.
+    """Raised if something isn't allowed or exceeds a limit. The message is shown to the person.
 
-    Secrets in the message aren't masked. The message contains no words of a service, so a secret in
-    it can only be the person's own.
+    Secrets in the message aren't masked. The message contains no words from a service, so a secret
+    in it can only be the person's own.
     """
 
     def __init__(self, message: str = "", **values: object) -> None:
@@ -242,7 +248,10 @@ class Refused(MnemeError):
 
 
 class LimitReached(ModelError, Refused):
-    """A person or group has reached a daily limit. The caller continues without a model."""
+    """Raised if a person or group has reached a daily limit.
+
+    The caller continues without a model.
+    """
 
     def __init__(self, message: str, *, can_be_raised: bool = False, **values: object) -> None:
         super().__init__(message, is_retryable=False, retry_after_s=None, status=None, **values)
@@ -255,7 +264,7 @@ TURN_BUDGET_SPENT = "The helpers of this turn have used up its budget"
 
 
 class TurnBudgetSpent(ModelError, Refused):
-    """The tools of a turn have used up its budget of model calls or tokens."""
+    """Raised if the tools of a turn have used up its budget of model calls or tokens."""
 
     def __init__(self, calls: int, tokens: int) -> None:
         super().__init__(

@@ -1,4 +1,4 @@
-"""Interfaces that have several implementations. `gateway/app.py` chooses the implementation."""
+"""Protocols with several implementations. `gateway/app.py` chooses the implementations."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ TextCallback = Callable[[str], None]
 
 
 class Clock(Protocol):
-    """Returns the time. Tests use a clock of their own."""
+    """Returns the current time. Tests use their own clock."""
 
     def now(self) -> datetime:
-        """Return the current time, as an aware datetime in UTC."""
+        """Return the current time as an aware datetime in UTC."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LostPost:
-    """A platform call that may have created a message, because its response was lost.
+    """A call to post a message whose response was lost, so the message may exist.
 
     The process was killed, or the connection broke, before the message's id was known.
     """
@@ -58,7 +58,7 @@ class FirstMessage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PastMessage:
-    """A message of a chat as its platform still has it. It needn't be stored here."""
+    """A message of a chat as the platform has it. It needn't be stored by Mneme."""
 
     at: datetime
     # The sender's name. Empty if it's unknown.
@@ -70,7 +70,7 @@ class PastMessage:
 
 @dataclass(frozen=True, slots=True)
 class DeliveryNotices:
-    """What a reply says by itself, in the language of its chat."""
+    """Texts that a reply adds itself, in the language of its chat."""
 
     # Above a message that may have arrived before, too.
     may_be_duplicate: str
@@ -83,16 +83,16 @@ class DeliveryRecord(Protocol):
 
     With the record, a restarted process can edit these messages instead of posting them again. To
     post a message, call `intend`, then the platform, then `record`. If the platform certainly
-    created no message, call `retract` instead of `record`.
+    didn't create a message, call `retract` instead of `record`.
     """
 
     @property
     def key(self) -> str:
-        """A unique key. A platform may use it to make a send idempotent."""
+        """A unique key. Platforms can use it to make sending idempotent."""
 
     @property
     def notices(self) -> DeliveryNotices:
-        """What the reply may say by itself."""
+        """The texts that the reply may add itself."""
 
     @property
     def message_ids(self) -> Sequence[str]:
@@ -102,16 +102,16 @@ class DeliveryRecord(Protocol):
     def lost_posts(self) -> Sequence[LostPost]:
         """The calls that may have created further messages, in order.
 
-        They stay on record until their messages are found, or are known not to exist, so that the
-        reply stays marked.
+        A call stays here until its message is found or is known not to exist, so that the reply
+        stays marked.
         """
 
     async def intend(self, after_id: str = "", *, count: int = 1) -> None:
-        """Store that a message is about to be posted, or an album of `count` messages.
+        """Store that a message, or an album of `count` messages, is about to be posted.
 
-        `after_id` is the newest message of the chat. If the response is lost, the message comes
-        after it. The entry is durable when this method returns. If the store fails, the entry is
-        written later.
+        `after_id` is the newest message of the chat. If the response is lost, the message is
+        searched for after this one. The entry is durable when this method returns. If the store
+        fails, the entry is written later.
         """
 
     async def retract(self) -> None:
@@ -120,30 +120,30 @@ class DeliveryRecord(Protocol):
     async def record(self, *message_ids: str, is_last: bool = False) -> None:
         """Store the ids of the intended messages, which were posted.
 
-        The ids are as durable as the entry of `intend`. With `is_last`, no message follows, and the
-        ids become durable together with the end of the delivery.
+        The ids are as durable as the entry of `intend`. With `is_last`, no further message follows,
+        and the ids become durable together with the end of the delivery.
         """
 
     async def record_found(
         self, lost_post: LostPost, message_id: str, *, is_certain: bool = True
     ) -> None:
-        """Store the id of the message that a lost post has created.
+        """Store the id of the message that a lost post created.
 
-        If that isn't certain, the answer uses this message, but the post stays in `lost_posts`.
+        If this isn't certain, the answer uses this message, but the post stays in `lost_posts`.
         """
 
     async def record_absent(self, lost_post: LostPost) -> None:
         """Record that a post whose response was lost didn't create a message."""
 
     async def load_known_ids(self) -> Collection[str]:
-        """Return the ids of the messages that other replies have posted on this platform."""
+        """Return the ids of the messages that other replies posted on this platform."""
 
 
 class Reply(Protocol):
-    """Answers one inbound event on its platform. A single task makes all platform calls."""
+    """Answers one inbound event on its platform. All platform calls are made by a single task."""
 
     def begin(self, record: DeliveryRecord) -> None:
-        """Show that an answer is being typed. Called once, before `show` and `finish`."""
+        """Show the typing indicator. Called once, before `show` and `finish`."""
 
     def show(self, text: str) -> None:
         """Show the answer so far, which is Markdown. Some updates may be skipped."""
@@ -152,7 +152,7 @@ class Reply(Protocol):
         """Deliver the final answer. Raises DeliveryError if the platform doesn't accept it."""
 
     async def abandon(self) -> None:
-        """Stop the typing indicator, because there will be no answer."""
+        """Stop the typing indicator, because no answer follows."""
 
 
 class InboundSink(Protocol):
@@ -166,14 +166,14 @@ class InboundSink(Protocol):
         """
 
     def serve(self, entry_id: int) -> Awaitable[None]:
-        """Queue the entry, and return an awaitable that is done when the entry is answered.
+        """Queue the entry, and return an awaitable that completes when the entry is answered.
 
         The entry is answered even if the awaitable is cancelled or never awaited. The awaitable
         raises no error except CancelledError.
         """
 
     async def migrate_group(self, platform: str, old_chat_id: str, new_chat_id: str) -> None:
-        """Store the new id of a group, as when a Telegram group becomes a supergroup.
+        """Store the new id of a group, for example when a Telegram group becomes a supergroup.
 
         The group keeps its scope.
         """
@@ -181,25 +181,25 @@ class InboundSink(Protocol):
 
 @runtime_checkable
 class Autocompleter(Protocol):
-    """Completes the options of commands. An `InboundSink` may also implement this."""
+    """Completes the options of commands. An `InboundSink` may also implement this protocol."""
 
     async def autocomplete(
         self, inbound: Inbound, typed: str, source: str = ""
     ) -> Mapping[str, str]:
         """Suggest values for the option that is being typed in the command of `inbound`.
 
-        `source` is what the option `suggests`. If it's empty, the first option of the command is
-        meant. Returns the labels of the values, by value, best first. Returns an empty mapping if
-        Mneme doesn't answer the sender.
+        `source` is the `suggests` of the option. If it's empty, the first option of the command is
+        used. Returns the labels of the values, by value, best first. The result is empty if Mneme
+        doesn't answer the sender.
         """
 
 
 @runtime_checkable
 class UnstoredAnswerer(Protocol):
-    """Answers commands without storing them. An InboundSink may implement this too."""
+    """Answers commands without storing them. An `InboundSink` may also implement this protocol."""
 
     async def answer_unstored(self, inbound: Inbound, reply: Reply) -> bool:
-        """Answer a command that only reads, while earlier events of its address can't be stored.
+        """Answer a read-only command while earlier events of its address can't be stored.
 
         Returns False if the event isn't such a command. Raises StoreError if the store can't be
         read.
@@ -208,10 +208,10 @@ class UnstoredAnswerer(Protocol):
 
 @runtime_checkable
 class MissedReporter(Protocol):
-    """Is told about messages that weren't read. An InboundSink may implement this too."""
+    """Reports messages that weren't read. An `InboundSink` may also implement this protocol."""
 
     async def report_missed(self, address: Address) -> None:
-        """Tell the owner that some messages at this address were left out after an outage.
+        """Tell the owner that some messages at this address were skipped after an outage.
 
         There were too many of them, or they were too old.
         """
@@ -231,20 +231,22 @@ class Adapter(Protocol):
 
     @property
     def problem(self) -> str:
-        """A clause that says why no messages can arrive. Empty while the connection works."""
+        """A clause that says why messages can't arrive. It's empty while the connection works."""
 
     async def open(self) -> None:
-        """Connect.
+        """Connect to the platform.
 
-        Raises AccessRefused if the platform refuses the token, and ConfigError if the settings
-        must be changed.
+        Raises AccessRefused if the platform refuses the token, and ConfigError if the settings must
+        be changed.
         """
 
     async def listen(self, sink: InboundSink, commands: Sequence[CommandSpec]) -> None:
-        """Receive events until cancelled. Sending keeps working until `close`."""
+        """Receive events until cancelled. Sending remains possible until `close`."""
 
     def reply(self, address: Address, reply_to: str | None = None) -> Reply:
-        """Create a reply without an inbound event, for reminders and after a restart."""
+        """Create a reply that doesn't answer an inbound event, for reminders and after a
+        restart.
+        """
 
     async def close(self) -> None:
         """Close all connections."""
@@ -252,7 +254,7 @@ class Adapter(Protocol):
 
 @runtime_checkable
 class FileSource(Protocol):
-    """Fetches the files that people send. An Adapter may implement this too."""
+    """Fetches the files that people send. An `Adapter` may also implement this protocol."""
 
     async def fetch_file(
         self, attachment: Attachment, address: Address, message_id: str, limit_bytes: int
@@ -265,34 +267,35 @@ class FileSource(Protocol):
 
 @runtime_checkable
 class AdminSource(Protocol):
-    """Knows who manages a group or server. An Adapter may implement this too."""
+    """Knows who manages a group or server. An `Adapter` may also implement this protocol."""
 
     async def is_admin(self, inbound: Inbound) -> bool:
-        """Return whether the sender of a group's event manages the group or server.
+        """Return whether the sender of an event in a group manages the group or server.
 
-        Raises DeliveryError if the platform can't be asked.
+        Raises DeliveryError if the platform can't be reached.
         """
 
 
 @runtime_checkable
 class ChannelSource(Protocol):
-    """Reads what was said earlier in a channel. An Adapter may implement this too."""
+    """Reads earlier messages of a channel. An `Adapter` may also implement this protocol."""
 
     @property
     def can_read_channels(self) -> bool:
-        """Whether the platform gives the bot messages that aren't meant for it."""
+        """Whether the bot gets messages that aren't addressed to it."""
 
     async def read_channel(
         self, address: Address, since: datetime | None, limit: int
     ) -> Sequence[PastMessage]:
         """Return the last `limit` messages of a channel or thread since a time, oldest first.
 
-        Raises DeliveryError if the platform can't be asked, or doesn't show the channel.
+        Raises DeliveryError if the platform can't be reached, or doesn't show the channel to the
+        bot.
         """
 
 
 class Model(Protocol):
-    """Completes a conversation."""
+    """A language model that completes conversations."""
 
     async def complete(
         self, request: Request, on_text: TextCallback, on_wait: TextCallback

@@ -1,7 +1,7 @@
 """The data classes that all layers share. All except `TurnBudget` are immutable.
 
-Times are aware UTC datetimes. Ids of rows in state.db are integers; ids of a platform are strings.
-This module depends on no platform, model or database.
+Times are aware UTC datetimes. Ids of rows in state.db are integers, and ids of a platform are
+strings. This module depends on no platform, model or database.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ EndReason = Literal[
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Address:
-    """Where a conversation takes place."""
+    """The place of a conversation: a chat, or a thread or topic in it."""
 
     platform: str
     chat_id: str
@@ -112,13 +112,13 @@ class Address:
 
     @property
     def key(self) -> str:
-        """The address as text: ``"telegram:42"`` or, in a thread or topic, ``"telegram:42/7"``."""
+        """The address as text: ``"telegram:42"``, or ``"telegram:42/7"`` in a thread or topic."""
         key = f"{self.platform}:{self.chat_id}"
         return f"{key}/{self.thread_id}" if self.thread_id else key
 
     @classmethod
     def parse(cls, key: str) -> Address:
-        """Create an address from its `key`. Raises ValueError if the key is invalid."""
+        """Return the address with this `key`. Raises ValueError if the key is invalid."""
         platform, _, rest = key.partition(":")
         chat_id, _, thread_id = rest.partition("/")
         if not platform or not chat_id:
@@ -130,7 +130,7 @@ class Address:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Account:
-    """A user on one platform, identified by the platform's id, because names can change."""
+    """A user on one platform. The platform's id identifies the user, because names can change."""
 
     platform: str
     user_id: str
@@ -168,7 +168,7 @@ class Scope:
     def speaker(self, user_id: str) -> Account:
         """Return the account of the user `user_id` in this scope.
 
-        In a direct chat, it's always the account that owns the chat.
+        In a direct chat, this is always the account that owns the chat.
         """
         _, _, rest = self.key.partition(":")
         platform, _, own_id = rest.partition(":")
@@ -330,7 +330,7 @@ class Button:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Form:
-    """A form with one field, which opens when a button is pressed."""
+    """A form with one field, which opens when its button is pressed."""
 
     title: str
     # Without a form, the button would be of little use, so other platforms leave it out.
@@ -352,7 +352,7 @@ class File:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """The reply to an inbound."""
+    """The answer to an inbound event."""
 
     # Markdown.
     text: str
@@ -379,7 +379,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usage:
-    """Token counts of one or more model calls, and the web searches that their server made."""
+    """The token counts of one or more model calls, and the web searches that their server made."""
 
     # Input tokens that were neither read from the cache nor written to it.
     input: int = 0
@@ -402,13 +402,13 @@ class Usage:
 
     @property
     def total_input(self) -> int:
-        """All input tokens, cached or not."""
+        """All input tokens, whether cached or not."""
         return self.input + self.cache_read + self.cache_write
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CarryOver:
-    """Ids of the messages of earlier sessions that are part of a session's history."""
+    """The ids of messages from earlier sessions that are part of a session's history."""
 
     # The history includes the parent's messages from this one on; None for no messages.
     parent_from: int | None = None
@@ -419,7 +419,7 @@ class CarryOver:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionPrompt:
-    """The system prompt of a session; empty until the first turn writes it."""
+    """The system prompt of a session. It's empty until the first turn writes it."""
 
     text: str = ""
     # The scopes whose text the prompt and the recalled memory of the session may contain.
@@ -466,7 +466,7 @@ class Session:
 
     @property
     def is_remembered(self) -> bool:
-        """False for scheduled and incognito sessions: no facts or notes are learned from them."""
+        """Whether facts and notes are learned: not in scheduled and incognito sessions."""
         return self.address.platform != "cron" and not self.is_incognito
 
 
@@ -495,17 +495,17 @@ class Message:
 
     @property
     def sender_name(self) -> str:
-        """The display name of the sender, or ""."""
+        """The display name of the sender, or "" if it's unknown."""
         return self.sender.name if self.sender is not None else ""
 
     @property
     def memory_blocks(self) -> tuple[Json, ...]:
-        """The blocks of `sent_blocks` that memory added."""
+        """The blocks of `sent_blocks` with recalled memory."""
         return tuple(block for block in self.sent_blocks or () if is_memory_block(block))
 
 
 def is_memory_block(block: Json) -> bool:
-    """Return True if memory added this block of a sent message."""
+    """Return whether a block of a sent message contains recalled memory."""
     return str(block.get("text", "")).startswith(MEMORY_TAG)
 
 
@@ -518,7 +518,7 @@ def join_text(blocks: Sequence[Json]) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolContext:
-    """Where and for whom a tool runs."""
+    """The session, the person and the message for which a tool runs."""
 
     session: Session
     # The tool writes to `scope`, and may read `scopes`, as of `epoch`.
@@ -547,13 +547,13 @@ class ToolContext:
 
     @property
     def asker(self) -> Account:
-        """The account of the person for whom a tool runs: the author of a scheduled question."""
+        """The account of the person for whom a tool runs, or the author of a scheduled question."""
         is_scheduled = self.session.address.platform == "cron"
         return self.scope.speaker(self.sender.id) if is_scheduled else self.account
 
 
 class Effect(Enum):
-    """The kind of change that a tool call makes. Based on it, the gate holds back calls."""
+    """The kind of change that a tool call makes. The approval gate decides by it."""
 
     # Shows data that is stored here or in a memory service that the owner chose.
     READ = "read"
@@ -572,7 +572,7 @@ class Effect(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subject:
-    """A stored thing that a tool call changes."""
+    """A stored item that a tool call changes, such as a note or a reminder."""
 
     # A noun phrase for the thing: "reminder 4", "the note", "fact 7", "the skill".
     label: str
@@ -628,7 +628,7 @@ class Tool:
 
 @dataclass(slots=True, kw_only=True)
 class TurnBudget:
-    """Limits the model calls and tokens that all tools and tasks of one turn may use together."""
+    """The model calls and tokens that all tools and tasks of one turn may use together."""
 
     max_calls: int
     max_tokens: int
@@ -637,7 +637,7 @@ class TurnBudget:
     tokens: int = 0
 
     def has_calls_left(self, calls: int = 1) -> bool:
-        """Return whether this many calls may still be made."""
+        """Return whether the turn may still make this many calls."""
         return self.calls + calls <= self.max_calls and self.tokens < self.max_tokens
 
 
@@ -645,7 +645,7 @@ class TurnBudget:
 class BillingScope:
     """The scope and the person that a model call is charged to.
 
-    If `scope` is None, the session's scope is meant. In a group, `user_id` is the member who asked.
+    If `scope` is None, the session's scope is charged. In a group, `user_id` is the asking member.
     """
 
     session_id: int | None = None

@@ -79,9 +79,9 @@ def _write_entity(text: str, entity: TextEntity, inner: Sequence[TextEntity]) ->
 
 
 def _put_marks_around(content: str, mark: str) -> str:
-    """Put marks around the text: `` two words `` -> `` **two words** ``.
+    """Return the text with marks around it: `` two words `` -> `` **two words** ``.
 
-    White space at the ends stays outside, because Discord ignores marks next to it.
+    White space at the ends stays outside, because Discord ignores marks next to white space.
     """
     words = content.strip()
     if not words:
@@ -90,14 +90,14 @@ def _put_marks_around(content: str, mark: str) -> str:
 
 
 def _write_code_block(text: str, language: str) -> str:
-    """Return a fenced code block. Fences inside of the text are broken with zero-width spaces."""
+    """Return a fenced code block. Fences in the text are broken with zero-width spaces."""
     is_language = language.replace("+", "").replace("-", "").replace("#", "").isalnum()
     text = text.replace("```", f"`{_ZERO_WIDTH_SPACE}`{_ZERO_WIDTH_SPACE}`")
     return f"```{language if is_language else ''}\n{text}\n```"
 
 
 def _write_code_span(text: str) -> str:
-    """Return code in a line. A text with backticks gets two backticks on each side."""
+    """Return inline code. Text with backticks is enclosed in two backticks on each side."""
     if "`" not in text:
         return f"`{text}`"
     padding = "" if text.strip("`") == text else " "
@@ -107,7 +107,8 @@ def _write_code_span(text: str) -> str:
 def _write_link(label: str, url: str) -> str:
     """Return ``[label](<url>)`` if Discord shows that as a link, otherwise ``label (url)``.
 
-    Discord shows such a link for web addresses only, and not if the label looks like an address.
+    Discord shows such a link only for web addresses, and only if the label doesn't look like an
+    address.
     """
     if url.lower().startswith(("http://", "https://")) and "://" not in label:
         return f"[{label}](<{url}>)".replace("\n", " ")
@@ -116,7 +117,7 @@ def _write_link(label: str, url: str) -> str:
 
 
 def _write_address(url: str) -> str:
-    """Return a web address in ``<>``, so that Discord fetches no preview of it."""
+    """Return a web address in ``<>``, so that Discord doesn't show a preview."""
     is_web = url.lower().startswith(("http://", "https://"))
     return f"<{url}>" if is_web else url
 
@@ -124,7 +125,8 @@ def _write_address(url: str) -> str:
 def _write_plain(text: str, start: int, end: int) -> str:
     """Return the text from `start` to `end`, which has no entities, with its marks escaped.
 
-    Web addresses are put in ``<>``. No line becomes a heading, list item, quote or small print.
+    Web addresses are enclosed in ``<>``. No line becomes a heading, list item, quote or small
+    print.
     """
     pieces = [
         _write_address(piece) if is_url else _escape_marks(piece)
@@ -138,12 +140,14 @@ def _write_plain(text: str, start: int, end: int) -> str:
 
 
 def _escape_marks(text: str) -> str:
-    """Escape the marks in a text. A "[" is escaped only if "](" follows, as in a link."""
+    """Return a text with escaped marks. A "[" is escaped only if "](" follows, as in a link."""
     before, bracket, after = text.rpartition("](")
     before = _MARK.sub(_escape_match, before).replace("[", "\\[")
     return before + _MARK.sub(_escape_match, bracket + after)
 
 
 def _escape_match(match: re.Match[str]) -> str:
-    """Put a backslash before a mark, or a zero-width space after the @ in @here and @everyone."""
+    """Return a mark after a backslash, or @here and @everyone with a zero-width space
+    after the @.
+    """
     return f"\\{match[0]}" if match[0] else _ZERO_WIDTH_SPACE

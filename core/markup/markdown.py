@@ -110,7 +110,7 @@ class StyledText:
     entities: tuple[TextEntity, ...] = ()
 
     def cut_out(self, start: int, end: int) -> StyledText:
-        """Return the text between two positions, with its entities or the parts inside of it."""
+        """Return the text between two positions, with its entities clipped to the text."""
         before_end = bisect_left(self.entities, end, key=lambda entity: entity.offset)
         entities = [entity for entity in self.entities[:before_end] if entity.end > start]
         if start > 0 or any(entity.end > end for entity in entities):
@@ -118,7 +118,7 @@ class StyledText:
         return StyledText(self.text[start:end], tuple(entities))
 
     def strip_end(self) -> StyledText:
-        """Return the text without white space at its end."""
+        """Return the text without trailing white space."""
         return self.cut_out(0, len(self.text.rstrip()))
 
 
@@ -137,7 +137,10 @@ def _clip_entity(entity: TextEntity, start: int, end: int) -> TextEntity:
 
 
 async def run_off_loop(work: Callable[[str], T], text: str) -> T:
-    """Return ``work(text)``. A long text is handled in a thread, so it doesn't block the loop."""
+    """Return ``work(text)``.
+
+    A long text is processed in a thread, so that it doesn't block the event loop.
+    """
     if len(text) <= _LOOP_CHARS:
         return work(text)
     from core.markup.rendering_thread import run_in_thread
@@ -146,7 +149,7 @@ async def run_off_loop(work: Callable[[str], T], text: str) -> T:
 
 
 def render(markdown: str) -> StyledText:
-    """Render Markdown as text with entities, without white space at its end.
+    """Render Markdown as text with entities, without trailing white space.
 
     The result is empty if nothing is visible.
     """
@@ -159,9 +162,9 @@ def render(markdown: str) -> StyledText:
 
 
 def to_plain(markdown: str) -> str:
-    """Render Markdown as text alone.
+    """Render Markdown as plain text.
 
-    Only lists, quotes and tables keep marks. The address of a link follows it in brackets.
+    Only the marks of lists, quotes and tables stay. The address of a link follows in parentheses.
     """
     return "".join(_render_blocks(markdown, is_plain=True).chunks).rstrip()
 
@@ -169,7 +172,7 @@ def to_plain(markdown: str) -> str:
 def escape(text: str) -> str:
     """Return Markdown that renders as exactly this text.
 
-    Use it for names, titles and quotations inside of a message in Markdown.
+    Use it for names, titles and quotations in a Markdown message.
     """
     pieces: list[str] = []
     # The added line break makes the patterns for the start of a line match the first line, too.
@@ -192,7 +195,7 @@ def _render_blocks(markdown: str, *, is_plain: bool) -> _Writer:
 
     The syntax is CommonMark with tables and strikethrough, with these differences: Raw HTML and
     reference definitions are text. A line break in the source is a line break in the result. A
-    ``*`` inside a word (``2*3*4``) is a star. A bare web address stays as it is. A text that is
+    ``*`` inside a word (``2*3*4``) is an asterisk. A bare web address isn't changed. A text that is
     nested too deeply is shown as it was written. The time is about linear.
     """
     from markdown_it.tree import SyntaxTreeNode
@@ -217,10 +220,10 @@ def _render_blocks(markdown: str, *, is_plain: bool) -> _Writer:
 
 
 class _Writer:
-    """Writes the nodes of a syntax tree as chunks of text, with entities unless `is_plain`."""
+    """Writes the nodes of a syntax tree as pieces of text, with entities unless `is_plain`."""
 
     def __init__(self, lines: Sequence[str], *, is_plain: bool) -> None:
-        """Create a writer without any text. `lines` are the lines of the source."""
+        """Create an empty writer. `lines` are the lines of the source."""
         self.lines = lines
         self.is_plain = is_plain
         self.chunks: list[str] = []
@@ -254,7 +257,7 @@ class _Writer:
         return "\n\n" if has_blank_line else "\n"
 
     def _write_block(self, node: SyntaxTreeNode) -> None:
-        """Write one block by its type."""
+        """Write a block according to its type."""
         match node.type:
             case "heading" if node.markup == "-":
                 # In a chat, a line of dashes under a paragraph is meant as a ruled line.
@@ -298,7 +301,7 @@ class _Writer:
     def _write_quote(self, node: SyntaxTreeNode) -> None:
         """Write a quote as an entity.
 
-        In plain text and inside of another quote, each line gets a ``>`` instead.
+        In plain text and inside another quote, each line gets a ``>`` instead.
         """
         if self.is_plain or "blockquote" in self.active_kinds:
             outer_prefix = self.prefix
@@ -314,7 +317,7 @@ class _Writer:
             self._add_entity("blockquote", start)
 
     def _write_code(self, text: str, language: str | None, table: Table | None = None) -> None:
-        """Write a code block, or a table as one.
+        """Write a code block, or a table as a code block.
 
         A block with an entity isn't indented, because the indentation would become part of the
         code.
@@ -334,7 +337,7 @@ class _Writer:
         self._add_entity("pre", start, language=language, table=table)
 
     def write_inlines(self, nodes: Sequence[SyntaxTreeNode]) -> None:
-        """Write inline nodes, such as text, code and links, each by its type."""
+        """Write inline nodes, such as text, code and links, according to their types."""
         for node in nodes:
             match node.type:
                 case "inline":
@@ -357,7 +360,8 @@ class _Writer:
     def _write_link(self, node: SyntaxTreeNode) -> None:
         """Write a link or image as an entity with its address.
 
-        An address with data, or that no platform can open, is shown: ``label (address)``.
+        An address that contains data, or that platforms can't open, is shown as ``label
+        (address)``.
         """
         url = str(node.attrs.get("href") or node.attrs.get("src") or "")
         is_link = url.lower().startswith(_SCHEMES) and not (self.is_plain or _DATA_URL.match(url))
@@ -382,7 +386,9 @@ class _Writer:
             self.write(f" ({url.removeprefix('mailto:').removeprefix('tel:')})")
 
     def _write_styled(self, kind: EntityKind, node: SyntaxTreeNode) -> None:
-        """Write the children of a node, and add entities of this kind around all but code."""
+        """Write the children of a node, and add entities of this kind around everything except
+        code.
+        """
         if kind in self.active_kinds:
             self.write_inlines(node.children)
             return
@@ -399,7 +405,10 @@ class _Writer:
     def _add_entity(
         self, kind: EntityKind, start: int, end: int | None = None, **fields: Any
     ) -> None:
-        """Add an entity from `start` to `end`, or to the end of the text. Skip an empty one."""
+        """Add an entity from `start` to `end`, or to the end of the text.
+
+        An empty entity isn't added.
+        """
         if end is None:
             end = self.offset
         if end > start:
@@ -407,7 +416,7 @@ class _Writer:
 
 
 def _read_table(table: SyntaxTreeNode) -> Table:
-    """Return the cells of a table. The parser makes sure that all rows have the same length."""
+    """Return the cells of a table. The parser ensures that all rows have the same length."""
     rows: list[Sequence[SyntaxTreeNode]] = []
     for part in table.children:
         rows += [row.children for row in part.children]
@@ -439,10 +448,10 @@ def _parser() -> MarkdownIt:
 
 
 def _parse_address(state: StateInline, silent: bool) -> bool:
-    """Parser rule: read the rest of a bare web address as text, even if it contains marks.
+    """Parser rule: parse the rest of a bare web address as text, even if it contains marks.
 
-    The parser stops at the colon, so it has already read "http" or "https" as text. Returns True if
-    there is an address. If `silent`, nothing is written.
+    The parser calls rules at the colon, so "http" or "https" is already in the text. Returns True
+    if an address follows. If `silent`, nothing is written.
     """
     has_https = state.src[max(state.pos - 5, 0) : state.pos].lower() == "https"
     begin = state.pos - (5 if has_https else 4)
@@ -462,7 +471,7 @@ def _parse_address(state: StateInline, silent: bool) -> bool:
 
 
 def _parse_bracket(state: StateInline, silent: bool) -> bool:
-    """Parser rule: read "[" or "![" as text if no "](" follows anywhere.
+    """Parser rule: parse "[" or "![" as text if no "](" follows anywhere.
 
     Otherwise, the parser would search for the end of a link at each bracket, which takes long.
     Returns True if the bracket is text.
@@ -521,8 +530,8 @@ def _star_flanking(
 def _trim_url(url: str) -> str:
     """Return an address without the punctuation and brackets of the sentence around it.
 
-    For example, "https://a.example/b)." -> "https://a.example/b". Returns "" if only the scheme
-    remains.
+    For example, "https://a.example/b)." becomes "https://a.example/b". Returns "" if only the
+    scheme remains.
     """
     surplus_brackets = url.count(")") - url.count("(")
     while True:
@@ -536,7 +545,7 @@ def _trim_url(url: str) -> str:
 
 
 def split_addresses(text: str) -> Iterator[tuple[str, bool]]:
-    """Split a text into pieces, and yield each piece and whether it is a bare web address."""
+    """Split a text into pieces. Yield each piece, and whether it is a bare web address."""
     position = 0
     for match in _URL.finditer(text):
         url = _trim_url(match[0])

@@ -1,8 +1,8 @@
-"""Runs work on a long text in a thread, without pauses for other threads.
+"""Processes long texts in a thread without pausing other threads.
 
 Rendering a long text creates hundreds of thousands of objects. Python's garbage collector would
-look at them again and again, and stop all threads for a tenth of a second each time. Rendering
-leaves no reference cycles behind, so the collector is turned off meanwhile.
+scan them again and again, and stop all threads for a tenth of a second each time. Rendering creates
+no reference cycles, so the collector is turned off meanwhile.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 class _CollectorPause:
-    """Turns the garbage collector off while at least one thread is inside."""
+    """Keeps the garbage collector turned off while at least one thread is inside."""
 
     def __init__(self) -> None:
         self._lock = Lock()

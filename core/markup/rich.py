@@ -1,6 +1,6 @@
 """Writes rendered text as HTML for Telegram's rich messages, which can show tables.
 
-Only texts with a table need it: everything else looks the same in an ordinary message.
+Only texts with a table need rich messages. All other texts look the same in an ordinary message.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _BLOCK_KINDS = frozenset({"pre", "blockquote", "heading"})
 
 
 def to_rich_html(styled: StyledText) -> str:
-    """Return a text with a table as HTML, or "" if it has no table or goes over a limit."""
+    """Return a text with a table as HTML, or "" if it has no table or exceeds a limit."""
     tables = [entity.table for entity in styled.entities if entity.table is not None]
     if not tables or any(len(table.alignments) > MAX_COLUMNS for table in tables):
         return ""
@@ -31,7 +31,7 @@ def to_rich_html(styled: StyledText) -> str:
 
 
 def _write_blocks(styled: StyledText) -> Iterator[str]:
-    """Yield the blocks of a text: those with entities of their own, and the lines between them."""
+    """Yield the blocks of a text: those with their own entities, and the lines between them."""
     start = 0
     for entity in styled.entities:
         if entity.kind in _BLOCK_KINDS and entity.offset >= start:
@@ -51,7 +51,7 @@ def _write_lines(styled: StyledText) -> Iterator[str]:
 
 
 def _write_block(entity: TextEntity, styled: StyledText) -> str:
-    """Return a block for an entity. `styled` is its text, with the entity itself."""
+    """Return the block of an entity. `styled` is the entity's text, including the entity itself."""
     inner = StyledText(
         styled.text, tuple(other for other in styled.entities if other.kind != entity.kind)
     )

@@ -25,7 +25,7 @@ _WORD_END = re.compile(
 
 
 class _Boundary(Enum):
-    """The places where a text may be cut. The best kind comes first."""
+    """The kinds of places at which a text may be cut, best first."""
 
     PARAGRAPH = "paragraph"
     LINE = "line"
@@ -60,7 +60,9 @@ def split(styled: StyledText, limit: int, measure: Callable[[StyledText], int]) 
 def _cut_lookahead(
     styled: StyledText, begin: int, limit: int, measure: Callable[[StyledText], int]
 ) -> StyledText:
-    """Return enough of the text after `begin` to decide where the part ends that begins there."""
+    """Return the text after `begin` that is needed to find the end of the part that begins
+    there.
+    """
     size = 2 * limit
     entities = bisect_left(styled.entities, begin + size, key=lambda entity: entity.offset)
     # Many entities fill a part with few characters, unless not even the address of a link fits.
@@ -77,7 +79,7 @@ def _first_part(
 ) -> tuple[StyledText, int]:
     """Return the first part of `rest`, and how many characters of `rest` the part covers.
 
-    While an answer grows, its first parts stay the same, so they come from the cache.
+    The first parts of a growing answer stay the same, so they are cached.
     """
     # The text is at most twice as long as its measure, so a longer text needn't be measured.
     while len(rest.text) > 2 * limit or measure(rest) > limit:
@@ -100,7 +102,7 @@ def _first_part(
 def _find_boundary(styled: StyledText, end: int) -> int:
     """Return the best position for a cut at or before `end`.
 
-    The end of a paragraph is best, then of a line, a sentence, a word, and a grapheme.
+    The end of a paragraph is best, then the end of a line, a sentence, a word, and a grapheme.
     """
     text = styled.text
     for boundary, min_share in _MIN_SHARES.items():
@@ -122,8 +124,8 @@ def _find_boundary(styled: StyledText, end: int) -> int:
 def _list_boundaries(styled: StyledText, boundary: _Boundary, end: int) -> Iterator[int]:
     """Yield the positions up to `end` at which a paragraph, line or sentence ends.
 
-    Blank lines in code aren't ends of paragraphs. The end of a heading isn't a boundary, so that
-    the heading stays together with the text below it.
+    A blank line in code doesn't end a paragraph. The end of a heading isn't a boundary, so that the
+    heading stays with the text below it.
     """
     if boundary is _Boundary.SENTENCE:
         for match in _SENTENCE_END.finditer(styled.text, 0, end + 1):
@@ -143,7 +145,7 @@ def _list_boundaries(styled: StyledText, boundary: _Boundary, end: int) -> Itera
 
 
 def _skip_blank_lines(styled: StyledText, start: int) -> int:
-    """Return the position after white space at `start`. Indentation in code isn't skipped."""
+    """Return the position after the white space at `start`. Indentation in code isn't skipped."""
     text = styled.text
     begin = len(text) - len(text[start:].lstrip())
     is_code = any(

@@ -12,7 +12,7 @@ def align_table(rows: Sequence[Sequence[str]], alignments: Sequence[str]) -> lis
     """Return the lines of a table, with a rule under the first row.
 
     All rows must have the same number of cells. An alignment is "left", "right", "center" or "".
-    Longer cells than `MAX_COLUMN_WIDTH` aren't cut, but stick out of their column.
+    Cells longer than `MAX_COLUMN_WIDTH` aren't cut, but extend beyond their column.
     """
     widths = [
         min(max(map(measure_width, column)), MAX_COLUMN_WIDTH) for column in zip(*rows, strict=True)
@@ -23,7 +23,7 @@ def align_table(rows: Sequence[Sequence[str]], alignments: Sequence[str]) -> lis
 
 
 def measure_width(text: str) -> int:
-    """Return how many columns a text takes in a monospaced font. A wide character takes two."""
+    """Return how many columns a text takes in a monospaced font. Wide characters take two."""
     if text.isascii():
         return len(text)
     columns = 0
@@ -36,7 +36,7 @@ def measure_width(text: str) -> int:
 
 
 def _pad_cell(cell: str, width: int, alignment: str) -> str:
-    """Return the cell with spaces around it, so that it takes `width` columns."""
+    """Return the cell padded with spaces to `width` columns."""
     padding = max(0, width - measure_width(cell))
     left_padding = {"right": padding, "center": padding // 2}.get(alignment, 0)
     return " " * left_padding + cell + " " * (padding - left_padding)

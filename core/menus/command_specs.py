@@ -1,7 +1,7 @@
-"""Describes the commands as data, for the platforms' menus and forms and for the help.
+"""Describes the commands as data, for platform menus and forms, and for the help.
 
-`gateway/commands/data/commands.toml` contains the descriptions, and the texts of a language word
-them. An adapter builds its menus from them without knowing any command.
+`gateway/commands/data/commands.toml` contains the commands. The texts of a language contain the
+descriptions for people. An adapter builds its menus from this data without knowing any command.
 """
 
 from __future__ import annotations
@@ -49,7 +49,9 @@ class Option:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Action:
-    """What the first word after a command asks for, such as "add" in ``/memory add``."""
+    """An action of a command: the first word after the command, such as "add" in ``/memory
+    add``.
+    """
 
     name: str
     description: str
@@ -97,7 +99,7 @@ class CommandSpec:
     menu_translations: Mapping[str, str] = field(default_factory=dict)
 
     def find_action(self, name: str) -> Action | None:
-        """Return the action with a name, or None."""
+        """Return the action with this name, or None."""
         for action in self.actions:
             if action.name == name:
                 return action
@@ -111,15 +113,16 @@ class CommandSpec:
         return action is not None and action.is_private
 
     def list_options(self, action_name: str = "") -> Sequence[Option]:
-        """Return the options of an action, or those of a command without actions."""
+        """Return the options of an action, or the options of a command without actions."""
         action = self.find_action(action_name)
         return self.options if action is None else action.options
 
     async def complete(self, typed: str, load: ValueLoader) -> dict[str, str]:
-        """Return the lines that may follow from the beginning of a line, with their labels.
+        """Return the completions of a partly typed line, with their labels.
 
-        A line has no command name: from "pau" follows "pause", and from "pause " follow "pause 1"
-        and "pause 2". Only actions and the first option after them are completed.
+        The line doesn't include the name of the command. The completion of "pau" is "pause", and
+        those of "pause " are "pause 1" and "pause 2". Only actions and their first option are
+        completed.
         """
         action, separator, rest = typed.partition(" ")
         if self.actions and not separator:

@@ -1,13 +1,13 @@
 """Stems and stop words of languages other than English.
 
 snowballstemmer computes the stems, except for Arabic. All text in the script of Arabic, Russian,
-Greek or Hindi is stemmed as that one language: Persian as Arabic, Ukrainian as Russian. Questions
-are stemmed in the same way as messages, so they still find such messages.
+Greek or Hindi is stemmed as that language: Persian as Arabic, Ukrainian as Russian. Questions are
+stemmed in the same way as messages, so they still find such messages.
 
-The language of text in Latin letters is detected by its common words. This follows Cavnar and
-Trenkle, who counted n-grams, but short messages contain few of them. Each word of such a text gets
-a stem in its language and an English stem. An English question therefore finds a word in a German
-message, and a name has the same stem in both.
+The language of text in Latin letters is detected by its common words. Cavnar and Trenkle detect
+languages by n-grams, but short messages contain few of them. Each word of such a text gets a stem
+in its language and an English stem. So an English question finds a word in a German message, and a
+name has the same stem in both.
 
 `data/languages.toml` contains the words. Raise `normalize.TERMS_VERSION` if a change of this module
 changes terms.
@@ -48,7 +48,7 @@ one, but the stemmer expects the dotless i.
 
 
 def script_form(word: str) -> str:
-    """Return the form of a word that is stemmed: folded and in lower case."""
+    """Return a word folded and in lower case, as it is stemmed."""
     return to_normal_form("NFKC", fold(word).casefold()).translate(_SAME_IN_DEVANAGARI)
 
 
@@ -75,7 +75,7 @@ def script_stem(word: str) -> str:
 
 @lru_cache(maxsize=1)
 def _script_letters() -> re.Pattern[str]:
-    """Return a pattern for a letter of any script. Each group has the name of a language."""
+    """Return a pattern for a letter of any script. The groups are named after languages."""
     groups = []
     for name, script in language_data("languages")["scripts"].items():
         groups.append(f"(?P<{name}>[{script['letters']}])")
@@ -141,7 +141,7 @@ def non_english_words() -> frozenset[str]:
 
 @lru_cache(maxsize=1)
 def _languages_by_sign() -> Mapping[str, tuple[str, ...]]:
-    """Return the languages that each sign indicates: a stop word or a letter with an accent."""
+    """Return the languages that each stop word and each letter with an accent indicates."""
     latin = language_data("languages")["latin"]
     languages: dict[str, list[str]] = {}
     for name in latin:
@@ -156,7 +156,7 @@ def _languages_by_sign() -> Mapping[str, tuple[str, ...]]:
 
 @lru_cache(maxsize=32)
 def latin_stop_words(language: str) -> frozenset[str]:
-    """Return the stop words of a language in Latin letters, folded, with and without accents.
+    """Return the folded stop words of a language in Latin letters, with and without accents.
 
     For a language without a stemmer, only the forms with accents are returned, because accents
     distinguish its words.

@@ -1,13 +1,13 @@
-"""Normalizes text: for comparing and indexing, and for showing it in a terminal or a message.
+"""Normalizes text for comparing and indexing, and for showing it in a terminal or a message.
 
 Before a text is normalized, long sequences of combining marks in it are split (`to_normal_form`).
-Stored text isn't changed. Only the forms for comparison are split.
+This affects only the forms for comparison. Stored text isn't changed.
 
 Raise `TERMS_VERSION` when a change makes a function of `core/text` return different results. All
 indexes are then rebuilt.
 
 A "run" is a sequence of characters in a script without spaces between words: Han, Kana, Thai, Lao,
-Khmer or Burmese. Hangul counts too: Korean has spaces, but its words end with particles.
+Khmer or Burmese. Hangul counts, too: Korean has spaces, but its words end with particles.
 """
 
 from __future__ import annotations
@@ -225,7 +225,7 @@ def to_normal_form(form: NormalForm, text: str) -> str:
 
 
 def _split_for_normalization(text: str) -> Iterator[str]:
-    """Yield pieces of a text that can be normalized one by one.
+    """Yield pieces of a text that can be normalized separately.
 
     Normalizing a whole long text would stop all threads for up to 0.1 s. A piece ends where the
     next character can't combine with the one before.
@@ -243,7 +243,7 @@ def _split_for_normalization(text: str) -> Iterator[str]:
 def _begins_anew(character: str) -> bool:
     """Return whether normalization never combines a character with the one before.
 
-    Only marks, and the vowels and final consonants of Hangul, combine with it.
+    Only marks, and the vowels and final consonants of Hangul, are combined.
     """
     first = unicodedata.normalize("NFKD", character)[0]
     is_mark = unicodedata.category(first).startswith("M") and first != GRAPHEME_JOINER
@@ -335,7 +335,10 @@ def clean_query(text: str) -> str:
 
 
 def comparison_form(text: str | None) -> str:
-    """Return the form in which names and titles are compared: folded, lower case, no accents."""
+    """Return the form in which names and titles are compared.
+
+    It's folded, in lower case and without accents.
+    """
     folded_text = fold(text or "")
     if not folded_text.isascii():
         letters_and_signs = to_normal_form("NFD", folded_text)
@@ -358,9 +361,9 @@ def _plain_character(character: str) -> str:
 def plain_with_offsets(text: str) -> tuple[str, list[int] | None]:
     """Return a plain form of a text, and for each of its characters the index in `text`.
 
-    The plain form is folded, in lower case and without accents. A match in it can be marked in
-    `text` with the help of the indexes. If all characters have the same index in both texts, None
-    is returned instead of the indexes.
+    The plain form is folded, in lower case and without accents. The indexes show where a match in
+    it is in `text`. If all characters have the same index in both texts, None is returned in place
+    of the indexes.
     """
     if text.isascii():
         return text.lower(), None
@@ -471,9 +474,9 @@ def signed_terms(text: str) -> list[str]:
 def indexed_words(text: str | None) -> str:
     """Return the words and tokens that the index of messages contains for a text.
 
-    The result begins with the text without its runs and symbols. The pairs and single characters of
-    the runs, the tokens of the symbols, and the terms of words with a sign follow, separated by
-    spaces. Only the first `MAX_INDEXED_CHARS` characters of the text count.
+    The result begins with the text without its runs and symbols. Then follow the pairs and single
+    characters of the runs, the tokens of the symbols, and the terms of words with a sign, separated
+    by spaces. Only the first `MAX_INDEXED_CHARS` characters of the text count.
     """
     if not text:
         return ""
@@ -505,10 +508,10 @@ _RIGHT_TO_LEFT_RUN = re.compile(rf"{_RIGHT_TO_LEFT}+(?:[ ,.!?'’\-\d]{{1,12}}{_
 
 
 def isolate_right_to_left(text: str) -> str:
-    """Return a text for a terminal, with right-to-left words between isolates (U+2068, U+2069).
+    """Return a text for a terminal with right-to-left words in isolates (U+2068, U+2069).
 
     Otherwise, digits and marks next to Hebrew or Arabic words would change their order. Lines that
-    begin with such words stay as they are.
+    begin with such words aren't changed.
     """
     if text.isascii() or not _RIGHT_TO_LEFT_RUN.search(text):
         return text
@@ -521,9 +524,9 @@ def isolate_right_to_left(text: str) -> str:
 
 
 def isolate_title(title: str) -> str:
-    """Return a title between isolates if it has right-to-left words.
+    """Return a title, in isolates if it has right-to-left words.
 
-    The numbers and dates next to it in a list keep their places then.
+    Otherwise, the numbers and dates next to it in a list would change their order.
     """
     has_right_to_left = not title.isascii() and _RIGHT_TO_LEFT_RUN.search(title) is not None
     return f"\u2068{title}\u2069" if has_right_to_left else title
@@ -539,9 +542,9 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def make_well_formed(text: str) -> str:
-    """Return the text with "\\n" as its only line break, and with valid characters only.
+    """Return the text with "\n" as its only line break, and with valid characters only.
 
-    NUL and lone surrogates are replaced, because no platform accepts them.
+    NUL and lone surrogates are replaced, because platforms reject them.
     """
     text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\0", "\ufffd")
     return _replace_surrogates(text)
@@ -579,7 +582,7 @@ def grapheme_ends(text: str) -> list[int]:
 
 
 def is_cjk(character: str) -> bool:
-    """Return True if a character belongs to an East Asian script or its punctuation."""
+    """Return whether a character belongs to an East Asian script or its punctuation."""
     is_wide = character >= "\u1100" and unicodedata.east_asian_width(character) in "WF"
     return is_wide and unicodedata.category(character) not in ("So", "Sk")
 
@@ -593,7 +596,10 @@ _SENTENCE_ENDS = (".", "!", "?", "…", "。", "！", "？")
 
 
 def quote_at_end(text: str) -> str:
-    """Return a quoted text for the end of a sentence: “text”. or “Text.” if it ends itself."""
+    """Return a quotation for the end of a sentence, with a full stop after it if necessary.
+
+    For example: “text”. or “Text!”
+    """
     return f"“{text}”" if text.endswith(_SENTENCE_ENDS) else f"“{text}”."
 
 

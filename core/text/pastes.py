@@ -1,7 +1,7 @@
 """Finds the part of a person's message that they pasted, or that they may have pasted.
 
-The leads of pastes and the words by which people speak of themselves are in
-`core/text/data/pastes.toml`.
+`core/text/data/pastes.toml` contains the phrases that introduce a paste, and the words with which
+people refer to themselves.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ MAX_STYLE_DIFFERENCE = 0.35
 
 
 def find_paste(text: str) -> int:
-    """Return the position at which the pasted part of a message begins, or its length.
+    """Return the position at which the pasted part of a message begins, or the message's length.
 
-    A text that is too long to count as typed is searched only as far as it could be typed. A text
-    with more quoted lines or colons than typed messages have counts as pasted as a whole.
+    A text that is too long to count as typed is searched only up to that length. A text with more
+    quoted lines or colons than people type counts as pasted as a whole.
     """
     paste = _PASTE_START.search(text)
     if paste is not None and _asks_about(text[: paste.start()], text[paste.end() :]):
@@ -65,7 +65,7 @@ def find_paste(text: str) -> int:
 
 
 def _asks_about(text: str, last: str) -> bool:
-    """Return True if a last line only asks about the text above it, such as "is this a scam?"."""
+    """Return whether a last line only asks about the text above it, such as "is this a scam?"."""
     line = _fold_apostrophes(last.strip())
     if not line or "\n" in line or _count_words(line) > _MAX_LABELLED_WORDS:
         return False
@@ -73,15 +73,15 @@ def _asks_about(text: str, last: str) -> bool:
 
 
 def _speaks_for_sender(text: str) -> bool:
-    """Return True if the sender speaks of themselves in a folded text, or asks for something."""
+    """Return whether a folded text refers to its sender ("I", "my") or asks for something."""
     tables = ("first_person", "speaking", "requests", "asking", "greetings")
     return any(_matches(table, text) for table in tables)
 
 
 def _limit_search(text: str) -> tuple[str, int]:
-    """Return the part of a long text to search, and where a paste begins if none is found there.
+    """Return the part of a long text to search, and where a paste begins if the search finds none.
 
-    Quoted lines never count as typed, so their number is limited instead of their length.
+    Quoted lines never count as typed, so their number is limited, not their length.
     """
     typed_chars = start = 0
     for _ in range(_MAX_SEARCHED_LINES):
@@ -100,7 +100,7 @@ def _limit_search(text: str) -> tuple[str, int]:
 
 
 def _find_end_of_lead(text: str, end: int) -> int:
-    """Return the position after a lead such as "my friend sent me:", or `end` without one."""
+    """Return the position after an introduction such as "my friend sent me:", or `end`."""
     for number, colon in enumerate(_COLON.finditer(text)):
         line = _read_line_end(text, colon.start())
         sentence = _SENTENCE.split(_fold_apostrophes(line))[-1]
@@ -112,10 +112,10 @@ def _find_end_of_lead(text: str, end: int) -> int:
 
 
 def _find_pasted_lines(searched: str, text: str, end: int) -> int:
-    """Return the position before the first line that looks pasted, or `end` without one.
+    """Return the position before the first line that looks pasted, or `end`.
 
-    `text` begins with `searched`. Below a line, it is read up to `end`, but not much further than
-    a typed text is long.
+    `text` begins with `searched`. The text below a line is checked up to `end`, but not much
+    further than typed texts are long.
     """
     for line_break in _LINE_BREAK.finditer(searched[:end]):
         above = _read_line_end(text, line_break.start()).strip()
@@ -128,12 +128,14 @@ def _find_pasted_lines(searched: str, text: str, end: int) -> int:
 
 
 def _read_line_end(text: str, end: int) -> str:
-    """Return the part of a line before a position, without the begin of a very long line."""
+    """Return the part of a line before a position, without the beginning of a very long line."""
     return text[max(text.rfind("\n", 0, end) + 1, end - _MAX_SEARCHED_CHARS) : end]
 
 
 def _is_pasted_below(above: str, below: str) -> bool:
-    """Return True if the text below a line doesn't look typed together with it."""
+    """Return whether the text below a line looks pasted rather than typed together with
+    the line.
+    """
     if re.match(r"https?://|[\"“„«「『]", below) or _matches("openings", below, is_start=True):
         return True
     if _matches("requests", above):
@@ -146,14 +148,16 @@ def _is_pasted_below(above: str, below: str) -> bool:
 
 
 def find_doubt(text: str, sender_name: str = "") -> int:
-    """Return where the part of a text begins that may be pasted, or its length.
+    """Return the position at which text begins that may be pasted, or the text's length.
 
-    `text` is a message up to its paste. A text that shows its author may be pasted as a whole,
-    unless the sender has this name. So may a text after a wish to work on it ("Fix the spelling:").
+    `text` is a message up to its paste. A text that names its author may be pasted as a whole,
+    unless the sender has this name. So may a text after a request to work on it ("Fix the
+    spelling:").
 
-    Lines are typed if the sender speaks of themselves or asks for something in the first line, and
-    goes on with it below. Below a heading, such as "Ferry rules", they're typed only if they look
-    like the sender's own notes or list. Lines that address the reader like a letter may be pasted.
+    Lines count as typed if the sender refers to themselves or asks for something in the first line,
+    and continues below. Below a heading, such as "Ferry rules", they count as typed only if they
+    look like the sender's own notes or list. Lines that address the reader like a letter may be
+    pasted.
     """
     if shows_author(text, sender_name) or _is_edited_prose(text):
         return 0
@@ -176,7 +180,7 @@ def find_doubt(text: str, sender_name: str = "") -> int:
 
 
 def shows_author(text: str, sender_name: str = "") -> bool:
-    """Return True if a text shows that the sender didn't write it.
+    """Return whether a text names an author other than the sender.
 
     It begins like a line of a chat log or a mail ("[12:03] Eve: …"), or ends with a signature.
     """
@@ -198,9 +202,9 @@ def shows_author(text: str, sender_name: str = "") -> bool:
 
 
 def _is_edited_prose(text: str) -> bool:
-    """Return True if a line is long, written like a letter or an article, and about others.
+    """Return whether a line is long, written like a letter or an article, and about others.
 
-    People who type such a line nearly always speak of themselves or ask for something.
+    People who type such a line nearly always refer to themselves or ask for something.
     """
     text = text.strip()
     folded = _fold_apostrophes(text[:_MAX_SEARCHED_CHARS])
@@ -213,7 +217,7 @@ def _is_edited_prose(text: str) -> bool:
 
 
 def _find_entries(text: str, sender_name: str) -> int | None:
-    """Return where the lines begin that are of a chat, a log or a program, or None without any."""
+    """Return the position of the first line from a chat, a log or a program, or None."""
     labels: list[int] = []
     code: list[int] = []
     is_said = False
@@ -233,16 +237,18 @@ def _find_entries(text: str, sender_name: str) -> int | None:
 
 
 def _is_own_label(label: str, sender_name: str) -> bool:
-    """Return True if a word before a colon is the sender's, or one that people write for notes."""
+    """Return whether a word before a colon is the sender's name, or one that people write
+    in notes.
+    """
     folded = _fold_apostrophes(label)
     tables = ("requests", "asking", "lists", "labels")
     return _is_sender(label, sender_name) or any(_matches(table, folded) for table in tables)
 
 
 def _is_log_entry(minutes: str, rest: str) -> bool:
-    """Return True if a text after a name and a time is a message rather than an appointment.
+    """Return whether a text after a name and a time is a message rather than an appointment.
 
-    Appointments are at full five minutes, and a sentence rarely begins behind them.
+    Appointments are at full five minutes, and are rarely followed by a sentence.
     """
     folded = _fold_apostrophes(rest)
     if _count_words(rest) < _MIN_SIGNED_WORDS or _matches("requests", folded):
@@ -252,7 +258,7 @@ def _is_log_entry(minutes: str, rest: str) -> bool:
 
 
 def _is_author(label: str, rest: str, sender_name: str) -> bool:
-    """Return True if a word before a colon seems to name the author of the text behind it."""
+    """Return whether a word before a colon seems to name the author of the text after it."""
     if _is_own_label(label, sender_name):
         return False
     words = _count_words(rest)
@@ -260,7 +266,7 @@ def _is_author(label: str, rest: str, sender_name: str) -> bool:
 
 
 def _is_sender(name: str, sender_name: str) -> bool:
-    """Return True if a name, such as "Ana", is the sender's or a part of it."""
+    """Return whether a name, such as "Ana", is the sender's name or a part of it."""
     words = set(name.casefold().split())
     return bool(words) and words <= set(sender_name.casefold().split())
 
@@ -272,7 +278,7 @@ def _count_words(text: str) -> int:
 
 
 def _introduces(before: str, after: str, sign: str) -> bool:
-    """Return True if the words before a colon or a dash introduce another person's text."""
+    """Return whether the words before a colon or a dash introduce another person's text."""
     words = _SENTENCE.split(_fold_apostrophes(before))[-1]
     if sign in ":\uff1a":
         return _points_at(words)
@@ -283,20 +289,20 @@ def _introduces(before: str, after: str, sign: str) -> bool:
 
 
 def _points_at(above: str) -> bool:
-    """Return True if a line points at the text behind it, or asks to work on it."""
+    """Return whether a line refers to the text after it, or asks to work on that text."""
     return _matches("pointers", above) and not _matches("requests", above)
 
 
 @dataclass(frozen=True, slots=True)
 class _Line:
-    """A line in lower case, and where it ends in its text."""
+    """A line in lower case, and the position of its end in the text."""
 
     text: str
     end: int
 
     @property
     def is_own(self) -> bool:
-        """True if the sender speaks of themselves."""
+        """Whether the sender refers to themselves in the line."""
         is_speaker = _matches("first_person", self.text) or _matches("speaking", self.text)
         return is_speaker or _matches("elliptic", self.text, is_start=True)
 
@@ -306,10 +312,10 @@ class _Line:
 
 
 def has_style_of(text: str, samples: Sequence[str]) -> bool:
-    """Return True if a text is written in the way of a person's other messages.
+    """Return whether a text is written in the style of a person's other messages.
 
-    Its lines begin with capitals and end with full stops about as often, and they aren't longer. A
-    few messages aren't enough to show how someone writes.
+    Its lines begin with capitals and end with full stops about as often, and they aren't longer.
+    The result is False if there are too few messages to show the person's style.
     """
     if len(samples) < MIN_STYLE_MESSAGES:
         return False
@@ -330,7 +336,7 @@ def _split_lines(text: str) -> list[str]:
 
 
 def _share(lines: Sequence[str], trait: Callable[[str], bool]) -> float:
-    """Return the share of lines that have a trait."""
+    """Return the share of lines for which `trait` is true."""
     return sum(map(trait, lines)) / max(1, len(lines))
 
 
@@ -339,7 +345,7 @@ def _ends_sentence(line: str) -> bool:
 
 
 def _list_lines(text: str) -> list[_Line]:
-    """Return the lines that are neither empty, nor quoted, nor names of attachments."""
+    """Return the lines that aren't empty, quoted, or names of attachments."""
     lines: list[_Line] = []
     for match in _LINE.finditer(text):
         line = match[0].strip()
@@ -349,7 +355,7 @@ def _list_lines(text: str) -> list[_Line]:
 
 
 def _is_own_message(lines: Sequence[_Line]) -> bool:
-    """Return True if the sender seems to have typed all lines of a message."""
+    """Return whether the sender seems to have typed all lines of a message."""
     head, *below = lines
     if all(_matches("greetings", line.text) for line in below):
         return True
@@ -366,16 +372,16 @@ def _is_own_message(lines: Sequence[_Line]) -> bool:
 
 
 def _is_task(head: _Line) -> bool:
-    """Return True if a line of few words asks to work on the text below it, such as "shorten"."""
+    """Return whether a short line asks to work on the text below it, such as "shorten"."""
     if head.is_own or head.is_sentence or head.text.endswith("\u4e86"):
         return False
     return _count_words(head.text) <= _MAX_HEADING_WORDS and _points_at(head.text)
 
 
 def _is_continued(head: _Line, below: Sequence[_Line]) -> bool:
-    """Return True if the lines below a line of the sender's own go on in the same way.
+    """Return whether the lines below the sender's own line continue it in the same way.
 
-    A single line below words that point at it, or below very few words, may be pasted.
+    A single line below words that refer to it, or below very few words, may be pasted.
     """
     if _points_at(head.text):
         return False
@@ -392,7 +398,7 @@ def _is_continued(head: _Line, below: Sequence[_Line]) -> bool:
 
 
 def _are_own_notes(head: _Line, below: Sequence[_Line]) -> bool:
-    """Return True if the lines below a heading look like the sender's own notes or list."""
+    """Return whether the lines below a heading look like the sender's own notes or list."""
     if len(below) < 2 or any(_width(line.text) > MAX_NOTE_CHARS for line in below):
         return False
     if 2 * sum(line.is_sentence for line in below) > len(below):
@@ -407,19 +413,19 @@ def _are_own_notes(head: _Line, below: Sequence[_Line]) -> bool:
 
 
 def _continues(line: _Line) -> bool:
-    """Return True if a line goes on with the one above it, such as "He thinks so, too"."""
+    """Return whether a line continues the one above it, such as "He thinks so, too"."""
     return _matches("continuations", line.text, is_start=True)
 
 
 def _is_list(lines: Sequence[_Line]) -> bool:
-    """Return True if lines are short items, and none of them states a rule."""
+    """Return whether the lines are short items that don't state rules."""
     return not any(
         _width(line.text) > MAX_ITEM_CHARS or _matches("rules", line.text) for line in lines
     )
 
 
 def _width(text: str) -> int:
-    """Return the number of characters. Those of scripts without spaces count twice."""
+    """Return the number of characters. Characters of scripts without spaces count twice."""
     return len(text) + sum(character >= "\u2e80" for character in text)
 
 
@@ -481,7 +487,10 @@ def _fold_apostrophes(text: str) -> str:
 
 
 def _matches(table: str, text: str, *, is_start: bool = False) -> bool:
-    """Return True if a text in lower case contains, or begins with, a pattern of pastes.toml."""
+    """Return whether a text in lower case contains a pattern of pastes.toml.
+
+    With `is_start`, the text must begin with the pattern.
+    """
     pattern = _paste_pattern(table)
     match = pattern.match(text) if is_start else pattern.search(text)
     return match is not None
@@ -495,7 +504,9 @@ def _paste_pattern(table: str) -> re.Pattern[str]:
 
 @cache
 def _closing_pattern() -> re.Pattern[str]:
-    """Return a pattern for the closing formula of a letter at the end of a text."""
+    """Return a pattern for the closing of a letter, such as "best regards", at the end of
+    a text.
+    """
     closings = "|".join(
         f"(?:{pattern})" for pattern in language_data("pastes")["closings"].values()
     )

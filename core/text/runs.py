@@ -68,13 +68,16 @@ def _pairs_and_han(run: str) -> list[str]:
 
 
 def _pairs(units: str | list[str]) -> list[str]:
-    """Return all pairs of neighbouring characters or syllables. A single one is returned alone."""
+    """Return all pairs of neighbouring characters or syllables.
+
+    A single one is returned as it is.
+    """
     return [*map(add, units, units[1:])] or list(units)
 
 
 @lru_cache(maxsize=20_000)
 def _korean_terms(word: str) -> tuple[str, ...]:
-    """Return the pairs of a Korean word, and its stem if that is a single character.
+    """Return the pairs of a Korean word, and its stem if the stem is a single character.
 
     Korean is written with spaces, so a run is one word with its particles.
     """
@@ -99,8 +102,8 @@ def _korean_stem(word: str) -> str:
 def question_run_terms(run: str) -> tuple[str, ...]:
     """Return the terms of a run in a question, pairs first.
 
-    Words that only ask or join are left out, and so are very common Han characters. The result may
-    be empty.
+    Question words, conjunctions and very common Han characters are left out. The result may be
+    empty.
     """
     pairs: list[str] = []
     singles: list[str] = []
@@ -120,9 +123,9 @@ def question_run_terms(run: str) -> tuple[str, ...]:
 
 
 def _add_korean(word: str, pairs: list[str], singles: list[str]) -> None:
-    """Add the pairs of a Korean word, and its stem if that is a single character.
+    """Add the pairs of a Korean word, and its stem if the stem is a single character.
 
-    A word that only asks or joins adds nothing.
+    A question word or conjunction adds nothing.
     """
     stem = _korean_stem(word)
     if _korean_filler().fullmatch(word) or _korean_filler().fullmatch(stem):
@@ -133,7 +136,7 @@ def _add_korean(word: str, pairs: list[str], singles: list[str]) -> None:
 
 
 def _add_chinese(text: str, pairs: list[str], singles: list[str]) -> None:
-    """Add the pairs and characters of a Chinese text without words that only ask or join."""
+    """Add the pairs and characters of a Chinese text without question words and conjunctions."""
     # Group 1 of the pattern is a longer word that contains such a word and is kept.
     for words in _chinese().sub(lambda match: match[1] or " ", text).split():
         pairs += _pairs(words)
@@ -174,7 +177,7 @@ def _hiragana_pairs(part: str, previous: str) -> list[str]:
 def drop_covered_characters(terms: Sequence[str]) -> list[str]:
     """Return the terms without the Han characters that one of the pairs contains.
 
-    Otherwise too much of a text would be highlighted.
+    Otherwise, too much of a text would be highlighted.
     """
     in_pairs: set[str] = set()
     for term in terms:
@@ -189,22 +192,22 @@ def drop_covered_characters(terms: Sequence[str]) -> list[str]:
 
 @lru_cache(maxsize=1)
 def _chinese() -> re.Pattern[str]:
-    """Return a pattern for Chinese words that only ask or join.
+    """Return a pattern for Chinese question words and conjunctions.
 
-    Group 1 matches longer words that contain such a word but mean something else.
+    Group 1 matches longer words that contain such a word but have another meaning.
     """
     return re.compile(f"({_any_of('chinese_kept').pattern})|{_any_of('chinese').pattern}")
 
 
 @lru_cache(maxsize=1)
 def _korean_filler() -> re.Pattern[str]:
-    """Return a pattern for Korean words that only ask or join."""
+    """Return a pattern for Korean question words and conjunctions."""
     return re.compile(f"{_any_of('korean').pattern}|(?:{_any_of('korean_asking').pattern}).{{0,4}}")
 
 
 @lru_cache(maxsize=1)
 def _plain_han() -> frozenset[str]:
-    """Return Han characters that occur in too many words to be useful as a term."""
+    """Return Han characters that occur in too many words to be useful as terms."""
     return frozenset(language_data("cjk")["plain_han"].split())
 
 
@@ -216,7 +219,7 @@ def _longest_first(name: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=16)
 def _any_of(name: str) -> re.Pattern[str]:
-    """Return a pattern for the words in a list of `data/cjk.toml`. It prefers longer words."""
+    """Return a pattern for the words in a list of `data/cjk.toml`. Longer words are preferred."""
     return re.compile("|".join(_longest_first(name)))
 
 

@@ -190,7 +190,7 @@ def message_terms(text: str, name: str, day_number: int) -> MessageTerms:
 
 
 def has_cached_terms(text: str, name: str, day_number: int) -> bool:
-    """Return whether `message_terms` has the terms of a long text in its cache."""
+    """Return whether the cache of `message_terms` has the terms of a long text."""
     return (text, name, day_number) in _long_message_terms
 
 
@@ -213,7 +213,7 @@ def _message_terms(text: str, name: str, day_number: int) -> MessageTerms:
 class _LongTextCache:
     """A thread-safe cache of `_message_terms` for long texts.
 
-    The cache contains the texts that were used last, up to `CACHED_LONG_CHARS` of text.
+    The cache contains the most recently used texts, up to `CACHED_LONG_CHARS` characters.
     """
 
     def __init__(self) -> None:
@@ -260,7 +260,7 @@ def is_date_term(term: str) -> bool:
 
 @lru_cache(maxsize=1)
 def moment_terms() -> frozenset[str]:
-    """Return terms that are typical of messages which say when something happened."""
+    """Return terms that are typical of messages that say when something happened."""
     latin_terms = word_terms(language_data("words")["moment_words"])
     return frozenset(latin_terms).union(language_data("cjk")["moments"].split())
 
@@ -268,7 +268,7 @@ def moment_terms() -> frozenset[str]:
 def query_terms(text: str) -> list[str]:
     """Return the distinct terms of a query, at most `MAX_QUERY_TERMS`.
 
-    In scripts without spaces, words that only ask are left out, unless nothing else remains. Single
+    In scripts without spaces, question words are left out unless nothing else remains. Single
     characters come last.
     """
     # A capital at the beginning of a sentence must not make a stop word look like a name.
@@ -285,13 +285,13 @@ def query_terms(text: str) -> list[str]:
 
 
 def alternate_terms(text: str) -> dict[str, str]:
-    """Return the alternate terms of a query. The keys are the alternates, the values main terms.
+    """Return the main term of each alternate term of a query.
 
     A query with only English words has no alternates. In another language, the main term of a word
     is its stem in that language, and its English stem is an alternate. If the query isn't a
     question, its first word may be a name that `query_terms` mistakes for a stop word: ``Hans`` in
-    ``Hans phone number`` is Swedish for "his". Such a word has no main term, so "" is mapped to its
-    term.
+    ``Hans phone number`` is Swedish for "his". Such a word has no main term, so its term is an
+    alternate of "".
     """
     spaced_text, _ = split_unspaced(clean_query(text))
     forms = _forms_of_words(words_of(spaced_text.casefold()), spaced_text) or []
@@ -319,7 +319,7 @@ def highlight_patterns(terms: list[str]) -> list[str]:
     """Return the patterns to highlight in a message that contains these terms.
 
     ``ferr*`` matches words that begin with the stem. Irregular forms, such as "went" for "go", are
-    patterns of their own.
+    separate patterns.
     """
     patterns = [form for form, base in _irregular_stems().items() if base in terms]
     for term in drop_covered_characters(terms):
@@ -433,7 +433,7 @@ def is_question(text: str) -> bool:
 def asks_when(text: str) -> bool:
     """Return whether a text asks when something happens or how long it takes.
 
-    Only the first `MAX_SCANNED_CHARS` characters are looked at.
+    Only the first `MAX_SCANNED_CHARS` characters are checked.
     """
     folded_text = fold(text[:MAX_SCANNED_CHARS])
     if _ASKS_WHEN.search(folded_text):
@@ -444,8 +444,8 @@ def asks_when(text: str) -> bool:
 def is_about_self(text: str) -> bool:
     """Return whether the author of a text refers to themselves: ``my dentist``, ``habe ich``.
 
-    In languages that leave out the word for "I", the result may be False nevertheless. Only the
-    first `MAX_SCANNED_CHARS` characters are looked at.
+    In languages that leave out the word for "I", such texts may be missed. Only the first
+    `MAX_SCANNED_CHARS` characters are checked.
     """
     first_person = language_data("words")["first_person"]
     spaced_text, runs = split_unspaced(text[:MAX_SCANNED_CHARS])
@@ -466,7 +466,7 @@ def is_smalltalk(text: str) -> bool:
     """Return whether a text is empty or only small talk such as "ok", "thanks!" or "👍".
 
     `data/smalltalk.toml` contains the words. Words that may also be a name or a question aren't in
-    the file, because a needless search costs less than a missing one.
+    the file, because an unnecessary search costs less than a missing one.
     """
     if len(text) > MAX_SMALLTALK_CHARS:
         return False
@@ -522,7 +522,7 @@ _POSSESSIVE = re.compile(r"[’']s$|[’']$")
 
 @lru_cache(maxsize=1)
 def _ordinary_words() -> frozenset[str]:
-    """Return words that aren't names even with a capital letter, such as days and months."""
+    """Return words that aren't names even if capitalized, such as days and months."""
     days = {name.lower() for name in (*calendar.day_name, *calendar.month_name) if name}
     return stop_words() | days | frozenset(language_data("words")["sentence_beginnings"].split())
 
@@ -542,7 +542,7 @@ def names_in(text: str) -> tuple[str, ...]:
     """Return the distinct names in a statement, at most `MAX_NAMES`.
 
     A name is a sequence of capitalized words that aren't ordinary words, such as "New York". A
-    possessive s is removed. Only the first `MAX_SCANNED_CHARS` characters are looked at.
+    possessive s is removed. Only the first `MAX_SCANNED_CHARS` characters are checked.
     """
     # The words of each name. The last list is the name that is being read, and may be empty.
     names: list[list[str]] = [[]]
@@ -564,7 +564,7 @@ def names_in(text: str) -> tuple[str, ...]:
 
 
 def _is_name_word(word: str) -> bool:
-    """Return whether a word has a capital letter and isn't an ordinary word."""
+    """Return whether a word is capitalized and isn't an ordinary word."""
     if len(word) < 2 or not word[0].isupper():
         return False
     return word.casefold().replace("’", "'") not in _ordinary_words()
@@ -574,7 +574,7 @@ def entity_keys_in(text: str) -> tuple[str, ...]:
     """Return all parts of a question that may be the `entity_key` of a name, longest first.
 
     These are the sequences of up to `MAX_NAME_WORDS` words, except single stop words. Only the
-    beginning of a long question is looked at.
+    beginning of a long question is checked.
     """
     words = words_of(plain_with_offsets(text[:MAX_SCANNED_CHARS])[0])[:MAX_KEY_WORDS]
     keys: dict[str, None] = {}
@@ -609,7 +609,7 @@ def hint_words() -> dict[str, str]:
 
 @lru_cache(maxsize=1000)
 def hint_terms(attribute: str | None) -> tuple[str, ...]:
-    """Return the terms of the `hint_words` for an attribute key, or () if there are none."""
+    """Return the terms of the `hint_words` for an attribute key, or () if it has none."""
     parts = (attribute or "").split("|")
     if len(parts) < 2:
         return ()
@@ -638,5 +638,5 @@ def english_relation_words() -> Mapping[str, str]:
 
 
 def is_plural_relation(relation: str) -> bool:
-    """Return whether a person can have several of a relation, such as friends."""
+    """Return whether a person can have several people of a relation, such as friends."""
     return relation in language_data("attributes")["kin"]["several"]

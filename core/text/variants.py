@@ -1,8 +1,8 @@
-"""Finds other words that a query may mean: spellings, corrections of typos, and inflected forms.
+"""Finds alternatives for the words of a query: spellings, typo corrections, and inflected forms.
 
 Examples of other spellings are ``CA 1502`` and ``CA1502``, ``getUserById`` and ``get_user_by_id``,
-``たまご`` and ``タマゴ``, ``450度`` and ``四百五十度``, ``7pm`` and ``19:00``. Not every result is
-a real word. Callers use only the results that the index contains.
+``たまご`` and ``タマゴ``, ``450度`` and ``四百五十度``, ``7pm`` and ``19:00``. Not every result
+is a real word. Callers use only the results that the index contains.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def _may_be_joined(first: str, second: str) -> bool:
 
 
 def _identifier_variants(token: str) -> Iterator[Variant]:
-    """Yield the parts of an identifier as one word, and as separate words.
+    """Yield the parts of an identifier joined to one word, and as separate words.
 
     For example, ``get_user_by_id`` becomes ``getuserbyid``, and ``CA1502`` becomes ``CA 1502``.
     """
@@ -239,7 +239,7 @@ _TIME = re.compile(r"\b(\d{1,2})(?:[:.h](\d\d))? ?(am|pm)?\b", re.ASCII | re.IGN
 
 
 def _number_variants(text: str) -> Iterator[Variant]:
-    """Yield times on the other clock, groups of digits joined, and long numbers divided.
+    """Yield times on the other clock, numbers without separators, and long numbers divided.
 
     For example, "7pm" becomes "19 00", "1,500" becomes "1500", and "1500" becomes "1 500".
     """

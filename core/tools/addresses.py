@@ -1,8 +1,8 @@
-"""Checks web addresses, so that no page can make Mneme call a machine of the local network.
+"""Checks web addresses, so that no page can make Mneme call a machine on the local network.
 
 An address passes if it is a plain http or https URL and if its host resolves to public IP addresses
-only. The caller then connects to one of the IP addresses that were checked here. It must not
-resolve the name again, because the answer may have changed (DNS rebinding).
+only. The caller then connects to one of the checked IP addresses. It must not resolve the name
+again, because the answer may have changed (DNS rebinding).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _LOCAL_SERVICES = frozenset({IPv4Address("168.63.129.16")})
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A web address whose host was resolved and checked."""
+    """A web address with a resolved and checked host."""
 
     scheme: str
     host: str
@@ -46,12 +46,12 @@ class Target:
 
     @property
     def origin(self) -> str:
-        """The beginning of the URL with the name of the host: ``https://example.org``."""
+        """The beginning of the URL, up to the name of the host: ``https://example.org``."""
         return f"{self.scheme}://{self.netloc}"
 
     @property
     def netloc(self) -> str:
-        """The host, with the port unless it is the default: the value of the Host header."""
+        """The value of the Host header: the host, with the port unless it's the default."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         is_default = self.port == DEFAULT_PORTS[self.scheme]
         return host if is_default else f"{host}:{self.port}"
@@ -62,7 +62,7 @@ class Target:
 
     @property
     def connect_url(self) -> str:
-        """The URL with the IP address in place of the host's name."""
+        """The URL with the IP address in place of the host name."""
         host = f"[{self.ip}]" if self.ip.version == 6 else str(self.ip)
         return f"{self.scheme}://{host}:{self.port}{self.path}"
 
@@ -70,7 +70,7 @@ class Target:
 def is_public(ip: IPAddress) -> bool:
     """Return whether an IP address belongs to a machine on the public internet.
 
-    An IPv6 address that stands for an IPv4 address is public if the IPv4 address is.
+    An IPv6 address that contains an IPv4 address is public if the IPv4 address is.
     """
     if ip in _LOCAL_SERVICES or ip in _LOCAL_TRANSLATION:
         return False
@@ -84,7 +84,7 @@ def is_public(ip: IPAddress) -> bool:
 
 
 def _find_embedded(ip: IPv6Address) -> IPv4Address | None:
-    """Return the IPv4 address for which an IPv6 address stands, or None."""
+    """Return the IPv4 address that an IPv6 address contains, or None."""
     if ip.ipv4_mapped is not None:
         return ip.ipv4_mapped
     if ip.sixtofour is not None:
@@ -132,7 +132,7 @@ async def check_address(
 
 
 def _parse_url(url: str) -> tuple[SplitResult, int]:
-    """Return the parts of a web address and its port. Raises Refused if it isn't one."""
+    """Return the parts of a web address and its port. Raises Refused if the address is invalid."""
     text = url.strip()
     if len(text) > MAX_URL_CHARS:
         raise Refused(f"The address is longer than {MAX_URL_CHARS:,} characters.")

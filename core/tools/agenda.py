@@ -47,9 +47,9 @@ def calendar_tool(
     zone_of: Callable[[ToolContext], Awaitable[str]],
     is_owner: Callable[[ToolContext], Awaitable[bool]],
 ) -> Tool:
-    """Return the tool `calendar`, for the owner in direct chats.
+    """Return the tool `calendar`, which works for the owner in direct chats.
 
-    Times without a zone are meant in the person's zone.
+    Times without a zone are in the person's zone.
     """
 
     async def run(arguments: _Arguments, context: ToolContext) -> str:
@@ -79,7 +79,7 @@ def calendar_tool(
 
 
 async def _add(calendars: Calendars, arguments: _Arguments, start: datetime, zone: ZoneInfo) -> str:
-    """Add an event, and return its line. Raises ToolError if that isn't possible."""
+    """Add an event, and return its line. Raises ToolError if that fails."""
     if not arguments.text.strip():
         raise ToolError("text: is needed to add an event.")
     end = _parse_time(arguments.end, zone) if arguments.end else start + DEFAULT_LENGTH
@@ -90,13 +90,15 @@ async def _add(calendars: Calendars, arguments: _Arguments, start: datetime, zon
 
 
 def read_added_event(result: str) -> tuple[str, str, str] | None:
-    """Return the text, the id and the calendar of the event that a result says was added."""
+    """Return the text, the id and the calendar of an event from the result of the call that added
+    it.
+    """
     match = _ADDED.fullmatch(result)
     return (match[1], match[2], match[3]) if match else None
 
 
 def _parse_time(text: str, zone: ZoneInfo) -> datetime:
-    """Return a date or time in ISO format as an aware time. Raises ToolError if it isn't one."""
+    """Return a date or time in ISO format as an aware time. Raises ToolError if it's invalid."""
     try:
         value = datetime.fromisoformat(text)
     except ValueError as error:
@@ -107,7 +109,7 @@ def _parse_time(text: str, zone: ZoneInfo) -> datetime:
 
 
 def render_event(event: CalendarEvent, *, has_date: bool = False) -> str:
-    """Render an event: ``10:00 to 11:00 Dentist (Rua 1)``, or with its date in front."""
+    """Return an event as text: ``10:00 to 11:00 Dentist (Rua 1)``, or with its date in front."""
     day = f"{event.start:%a} {event.start.day} {event.start:%b %Y} " if has_date else ""
     if event.is_all_day:
         last = (event.end - timedelta(minutes=1)).date()
@@ -127,7 +129,7 @@ def read_coming_period(
 ) -> tuple[datetime, datetime] | None:
     """Return the next period that a text names, such as "tomorrow" or "friday", or None.
 
-    Without words, it is today. A period that is over is moved ahead by weeks or years.
+    An empty text means today. A period that is over is moved to the next week or year.
     """
     period = period_name.read_period(text or "today", now, zone)
     if period is None:
@@ -150,13 +152,13 @@ def _add_year(day: datetime) -> datetime:
 
 
 def day_of(now: datetime, zone: ZoneInfo) -> tuple[datetime, datetime]:
-    """Return the beginning and the end of the day of a time in a zone."""
+    """Return the beginning and the end of the day that contains `now` in a zone."""
     today: date = now.astimezone(zone).date()
     start = resolve_wall_time(datetime.combine(today, time()), zone)
     return start, resolve_wall_time(datetime.combine(today + _DAY, time()), zone)
 
 
 async def list_today(calendars: Calendars, now: datetime, zone: ZoneInfo) -> Agenda:
-    """Return the events of today that aren't over yet."""
+    """Return today's events that aren't over yet."""
     _, end = day_of(now, zone)
     return await calendars.list_events(now.astimezone(UTC), end, zone)

@@ -1,4 +1,4 @@
-"""Reads plain questions about the calendar, which are answered without a model.
+"""Parses plain questions about the calendar, which are answered without a model.
 
 "What do I have tomorrow?" asks for the events of a period, and "When is the dentist?" for an event.
 The patterns of ten languages are in `data/agenda.toml`.
@@ -28,7 +28,7 @@ _ENDS = " \t\n¿?\uff1f!\uff01.\u3002"
 
 @dataclass(frozen=True, slots=True)
 class AgendaQuestion:
-    """A question about the events between two times."""
+    """A question about the events between two times, or about one of these events."""
 
     start: datetime
     end: datetime
@@ -52,9 +52,9 @@ def read_question(text: str, now: datetime, zone: ZoneInfo) -> AgendaQuestion | 
 
 
 def select_events(result: str, question: AgendaQuestion) -> list[str]:
-    """Return the lines of a result of the tool `calendar` that answer a question, as Markdown.
+    """Return the lines in a result of the tool `calendar` that answer a question, as Markdown.
 
-    All words of the event that is asked for must be in the line.
+    If the question names an event, a line must contain all words of the name.
     """
     wanted = set(word_terms(question.what))
     lines = [line.removeprefix("- ") for line in result.splitlines() if line.startswith("- ")]

@@ -1,7 +1,8 @@
-"""Reads calendars: ICS feeds, and servers with CalDAV (RFC 4791), to which events can be added.
+"""Reads calendars from ICS feeds and CalDAV servers (RFC 4791), and adds events to the latter.
 
 This is the only module that imports `caldav` and `recurring_ical_events`, when a calendar is first
-used. Both libraries block, so they run in threads. What a feed contains is kept for `FEED_CACHE_S`.
+used. Both libraries block, so they run in threads. The content of a feed is cached for
+`FEED_CACHE_S` seconds.
 """
 
 from __future__ import annotations
@@ -64,7 +65,7 @@ class Agenda:
 
 @dataclass(eq=False)
 class Calendars:
-    """All calendars of the settings."""
+    """All configured calendars."""
 
     sources: Mapping[str, CalendarSource]
     # The values of the variables that the sources name.
@@ -101,7 +102,7 @@ class Calendars:
     async def add_event(
         self, text: str, start: datetime, end: datetime, zone: ZoneInfo, name: str = ""
     ) -> CalendarEvent:
-        """Add an event to a calendar, by default to the first one that can be written to.
+        """Add an event to a calendar, by default to the first writable one.
 
         Raises ToolError if there is no such calendar, or if its server refuses.
         """
@@ -122,7 +123,7 @@ class Calendars:
         )
 
     async def remove_event(self, name: str, uid: str) -> None:
-        """Remove an event that was added here. Raises ToolError if it isn't there any more."""
+        """Remove an event that Mneme added. Raises ToolError if the event no longer exists."""
         if name not in self.sources or self.sources[name].kind != "caldav":
             raise ToolError(f"{name} isn't a calendar that can be written to.")
         if not await self._run(name, lambda: self._remove_caldav(name, uid)):
@@ -179,7 +180,7 @@ class Calendars:
             raise kind(f"{type(error).__name__}. Check its address and password.") from error
 
     async def _load_feed(self, name: str) -> bytes:
-        """Return the content of a feed, which may be up to `FEED_CACHE_S` old."""
+        """Return the content of a feed, which may be up to `FEED_CACHE_S` seconds old."""
         content, expires_at = self._feeds.get(name, (b"", 0.0))
         if expires_at > monotonic():
             return content
@@ -201,7 +202,7 @@ class Calendars:
         return download.body
 
     def _fill(self, value: str) -> str:
-        """Replace each ``${NAME}`` by its variable. Raises ToolError if one isn't set."""
+        """Replace each ``${NAME}`` with its variable. Raises ToolError if a variable isn't set."""
         try:
             return fill_placeholders(value, self.variables)
         except ValueError as error:
@@ -209,7 +210,7 @@ class Calendars:
 
     @contextlib.contextmanager
     def _open_caldav(self, name: str) -> Iterator[list[Any]]:
-        """Yield the calendars of a CalDAV account. The connections are closed afterwards."""
+        """Yield the calendars of a CalDAV account, and close the connections afterwards."""
         from caldav.davclient import DAVClient
 
         source = self.sources[name]
@@ -240,7 +241,7 @@ class Calendars:
             )
 
     def _remove_caldav(self, name: str, uid: str) -> bool:
-        """Remove an event, and return whether it was there."""
+        """Remove an event, and return whether it existed."""
         from caldav.lib.error import NotFoundError
 
         with self._open_caldav(name) as calendars:
@@ -252,15 +253,15 @@ class Calendars:
 
 
 def _is_any(ip: IPAddress) -> bool:
-    """Allow every address: the owner chose it in the settings."""
+    """Allow every IP address, because the owner configured the calendar's address."""
     return True
 
 
 def _expand(content: bytes, start: datetime, end: datetime) -> list[Any]:
-    """Return the occurrences of a calendar file that overlap a span of time.
+    """Return the occurrences in a calendar file that overlap a span of time.
 
-    Damaged events are left out, and events that recur every minute or second: a month has millions
-    of them.
+    Damaged events are left out. So are events that recur every minute or second, because a month
+    has too many of them.
     """
     import recurring_ical_events  # type: ignore[import-untyped]
 
@@ -272,7 +273,7 @@ def _expand(content: bytes, start: datetime, end: datetime) -> list[Any]:
 
 
 def _can_expand(component: Any) -> bool:
-    """Return whether a component has each time once, and doesn't recur too often."""
+    """Return whether a component has each of its times once and doesn't recur too often."""
     times = ("DTSTART", "DTEND", "DURATION", "RRULE")
     if any(isinstance(component.get(name), list) for name in times):
         return False
@@ -281,7 +282,7 @@ def _can_expand(component: Any) -> bool:
 
 
 def _read_event(name: str, component: Any, zone: ZoneInfo) -> list[CalendarEvent]:
-    """Return an occurrence, or nothing if it is cancelled or has no start or text."""
+    """Return a list with the occurrence, or [] if it is cancelled or has no start or text."""
     text = " ".join(str(component.get("SUMMARY", "")).split())
     start = component.get("DTSTART")
     if not text or start is None or str(component.get("STATUS", "")).upper() == "CANCELLED":
@@ -304,7 +305,7 @@ def _read_event(name: str, component: Any, zone: ZoneInfo) -> list[CalendarEvent
 
 
 def _to_moment(value: date | datetime, zone: ZoneInfo) -> datetime:
-    """Return a date or time of an event as an aware time in `zone`."""
+    """Return the date or time of an event as an aware time in `zone`."""
     if not isinstance(value, datetime):
         return resolve_wall_time(datetime.combine(value, time()), zone).astimezone(zone)
     if value.tzinfo is None:

@@ -1,6 +1,6 @@
-"""The tool `read_channel`, which reads what was said earlier in the channel of the conversation.
+"""The tool `read_channel`, which reads earlier messages of the conversation's channel.
 
-It reads from the platform, and only where the admins have chosen that everything may be stored.
+It reads from the platform, and only in groups whose admins have allowed Mneme to store everything.
 """
 
 from __future__ import annotations
@@ -53,12 +53,12 @@ def channel_tool(
 ) -> Tool:
     """Return the tool `read_channel` for the groups of a platform.
 
-    `zone_of` returns the name of the person's time zone. `stores_all` is the setting for groups
-    whose admins have chosen nothing.
+    `zone_of` returns the name of the person's time zone. `stores_all` is the default for groups
+    whose admins haven't chosen.
     """
 
     async def run(arguments: _Arguments, context: ToolContext) -> str:
-        """Return the messages as lines. Raises ToolError if they may not or can't be read."""
+        """Return the messages as lines. Raises ToolError if reading isn't allowed or fails."""
         await rules.load()
         stores = rules.find_at(context.session.address).stores
         if not (stores == "all" if stores else stores_all):
@@ -94,7 +94,7 @@ def _parse_time(text: str, zone: ZoneInfo) -> datetime:
 
 
 def _render(messages: Sequence[PastMessage], zone: ZoneInfo) -> str:
-    """Render messages as lines under a heading, as many of the newest as fit."""
+    """Return messages as lines under a heading, as many of the newest as fit."""
     lines: list[str] = []
     remaining_chars = RESULT_CHARS
     for message in reversed(messages):

@@ -1,9 +1,9 @@
-"""Talks to MCP servers (Model Context Protocol, https://modelcontextprotocol.io) as a client.
+"""A client for MCP servers (Model Context Protocol, https://modelcontextprotocol.io).
 
 This is the only module that imports `mcp`, and it is imported when a server is first used. A server
 is a program that Mneme starts and talks to over its standard input and output, or a web address
-(Streamable HTTP). The connection is opened by the first call and kept. If it breaks, the next call
-opens a new one, after a pause that doubles with each failure.
+(Streamable HTTP). The first call opens the connection, which then stays open. If it breaks, the
+next call opens a new one, after a pause that doubles with each failure.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _log = structlog.get_logger("mcp")
 
 @dataclass(frozen=True, slots=True)
 class ToolDescription:
-    """A tool as its server describes it."""
+    """A tool, as described by its server."""
 
     name: str
     description: str
@@ -62,14 +62,14 @@ class ToolDescription:
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """What a tool returned: its text, with a mark in place of each picture, and the pictures."""
+    """The result of a tool: its text, with a placeholder for each picture, and the pictures."""
 
     text: str
     pictures: Sequence[bytes] = ()
 
 
 class McpConnection:
-    """The connection to one server."""
+    """A connection to one server."""
 
     def __init__(self, name: str, options: McpServer, variables: Mapping[str, str]) -> None:
         """`variables` are the values for ``${NAME}`` in the headers and the environment."""
@@ -86,7 +86,7 @@ class McpConnection:
         self._may_connect_at = 0.0
 
     async def list_tools(self) -> list[ToolDescription]:
-        """Return all tools of the server. Raises ToolError if it can't be reached."""
+        """Return all tools of the server. Raises ToolError if the server can't be reached."""
         client = await self._connect()
         tools: list[ToolDescription] = []
         cursor: str | None = None
@@ -131,7 +131,7 @@ class McpConnection:
         return ToolResult(text, await asyncio.to_thread(decode_pictures, result))
 
     async def close(self) -> None:
-        """Close the connection. A server that Mneme started is ended."""
+        """Close the connection. If Mneme started the server, end the server."""
         async with self._lock:
             await self._disconnect()
 
@@ -165,7 +165,7 @@ class McpConnection:
             return self._client
 
     async def _start(self) -> Client:
-        """Open a client in a task of its own, which also closes it.
+        """Open a client in a separate task, which also closes the client.
 
         The SDK requires that the same task opens and closes a client.
         """
@@ -212,7 +212,7 @@ class McpConnection:
             yield await stack.enter_async_context(Client(transport, client_info=client_info))
 
     def _fill(self, values: Mapping[str, str]) -> dict[str, str]:
-        """Replace each ``${NAME}`` by its variable. Raises ToolError if one isn't set."""
+        """Replace each ``${NAME}`` with its variable. Raises ToolError if a variable isn't set."""
         try:
             return {
                 name: fill_placeholders(value, self._variables) for name, value in values.items()
@@ -234,7 +234,7 @@ class McpConnection:
 
 
 def render_content(result: CallToolResult) -> str:
-    """Return the texts of a result, with a mark in place of pictures and other content."""
+    """Return the texts of a result, with placeholders for pictures and other content."""
     parts = [
         block.text if isinstance(block, TextContent) else f"[{block.type}]"
         for block in result.content
@@ -243,7 +243,7 @@ def render_content(result: CallToolResult) -> str:
 
 
 def decode_pictures(result: CallToolResult) -> list[bytes]:
-    """Return the first pictures of a result. Those whose Base64 is broken are left out."""
+    """Return the first pictures of a result. Pictures with invalid Base64 are left out."""
     pictures: list[bytes] = []
     for block in result.content:
         if isinstance(block, ImageContent) and len(pictures) < MAX_PICTURES:

@@ -1,10 +1,10 @@
 """Gives other programs access to the memory, as an MCP server.
 
-A program may search what was said, list conversations and read facts. It can only propose a fact:
-the proposal waits for a yes of the person, who sees which program made it.
+A program may search past messages, list conversations and read facts. It can only propose a fact.
+The person must confirm the proposal, and sees which program made it.
 
-The server speaks over standard input and output, or over Streamable HTTP on the loopback interface
-with a key. The protocol is described on https://modelcontextprotocol.io.
+The server uses standard input and output, or Streamable HTTP on the loopback interface with a key.
+The protocol is described on https://modelcontextprotocol.io.
 """
 
 from __future__ import annotations
@@ -44,7 +44,10 @@ Limit = Annotated[int, Field(ge=1, le=MAX_SESSIONS, description="How many, lates
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SharedMemory:
-    """What the server offers. The functions raise MnemeError with a sentence for the program."""
+    """The functions that the server offers.
+
+    They raise MnemeError with a sentence for the program.
+    """
 
     recall: Callable[[str], Awaitable[Json]]
     find_facts: Callable[[str, int], Awaitable[list[Json]]]
@@ -59,7 +62,7 @@ def build_server(memory: SharedMemory, version: str) -> MCPServer:
 
     @server.tool(annotations=_READS)
     async def recall(query: Query) -> dict[str, Any]:
-        """Search what was said in all conversations, with dates and sources."""
+        """Search all conversations for past messages, with dates and sources."""
         return dict(await _call(memory.recall(query)))
 
     @server.tool(annotations=_READS)
@@ -76,7 +79,7 @@ def build_server(memory: SharedMemory, version: str) -> MCPServer:
     async def remember(
         content: Annotated[str, Field(min_length=3, max_length=400)], context: Context[Any, Any]
     ) -> str:
-        """Propose one fact as a declarative sentence. It's stored after the person says yes."""
+        """Propose one fact as a declarative sentence. It's stored after the person confirms it."""
         return await _call(memory.propose_fact(content, _find_program(context)))
 
     return server
@@ -90,7 +93,7 @@ async def serve_stdio(server: MCPServer) -> None:
 async def serve_http(server: MCPServer, port: int, key: str) -> None:
     """Serve programs on this machine that send the key as a bearer token, until cancelled.
 
-    The SDK refuses requests whose Host or Origin isn't the loopback interface.
+    The SDK refuses requests if the Host or Origin isn't the loopback interface.
     """
     app = _KeyCheck(server.streamable_http_app(streamable_http_path=PATH, host=HOST), key)
     config = uvicorn.Config(app, host=HOST, port=port, log_level="error", access_log=False)
@@ -98,7 +101,7 @@ async def serve_http(server: MCPServer, port: int, key: str) -> None:
 
 
 class _KeyCheck:
-    """An ASGI application that answers requests without the key with the status 401."""
+    """An ASGI application that answers requests without the key with status 401."""
 
     def __init__(self, app: Callable[..., Awaitable[None]], key: str) -> None:
         self._app = app
@@ -118,7 +121,7 @@ class _KeyCheck:
 
 
 async def _call(work: Awaitable[T]) -> T:
-    """Wait for a function of the memory. Raises the SDK's ToolError with its sentence."""
+    """Await a function of the memory. Turn its error into the SDK's ToolError."""
     try:
         return await work
     except MnemeError as error:
@@ -126,7 +129,7 @@ async def _call(work: Awaitable[T]) -> T:
 
 
 def _find_program(context: Context[Any, Any]) -> str:
-    """Return the name that the program gives itself, on one short line."""
+    """Return the name that the program reports for itself, on one short line."""
     parameters = context.session.client_params
     name = parameters.client_info.name if parameters is not None else ""
     text = neutralise(to_single_line(make_well_formed(name))).strip()

@@ -1,12 +1,12 @@
 """Offers the tools of MCP servers to the model.
 
-The definitions of the tools are kept in the home (`TOOLS_FILE`), so that a start needs no server.
-They are sorted by name, because the beginning of a request must stay the same for the provider's
-cache. If they have more than `MAX_DIRECT_CHARS`, the model gets two tools instead, whose
-definitions never change: `find_tools` and `call_tool`.
+The definitions of the tools are stored in the home (`TOOLS_FILE`), so that no server is needed at
+start. They are sorted by name, because the beginning of a request must stay the same for the
+provider's cache. If they have more than `MAX_DIRECT_CHARS` characters, the model gets two tools
+instead, whose definitions never change: `find_tools` and `call_tool`.
 
 The effect of a tool comes from the settings, otherwise from the hints of its server. A tool without
-hints counts as one that may delete something.
+hints is treated as one that may delete something.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ class _CallArguments(ToolArguments):
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """A tool of a server, as the model sees it."""
+    """A tool of a server, as it's offered to the model."""
 
     full_name: str
     server: str
@@ -97,12 +97,12 @@ class Offer:
 
     @property
     def text(self) -> str:
-        """The name and description, for a search."""
+        """The name and description, as text to search."""
         return f"{self.full_name} {self.tool.description}"
 
 
 class McpServers:
-    """All MCP servers of the settings, and their tools."""
+    """All configured MCP servers and their tools."""
 
     def __init__(
         self,
@@ -114,8 +114,8 @@ class McpServers:
     ) -> None:
         """`variables` are the values for ``${NAME}`` in headers and environments.
 
-        `is_owner` says whether the person of a call is the owner. Without `keep_picture`, pictures
-        aren't kept.
+        `is_owner` says whether a call is made for the owner. Without `keep_picture`, pictures
+        aren't stored.
         """
         self._servers = {name: each for name, each in sorted(servers.items()) if each.enabled}
         self._variables = variables
@@ -129,9 +129,9 @@ class McpServers:
         self.problems: dict[str, str] = {}
 
     async def load_tools(self, taken_names: Sequence[str]) -> list[Tool]:
-        """Return the tools for the model. A server whose tools aren't known yet is asked for them.
+        """Return the tools for the model. Servers with unknown tools are asked for them.
 
-        Tools whose name is taken or whose definition can't be sent are left out.
+        Tools are left out if their name is taken or if their definition can't be sent.
         """
         stored = self._read_file()
         unknown = [
@@ -169,7 +169,7 @@ class McpServers:
         return server
 
     def is_change(self, full_name: str) -> bool:
-        """Return whether a tool isn't one that only reads, as its server or the settings say."""
+        """Return whether a tool may change something, according to the settings or its server."""
         stored = self._read_file()
         for name in self._servers:
             if name not in stored:
@@ -182,7 +182,8 @@ class McpServers:
     def list_descriptions(self) -> Sequence[str]:
         """Return the descriptions of tools that the model sees in each request.
 
-        A server wrote them, so they're foreign text. Those that `find_tools` returns are missing.
+        They are foreign text, because a server wrote them. Descriptions that only `find_tools`
+        returns aren't included.
         """
         return self._descriptions
 
@@ -250,7 +251,9 @@ class McpServers:
         )
 
     def _build_finder(self, offers: Sequence[Offer]) -> list[Tool]:
-        """Return the two tools that stand for all tools of the servers."""
+        """Return the tools `find_tools` and `call_tool`, which stand for all tools of the
+        servers.
+        """
         by_name = {offer.full_name: offer for offer in offers}
 
         async def find(arguments: _FindArguments, context: ToolContext) -> str:
@@ -302,7 +305,10 @@ class McpServers:
         ]
 
     async def _call(self, offer: Offer, arguments: Json, context: ToolContext) -> str:
-        """Call a tool. Raises Refused for everyone but the owner, unless the settings allow all."""
+        """Call a tool.
+
+        Raises Refused for everyone except the owner, unless the settings allow everyone.
+        """
         options = self._servers[offer.server]
         if options.people == "owner" and not await self._is_owner(context):
             raise Refused(f"Only the owner may use {offer.server}.")
@@ -320,7 +326,7 @@ class McpServers:
     async def _keep_pictures(
         self, offer: Offer, result: ToolResult, context: ToolContext
     ) -> list[str]:
-        """Keep the pictures of a result, and return a line about each."""
+        """Store the pictures of a result, and return a line about each."""
         lines: list[str] = []
         for picture in result.pictures:
             number = None
@@ -332,10 +338,10 @@ class McpServers:
 
 
 def find_effect(tool: StoredTool, options: McpServer) -> Effect:
-    """Return the effect of a tool: the one of the settings, or one that its server's hints imply.
+    """Return the effect of a tool from the settings or, without a setting, from its server's hints.
 
     A program on this machine that only reads its own data is `READ`. A tool that may delete or
-    overwrite is `REMOVE`. Everything else leaves the machine, so it is `SEND`.
+    overwrite something is `REMOVE`. Everything else leaves the machine, so it is `SEND`.
     """
     if tool.name in options.effects:
         return Effect(options.effects[tool.name])
@@ -349,8 +355,8 @@ def find_effect(tool: StoredTool, options: McpServer) -> Effect:
 def rank_offers(query: str, offers: Sequence[Offer]) -> list[Offer]:
     """Return the tools that share a word with a query, best first.
 
-    Rare words count more: a word in n of N tools weighs 1 + ln(N / n), and a quarter as much
-    again if it's in the name of the tool.
+    Rare words count more: a word in n of N tools weighs 1 + ln(N / n). The weight is a quarter
+    higher if the word is in the name of the tool.
     """
     from math import log
 
@@ -371,7 +377,7 @@ def rank_offers(query: str, offers: Sequence[Offer]) -> list[Offer]:
 
 
 def _frame(server: str, text: str, options: McpServer) -> str:
-    """Return a text of a server with its source, cut and without our own markup."""
+    """Return a text from a server with its source, shortened and without our own markup."""
     safe_text = neutralise(make_well_formed(text))[: options.max_result_chars]
     return f"{_HEAD.format(server=server)}\n{safe_text}"
 
@@ -388,6 +394,6 @@ def _store(tool: ToolDescription) -> StoredTool:
 
 
 def _fingerprint(options: McpServer) -> str:
-    """Return a hash of the options that decide which program or address answers."""
+    """Return a hash of the options that determine which program or address is called."""
     parts = [options.command, *options.args, options.url, *options.env, *options.headers]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]

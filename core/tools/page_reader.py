@@ -24,12 +24,12 @@ _NOTES: dict[Note, str] = {
 
 @dataclass(frozen=True, slots=True)
 class PageReader:
-    """Reads pages, PDFs and office files."""
+    """Reads web pages, PDFs and office files in the worker process."""
 
     decoder: Decoder
 
     async def read(self, download: Download) -> PageText:
-        """Return the text of a download. Raises ToolError if it has none."""
+        """Return the text of a download. Raises ToolError if it has no text."""
         with tempfile.TemporaryDirectory(prefix="mneme-") as folder:
             path = Path(folder) / "page"
             path.write_bytes(download.body)
@@ -43,7 +43,7 @@ class PageReader:
 
 
 def _file_name(download: Download) -> str:
-    """Return a name from which the type of a download can be told."""
+    """Return a file name for a download whose extension shows the type."""
     if "html" in download.content_type:
         return "page.html"
     return Path(urlsplit(download.url).path).name or "page.txt"

@@ -42,7 +42,7 @@ _TAG = re.compile(r"</?[a-z][^<>]{0,100}>", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class SearchResult:
-    """One page that a search engine found."""
+    """A page in the results of a search engine."""
 
     title: str
     url: str
@@ -52,12 +52,12 @@ class SearchResult:
 
 
 class SearchEngine(Protocol):
-    """A search engine of the web."""
+    """A search engine for the web."""
 
     async def search(self, query: str, billing: BillingScope = UNBILLED) -> list[SearchResult]:
         """Return up to `MAX_RESULTS` pages, best first. Raises ToolError if the search fails.
 
-        The cost of a search by a model is charged to `billing`.
+        If a model searches, its cost is charged to `billing`.
         """
 
     async def close(self) -> None:
@@ -65,7 +65,7 @@ class SearchEngine(Protocol):
 
 
 class SearxngEngine:
-    """A SearXNG server, usually one of the owner."""
+    """A SearXNG server, usually the owner's own."""
 
     def __init__(self, url: str) -> None:
         self._service = JsonService("search", url)
@@ -127,7 +127,7 @@ class ClaudeEngine:
 
 
 def _read_claude_results(blocks: Sequence[Json]) -> list[SearchResult]:
-    """Read the pages that Claude's search returned, with what the model quoted from each.
+    """Return the pages that Claude's search found, with the passages that the model quoted.
 
     Raises ToolError if the search failed.
     """
@@ -147,7 +147,7 @@ def _read_claude_results(blocks: Sequence[Json]) -> list[SearchResult]:
 
 
 async def _call(service: JsonService, path: str, params: Mapping[str, str | int], name: str) -> Any:
-    """Call a search engine. Raises ToolError with a sentence for the person if that fails."""
+    """Call a search engine. If that fails, raise ToolError with a sentence for the person."""
     try:
         return await service.call("GET", path, params=params)
     except DeliveryError as error:
@@ -163,7 +163,7 @@ def _refuse(name: str) -> ToolError:
 
 
 def _read_results(entries: object, extract_key: str, date_key: str) -> list[SearchResult]:
-    """Read the results of an engine. Results without an address are left out."""
+    """Return the results of an engine. Results without an address are left out."""
     results = []
     for entry in entries if isinstance(entries, list) else []:
         url = text_of(entry, "url")
@@ -179,5 +179,5 @@ def _get(answer: object, name: str) -> object:
 
 
 def _clean(text: str) -> str:
-    """Return a text without tags and entities of HTML, on one line."""
+    """Return a text on one line, without HTML tags and entities."""
     return " ".join(unescape(_TAG.sub("", text)).split())

@@ -1,6 +1,6 @@
 """Refuses the tools that a person has switched off with /tools.
 
-The tools stay in the prompt, so that its cache holds; only their calls are refused.
+The tools stay in the prompt, so that its cache stays valid. Only their calls are refused.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ SEPARATOR = "__"
 
 @dataclass(frozen=True, slots=True)
 class ToolSwitches:
-    """Knows which tools people have switched off."""
+    """Returns which tools people have switched off, and refuses their calls."""
 
     load_preference: Callable[[Account | None], Awaitable[Preference]]
 

@@ -1,8 +1,8 @@
 """The tools `web_search` and `web_fetch`, with which the model reads the web.
 
-Both have the effect `send`, because an address or a query can carry words of the conversation out.
-The gate lets a call run at once if the person typed the address or the words, or if a search or a
-page returned the address (`core/review/gate.py`).
+Both have the effect `send`, because an address or a query can send words of the conversation to
+others. The gate lets a call run at once if the person typed the address or the words, or if a
+search or a page returned the address (`core/review/gate.py`).
 """
 
 from __future__ import annotations
@@ -82,14 +82,14 @@ class _FetchArguments(ToolArguments):
 
 @dataclass(eq=False)
 class DailyLimit:
-    """Counts calls of each account and day. The counts are lost when the process ends."""
+    """Counts the calls of each account per day. The counts are lost when the process ends."""
 
     max_calls: int
     _day: date | None = None
     _calls: dict[Account, int] = field(default_factory=dict)
 
     def take(self, context: ToolContext) -> None:
-        """Count one call. Raises Refused if the account has none left today."""
+        """Count one call. Raises Refused if the account has no calls left today."""
         today = context.now.date()
         if self._day is None or today > self._day:
             self._day = today
@@ -124,7 +124,7 @@ class WebAccess:
         self._limit = DailyLimit(self.options.max_calls_per_day)
 
     def list_tools(self) -> list[Tool]:
-        """Return the tools that the settings switch on."""
+        """Return the tools that the settings turn on."""
         tools = []
         if self.options.search:
             tools.append(self._build_tool(WEB_SEARCH, _SearchArguments, self._search))
@@ -217,7 +217,7 @@ class WebAccess:
 
 
 def _render_result(number: int, result: SearchResult) -> str:
-    """Render a result in two or three lines: number and title, address, extract."""
+    """Return a result as two or three lines: number and title, address, excerpt."""
     day = f" ({_to_line(result.date)})" if result.date else ""
     lines = [f"{number}. {_to_line(result.title)}{day}", f"   {_to_line(result.url)}"]
     if result.extract:
@@ -226,7 +226,7 @@ def _render_result(number: int, result: SearchResult) -> str:
 
 
 def _render_page(download: Download, page: PageText, part: int, today: date) -> str:
-    """Render one part of a page with its address, title and date.
+    """Return one part of a page with the address, title and date of the page.
 
     Raises ToolError if the page has fewer parts.
     """
@@ -250,7 +250,7 @@ def _render_page(download: Download, page: PageText, part: int, today: date) -> 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A page that was read."""
+    """A page that the model read."""
 
     url: str
     title: str
@@ -258,7 +258,7 @@ class Source:
 
 
 def read_source(result: str) -> Source | None:
-    """Return the page that a result of `web_fetch` contains, or None if the call failed."""
+    """Return the page in a result of `web_fetch`, or None if the call failed."""
     match = _SOURCE.match(result)
     if match is None:
         return None
@@ -266,7 +266,7 @@ def read_source(result: str) -> Source | None:
 
 
 def _to_line(text: str) -> str:
-    """Return a text of a stranger on one line, without anything that looks like our own markup."""
+    """Return a foreign text on one line, without anything that looks like our own markup."""
     return neutralise(to_single_line(make_well_formed(text)))
 
 

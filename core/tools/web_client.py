@@ -60,7 +60,7 @@ class Download:
 
 @dataclass(frozen=True, slots=True)
 class _Response:
-    """The status, the headers and the body of one request."""
+    """The status, the headers and the body of the response to one request."""
 
     status: int
     headers: httpx.Headers
@@ -97,7 +97,10 @@ class WebClient:
         self._robots: dict[str, tuple[RobotFileParser, float]] = {}
 
     async def download(self, url: str) -> Download:
-        """Download a page. Raises Refused if it may not be read, and ToolError if that fails."""
+        """Download a page.
+
+        Raises Refused if it may not be read, and ToolError if the download fails.
+        """
         try:
             async with asyncio.timeout(self._timeout_s), self._slots:
                 return await self._download(url)
@@ -129,7 +132,7 @@ class WebClient:
         raise ToolError(f"The address leads to more than {MAX_REDIRECTS} others in a row.")
 
     async def _request(self, target: Target, max_bytes: int) -> _Response:
-        """Send a GET request, and read up to `max_bytes` of the answer.
+        """Send a GET request, and read up to `max_bytes` of the response.
 
         Raises ToolError if the connection fails.
         """
@@ -183,8 +186,8 @@ class WebClient:
     async def _load_rules(self, target: Target) -> RobotFileParser:
         """Load the robots.txt of a host.
 
-        As RFC 9309 says, everything is allowed if there is no such file, and nothing while the host
-        fails.
+        As RFC 9309 says, everything is allowed if the file doesn't exist, and nothing while the
+        host fails.
         """
         rules = RobotFileParser()
         url = f"{target.origin}/robots.txt"
@@ -205,7 +208,7 @@ class WebClient:
 
 
 async def _read_body(response: httpx.Response, max_bytes: int) -> tuple[bytes, bool]:
-    """Return the first `max_bytes` of the body, and whether there is more.
+    """Return the first `max_bytes` of the body, and whether the body is longer.
 
     Raises ToolError if the body is compressed.
     """
@@ -220,6 +223,6 @@ async def _read_body(response: httpx.Response, max_bytes: int) -> tuple[bytes, b
 
 
 def _read_content_type(headers: httpx.Headers) -> str:
-    """Return the type without parameters, or "text/html" if the server doesn't say."""
+    """Return the type without parameters, or "text/html" if the header is missing."""
     content_type: str = headers.get("content-type", "text/html")
     return content_type.partition(";")[0].strip().lower()

@@ -1,1 +1,4 @@
-"""Imports and exports. Each module reads a family of formats, and yields records to store."""
+"""Imports and exports.
+
+Each module reads a group of related formats, and yields records to store.
+"""

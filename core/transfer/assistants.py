@@ -81,7 +81,7 @@ def read_chatgpt(
 def _path_to_current_node(nodes: dict[str, Any], current: Any) -> list[str]:
     """Return the keys from the root to the current node.
 
-    If the current node is missing or unknown, the last leaf is used instead.
+    If the current node is missing or unknown, the last leaf takes its place.
     """
     if not isinstance(current, str) or current not in nodes:
         leaves = [key for key in nodes if not nodes[key].get("children")]
@@ -95,7 +95,7 @@ def _path_to_current_node(nodes: dict[str, Any], current: Any) -> list[str]:
 
 
 def _chatgpt_text(message: dict[str, Any]) -> str | None:
-    """Return the part of a message that ChatGPT's page shows, or None if the page hides it."""
+    """Return the text of a message that ChatGPT's page shows, or None if the page hides it."""
     author = as_dict(message.get("author"))
     metadata = as_dict(message.get("metadata"))
     content = as_dict(message.get("content"))
@@ -192,9 +192,9 @@ def _claude_texts(message: dict[str, Any]) -> Iterator[str | SkippedRecord]:
 def _claude_attachments(message: dict[str, Any]) -> Iterator[str | SkippedRecord]:
     """Yield the names and texts of attachments, then the names of files.
 
-    An attachment has the text that was pasted or extracted from a file. If the text is too
-    long, a SkippedRecord comes before its beginning. A file has only a name, and is left out if
-    an attachment has the same name.
+    An attachment has the text that was pasted or extracted from a file. If the text is too long, a
+    SkippedRecord precedes its beginning. A file has only a name. It's left out if an attachment has
+    the same name.
     """
     attachment_names = {""}
     for attachment in map(as_dict, as_list(message.get("attachments"))):

@@ -1,8 +1,8 @@
 """Writes a home into one compressed file, checks such a file, and unpacks it.
 
 The file is a tar archive with gzip: the home's files below "home/", the record of erasures, and
-last `manifest.json` with the size and the SHA-256 of each file. Nothing is used from a file that
-the manifest doesn't confirm.
+finally `manifest.json` with the size and the SHA-256 of each file. Only files that match the
+manifest are used.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ _DAMAGED_ERRORS = (tarfile.TarError, EOFError, zlib.error, ValueError, KeyError,
 
 @dataclass(frozen=True, slots=True)
 class FileEntry:
-    """A file of a backup."""
+    """A file in the manifest of a backup."""
 
     sha256: str
     bytes: int
@@ -65,7 +65,7 @@ class FileEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Manifest:
-    """What a backup contains."""
+    """The list of the files in a backup, and when and by which version it was written."""
 
     made_at: datetime
     # The version of Mneme that has made it.
@@ -82,7 +82,7 @@ class Manifest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BackupSource:
-    """The parts of a backup."""
+    """The files and folders that a backup is made from."""
 
     home: Path
     # The record of erasures next to the home. It may be missing.
@@ -103,7 +103,8 @@ def write_backup(
     """Write a backup of a home to the file `target`.
 
     Programs may use the home meanwhile. `scratch` is an existing folder for copies. Raises
-    StoreError if state.db can't be copied or if its copy is damaged, and OSError.
+    StoreError if state.db can't be copied or if its copy is damaged, and OSError if a file can't be
+    written.
     """
     state_copy = scratch / STATE_FILE
     copy_database(
@@ -204,9 +205,9 @@ def unpack_backup(file: Path, folder: Path, *, is_trial: bool = False) -> Manife
 
 
 def is_backup(path: Path) -> bool:
-    """Return whether a file is an archive as `write_backup` makes it.
+    """Return whether a file is an archive written by `write_backup`.
 
-    Encrypted ones don't count.
+    The result is False for encrypted backups.
     """
     try:
         with tarfile.open(path, "r|gz") as archive:
@@ -217,7 +218,7 @@ def is_backup(path: Path) -> bool:
 
 
 def is_left_out(name: str) -> bool:
-    """Return whether a backup leaves out a file of the home, by its path such as
+    """Return whether a backup leaves out a file of the home, given a path such as
     "memories/USER.md".
     """
     return name.startswith(LEFT_OUT_STARTS) or name.endswith(_LEFT_OUT_SUFFIXES)
@@ -229,7 +230,7 @@ def hash_file(path: Path) -> str:
 
 
 def _list_files(source: BackupSource, left_out: list[str]) -> Iterator[Path]:
-    """Yield the files to copy, and add what can't be copied to `left_out`."""
+    """Yield the files to copy. Add files that can't be copied to `left_out`, with the reason."""
     for folder, folder_names, file_names in os.walk(source.home):
         folder_names.sort()
         for name in list(folder_names):
@@ -252,7 +253,10 @@ def _list_files(source: BackupSource, left_out: list[str]) -> Iterator[Path]:
 
 
 def _reason_to_leave_out(path: Path, source: BackupSource) -> str | None:
-    """Return why a file isn't copied; "" if that needs no mention, and None if it's copied."""
+    """Return why a file isn't copied, or None if it's copied.
+
+    The reason is "" if it needn't be mentioned.
+    """
     name = _relative_name(path, source.home)
     if is_left_out(name) or (name == SECRETS_FILE and not source.has_secrets):
         return ""
@@ -286,7 +290,10 @@ def _is_database(path: Path) -> bool:
 
 
 def _copy_and_add(archive: tarfile.TarFile, path: Path, name: str, scratch: Path) -> FileEntry:
-    """Copy a file first, because other programs may change it, and add the copy."""
+    """Copy a file, and add the copy to the archive.
+
+    The copy is needed because other programs may change the file.
+    """
     copy = scratch / "copy"
     try:
         is_copied = False
@@ -308,7 +315,7 @@ def _copy_and_add(archive: tarfile.TarFile, path: Path, name: str, scratch: Path
 def _add_file(
     archive: tarfile.TarFile, path: Path, name: str, on_progress: Progress | None = None
 ) -> FileEntry:
-    """Add a file that doesn't change any more."""
+    """Add a file that doesn't change any more to the archive."""
     if on_progress is not None:
         on_progress(name, 0.0)
     status = path.stat()
@@ -323,7 +330,7 @@ def _add_file(
 
 
 def _safe_path(folder: Path, name: str) -> Path:
-    """Return the path of an entry in a folder. Raises ValueError if it would be outside."""
+    """Return the path of an entry below a folder. Raises ValueError if it would be outside."""
     path = PurePosixPath(name)
     is_inside = path.parts[:1] == (HOME_FOLDER,) or name == JOURNAL_ENTRY
     if path.is_absolute() or ".." in path.parts or not is_inside:
@@ -334,7 +341,7 @@ def _safe_path(folder: Path, name: str) -> Path:
 
 
 def _write_member(content: IO[bytes], target: Path | None) -> FileEntry:
-    """Read an entry and write it to a new file, if one is named."""
+    """Read an entry of the archive. If `target` is given, write the entry to this new file."""
     digest = hashlib.sha256()
     size = 0
     descriptor = None
@@ -357,7 +364,7 @@ def _write_member(content: IO[bytes], target: Path | None) -> FileEntry:
 
 
 def _compare(entries: Mapping[str, FileEntry], manifest: Manifest) -> None:
-    """Raise ValueError if the files aren't those of the manifest."""
+    """Raise ValueError if the files differ from the manifest."""
     if f"{HOME_FOLDER}/{STATE_FILE}" not in entries:
         raise ValueError(f"it has no {STATE_FILE}")
     if entries.keys() != manifest.files.keys():
@@ -381,7 +388,7 @@ def _format_manifest(manifest: Manifest) -> bytes:
 
 
 def _parse_manifest(content: bytes) -> Manifest:
-    """Parse a manifest. Raises ValueError, KeyError or TypeError if it's invalid."""
+    """Parse a manifest. Raises ValueError, KeyError or TypeError if the manifest is invalid."""
     values: dict[str, Any] = json.loads(content)
     if values.pop("format") != FORMAT:
         raise ValueError("a newer version of Mneme has made it; update Mneme first")

@@ -1,6 +1,6 @@
 """Encrypts and decrypts backups in the format of age, with keys or a passphrase.
 
-A file that is encrypted here can also be decrypted with the programs `age` and `rage`.
+The programs `age` and `rage` can decrypt the files, too.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _KEY_HINT = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EncryptionKey:
-    """Whom a backup is encrypted to: public keys or a passphrase."""
+    """The key of a backup: public keys or a passphrase."""
 
     # Public keys, such as "age1…".
     recipients: Sequence[str] = ()
@@ -30,7 +30,7 @@ class EncryptionKey:
 
 
 def check_recipient(text: str) -> str:
-    """Return a public key without surrounding spaces. Raises ConfigError if it's none."""
+    """Return a public key without surrounding spaces. Raises ConfigError if the key is invalid."""
     _parse_recipient(text.strip())
     return text.strip()
 
@@ -42,11 +42,11 @@ def is_encrypted(path: Path) -> bool:
 
 
 def encrypt_file(source: Path, target: Path, key: EncryptionKey, check_path: Path) -> None:
-    """Encrypt a file, decrypt the result into `check_path`, and leave the comparison to the caller.
+    """Encrypt a file, and decrypt the result into `check_path` so that the caller can compare.
 
-    A file for a public key is also encrypted to a key that exists only during this call, because it
-    couldn't be checked otherwise. A passphrase needs memory for the whole file. Raises HistoryError
-    if the machine has become too busy to decrypt what it has encrypted.
+    A file for a public key is also encrypted to a temporary key, because Mneme doesn't have the
+    secret key to check it. A passphrase needs memory for the whole file. Raises HistoryError if the
+    machine has become too busy to decrypt the file in time.
     """
     if key.passphrase:
         target.write_bytes(pyrage.passphrase.encrypt(source.read_bytes(), key.passphrase))
@@ -60,9 +60,9 @@ def encrypt_file(source: Path, target: Path, key: EncryptionKey, check_path: Pat
 
 
 def decrypt_file(source: Path, target: Path, secret: str) -> None:
-    """Decrypt a file with a passphrase, or with the content of a file with identities of age.
+    """Decrypt a file with a passphrase, or with the content of an age identity file.
 
-    Raises HistoryError if that isn't possible.
+    Raises HistoryError if the file can't be decrypted.
     """
     try:
         identities = _parse_identities(secret)
@@ -83,8 +83,8 @@ def decrypt_file(source: Path, target: Path, secret: str) -> None:
 def _decrypt_with_passphrase(source: Path, passphrase: str) -> bytes:
     """Decrypt a file with a passphrase.
 
-    Raises DecryptError if the passphrase is wrong. Raises HistoryError if the file was encrypted
-    on a machine that had so much more time that this one would take minutes.
+    Raises DecryptError if the passphrase is wrong. Raises HistoryError if decrypting would take
+    minutes, because the file was encrypted on a much faster machine.
     """
     try:
         content: bytes = pyrage.passphrase.decrypt(source.read_bytes(), passphrase)
@@ -107,7 +107,7 @@ def _parse_recipient(text: str) -> Any:
 
 
 def _parse_identities(text: str) -> list[Any]:
-    """Return the secret keys in a text; empty if the text is a passphrase.
+    """Return the secret keys in a text. The result is empty if the text is a passphrase.
 
     Raises HistoryError if a key is invalid.
     """

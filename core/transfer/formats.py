@@ -43,7 +43,7 @@ HIDDEN = (
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ImportOptions:
-    """Information that an import needs and that the file doesn't contain.
+    """Information that an import needs and that isn't in the file.
 
     Options are compared by identity, so that using them as a cache key for each line is cheap.
     """
@@ -73,7 +73,7 @@ def build_conversation(
     name: str | None = None,
     parent: str | None = None,
 ) -> TransferConversation:
-    """Return a new conversation. All records of its messages share this object.
+    """Return a new conversation, which all records of its messages share.
 
     Without a `name`, the address is the name. `parent` is the name of the conversation that this
     one continues.
@@ -229,10 +229,10 @@ def parse_line(line: str | bytes, options: ImportOptions = ImportOptions()) -> T
 
 
 def _load_fields(line: str | bytes) -> dict[str, Any]:
-    """Return the fields of a line that `_LINE_VALIDATOR` rejects.
+    """Parse a line that `_LINE_VALIDATOR` rejects, and return its fields.
 
-    A line with odd characters, such as half of an emoji, is accepted here. Raises ValueError with a
-    readable reason if the line is invalid.
+    Lines with invalid characters, such as half of an emoji, are accepted here. Raises ValueError
+    with a readable reason if the line is invalid.
     """
     try:
         values = json.loads(line)
@@ -253,7 +253,7 @@ def _load_fields(line: str | bytes) -> dict[str, Any]:
 
 
 def _choose_scope(options: ImportOptions, scope: str | None, whose: str | None) -> str | None:
-    """Return the scope of a line. None means the scope of the person who imports it.
+    """Return the scope of a line, or None for the scope of the person who imports it.
 
     The owner of another home may have accounts that aren't the owner's here, for example because
     they were approved by a code. Their messages belong to the person who imports them.
@@ -293,7 +293,7 @@ def _load_conversation(
 
 
 def format_line(record: TransferRecord, *, is_owners: bool = False) -> str:
-    """Return a record as a JSON line without a line break, which `parse_line` can read.
+    """Return a record as a JSON line without a line break, in the format of `parse_line`.
 
     With `is_owners`, the line says that the message belongs to the owner of this home.
     """

@@ -143,7 +143,10 @@ def _text_of(content: object) -> str:
 
 
 def _part_text(part: Any) -> str:
-    """Return the text of a part. A part without text becomes its kind, such as "[image]"."""
+    """Return the text of a part.
+
+    A part without text is replaced with its kind, such as "[image]".
+    """
     if not isinstance(part, dict):
         return str(part)
     text = part.get("text")

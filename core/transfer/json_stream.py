@@ -1,4 +1,7 @@
-"""Reads JSON documents of any size piece by piece. No real export reaches the limits."""
+"""Reads JSON documents of any size piece by piece.
+
+The limits are higher than the values in real exports.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +35,7 @@ _CUT_ESCAPE = re.compile(rb"\\(?:x[01]?)?\Z")
 def json_events(stream: BinaryIO, title: str) -> Iterator[tuple[str, str, Any]]:
     """Yield the path, kind and value of each event in a JSON document, as `ijson.parse` does.
 
-    If the document is broken or exceeds a limit, raises HistoryError after all earlier events.
+    If the document is broken or exceeds a limit, HistoryError is raised after all earlier events.
     """
     depth = 0
     # The bytes that were read since the last event, which all belong to one value.
@@ -80,7 +83,7 @@ def json_values(
 
     An example of a path is "chats.list.item.name". Only one value is in memory at a time. When an
     object or array begins at one of the paths in `starts`, (path, None) is yielded. Raises
-    HistoryError like `json_events`, and also if a value has too many parts, or if no value ends
+    HistoryError as `json_events` does, and also if a value has too many parts, or if no value ends
     within `MAX_SILENCE_S` seconds.
     """
     # Builds the value that is being read; None between values.

@@ -133,7 +133,7 @@ def _telegram_record(
 def _telegram_text(message: dict[str, Any]) -> str:
     """Return the text of a message, after a line for its forward and one for each attachment.
 
-    A forward without text or attachments is empty.
+    The result is empty for a forward without text or attachments.
     """
     content = message.get("text")
     text = _join_pieces(message.get("text_entities") if content is None else content)
@@ -300,9 +300,9 @@ def _discord_record(
 
 
 def _load_json(path: Path) -> dict[str, Any]:
-    """Return the JSON object in a small file, or an empty one if the file can't be read.
+    """Return the JSON object in a small file, or an empty object if the file can't be read.
 
-    Only names and titles are read from such files, so an error isn't reported.
+    Only names and titles come from such files, so an error isn't reported.
     """
     try:
         with path.open("rb") as stream:

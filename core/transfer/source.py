@@ -1,7 +1,7 @@
-"""Finds the files with history in a file, folder or zip archive, and reads them as records.
+"""Finds the files with history in a file, folder or zip archive, and reads their records.
 
-The format of a file is recognised by the file's content. Only the files of Discord channels are
-recognised by their names. Recognising a format reads only the beginning of a file. The rest is read
+The format of a file is recognized by the file's content. Only the files of Discord channels are
+recognized by their names. Recognizing a format reads only the beginning of a file. The rest is read
 while the records are consumed, so little memory is needed.
 """
 
@@ -107,8 +107,8 @@ class _HistoryFile:
 class Source:
     """The files with history in a file or folder. Use `Source.open` to create a source.
 
-    `title` is its name in error messages. `read_error` is a problem with a part of the content. It
-    is raised after all other records have been read, or at once if no file contains history.
+    `title` is its name in error messages. `read_error` is a problem with a part of the content.
+    It's raised after all other records have been read, or at once if no file contains history.
     """
 
     def __init__(
@@ -127,7 +127,7 @@ class Source:
     @classmethod
     @contextlib.contextmanager
     def open(cls, origin: Path | BinaryIO, options: ImportOptions) -> Iterator[Source]:
-        """Open a path or a stream, and recognise the formats of its files.
+        """Open a path or a stream, and recognize the formats of its files.
 
         A stream is first copied to a temporary file, because its content is read twice. An archive
         is unpacked to a temporary folder. Raises HistoryError if nothing can be imported, and
@@ -316,7 +316,7 @@ def _may_have_history(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> bool:
 
 
 def _display_name(path: object) -> str:
-    """Return the name of a file in a form that can be shown."""
+    """Return the name of a file without characters that can't be shown."""
     printable = str(path).encode("utf-8", "replace").decode()
     return shorten(to_single_line(printable), MAX_NAME_CHARS)
 

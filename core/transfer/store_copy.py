@@ -1,7 +1,7 @@
-"""Copies a whole store to one of another engine, and compares both.
+"""Copies a whole store to another engine, and compares both.
 
-Each batch of rows is stored in one transaction, together with the position. So a copy that was
-killed goes on where it stopped. Ids stay the same. The text indexes are built from the rows.
+Each batch of rows is stored in one transaction together with the position. So a copy that was
+killed continues where it stopped. Ids stay the same. The text indexes are built from the rows.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ Progress = Callable[[str, int, int], None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Position:
-    """How far a copy is. It is stored in the target as JSON."""
+    """The table and row that a copy has reached. It's stored in the target as JSON."""
 
     # The key of the source. Another store has another one.
     source: str
@@ -87,7 +87,7 @@ class Position:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CopyReport:
-    """What was copied and compared."""
+    """The counts of what was copied and compared."""
 
     tables: int
     rows: int
@@ -99,16 +99,16 @@ class CopyReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CopySide:
-    """One of the two stores."""
+    """The source or the target of a copy."""
 
     database: Database
     tools: CopyTools
 
 
 class StoreCopy:
-    """Copies one store to another. Nobody else may write to either meanwhile.
+    """Copies one store to another. Other programs may not write to either of them meanwhile.
 
-    `truths` has the tables and columns with truth values.
+    `truths` has the tables and columns with boolean values.
     """
 
     def __init__(
@@ -127,7 +127,10 @@ class StoreCopy:
         self._total = 0
 
     async def run(self, clock: Clock) -> CopyReport:
-        """Copy, build the indexes and compare. Raises StoreError if the target has other data."""
+        """Copy, build the indexes and compare.
+
+        Raises StoreError if the target contains other data.
+        """
         position = await self._begin()
         self._total = await self._source.database.read(self._count_rows)
         for number, table in enumerate(self._tables):
@@ -154,7 +157,7 @@ class StoreCopy:
     # --- Copying ---
 
     async def _begin(self) -> Position:
-        """Return the position at which an earlier copy stopped, or begin a new one."""
+        """Return the position at which an earlier copy stopped, or begin a new copy."""
         key = await self._source.database.read(
             lambda connection: str(get_meta(connection, JOURNAL_META_KEY))
         )
@@ -191,7 +194,10 @@ class StoreCopy:
     async def _copy_table(
         self, table: CopiedTable, position: Position, following: Sequence[CopiedTable]
     ) -> Position:
-        """Copy the rest of a table. Returns the position at the beginning of the next one."""
+        """Copy the remaining rows of a table.
+
+        Return the position at the beginning of the next one.
+        """
         if position.after is None and table.name == _META_TABLE:
             await self._target.database.write(_delete_foreign_meta)
         while True:
@@ -214,14 +220,14 @@ class StoreCopy:
     async def _read_batch(
         self, table: CopiedTable, after: Sequence[Any] | None, *, is_for_copy: bool
     ) -> tuple[list[tuple[Any, ...]], bool]:
-        """Read the next rows of the source, and whether these are the last ones."""
+        """Return the next rows of the source, and whether they are the last ones."""
         statement, values = _select_rows(table, after, is_for_copy=is_for_copy)
         return await self._source.database.read(
             lambda connection: _read_rows(connection, statement, values)
         )
 
     def _repair(self, rows: Sequence[tuple[Any, ...]]) -> tuple[list[tuple[Any, ...]], int]:
-        """Return rows as the target can store them, and how many texts have changed."""
+        """Return the rows in a form that the target can store, and how many texts changed."""
         if not any(isinstance(value, str) and "\0" in value for row in rows for value in row):
             return list(rows), 0
         count = sum(isinstance(value, str) and "\0" in value for row in rows for value in row)
@@ -231,7 +237,7 @@ class StoreCopy:
         return [row[table.columns.index(column)] for column in table.key]
 
     async def _read_links(self, table: CopiedTable) -> list[dict[str, Any]]:
-        """Return the values of columns that name rows of the same table."""
+        """Return the values of columns that refer to rows of the same table."""
         (key,) = table.key if table.own_references else ("",)
         links: list[dict[str, Any]] = []
         for column in table.own_references:
@@ -250,7 +256,10 @@ class StoreCopy:
         links: Sequence[dict[str, Any]],
         position: Position,
     ) -> None:
-        """Store rows and the position after them. `links` are set once all rows are there."""
+        """Store rows and the position after them.
+
+        The `links` are set when all rows exist.
+        """
         empty = [table.columns.index(column) for column in table.own_references]
         truths = self._truth_places(table)
 
@@ -281,19 +290,19 @@ class StoreCopy:
         await self._target.database.write(store)
 
     def _truth_places(self, table: CopiedTable) -> list[int]:
-        """Return the places of the columns with truth values."""
+        """Return the positions of the columns with boolean values."""
         columns = enumerate(table.columns)
         return [place for place, column in columns if (table.name, column) in self._truths]
 
     async def _finish_ids(self) -> None:
-        """Let the target give away no id that the source has given away."""
+        """Make sure that the target doesn't assign ids that the source has already assigned."""
         last_ids = await self._source.database.read(self._source.tools.read_last_ids)
         await self._target.database.write(
             lambda connection: self._target.tools.raise_last_ids(connection, last_ids)
         )
 
     async def _build_indexes(self) -> None:
-        """Build the text indexes of the target, and check them."""
+        """Build and check the text indexes of the target."""
         target = self._target.database
         done = 0
         if await target.read(is_stale):
@@ -313,7 +322,7 @@ class StoreCopy:
     # --- Comparing ---
 
     async def _compare(self, table: CopiedTable) -> None:
-        """Compare number and checksum of the rows. Discards the copy if they differ."""
+        """Compare the number and the checksum of the rows. If they differ, discard the copy."""
         self._on_progress(table.name, self._total, self._total)
         source = await self._digest_table(self._source.database, table)
         if source == await self._digest_table(self._target.database, table):
@@ -329,7 +338,7 @@ class StoreCopy:
     async def _digest_table(self, database: Database, table: CopiedTable) -> tuple[int, int]:
         """Return the number of rows, and the sum of the digests of all rows.
 
-        A sum doesn't depend on the order, in which replaced characters would make a difference.
+        The sum doesn't depend on the order of the rows, which replaced characters can change.
         """
         truths = self._truth_places(table)
         count = 0
@@ -354,7 +363,7 @@ class StoreCopy:
     async def _compare_recall(self, clock: Clock) -> tuple[int, int]:
         """Search for some messages in both stores.
 
-        Returns for how many both find the message or neither does, and how many were searched for.
+        Returns for how many messages the results agree, and how many were searched for.
         """
         samples = await self._source.database.read(_choose_samples)
         databases = (self._source.database, self._target.database)
@@ -371,12 +380,15 @@ class StoreCopy:
 
 
 async def forget_position(database: Database) -> None:
-    """Make a copy a store like any other."""
+    """Delete the position from a copy, which makes it an ordinary store."""
     await database.execute("DELETE FROM state_meta WHERE key = :key", {"key": COPY_KEY})
 
 
 def sort_tables(tables: Iterable[CopiedTable]) -> list[CopiedTable]:
-    """Return tables so that each comes after those that its rows name; `state_meta` is the last."""
+    """Return the tables in an order in which rows refer only to earlier tables.
+
+    `state_meta` is the last one.
+    """
     by_name = {table.name: table for table in sorted(tables)}
     sorter: TopologicalSorter[str] = TopologicalSorter()
     for name, table in by_name.items():
@@ -411,7 +423,7 @@ def _select_rows(
 def _read_rows(
     connection: Connection, statement: str, values: dict[str, Any]
 ) -> tuple[list[tuple[Any, ...]], bool]:
-    """Read rows until they have `BATCH_CHARS`. Also returns whether these are the last ones."""
+    """Read rows up to `BATCH_CHARS` characters. Also return whether they are the last ones."""
     rows: list[tuple[Any, ...]] = []
     chars = 0
     for row in connection.execute(statement, values).fetchall():
@@ -427,7 +439,7 @@ def _replace_nul(value: Any) -> Any:
 
 
 def _normalize(row: Sequence[Any], truths: Sequence[int]) -> list[Any]:
-    """Return the values of a row in the form that both engines share."""
+    """Return the values of a row in a form that both engines share."""
     values: list[Any] = []
     for place, value in enumerate(row):
         if value is not None and place in truths:
@@ -454,14 +466,14 @@ def _store_position(connection: Connection, position: Position) -> None:
 
 
 def _delete_foreign_meta(connection: Connection) -> None:
-    """Delete the keys that the target has of its own and that the source may not have."""
+    """Delete keys that the target created itself and that the source may not have."""
     for row in connection.execute("SELECT key FROM state_meta").fetchall():
         if row[0] not in _OWN_KEYS:
             connection.execute("DELETE FROM state_meta WHERE key = :key", {"key": row[0]})
 
 
 def _choose_samples(connection: Connection) -> list[tuple[int, str, str]]:
-    """Return messages that are spread over the whole store: id, words and scope."""
+    """Return the id, words and scope of messages that are spread over the whole store."""
     bounds = connection.execute("SELECT MIN(id), MAX(id) FROM messages").fetchone()
     samples: dict[int, tuple[int, str, str]] = {}
     if bounds[0] is None:
