@@ -1,4 +1,4 @@
-"""Writes and reads calendar files (iCalendar, RFC 5545), as Thunderbird and Google Calendar do."""
+"""Write and read calendar files (iCalendar, RFC 5545), as Thunderbird and Google Calendar do."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MAX_FILE_BYTES = 10_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CalendarEntry:
-    """A reminder as an entry of a calendar file."""
+    """A reminder to write to a calendar file."""
 
     uid: str
     text: str
@@ -88,14 +88,14 @@ def read_calendar(content: bytes, now: datetime, zone: ZoneInfo) -> list[Calenda
 
 
 def parse_calendar(content: bytes) -> Calendar:
-    """Return the calendar of a file as icalendar's object. Raises ValueError if it isn't one."""
+    """Parse a calendar file with icalendar. Raises ValueError if it isn't a calendar."""
     return Calendar.from_ical(content)
 
 
 def _read_items(components: Sequence[Any], now: datetime, zone: ZoneInfo) -> Iterator[CalendarItem]:
-    """Yield an item for each event and task that is still to come.
+    """Yield an item for each event and task in the future.
 
-    Components without a text or a start, and cancelled or completed ones, are left out.
+    Cancelled and completed ones are left out, and so are those without a text or a start.
     """
     for component in components:
         if component.name not in ("VEVENT", "VTODO"):
@@ -119,7 +119,7 @@ def _read_items(components: Sequence[Any], now: datetime, zone: ZoneInfo) -> Ite
 
 
 def _read_start(value: date | datetime, zone: ZoneInfo) -> tuple[datetime, ZoneInfo]:
-    """Return the wall time of a start, and its zone. A day begins at `ALL_DAY_HOUR`."""
+    """Read the wall time of a start, and its zone. A whole day begins at `ALL_DAY_HOUR`."""
     if not isinstance(value, datetime):
         return datetime.combine(value, time(ALL_DAY_HOUR)), zone
     if value.tzinfo is None:
@@ -132,7 +132,7 @@ def _read_start(value: date | datetime, zone: ZoneInfo) -> tuple[datetime, ZoneI
 
 
 def _zone_of(info: tzinfo) -> ZoneInfo | None:
-    """Return a zone with a name of the IANA database, or None for another kind of zone."""
+    """Return the IANA name of a zone, or None if it has no such name."""
     key = getattr(info, "key", None) or getattr(info, "zone", None)
     if info is UTC or key is None:
         return None
@@ -148,7 +148,7 @@ def _build_recurrence(wall_time: datetime, zone: ZoneInfo, rule: Any) -> str:
 
 
 def _is_due_later(recurrence: str, now: datetime) -> bool:
-    """Return whether a recurrence is valid and has a moment after `now`."""
+    """Return whether a recurrence is valid and has an occurrence after `now`."""
     try:
         return next_recurrence((recurrence,), now) is not None
     except Refused:

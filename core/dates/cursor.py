@@ -1,4 +1,4 @@
-"""A cursor over the words of a line that reads dates: ``2026-12-01``, ``24.12.``, ``3 May 2027``.
+"""Read dates from the words of a line: ``2026-12-01``, ``24.12.``, ``3 May 2027``.
 
 The words and patterns are in `data/words.toml`.
 """
@@ -26,7 +26,7 @@ _LEAP_YEAR = 2028
 
 
 class Day(NamedTuple):
-    """A day of the calendar."""
+    """A calendar day. The year may be missing."""
 
     # None if no year was named.
     year: int | None
@@ -45,13 +45,13 @@ def word_pattern(name: str, end: str = r"(?!\S)") -> re.Pattern[str]:
     """Compile a pattern of `data/words.toml`, followed by the expression `end`.
 
     In a pattern, ``%(name)s`` stands for any word of the table `name`, or for the pattern `name`.
-    The default `end` makes the pattern match whole words only.
+    By default, `end` makes the pattern match only whole words.
     """
     return re.compile(f"(?:{_expand(word_tables()['patterns'][name])}){end}", re.VERBOSE)
 
 
 def _expand(pattern: str) -> str:
-    """Replace each ``%(name)s`` with a pattern for the words of the table, or with the pattern."""
+    """Replace each ``%(name)s`` by the pattern of that name, or by any word of that table."""
     return re.sub(r"%\((\w+)\)s", lambda name: _expand_name(name[1]), pattern)
 
 
@@ -66,9 +66,9 @@ def _expand_name(name: str) -> str:
 
 
 def normalize_word(word: str) -> str:
-    """Return a word in lower case and without the punctuation after it.
+    """Return a word in lower case, without the punctuation after it.
 
-    A word that is only punctuation is returned unchanged.
+    A word that consists only of punctuation is returned unchanged.
     """
     return word[:MAX_WORD_CHARS].lower().rstrip(",;:!?.") or word[:MAX_WORD_CHARS]
 
@@ -79,10 +79,10 @@ def parse_ordinal(text: str) -> int:
 
 
 class WordCursor:
-    """The words of a line, and the position of the next word to read.
+    """A position in the words of a line, from which words are read one after the other.
 
-    The methods `take`, `match` and `read_…` move the cursor past the words that they
-    read. If the next words don't fit, these methods return None and don't move the cursor.
+    The methods `take`, `match` and `read_…` read words and move past them. If the next words don't
+    fit, they return None and don't move.
     """
 
     def __init__(self, line: Sequence[str]) -> None:
@@ -94,7 +94,7 @@ class WordCursor:
         return self.position >= len(self._words)
 
     def take(self, *options: str) -> str | None:
-        """Read one of `options`, the first one that fits, and return it.
+        """Read the first of `options` that fits, and return it.
 
         An option may have several words, such as "from now".
         """
@@ -130,7 +130,7 @@ class WordCursor:
     def read_number_date(self) -> Day | None:
         """Read a date in digits: ``2026-12-01``, ``24.12.``, ``24.12.2026``, ``24/12``, ``12/24``.
 
-        If either number may be the day, the first number is the day.
+        If both numbers may be the day, the first one is.
         """
         start = self.position
         match = self.match("number_date")
@@ -148,7 +148,7 @@ class WordCursor:
         return self._check_day(Day(year, month, number), start)
 
     def _check_day(self, day: Day, start: int) -> Day | None:
-        """Return a valid day. For an invalid day, move the cursor to `start` and return None.
+        """Return a valid day, or move the cursor back to `start` and return None.
 
         Without a year, 29 February is valid.
         """
@@ -159,7 +159,7 @@ class WordCursor:
         return None
 
     def read_instant(self) -> datetime | None:
-        """Read a date and time in ISO format: ``2026-12-01T10:00``.
+        """Read a date and time in ISO 8601: ``2026-12-01T10:00``.
 
         The result is aware if the text has an offset, such as ``+01:00``.
         """

@@ -1,9 +1,9 @@
-"""Splits a typed line into a schedule and a text: "tomorrow at 9 call Ana" gives "call Ana".
+"""Split a typed line into a schedule and a text: "tomorrow at 9 call Ana" gives "call Ana".
 
-A bar may separate the time from the text: "call Ana | tomorrow at 9". The time may be in everyday
-words in ten languages, which `core.dates.requests` reads, a cron line, rules of RFC 5545, or a
-moment in ISO format. For other languages, dateparser reads a time at the front or the end of a
-line, and the result is never certain.
+A bar may separate the time from the text: "call Ana | tomorrow at 9". The time may be a cron line,
+rules of RFC 5545, an ISO 8601 moment, or everyday words in ten languages, which
+`core.dates.requests` reads. In other languages, dateparser reads a time at the beginning or end of
+a line; such a result is never certain.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ _PROBLEM_KEYS = {
 
 
 def parse_schedule(text: str, now: datetime, zone: str) -> ParsedSchedule:
-    """Split a line into a schedule and a text. A bar may separate the two: ``when | text``.
+    """Split a line into a schedule and a text. A bar may separate them: ``when | text``.
 
     `now` is aware, and `zone` is an IANA name. Raises Refused if the line contains no time, a time
     in the past, or a date that doesn't exist, such as 30 February.
@@ -84,7 +84,7 @@ def parse_schedule(text: str, now: datetime, zone: str) -> ParsedSchedule:
 
 
 def to_schedule(reading: ReminderReading, zone: ZoneInfo) -> Schedule | None:
-    """Return the schedule of a reading, or None if its time isn't complete."""
+    """Return the schedule of a reading, or None if its time is incomplete."""
     own_zone = reading.parts.zone or zone.key
     if reading.moment is not None:
         return Schedule(zone=own_zone, at=reading.moment)
@@ -96,7 +96,7 @@ def to_schedule(reading: ReminderReading, zone: ZoneInfo) -> Schedule | None:
 def _parse_divided(line: str, now: datetime, zone: ZoneInfo) -> ParsedSchedule | None:
     """Read ``when | text`` or ``text | when``.
 
-    Returns None if the line has no bar, or if neither side of a bar is entirely a time.
+    Return None if the line has no bar, or if no side of a bar is just a time.
     """
     if "|" not in line:
         return None
@@ -120,9 +120,9 @@ def _parse_divided(line: str, now: datetime, zone: ZoneInfo) -> ParsedSchedule |
 
 
 def _parse_line(line: str, now: datetime, zone: ZoneInfo) -> ParsedSchedule | None:
-    """Read a line without a bar. Returns None if it names no time.
+    """Read a line without a bar. Return None if it contains no time.
 
-    Raises Refused if the time can't be used, such as one in the past.
+    Raises Refused if its time can't be used, for example because it is in the past.
     """
     exact = _parse_cron_line(line, zone) or _parse_instant(line, now, zone)
     if exact is not None:
@@ -148,9 +148,7 @@ def _parse_line(line: str, now: datetime, zone: ZoneInfo) -> ParsedSchedule | No
 
 
 def _seems_to_contain_time(text: str, now: datetime, zone: ZoneInfo) -> bool:
-    """Return whether the text of a reminder begins or ends with words that may belong to
-    its time.
-    """
+    """Return whether a reminder's text starts or ends with words that may be part of its time."""
     if _NUMBER_FIRST.match(text):
         return True
     rest = read_request(text[:MAX_REQUEST_CHARS], now, zone, is_request=True)
@@ -161,7 +159,10 @@ def _seems_to_contain_time(text: str, now: datetime, zone: ZoneInfo) -> bool:
 def _parse_other(
     line: str, reading: ReminderReading, now: datetime, zone: ZoneInfo
 ) -> ParsedSchedule | None:
-    """Read a line in another language. Raises Refused if `reading` has a time with a problem."""
+    """Read a line in a language without a lexicon.
+
+    Raises Refused if `reading` has a time that can't be used.
+    """
     foreign = None if reading.names_time else _parse_foreign(line, now, zone)
     if foreign is None and reading.names_time:
         raise Refused(_PROBLEM_KEYS[reading.problem or Problem.VAGUE])
@@ -169,7 +170,7 @@ def _parse_other(
 
 
 def _add_question_mark(text: str, line: str) -> str:
-    """Return a text with the question mark with which its line ends."""
+    """Return a text with the question mark at the end of its line, if there is one."""
     mark = line.rstrip()[-1:]
     if mark in ("?", "？") and line.rstrip()[:-1].rstrip().endswith(text):
         return text + mark
@@ -180,7 +181,7 @@ def _add_question_mark(text: str, line: str) -> str:
 
 
 def _parse_rules(match: re.Match[str], zone: ZoneInfo) -> ParsedSchedule:
-    """Read rules of RFC 5545 as `format_rules` writes them."""
+    """Read the rules of RFC 5545 that `format_rules` writes."""
     recurrences = []
     own_zone = zone.key
     for rule in _RULE.finditer(match[1]):
@@ -193,7 +194,7 @@ def _parse_rules(match: re.Match[str], zone: ZoneInfo) -> ParsedSchedule:
 def _parse_cron_line(line: str, zone: ZoneInfo) -> ParsedSchedule | None:
     """Read a line that begins with the five fields of cron.
 
-    Returns None for other lines. Raises Refused if the cron fields are invalid.
+    Return None for other lines. Raises Refused if the fields are invalid.
     """
     fields = line.split(maxsplit=5)
     is_cron = (
@@ -215,7 +216,7 @@ def _parse_cron_line(line: str, zone: ZoneInfo) -> ParsedSchedule | None:
 
 
 def _parse_instant(line: str, now: datetime, zone: ZoneInfo) -> ParsedSchedule | None:
-    """Read a line that begins with a moment in ISO format. Raises Refused for the past."""
+    """Read a line that begins with an ISO 8601 moment. Raises Refused if it is in the past."""
     match = _INSTANT.match(line)
     if match is None:
         return None
@@ -248,9 +249,9 @@ _ONLY_NUMBERS = re.compile(r"[\d\s.,:;/+()-]{1,60}")
 
 
 def _parse_foreign(line: str, now: datetime, zone: ZoneInfo) -> ParsedSchedule | None:
-    """Read a time in another language at the front of a line, or else at its end.
+    """Read a time in another language at the beginning of a line, or else at its end.
 
-    Returns None if neither is a time in the future.
+    Return None if neither is a time in the future.
     """
     script = _script_of(line)
     if script is None:
@@ -269,9 +270,10 @@ def _parse_foreign(line: str, now: datetime, zone: ZoneInfo) -> ParsedSchedule |
 
 
 def _script_of(line: str) -> Mapping[str, Any] | None:
-    """Return the settings of a line's script from `data/words.toml`, or None for other scripts.
+    """Return the settings of a line's script from `data/words.toml`, or None.
 
-    The script is the first one in the file that matches any of the first `EDGE_CHARS` characters.
+    The script is the first in the file that occurs in the first `EDGE_CHARS` characters of the
+    line.
     """
     script: Mapping[str, Any]
     for script in word_tables()["script"]:
@@ -283,8 +285,7 @@ def _script_of(line: str) -> Mapping[str, Any] | None:
 def _edge_pieces(line: str) -> Iterator[tuple[str, str]]:
     """Yield the pieces of a line that may be a time, each with the rest of the line.
 
-    Pieces at the front of the line come before pieces at its end. Within each group, longer pieces
-    come first.
+    Pieces at the beginning come first, then those at the end, the longer ones of each first.
     """
     words = list(re.finditer(r"\S+", line[:EDGE_CHARS]))[:MAX_FOREIGN_WORDS]
     ends = [word.end() for word in reversed(words)]
@@ -298,7 +299,7 @@ def _edge_pieces(line: str) -> Iterator[tuple[str, str]]:
 
 
 def _read_foreign(piece: str, script: Mapping[str, Any], here: datetime) -> datetime | None:
-    """Return the wall time that a piece of a line means, or None if the piece isn't just a time.
+    """Return the wall time that a piece of a line means, or None if it isn't just a time.
 
     A day without an hour means the morning.
     """
@@ -320,9 +321,9 @@ def _read_foreign(piece: str, script: Mapping[str, Any], here: datetime) -> date
 def _read_day_and_clock(
     parts: Mapping[str, str | None], script: Mapping[str, Any], here: datetime
 ) -> datetime | None:
-    """Return the wall time of a day followed by a clock time: "3 maggio alle 18:00".
+    """Read a day with a clock time, such as "3 maggio alle 18:00", as a wall time.
 
-    `parts` are the groups of the pattern `foreign_clock`. Returns None if the group "day" isn't a
+    `parts` are the groups of the pattern `foreign_clock`. Return None if the group "day" isn't a
     day, or if the clock time is invalid.
     """
     hour = int(parts["hour"] or 0)
@@ -335,7 +336,7 @@ def _read_day_and_clock(
 
 @dataclass(frozen=True, slots=True)
 class _Guess:
-    """The date and time that dateparser returned for a text."""
+    """The date and time that dateparser found in a text."""
 
     wall_time: datetime
     has_hour: bool
@@ -344,7 +345,7 @@ class _Guess:
 def _guess_date(piece: str, script: Mapping[str, Any], here: datetime) -> _Guess | None:
     """Read a date with dateparser, relative to the wall time `here`.
 
-    Returns None if the piece isn't a date.
+    Return None if the text isn't a date.
     """
     if len(piece) > MAX_FOREIGN_CHARS or _ONLY_NUMBERS.fullmatch(piece):
         return None

@@ -1,9 +1,8 @@
-"""Reads the name of a period, such as "yesterday", "last week", "3 May 2025" or "vor zwei Wochen".
+"""Read the name of a period, such as "yesterday", "last week", "3 May 2025" or "vor zwei Wochen".
 
-The whole text must be the name, as in a filter. `periods_in_text` finds the periods in a sentence.
+The whole text must be the name, as in a filter. `periods_in_text` finds periods within a sentence.
 
-A name without a year means the latest such period that has begun. The functions don't read the
-system clock: the present time is a parameter.
+A name without a year means the latest such period that has begun. The current time is a parameter.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ LEAP_YEAR_SEARCH_YEARS = 9
 
 
 def read_period(text: str, now: datetime, zone: ZoneInfo) -> Interval | None:
-    """Return the period that a text names, in UTC, or None if the text isn't exactly a period.
+    """Return the period that a text names, in UTC, or None if the text is anything else.
 
     A day begins at midnight in `zone`.
     """
@@ -46,8 +45,7 @@ def read_period(text: str, now: datetime, zone: ZoneInfo) -> Interval | None:
 def _read_figures(words: list[str], today: date, zone: ZoneInfo) -> Interval | None:
     """Read a date or time in digits: ``2026-05-01``, ``1.5.2026``, ``1.5.``, ``2026-05-01T10:30``.
 
-    A time means the minute that begins then. Returns naive wall times, or None if the words are
-    something else.
+    A time means the minute that it begins. Return naive wall times, or None.
     """
     cursor = WordCursor(words)
     cursor.take("in", "on", "since")
@@ -65,7 +63,7 @@ def _read_figures(words: list[str], today: date, zone: ZoneInfo) -> Interval | N
 def _latest_date(day: Day, today: date) -> date | None:
     """Return the date of a day, or None if it is invalid.
 
-    Without a year, the result is the latest such date that isn't in the future.
+    Without a year, return the latest such date that isn't in the future.
     """
     if day.year:
         return date_if_valid(day.year, day.month, day.day)
@@ -79,7 +77,7 @@ def _latest_date(day: Day, today: date) -> date | None:
 def _read_words(words: list[str], today: date) -> Interval | None:
     """Read a period in words, such as ``last fri``. Weekdays may be abbreviated.
 
-    Returns naive wall times, or None if the words aren't a period.
+    Return naive wall times, or None.
     """
     weekdays = word_tables()["weekdays"]
     full_words = []

@@ -1,10 +1,11 @@
-"""Finds the periods that a sentence names, in many languages: ``on May 8th``, ``early January``,
-``the two weeks after 3 December``, ``summer 2024``, ``昨天``. Search ranks messages from these
-periods higher.
+"""Find the periods that a sentence names, in many languages.
 
-`tokens` splits the sentence into tokens, and a single grammar over their kinds reads all languages.
-A date without a year recurs each year. `find_periods` guesses: its results may change the order of
-search results but must never exclude any. A wrong period harms a search more than a missed period,
+Examples are ``on May 8th``, ``early January``, ``the two weeks after 3 December``, ``summer 2024``
+and ``昨天``. Search ranks messages from these periods higher.
+
+`tokens` splits the sentence into tokens, and one grammar over their kinds reads all languages. A
+date without a year recurs each year. `find_periods` guesses, so its results may change the order of
+search results, but must never exclude any. A wrong period harms a search more than a missing one,
 so the grammar is strict.
 """
 
@@ -148,8 +149,8 @@ _MAX_BOUND_TOKENS = 9
 def find_periods(text: str, today: date) -> tuple[tuple[int, int], ...]:
     """Return the periods that a text names, each as the ordinals of its first and last day.
 
-    `today` is the day on which the text was written. A recurring period is returned as a period for
-    each of its occurrences, from `RECURRENCE_YEARS` years ago until next year.
+    `today` is the day on which the text was written. A recurring period results in one period per
+    occurrence, from `RECURRENCE_YEARS` years ago until next year.
     """
     try:
         periods = _parse(tokenize(text), today)[:MAX_PERIODS]
@@ -162,7 +163,7 @@ def find_periods(text: str, today: date) -> tuple[tuple[int, int], ...]:
 def parse_named_period(text: str, today: date) -> tuple[date, date] | None:
     """Return the first and last day of the period that a text names.
 
-    A recurring period means its latest occurrence that has begun. Returns None if the text isn't
+    A recurring period means its latest occurrence that has begun. Return None if the text isn't
     exactly one period. Raises OverflowError or ValueError for days outside the years 1 to 9999.
     """
     return _parse_name(tokenize_name(text), today) or _parse_name(
@@ -184,7 +185,7 @@ def _parse_name(name: Sequence[Token], today: date) -> tuple[date, date] | None:
 
 
 def months_in(text: str) -> frozenset[int]:
-    """Return the numbers of the months that a text names, except after "before" and "after"."""
+    """Return the numbers of the months that a text names, except after "before" or "after"."""
     tokens = [Token(Kind.OTHER), *tokenize(text)]
     months = set()
     for before, token in pairwise(tokens):
@@ -196,7 +197,7 @@ def months_in(text: str) -> frozenset[int]:
 def month_number(word: str) -> int | None:
     """Return the number of the month that a word means in any language, or None.
 
-    Abbreviations such as "jan" are recognized only in English.
+    Abbreviations such as "jan" are recognised only in English.
     """
     form = comparison_form(word)
     english: int | None = word_tables()["months"].get(form)
@@ -216,7 +217,7 @@ def month_number(word: str) -> int | None:
 def _occurrences(period: Period, today: date) -> list[tuple[date, date]]:
     """Return the first and last day of each occurrence of a period, oldest first.
 
-    A period that doesn't recur has a single occurrence.
+    A period that doesn't recur has one occurrence.
     """
     if not period.every_months:
         return [(period.first, period.last)]
@@ -280,8 +281,8 @@ def _parse(tokens: Sequence[Token], today: date) -> list[Period]:
 def _read_form(match: re.Match[str], tokens: Sequence[Token], today: date) -> list[Period]:
     """Return the periods of one match of `_FORMS`.
 
-    A distance in the match ("two weeks after") and a bound before the match ("since") are applied
-    to the first period.
+    A distance in the match ("two weeks after") or a bound before it ("since") applies to the first
+    period.
     """
     # The name of the group that matched, such as "day".
     form = next(name for name in _READERS if match[name])
@@ -302,8 +303,8 @@ def _read_form(match: re.Match[str], tokens: Sequence[Token], today: date) -> li
 def _join_range(start: Period, end: Period) -> list[Period]:
     """Join the two ends of a range, such as "March" and "May 2024", into one period.
 
-    If only one of the ends has a year, the other end gets the same year. If the second end is
-    earlier than the first, the ends aren't a range, and both are returned.
+    If only one end has a year, the other gets it, too. If the second end is earlier, the ends
+    aren't a range, and both are returned.
     """
     if start.every_months != end.every_months:
         year = end.first.year if start.every_months else start.first.year
@@ -331,7 +332,7 @@ def _apply_bound(period: Period, bound: Kind, today: date) -> Period:
 
 
 def _shift(period: Period, tokens: Sequence[Token]) -> Period:
-    """Apply a distance such as "two weeks after", "two weeks before" or "the week of" to a period.
+    """Apply a distance such as "two weeks after" or "the week of" to a period.
 
     "After" and "before" extend the period. "The week of" a day begins three days before the day and
     ends three days after it.
@@ -371,7 +372,7 @@ def _unit_of(tokens: Sequence[Token]) -> Unit:
 
 
 class _MonthOfYear(NamedTuple):
-    """The month and year of a form. Missing ones are January and `ANY_YEAR`."""
+    """The month and year that some tokens name. Missing ones are January and `ANY_YEAR`."""
 
     year: int
     month: int
@@ -379,7 +380,7 @@ class _MonthOfYear(NamedTuple):
 
     @property
     def every_months(self) -> int:
-        """A date without a year recurs every 12 months; a date with a year doesn't recur (0)."""
+        """After how many months the date recurs: 12 without a year, 0 (never) with one."""
         return 0 if self.has_year else 12
 
 
@@ -392,9 +393,9 @@ def _month_of_year(tokens: Sequence[Token]) -> _MonthOfYear:
 
 
 def _read_day(tokens: Sequence[Token], today: date) -> list[Period]:
-    """Read the form `day`: ``3 May``, ``3 to 5 May 2024``, ``3 and 5 May``, ``the 5th``.
+    """Read a day or several: ``3 May``, ``3 to 5 May 2024``, ``3 and 5 May``, ``the 5th``.
 
-    Returns no periods if the calendar has no such day.
+    Return no periods if the calendar has no such day.
     """
     if tokens[0].kind is Kind.DATE:
         return _read_date(tokens[0].date)
@@ -416,8 +417,8 @@ def _read_day(tokens: Sequence[Token], today: date) -> list[Period]:
 def _read_date(parts: tuple[int, ...]) -> list[Period]:
     """Return the period of a date in digits: (2024, 5) is a month, (2024, 5, 1) is a day.
 
-    If the date is invalid, the day and month are swapped, so (2024, 13, 5) is 13 May. Returns an
-    empty list if the swapped date is invalid, too.
+    If the date is invalid, the day and month are swapped, so (2024, 13, 5) is 13 May. Return an
+    empty list if that is invalid, too.
     """
     if len(parts) == 2:
         year, month = parts
@@ -429,7 +430,7 @@ def _read_date(parts: tuple[int, ...]) -> list[Period]:
 
 
 def _read_month(tokens: Sequence[Token], today: date) -> list[Period]:
-    """Read the form `month`: ``May``, ``May 2024``, ``early May``, ``mid to late May``."""
+    """Read a month or part of it: ``May``, ``May 2024``, ``early May``, ``mid to late May``."""
     month = _month_of_year(tokens)
     first = date(month.year, month.month, 1)
     next_month = add_months(first, 1)
@@ -443,7 +444,7 @@ def _read_month(tokens: Sequence[Token], today: date) -> list[Period]:
 
 
 def _read_week(tokens: Sequence[Token], today: date) -> list[Period]:
-    """Read the form `week`: ``the first week of May``, ``the last day of 2024``.
+    """Read a week or day of a month or year: ``the first week of May``, ``the last day of 2024``.
 
     Weeks are counted from the first of the month or year: the first week of May is 1 to 7 May.
     """
@@ -468,11 +469,11 @@ def _read_week(tokens: Sequence[Token], today: date) -> list[Period]:
 
 
 def _read_season(tokens: Sequence[Token], today: date) -> list[Period]:
-    """Read the form `season`: ``summer``, ``summer 2024``.
+    """Read a season: ``summer``, ``summer 2024``.
 
-    Without a year, the period recurs every twelve months, and its year `ANY_YEAR` means nothing.
-    A winter begins in December, so "winter 2024" gives two periods: the winter that ends in 2024
-    and the winter that begins in 2024.
+    Without a year, the period recurs every twelve months and has the year `ANY_YEAR`. A winter
+    begins in December, so "winter 2024" results in two periods: the winter that ends in 2024 and
+    the one that begins in 2024.
     """
     month = _month_of_year(tokens)
     season = _numbers(tokens, Kind.SEASON)[0]
@@ -486,7 +487,7 @@ def _read_season(tokens: Sequence[Token], today: date) -> list[Period]:
 
 
 def _read_year(tokens: Sequence[Token], today: date) -> list[Period]:
-    """Read the form `year`: ``in 2024``, or ``early 2024``, which is the first four months."""
+    """Read a year or its beginning: ``in 2024``, ``early 2024`` (the first four months)."""
     first = date(int(tokens[-1].number), 1, 1)
     if tokens[0].kind is Kind.THIRD:
         first = add_months(first, 4 * int(tokens[0].number))
@@ -495,9 +496,9 @@ def _read_year(tokens: Sequence[Token], today: date) -> list[Period]:
 
 
 def _read_feast(tokens: Sequence[Token], today: date) -> list[Period]:
-    """Read the form `feast`: ``on Christmas Eve``, ``Easter 2024``, ``last Christmas``.
+    """Read a feast: ``on Christmas Eve``, ``Easter 2024``, ``last Christmas``.
 
-    Without a year, a feast means its latest day, or the next one if it hasn't been yet.
+    Without a year, a feast means its latest day, or the next one if there was none yet.
     """
     from core.dates.requests.feasts import feast_in_year
 
@@ -512,7 +513,7 @@ def _read_feast(tokens: Sequence[Token], today: date) -> list[Period]:
 
 
 def _read_relative(tokens: Sequence[Token], today: date) -> list[Period]:
-    """Read the form `relative`: ``yesterday``, ``last week``, ``3 days ago``, ``last May``."""
+    """Read a time relative to today: ``yesterday``, ``last week``, ``3 days ago``, ``last May``."""
     relative = _find(tokens, Kind.RELATIVE)
     if relative is not None and relative.unit is not None:
         return [_narrow(_unit_period(relative.unit, int(relative.number), today), tokens)]
@@ -531,7 +532,7 @@ def _read_relative(tokens: Sequence[Token], today: date) -> list[Period]:
 
 
 def _direction(tokens: Sequence[Token]) -> int:
-    """Return 1 if the tokens contain "next", 0 for "this", and -1 otherwise ("last", "ago")."""
+    """Return 1 for "next", 0 for "this", and -1 for everything else ("last", "ago")."""
     if _find(tokens, Kind.NEXT):
         return 1
     return 0 if _find(tokens, Kind.THIS) else -1
@@ -583,8 +584,8 @@ def _relative_name(period: Period, direction: int, today: date) -> Period:
 def _narrow(period: Period, tokens: Sequence[Token]) -> Period:
     """Narrow a period to the weekday, month or season that is named with it.
 
-    For example, a week is narrowed to its Friday ("last week on Friday"), and a year to its May or
-    summer. Without such a token, the period is returned unchanged.
+    For example, "last week on Friday" becomes that Friday, and a year becomes its May or summer.
+    Without such a token, the period is returned unchanged.
     """
     # `length` is one day less than the number of days.
     length = period.last - period.first

@@ -1,10 +1,9 @@
-"""Computes when recurrences are due. A recurrence is a text of RFC 5545: DTSTART and RRULE.
+"""Compute when recurrences are due. A recurrence is a text with the DTSTART and RRULE of RFC 5545.
 
-``DTSTART;TZID=Europe/Lisbon:20261123T070000`` with ``RRULE:FREQ=WEEKLY;BYDAY=MO`` is due at 7:00
-by the clocks of Lisbon, also across clock changes. A DTSTART in UTC, such as
-``DTSTART:20261120T103000Z``, is used for intervals of minutes and hours, whose length doesn't
-depend on clock changes. A job may have several recurrences, because one RRULE can't be due at 8:00
-and 20:30.
+``DTSTART;TZID=Europe/Lisbon:20261123T070000`` with ``RRULE:FREQ=WEEKLY;BYDAY=MO`` is due at 7:00 by
+the clocks of Lisbon, also across clock changes. Intervals of minutes and hours have a DTSTART in
+UTC, such as ``DTSTART:20261120T103000Z``, because clock changes don't affect them. A job may have
+several recurrences, because no single RRULE is due at 8:00 and 20:30.
 """
 
 from __future__ import annotations
@@ -53,7 +52,7 @@ MAX_STEPS = 100_000
 
 
 def next_recurrences(texts: Sequence[str], after: datetime, count: int) -> list[datetime]:
-    """Return the first `count` moments (UTC) later than `after` (aware) of all recurrences.
+    """Return the first `count` moments (UTC) of all recurrences after `after` (aware).
 
     Raises Refused if a text isn't a valid recurrence.
     """
@@ -64,7 +63,10 @@ def next_recurrences(texts: Sequence[str], after: datetime, count: int) -> list[
 
 
 def next_recurrence(texts: Sequence[str], after: datetime) -> datetime | None:
-    """Return the first moment (UTC) later than `after` of all recurrences, or None."""
+    """Return the first moment (UTC) of all recurrences after `after` (aware), or None.
+
+    Raises Refused if a text isn't a valid recurrence.
+    """
     moments = next_recurrences(texts, after, 1)
     return moments[0] if moments else None
 
@@ -83,7 +85,7 @@ def easter_sunday(year: int, *, is_orthodox: bool = False) -> date:
 
 
 class _Recurrence(NamedTuple):
-    """A recurrence that was read from a text with DTSTART and RRULE."""
+    """A recurrence, parsed from its DTSTART and RRULE."""
 
     zone: ZoneInfo
     # The first wall time, without a zone.
@@ -102,7 +104,7 @@ class _Recurrence(NamedTuple):
 
 
 def _next_of_one(text: str, after: datetime, count: int) -> list[datetime]:
-    """Return the next `count` moments of one recurrence that are later than `after`."""
+    """Return the first `count` moments of one recurrence after `after`."""
     recurrence = _load(text)
     step = _fixed_step(recurrence)
     if step is not None:
@@ -122,7 +124,7 @@ def _next_of_one(text: str, after: datetime, count: int) -> list[datetime]:
 
 
 def _fixed_step(recurrence: _Recurrence) -> timedelta | None:
-    """Return the length of an interval that is the same each time, or None for other rules."""
+    """Return the length of an interval if it never varies, or None for other rules."""
     unit = _FIXED_UNITS.get(recurrence.fields["FREQ"])
     is_plain = recurrence.fields.keys() <= {"FREQ", "INTERVAL", "COUNT", "UNTIL"}
     is_utc = recurrence.zone.key == "UTC"
@@ -132,7 +134,7 @@ def _fixed_step(recurrence: _Recurrence) -> timedelta | None:
 def _next_of_fixed(
     recurrence: _Recurrence, step: timedelta, after: datetime, count: int
 ) -> list[datetime]:
-    """Return the next moments of an interval without going through the earlier ones."""
+    """Return the next moments of an interval without computing the earlier ones."""
     start = recurrence.start.replace(tzinfo=UTC)
     index = max((after - start) // step + 1, 0)
     last = index + count
@@ -145,7 +147,7 @@ def _next_of_fixed(
 
 
 def _rule_near(recurrence: _Recurrence, after: datetime) -> rrule:
-    """Return the rule, started shortly before `after` if that gives the same moments."""
+    """Return the rule with a start shortly before `after`, if its moments stay the same."""
     start = recurrence.start
     days = _DAYS.get(recurrence.fields["FREQ"])
     if days is not None and "COUNT" not in recurrence.fields and after > start:
@@ -165,7 +167,7 @@ def _wall_times(rule: rrule, after: datetime) -> Iterator[datetime]:
 
 
 def _build_rule(text: str, start: datetime) -> rrule:
-    """Return the rule of dateutil. Raises Refused if the text is invalid."""
+    """Return dateutil's rule for a text. Raises Refused if the text is invalid."""
     from dateutil.rrule import rrulestr
 
     try:
@@ -185,7 +187,7 @@ def _parse_time(text: str) -> datetime:
 
 @lru_cache(maxsize=4_096)
 def _load(text: str) -> _Recurrence:
-    """Read a recurrence. Raises Refused if it is invalid."""
+    """Parse a recurrence. Raises Refused if it is invalid."""
     match = _TEXT.fullmatch(text.strip())
     if match is None:
         raise Refused("That isn't a valid recurrence. Write DTSTART and RRULE as in RFC 5545.")
@@ -209,7 +211,7 @@ def _load(text: str) -> _Recurrence:
 
 
 def _check_numbers(fields: dict[str, str]) -> None:
-    """Raise Refused if a number is out of range, or if no month has the days of the month."""
+    """Raise Refused if a number is out of range, or if no month has the named days."""
     for name, (least, greatest) in _RANGES.items():
         if not all(least <= number <= greatest for number in _read_numbers(fields, name)):
             raise Refused(f"{name} of a recurrence must be between {least} and {greatest}.")
@@ -220,7 +222,7 @@ def _check_numbers(fields: dict[str, str]) -> None:
 
 
 def _read_numbers(fields: dict[str, str], name: str) -> list[int]:
-    """Return the numbers of a field. Raises Refused if one isn't a number."""
+    """Return a field's numbers. Raises Refused if one isn't a number."""
     if name not in fields:
         return []
     try:

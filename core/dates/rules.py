@@ -1,8 +1,8 @@
-"""Converts cron lines and intervals to recurrences of RFC 5545.
+"""Convert cron lines and intervals to recurrences of RFC 5545.
 
-Cron is due if the day of the month OR the weekday fits, if both are restricted. That takes two
-recurrences. Minutes of every hour are recurrences in UTC, so that a clock change neither skips nor
-repeats one. Other cron lines keep their wall times.
+If a cron line restricts both the day of the month and the weekday, it is due when either fits, so
+it becomes two recurrences. Lines that are due every hour become recurrences in UTC, so a clock
+change neither skips nor repeats one. Other cron lines keep their wall times.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ _MAX_HOURLY_RULES = 12
 
 
 def to_recurrences(schedule: Schedule, now: datetime) -> Schedule:
-    """Return a schedule that is due at the same times by recurrences.
+    """Return a schedule that is due at the same times, as recurrences.
 
-    A single time stays as it is, and so does a cron line with a sign that no rule expresses, such
-    as ``L`` or ``#``. `now` is the time from which on the recurrences must be due.
+    A single time is returned unchanged, and so is a cron line with a character that no RRULE can
+    express, such as ``L`` or ``#``. The recurrences start at `now`.
     """
     if schedule.cron is not None:
         texts = _convert_cron_line(schedule, now)
@@ -44,9 +44,9 @@ def to_recurrences(schedule: Schedule, now: datetime) -> Schedule:
 
 
 def end_at(schedule: Schedule, last: datetime | None) -> Schedule:
-    """Return a schedule with recurrences that ends at `last` (aware), or that doesn't end if None.
+    """Return a schedule of recurrences that ends at `last` (aware), or never if it is None.
 
-    A number of times that the recurrences had is replaced.
+    The end replaces a COUNT of the recurrences.
     """
     end = "" if last is None else f";UNTIL={last.astimezone(UTC):%Y%m%dT%H%M%SZ}"
     texts = tuple(f"{_LIMIT.sub('', text)}{end}" for text in schedule.recurrences)
@@ -54,9 +54,9 @@ def end_at(schedule: Schedule, last: datetime | None) -> Schedule:
 
 
 def find_clock(schedule: Schedule) -> int | None:
-    """Return the time of day at which a schedule is always due, in minutes after midnight.
+    """Return the time of day of a schedule, in minutes after midnight.
 
-    Returns None if it has several times of day, or none.
+    Return None if it has several times of day, or none.
     """
     clocks = set()
     for text in schedule.recurrences:
@@ -68,7 +68,7 @@ def find_clock(schedule: Schedule) -> int | None:
 
 
 def move_clock(schedule: Schedule, minutes: int) -> Schedule:
-    """Return a schedule that is due on the same days at another time of day."""
+    """Return a schedule for the same days at another time of day."""
     clock = f"{minutes // 60:02}{minutes % 60:02}"
     texts = [_WALL_START.sub(rf"\g<1>{clock}", text) for text in schedule.recurrences]
     return replace(schedule, recurrences=tuple(texts))
@@ -96,7 +96,7 @@ def _interval(number: int) -> str:
 
 
 def _at_wall_time(rule: str, local: datetime) -> str:
-    """Return a recurrence at the wall time of an aware moment, whose zone has a name."""
+    """Return a recurrence at the wall time of an aware moment with an IANA zone."""
     return f"DTSTART;TZID={local.tzinfo}:{local:%Y%m%dT%H%M%S}\nRRULE:{rule}"
 
 
@@ -109,7 +109,7 @@ def _in_utc(rule: str, moment: datetime) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _CronLine:
-    """The fields of a cron line, and the numbers that they stand for."""
+    """The fields of a cron line, and the numbers that each allows."""
 
     minutes: list[int]
     hours: list[int]
@@ -129,12 +129,12 @@ class _CronLine:
 
     @property
     def has_days(self) -> bool:
-        """Whether the days of the month are restricted."""
+        """Whether the line restricts the days of the month."""
         return len(self.days) < 31
 
     @property
     def has_weekdays(self) -> bool:
-        """Whether the weekdays are restricted."""
+        """Whether the line restricts the weekdays."""
         return len(self.weekdays) < 7
 
     def list_day_rules(self) -> list[str]:
@@ -177,7 +177,7 @@ def _convert_cron_line(schedule: Schedule, now: datetime) -> list[str]:
 
 
 def _list_hourly(line: _CronLine, schedule: Schedule, now: datetime) -> list[str]:
-    """Return the recurrences of minutes of every hour, or [] if there would be too many."""
+    """Return recurrences for minutes of every hour, or [] if there are too many."""
     step = line.minutes[1] - line.minutes[0] if len(line.minutes) > 1 else 60
     is_regular = 60 % step == 0 and line.minutes == [*range(line.minutes[0] % step, 60, step)]
     if is_regular and line.minutes[0] < step:
@@ -195,7 +195,7 @@ def _list_hourly(line: _CronLine, schedule: Schedule, now: datetime) -> list[str
 
 
 def _read_cron_line(cron: str) -> _CronLine | None:
-    """Read the five fields, or return None if one has a sign that no rule expresses."""
+    """Parse the five fields, or return None if no RRULE can express one of them."""
     minute, hour, day, month, weekday = cron.lower().split()
     minutes = _expand(minute, 0, 59)
     hours = _expand(hour, 0, 23)
@@ -220,7 +220,7 @@ def _join(numbers: Sequence[int]) -> str:
 
 
 def _expand(field: str, low: int, high: int, names: Sequence[str] = ()) -> list[int] | None:
-    """Return the numbers of a cron field, or None if it contains any other character."""
+    """Return the numbers that a cron field allows, or None if it has an unknown character."""
     first_name = low if names and len(names) == 12 else 0
     for index, name in enumerate(names):
         field = field.replace(name, str(index + first_name))
@@ -236,5 +236,5 @@ def _expand(field: str, low: int, high: int, names: Sequence[str] = ()) -> list[
 
 
 def format_rules(schedule: Schedule) -> str:
-    """Return recurrences as words that `core.dates.parsing` reads as the same schedule."""
+    """Write recurrences as words that `core.dates.parsing` reads back."""
     return " ".join(" ".join(text.split()) for text in schedule.recurrences)

@@ -1,6 +1,6 @@
-"""Computes when schedules are due, also across clock changes, and describes schedules in words.
+"""Compute when schedules are due, also across clock changes, and describe them in words.
 
-The functions don't read the system clock: the present time is a parameter.
+The current time is a parameter.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ _ANY_DAY = datetime(2026, 1, 1)  # noqa: DTZ001
 class Schedule:
     """When a job is due: by `recurrences`, by `cron`, every `every_s` seconds, or once at `at`.
 
-    Exactly one of the fields `recurrences`, `cron`, `every_s` and `at` is set. The functions of
-    this module read the other kinds; `core.scheduling.due` also reads recurrences.
+    Exactly one of these fields is set. This module computes all kinds except recurrences, and
+    `core.scheduling.due` computes all kinds.
     """
 
     # An IANA name, such as "Europe/Lisbon".
@@ -48,7 +48,7 @@ class Schedule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ParsedSchedule:
-    """A typed line, split into a schedule and a text."""
+    """The schedule and the text of a typed line."""
 
     schedule: Schedule
     # The line without the words that name the time.
@@ -74,16 +74,16 @@ def load_zone(zone: str) -> ZoneInfo:
 
 
 def wall_moment(day: date, hour: int, minute: int, here: datetime, second: int = 0) -> datetime:
-    """Return the moment (UTC) at which clocks show a time of day in the time zone of `here`."""
+    """Return the moment (UTC) of a clock time on a day, in the time zone of `here`."""
     return resolve_wall_time(datetime.combine(day, time(hour, minute, second)), here.tzinfo)
 
 
 def resolve_wall_time(naive: datetime, zone: tzinfo | None) -> datetime:
     """Convert a wall time to UTC.
 
-    If a clock change repeats the wall time, the first occurrence counts. If a clock change skips
-    the wall time, the offset from before the change applies, so 2:30 becomes 3:30 (RFC 5545,
-    section 3.3.5).
+    A wall time that a clock change repeats means the first occurrence. For one that a clock change
+    skips, the offset from before the change applies, so 2:30 becomes 3:30 (RFC 5545, section
+    3.3.5).
     """
     return naive.replace(tzinfo=zone, fold=0).astimezone(UTC)
 
@@ -91,17 +91,17 @@ def resolve_wall_time(naive: datetime, zone: tzinfo | None) -> datetime:
 def add_months(day: date, months: int) -> date:
     """Return the same day `months` months later, or the last day of a shorter month.
 
-    For example, one month after 31 January is 28 or 29 February.
+    One month after 31 January is 28 or 29 February.
     """
     year, month = divmod(day.year * 12 + day.month - 1 + months, 12)
     return date(year, month + 1, min(day.day, calendar.monthrange(year, month + 1)[1]))
 
 
 def nth_weekday(first: date, nth: int, weekdays: Collection[int]) -> date | None:
-    """Return the `nth` (-1 for the last) day of a month that is one of the weekdays.
+    """Return the `nth` of these weekdays in a month. -1 is the last one.
 
-    The month begins on `first`. With several weekdays, such as Monday to Friday, the result is the
-    `nth` working day. Returns None if the month has fewer such days.
+    The month begins on `first`. With Monday to Friday as weekdays, the result is the `nth` working
+    day. Return None if the month has fewer such days.
     """
     length = calendar.monthrange(first.year, first.month)[1]
     days = [first + timedelta(days=index) for index in range(length)]
@@ -135,14 +135,14 @@ def parse_cron(fields: Sequence[str], zone: ZoneInfo) -> Schedule:
 
 
 def next_due_by_clock(schedule: Schedule, after: datetime) -> datetime | None:
-    """Return the first due time later than `after` (aware), in UTC, or None if there is none.
+    """Return the first due time (UTC) after `after` (aware), or None.
 
-    Recurrences are ignored. `core.scheduling.due.next_due` handles all kinds of schedules.
+    Recurrences are ignored; `core.scheduling.due.next_due` handles all kinds of schedules.
 
     If a clock change skips a wall time, the schedule is due after the change. If a clock change
-    repeats a wall time, the schedule is due once. But a cron line with a star in the minute or hour
-    field is due at every matching minute, as in Debian's cron. An interval of whole days is always
-    due at the same wall time. Other intervals have a fixed number of seconds.
+    repeats one, the schedule is due once. But a cron line with a star in the minute or hour field
+    is due at every matching minute, as in Debian's cron. An interval of whole days is always due at
+    the same wall time. Other intervals have a fixed number of seconds.
     """
     zone = load_zone(schedule.zone)
     try:
@@ -161,7 +161,7 @@ def next_due_by_clock(schedule: Schedule, after: datetime) -> datetime | None:
 
 
 def next_cron_dates(fields: str, today: date, count: int) -> list[date]:
-    """Return the first `count` dates, from today on, that match the date fields of a cron line.
+    """Return the first `count` dates, starting today, that match a cron line's date fields.
 
     `fields` are the last three fields of the line: day of the month, month and weekday.
     """
@@ -170,7 +170,7 @@ def next_cron_dates(fields: str, today: date, count: int) -> list[date]:
 
 
 def _next_interval(schedule: Schedule, zone: ZoneInfo, after: datetime) -> datetime:
-    """Return the first due time later than `after` of a schedule with an interval."""
+    """Return when a schedule with an interval is due first after `after`."""
     every = timedelta(seconds=max(schedule.every_s or 0, MIN_INTERVAL_S))
     start = (schedule.start_at or datetime(1970, 1, 1, tzinfo=UTC)).astimezone(UTC)
     if start > after:
@@ -193,9 +193,9 @@ def _next_interval(schedule: Schedule, zone: ZoneInfo, after: datetime) -> datet
 
 
 def to_parseable_text(schedule: Schedule, zone: str) -> str:
-    """Return words that a person in `zone` could type for a schedule.
+    """Write a schedule as a person in `zone` would type it.
 
-    `parse_schedule` reads them as a schedule with the same times, and the result is certain.
+    `parse_schedule` reads the text as a schedule with the same times, and the result is certain.
     """
     if schedule.cron is not None:
         return schedule.cron
@@ -233,7 +233,7 @@ def format_duration(seconds: float) -> str:
 
 
 def split_duration(seconds: float) -> list[tuple[int, str]]:
-    """Return the two largest units of a length of time that follow each other: 1 day, 3 hours."""
+    """Split a length of time into its two largest adjacent units: 1 day, 3 hours."""
     rest = max(int(seconds), 0)
     parts: list[tuple[int, str]] = []
     for size, name in _UNITS:
@@ -247,7 +247,7 @@ def split_duration(seconds: float) -> list[tuple[int, str]]:
 
 @dataclass(frozen=True, slots=True)
 class Duration:
-    """A length of time in a sentence for people. ``str()`` describes it in English."""
+    """A length of time for use in a sentence. ``str()`` returns it in English."""
 
     seconds: float
 
@@ -256,9 +256,9 @@ class Duration:
 
 
 def format_moment(local: datetime, *, has_seconds: bool = False) -> str:
-    """Return a date and time in words: ``Friday 20 November 2026 at 09:30``.
+    """Format a date and time: ``Friday 20 November 2026 at 09:30``.
 
-    With `has_seconds`, seconds are included unless they are 0.
+    With `has_seconds`, include seconds unless they are 0.
     """
     seconds = f":{local:%S}" if has_seconds and local.second else ""
     return f"{local:%A} {local.day} {local:%B %Y} at {local:%H:%M}{seconds}"

@@ -1,15 +1,15 @@
-"""The kinds of tokens that all readers of times share, and the tokens of a sentence about the past.
+"""Define the kinds of tokens that all readers of times share, and split sentences about the past.
 
 A token is the meaning of a word or number in a time: ``remind me at half past 8`` becomes REQUEST,
 AT, HALF_PAST and NUMBER, and ``in early May`` becomes IN, THIRD and MONTH. A grammar is a regular
 expression over kinds: `periods_in_text` reads periods of the past, and `requests` reads moments and
 recurrences of the future. A lexicon lists the phrases for each kind.
 
-`tokenize` splits a sentence in any language into the tokens that `periods_in_text` reads, and
-`tokenize_name` does so with a text that is only the name of a period. `data/period_words.toml`
-lists the words for each kind of token. The lexicons of `requests` add the names of days and months
-that it lacks. Some names of months are also other words or names (``may``, ``mars``, ``April``). In
-a sentence, such a word counts as a month only if the tokens next to it suggest a date.
+`tokenize` splits a sentence in any language for `periods_in_text`, and `tokenize_name` splits a
+text that is only the name of a period. `data/period_words.toml` lists the words for each kind.
+Names of days and months that it lacks come from the lexicons of `requests`. Some names of months
+are also other words or names (``may``, ``mars``, ``April``). In a sentence, such a word counts as a
+month only if the tokens next to it suggest a date.
 """
 
 from __future__ import annotations
@@ -181,7 +181,7 @@ class Unit(Enum):
 
 
 class Token(NamedTuple):
-    """A word, a number, a sign or a phrase. In a request, it also has a place in the text."""
+    """The meaning of a word, number, sign or phrase. In a request, also its place in the text."""
 
     kind: Kind
     # The meaning of the number depends on the kind; see `Kind`.
@@ -201,9 +201,9 @@ class Token(NamedTuple):
 
 
 def compile_grammar(grammar: str) -> re.Pattern[str]:
-    """Compile a regular expression over kinds of tokens, to be matched against `kinds_of`.
+    """Compile a regular expression over kinds of tokens, to match against `kinds_of`.
 
-    The names of kinds in lower case stand for tokens: ``at number oclock?``. The rest has the
+    Lower-case names of kinds stand for tokens: ``at number oclock?``. Everything else has the
     syntax of `re`. White space and comments after ``#`` are ignored.
     """
     without_comments = re.sub(r"#.*", "", grammar)
@@ -215,7 +215,7 @@ def compile_grammar(grammar: str) -> re.Pattern[str]:
 
 
 def kinds_of(tokens: Sequence[Token]) -> str:
-    """Return the kinds of the tokens as a string with one character per token."""
+    """Return the kinds of the tokens as a string, one character per token."""
     return "".join(token.kind for token in tokens)
 
 
@@ -238,7 +238,7 @@ _FIXED_UNITS = {
 
 
 def parse_token_name(name: str) -> tuple[Token, ...]:
-    """Return the tokens that a key of the table `tokens` of a lexicon names.
+    """Return the tokens that a key of a lexicon's table `tokens` means.
 
     ``month 5`` is a token with a number, ``relative 1 day`` is a token with a number and a unit,
     ``feast easter 1`` is the day after Easter, ``half_to number 8`` is two tokens, and ``nothing``
@@ -289,7 +289,7 @@ class PeriodLexicon:
     stems: dict[str, tuple[Token, ...]] = field(default_factory=dict)
 
     def add(self, phrase: str, tokens: tuple[Token, ...]) -> None:
-        """Add a phrase in its comparison form. An earlier phrase wins."""
+        """Add a phrase in its comparison form, unless it is already there."""
         form = phrase.strip()
         words = tuple(_split(form.removesuffix("*")))
         if not words:
@@ -324,7 +324,7 @@ class PeriodLexicons(NamedTuple):
 
 @cache
 def _lexicons() -> PeriodLexicons:
-    """Read `data/period_words.toml` and then the names of days in the lexicon of each language.
+    """Read `data/period_words.toml`, then the day names in the lexicon of each language.
 
     If a phrase is listed twice, its first meaning counts.
     """
@@ -339,7 +339,7 @@ def _lexicons() -> PeriodLexicons:
 
 
 def add_day_names(lexicons: PeriodLexicons, data: Mapping[str, Any]) -> None:
-    """Add the feasts of a language, and the days and months that can't be read without it.
+    """Add a language's feasts, and the days and months that `period_words.toml` lacks.
 
     `data` is the content of a file of `requests/data`.
     """
@@ -357,7 +357,7 @@ def add_day_names(lexicons: PeriodLexicons, data: Mapping[str, Any]) -> None:
 
 
 def _add_day_name(lexicons: PeriodLexicons, phrase: str, tokens: tuple[Token, ...]) -> None:
-    """Add the name of a day or month to the phrases of sentences, or to the short names."""
+    """Add the name of a day or month to the phrases or to the short names."""
     kind = tokens[0].kind
     is_long = len(phrase) >= MIN_DAY_NAME or len(_EASTERN.sub("...", phrase)) >= MIN_DAY_NAME
     is_new = _has_unknown_word(lexicons.words, phrase)
@@ -388,9 +388,9 @@ def _is_known(lexicon: PeriodLexicon, word: str) -> bool:
 
 
 def _find_stem(lexicon: PeriodLexicon, word: str) -> tuple[Token, ...] | None:
-    """Return the tokens of a word by its stem: with endings of growing length removed.
+    """Return the tokens of a word without its ending, trying shorter endings first.
 
-    At least three letters are left.
+    At least three letters of the word remain.
     """
     for ending_length in range(1, min(_MAX_ENDING_LETTERS + 1, len(word) - 2)):
         tokens = lexicon.stems.get(word[:-ending_length])
@@ -445,15 +445,15 @@ def tokenize(text: str) -> Sequence[Token]:
 def tokenize_name(text: str, *, is_short_first: bool = False) -> Sequence[Token]:
     """Return the tokens of a text that is only the name of a period.
 
-    Each word that may be a month is one, and short names of days count: ``hier``, ``mon``. With
-    `is_short_first`, they precede other meanings: Portuguese ``segunda`` is Monday, not "second".
+    Every word that may be a month is one, and short names of days count: ``hier``, ``mon``. With
+    `is_short_first`, these win over other meanings: Portuguese ``segunda`` is Monday, not "second".
     """
     lexicons = _lexicons()[::-1] if is_short_first else _lexicons()
     return _resolve_ambiguous(_tokenize_words(text, lexicons), _ANY_MONTH)
 
 
 def _tokenize_words(text: str, lexicons: Sequence[PeriodLexicon]) -> list[Token]:
-    """Return the tokens of a text. A phrase means the first of the lexicons that has it."""
+    """Return the tokens of a text. If several lexicons have a phrase, the first one counts."""
     # The comparison form can be longer than the text, so both are cut.
     form = comparison_form(text[:MAX_TEXT_CHARS])[:MAX_TEXT_CHARS]
     words = _split(form.rstrip("?!.؟ "))
@@ -475,7 +475,7 @@ def _tokenize_words(text: str, lexicons: Sequence[PeriodLexicon]) -> list[Token]
 
 
 def _phrase_length(lexicon: PeriodLexicon, words: Sequence[str], position: int) -> int:
-    """Return the number of words in the longest known phrase that begins at `position`, or 0."""
+    """Return how many words the longest known phrase at `position` has, or 0."""
     count = lexicon.max_words.get(words[position], 0)
     while count and tuple(words[position : position + count]) not in lexicon.phrases:
         count -= 1
@@ -487,7 +487,7 @@ _ABBREVIATED_MONTHS = (Kind.NAMELIKE_MONTH, Kind.SHORT_MONTH, Kind.RARE_MONTH)
 
 
 def _append(tokens: list[Token], token: Token) -> None:
-    """Append a token, or join it with the last token: ``3`` and ``th`` become a MONTH_DAY."""
+    """Append a token, or join it with the last one: ``3`` and ``th`` become a MONTH_DAY."""
     before = tokens[-1] if tokens else Token(Kind.OTHER)
     is_after_number = before.kind in _NUMBERS
     if is_after_number and token.kind is Kind.DAY_SIGN:
@@ -590,7 +590,7 @@ _BOUND_OF_RANGE = compile_grammar(
 def _resolve_ambiguous(tokens: Sequence[Token], month: re.Pattern[str]) -> list[Token]:
     """Replace ambiguous kinds, such as VERBLIKE_MONTH, by the kind that fits the sentence.
 
-    A token that may be a month becomes MONTH if `month` matches it or if it is in a list with a
+    A token that may be a month becomes MONTH if `month` matches it, or if it is in a list with a
     month. The "and" of "between … and …" becomes TO. The "since" of "since 3 May until 5 June"
     becomes IN.
     """

@@ -1,6 +1,6 @@
-"""Finds the typed sentences that the words of a note come from.
+"""Find the typed sentences from which a note takes its words.
 
-`core/facts/closeness.py` then compares the clauses that belong together.
+`core/facts/closeness.py` then compares each clause of the note with the clauses that it comes from.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _DATE_SIGNS = frozenset("年月日曜周星期")
 
 @dataclass(frozen=True, slots=True)
 class TypedText:
-    """What a person typed in one message, and the day they typed it."""
+    """The text of a message that a person typed, and the day they typed it."""
 
     text: str
     day: date
@@ -54,7 +54,7 @@ class TypedText:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A typed sentence, its number among all sentences, and the number of its message."""
+    """A sentence that a person typed, and its position in the conversation."""
 
     sentence: SplitSentence
     number: int
@@ -69,7 +69,7 @@ class Source:
 
     @property
     def is_correction(self) -> bool:
-        """Whether the sentence corrects an earlier one: "no, it's Thursday"."""
+        """Whether the sentence corrects an earlier one, like "no, it's Thursday"."""
         return self.begins_with_correction or has_marker(
             self.sentence.text, "correction", self.sentence.languages
         )
@@ -79,7 +79,7 @@ class Source:
         return begins_with(self.sentence.text, "correction", self.sentence.languages)
 
     def find_clause(self, position: int) -> int:
-        """Return the number of the clause that a word belongs to."""
+        """Return the index of the clause that contains the token at `position`."""
         start = 0
         for number, clause in enumerate(self.sentence.clauses):
             start += len(clause.tokens)
@@ -90,7 +90,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The place of a word of the note: a source and the position of the word in it."""
+    """Where a word of the note comes from: the index of a source, and a position in its tokens."""
 
     source: int
     position: int
@@ -98,7 +98,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Alignment:
-    """A sentence of a note with the typed sentences that its words come from."""
+    """A sentence of a note, and the typed sentences that its words come from."""
 
     note: SplitSentence
     sources: Sequence[Source]
@@ -113,7 +113,7 @@ class Alignment:
     def is_foreign(self) -> bool:
         """Whether the note is in another language than its sources.
 
-        Its words can't be compared then.
+        If so, their words can't be compared.
         """
         typed: frozenset[str] = frozenset()
         for source in self.sources:
@@ -122,13 +122,13 @@ class Alignment:
 
     @property
     def is_corrected_inside(self) -> bool:
-        """Whether the note uses a correction."""
+        """Whether one of the sources is a correction."""
         return any(source.is_correction for source in self.sources)
 
     def used_clauses(self, number: int, indexes: Sequence[int] | None = None) -> list[Clause]:
-        """Return the clauses of a source that words of the note come from.
+        """Return the clauses of a source from which the note takes words.
 
-        With `indexes`, only these words of the note count.
+        With `indexes`, consider only these words of the note.
         """
         source = self.sources[number]
         wanted = self.places if indexes is None else [i for i in indexes if i in self.places]
@@ -137,14 +137,14 @@ class Alignment:
         return [source.sentence.clauses[clause] for clause in sorted(used)]
 
     def all_used_clauses(self, indexes: Sequence[int] | None = None) -> list[Clause]:
-        """Return the clauses of all sources that words of the note come from."""
+        """Return the clauses of all sources from which the note takes words."""
         clauses: list[Clause] = []
         for number in range(len(self.sources)):
             clauses += self.used_clauses(number, indexes)
         return clauses
 
     def note_clauses(self) -> Iterator[tuple[Clause, list[int]]]:
-        """Yield each clause of the note with the indexes of its words."""
+        """Yield each clause of the note, with the indexes of its words."""
         start = 0
         for clause in self.note.clauses:
             end = start + len(clause.tokens)
@@ -152,13 +152,16 @@ class Alignment:
             start = end
 
     def positions_in(self, number: int) -> list[int]:
-        """Return the positions in a source of the words of the note, in the order of the note."""
+        """Return where the note's words occur in a source, in the order of the note."""
         places = [place for _, place in sorted(self.places.items())]
         return [place.position for place in places if place.source == number]
 
 
 def split_all(content: str, typed: Sequence[TypedText]) -> tuple[list[SplitSentence], list[Source]]:
-    """Split a note and the typed messages into sentences."""
+    """Split a note and the typed messages into sentences.
+
+    Return the sentences of the note and those of the messages.
+    """
     whole = " ".join(text.text for text in typed)[-LANGUAGE_CHARS:]
     likely = find_languages(whole)
     likely = likely & find_languages(f"{whole} {content}") or likely
@@ -175,7 +178,11 @@ def split_all(content: str, typed: Sequence[TypedText]) -> tuple[list[SplitSente
 
 
 def align(note: SplitSentence, sources: Sequence[Source]) -> Alignment:
-    """Choose the typed sentences that have most words of a sentence of the note, latest first."""
+    """Choose up to `MAX_SOURCES` typed sentences that together contain most words of a note.
+
+    Each step chooses the sentence with the most words that are still missing. Of equally good
+    sentences, it chooses the latest.
+    """
     remaining = set(range(len(note.tokens)))
     chosen: list[Source] = []
     places: dict[int, Place] = {}
@@ -201,7 +208,11 @@ def align(note: SplitSentence, sources: Sequence[Source]) -> Alignment:
 def _find_best(
     note: SplitSentence, remaining: set[int], candidates: Sequence[Source]
 ) -> tuple[Source | None, dict[int, int]]:
-    """Return the latest of the sentences with most of the remaining words, and their positions."""
+    """Find the candidate that contains the most of the `remaining` words of the note.
+
+    Return it with the positions of these words, by their index. Of equally good candidates, return
+    the latest.
+    """
     best: Source | None = None
     best_matches: dict[int, int] = {}
     for source in candidates:
@@ -212,20 +223,17 @@ def _find_best(
 
 
 def _may_join(source: Source, chosen: Sequence[Source]) -> bool:
-    """Return whether a sentence is near the first chosen one, so that they may be about
-    the same.
-    """
+    """Return whether a source is near enough to the first chosen one to be about the same."""
     if not chosen:
         return True
     return source not in chosen and abs(source.message - chosen[0].message) <= NEAR_MESSAGES
 
 
 def _match(note: Sequence[Token], wanted: set[int], typed: Sequence[Token]) -> dict[int, int]:
-    """Map each wanted word of the note to its position in a typed sentence.
+    """Map each word of the note among `wanted` to its position in a typed sentence.
 
-    Words that don't occur there are left out.
-
-    Each typed word counts once. Of several places, the one after the word before is taken.
+    Words that the sentence lacks are left out. Each typed word is used once. If a word occurs
+    several times, use the place that follows the previous match.
     """
     matches: dict[int, int] = {}
     last = -1
@@ -239,7 +247,7 @@ def _match(note: Sequence[Token], wanted: set[int], typed: Sequence[Token]) -> d
 
 
 def _find_positions(token: Token, typed: Sequence[Token], used: set[int]) -> list[int]:
-    """Return where a word occurs, spelled alike if possible."""
+    """Return the unused positions of a word, preferring exactly the same spelling."""
     positions = [
         position
         for position, other in enumerate(typed)
@@ -250,12 +258,12 @@ def _find_positions(token: Token, typed: Sequence[Token], used: set[int]) -> lis
 
 
 def is_certain(token: Token) -> bool:
-    """Return whether a word must be typed by the person: a name or figure."""
+    """Return whether a word is a name or a figure, which the person must have typed."""
     return token.is_name or token.number is not None
 
 
 def _find_days_ahead(source: Source) -> list[int]:
-    """Return the days that "in a week" or "in three days" means, as ordinals."""
+    """Return the days (ordinals) that a sentence means by "in a week" or "in three days"."""
     sentence = source.sentence
     days: list[int] = []
     for language in sentence.languages:
@@ -269,7 +277,10 @@ def _find_days_ahead(source: Source) -> list[int]:
 
 
 def _is_asked(token: Token, sources: Sequence[Source]) -> bool:
-    """Return whether a word, but no name or figure, is of a question that was answered."""
+    """Return whether a word comes from the question that a source answers.
+
+    Names and figures don't count, because the person must have typed them.
+    """
     if is_certain(token):
         return False
     return any(
@@ -281,7 +292,7 @@ def _is_asked(token: Token, sources: Sequence[Source]) -> bool:
 
 
 def _is_of_date(tokens: Sequence[Token], index: int) -> bool:
-    """Return whether a word of a note is a part of a date, such as "3" next to "March"."""
+    """Return whether a word is part of a date, such as "3" next to "March"."""
     token = tokens[index]
     if token.number is not None and month_number(token.form) is None:
         return is_date_number(tokens, index)
@@ -304,7 +315,7 @@ def is_date_number(tokens: Sequence[Token], index: int) -> bool:
 
 
 def _has_same_date(note: SplitSentence, sources: Sequence[Source]) -> bool:
-    """Return whether the note names the day that a source means by "tomorrow" or "on Wednesday"."""
+    """Return whether the note has the date that a source means by "tomorrow" or "on Wednesday"."""
     for source in sources:
         stated = set(find_periods(note.text, source.day))
         if not stated:

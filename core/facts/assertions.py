@@ -1,4 +1,4 @@
-"""Decides whether a message asserts a statement, and whom the statement is about.
+"""Decide whether a message asserts a statement, and whom the statement is about.
 
 Questions, conditions, wishes and hearsay assert nothing. "I don't eat meat" doesn't assert that
 someone eats meat, and "My sister moved" isn't about the speaker.
@@ -46,7 +46,7 @@ _RELATIONS_POSSESSION = re.compile(rf"\b(?:my|our) ({_RELATIONS})['’]s\b", re.
 
 
 class Statement:
-    """A statement that a model wants to store, split into names, numbers and other words."""
+    """A statement that the model wants to store, split into names, numbers and other words."""
 
     def __init__(
         self, content: str, names: Iterable[str], *, is_about_speaker: bool = False
@@ -82,7 +82,7 @@ class Statement:
         self.words = tuple(dict.fromkeys(words))
 
     def parts_in(self, text: AnalyzedText) -> set[str]:
-        """Return the names, numbers and words of the statement that a text contains."""
+        """Return the names, numbers and words that the statement shares with a text."""
         names = {name for name in self.names if text.has_name(name)}
         figures = {figure for figure in self.figures if text.has_figure(figure)}
         words = {word for word in self.words if text.has_word(word)}
@@ -90,9 +90,9 @@ class Statement:
 
 
 def _names_after_first_word(text: str) -> list[str]:
-    """Return the names in a text, except a single word at its beginning.
+    """Return the names in a text, without a single word at its beginning.
 
-    The first word of a sentence is capitalized even if it isn't a name.
+    The first word of a sentence has a capital letter even if it isn't a name.
     """
     names = list(names_in(text))
     if names and text.startswith(names[0]) and " " not in names[0]:
@@ -114,8 +114,8 @@ class _Clause:
 def is_asserted(statement: Statement, text: str) -> bool:
     """Return whether a text asserts a statement.
 
-    Only the clauses that share the most words with the statement are examined. At least one of
-    these clauses must assert the statement.
+    Only the clauses that share the most words with the statement are examined, and one of them must
+    assert it.
     """
     clauses: list[_Clause] = []
     for sentence in split_sentences(text):
@@ -133,7 +133,7 @@ def is_asserted(statement: Statement, text: str) -> bool:
 
 
 def _turns_round(text: str, content: str) -> bool:
-    """Return whether a text says that a statement isn't so: "… is false", "I forgot to …"."""
+    """Return whether a text denies what follows or precedes: "… is false", "I forgot to …"."""
     languages = choose_languages(text)
     if not any(has_marker(text, name, languages) for name in _DENIALS):
         return False
@@ -142,9 +142,10 @@ def _turns_round(text: str, content: str) -> bool:
 
 
 def _split_clauses(sentence: str, statement: Statement) -> list[_Clause]:
-    """Split a sentence into clauses, and compare each with the statement.
+    """Split a sentence into clauses, each compared with the statement.
 
-    In a question, only the last clause asks. "Can you note that …?" is a request, not a question.
+    In a question, only the last clause is the question. "Can you note that …?" is a request, not a
+    question.
     """
     without_no = evidence_pattern("leading_no").sub("", sentence)
     parts = [
@@ -168,9 +169,9 @@ def _split_clauses(sentence: str, statement: Statement) -> list[_Clause]:
 def _clause_asserts(clause: str, statement: Statement) -> bool:
     """Return whether a clause asserts a statement.
 
-    A condition ("if I move") asserts nothing. The clause and the statement must agree in whether
-    they are negated, and must be about the same person. An unreal clause ("I would live"), hearsay,
-    or a clause about the past asserts only statements of the same kind.
+    A condition ("if I move") asserts nothing. Both must be negated or neither, and both must be
+    about the same person. If the clause is unreal ("I would live"), hearsay or about the past, the
+    statement must be so, too.
     """
     if evidence_pattern("condition").match(clause):
         return False
@@ -192,8 +193,8 @@ def _clause_asserts(clause: str, statement: Statement) -> bool:
 def _agree_in_denial(clause: str, content: str) -> bool:
     """Return whether two texts are both negated, or both not negated.
 
-    The result is also True if the meaning is hard to compare, because one text has two negations or
-    only one of the texts has a word like "avoid".
+    Also return True if that is hard to tell, because one text has two negations, or only one of
+    them has a word like "avoid".
     """
     denials, avoidances = _find_denials(clause)
     content_denials, content_avoidances = _find_denials(content)
@@ -203,7 +204,7 @@ def _agree_in_denial(clause: str, content: str) -> bool:
 
 
 def _find_denials(text: str) -> tuple[int, set[str]]:
-    """Return the number of negations, and the first five letters of each word like "avoid"."""
+    """Return how many negations a text has, and its words like "avoid", cut to five letters."""
     text = evidence_pattern("do_not_forget").sub(" ", text)
     text = evidence_pattern("leading_no").sub("", text)
     avoidances = evidence_pattern("avoidance").findall(text)
@@ -212,10 +213,9 @@ def _find_denials(text: str) -> tuple[int, set[str]]:
 
 
 def _is_about_speaker(clause: str, statement: Statement) -> bool:
-    """Return whether a clause is about its speaker, or about a person whom the statement names,
-    too.
+    """Return whether a clause is about its speaker, or about a person whom the statement names.
 
-    "My sister moved to Porto" supports only statements about a sister, and not about the speaker.
+    "My sister moved to Porto" supports only statements about a sister, not about the speaker.
     """
     if _is_order(clause) or evidence_pattern("about_assistant").match(clause):
         return False
@@ -244,10 +244,10 @@ def _is_order(clause: str) -> bool:
 
 
 def resolve_subject(about: str, content: str, message: Message) -> str | None:
-    """Return whom a statement from a message is about, as the subject of an attribute.
+    """Return the subject of a statement in a message, as it is used in attributes.
 
-    The result is ``me`` for the sender, the key of a name, a relation such as ``my sister``, or
-    None if the subject is unclear. `about` is the subject that the model reported.
+    This is ``me`` for the sender, a name's key, or a relation such as ``my sister``. Return None if
+    the subject is unclear. `about` is the subject that the model reported.
     """
     key = entity_key(about)
     if about.casefold() in _SPEAKER_NAMES or not key:
@@ -264,10 +264,10 @@ def resolve_subject(about: str, content: str, message: Message) -> str | None:
 
 
 def resolve_owner(content: str) -> str | None:
-    """Return whom a statement about "the user" is really about.
+    """Return the real subject of a statement about "the user".
 
-    The result is ``me``, a relation such as ``my sister`` for "the user's sister …", or None if the
-    statement is about another person.
+    This is ``me``, or a relation such as ``my sister`` for "the user's sister …". Return None if
+    the statement is about another person.
     """
     rest = evidence_pattern("user").sub(" ", content, count=1)
     relation = _OWN_RELATION.match(rest)

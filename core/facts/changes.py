@@ -1,7 +1,7 @@
-"""Recognizes statements about change in a message: what began, ended, or never came true.
+"""Recognise what a message says about change: what began, ended, or never came true.
 
-The expressions of ten languages are in `data/changes.toml`, and the words of each topic in
-`data/topics.toml`. Only the lists of the message's own language are searched, because "he" is a
+`data/changes.toml` has the expressions of ten languages, and `data/topics.toml` the words of each
+topic. Only the lists of the message's own language are searched, because "he", for example, is a
 person in English and a verb in Spanish.
 """
 
@@ -82,7 +82,7 @@ _MAIL = re.compile(r"\S+@\S+\.\w")
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """The kinds of statements about change in a message, and the topics of the message."""
+    """What a message says about change, and the topics that it mentions."""
 
     kinds: frozenset[ChangeKind]
     topics: frozenset[str]
@@ -91,7 +91,7 @@ class Reading:
 
     @property
     def holds(self) -> bool:
-        """Whether the message is about a lasting state that hasn't ended and isn't imagined."""
+        """Whether the message describes a lasting state that is real and hasn't ended."""
         return self.kinds.isdisjoint(("temporary", "past", "unreal"))
 
     @property
@@ -103,7 +103,7 @@ class Reading:
 
 @lru_cache(maxsize=500)
 def read_changes(text: str) -> Reading:
-    """Read a message in any of the ten languages."""
+    """Read what a message says about change, in any of the ten languages."""
     plain = _plain(text)
     languages = languages_of(text)
     kinds: set[ChangeKind] = set()
@@ -126,7 +126,10 @@ def read_changes(text: str) -> Reading:
 
 
 def _find(plain: str, kind: ChangeKind, language: str) -> re.Match[str] | None:
-    """Find an expression of a kind. "From this week" isn't a stay of a week."""
+    """Find an expression of this kind in a text.
+
+    "From this week" isn't mistaken for a stay of one week.
+    """
     for match in _change_pattern(language, kind).finditer(plain):
         if kind != "temporary" or not _since_pattern().search(plain[: match.start()]):
             return match
@@ -140,10 +143,10 @@ def _since_pattern() -> re.Pattern[str]:
 
 
 def _is_opening(match: re.Match[str], language: str, *, is_certain: bool) -> bool:
-    """Return whether a message begins with a person, perhaps after words such as "by the way".
+    """Return whether a message begins with a person, perhaps after "by the way".
 
-    A person who is followed by a verb is a subject in any place: "looks like my sister is". In
-    Spanish, "he" is a verb and "el" an article.
+    A person followed by a verb is a subject at any place: "looks like my sister is". In Spanish,
+    "he" is a verb and "el" an article.
     """
     if _is_subject(match, language):
         return True
@@ -153,7 +156,7 @@ def _is_opening(match: re.Match[str], language: str, *, is_certain: bool) -> boo
 
 
 def _is_subject(match: re.Match[str], language: str) -> bool:
-    """Return whether a person is the first one in a message and is followed by a verb."""
+    """Return whether the match is the first person in a message, followed by a verb."""
     if language not in _LATIN or len(match[0]) <= MAX_AMBIGUOUS_CHARS:
         return False
     before, after = match.string[: match.start()], match.string[match.end() :]
@@ -163,9 +166,7 @@ def _is_subject(match: re.Match[str], language: str) -> bool:
 
 
 def begins_with_action(text: str) -> bool:
-    """Return whether a text begins with another person's verb that isn't "is": " moved to
-    Leeds".
-    """
+    """Return whether a text begins with another person's verb, except "is": " moved to Leeds"."""
     copulas: str = language_data("changes", "core.facts")["common"]["copulas"]
     plain = f" {_plain(text).lstrip()}"
     for language in languages_of(text):
@@ -176,9 +177,10 @@ def begins_with_action(text: str) -> bool:
 
 
 def find_actor(text: str) -> str:
-    """Return the other person whose name begins a text, in a language that marks subjects.
+    """Return the other person whose name begins a text.
 
-    Returns "" if it begins with something else, such as a word of a topic.
+    Return "" if the text begins with something else, such as a word of a topic, or if its language
+    doesn't mark subjects.
     """
     plain = _plain(text)
     for language in languages_of(text):
@@ -196,7 +198,7 @@ def topics_of(text: str) -> frozenset[str]:
 
 
 def topics_of_people(text: str) -> frozenset[str]:
-    """Return the topics of the people whom a text mentions anywhere, such as "my boss"."""
+    """Return the topics of the people that a text mentions, such as work for "my boss"."""
     plain = _plain(text)
     topics: set[str] = set()
     for language in languages_of(text):
@@ -221,7 +223,7 @@ def topic_words_in(text: str) -> dict[str, set[str]]:
 
 
 def topic_query(text: str) -> str:
-    """Return a search for any word of the topics of a text, or "" if it has no topic.
+    """Return a search for all words of a text's topics, or "" if it has no topic.
 
     The words are those of the languages in which the text names its topics.
     """
@@ -239,7 +241,7 @@ def topic_query(text: str) -> str:
 
 
 def languages_of(text: str) -> tuple[str, ...]:
-    """Return the languages in which a text may be written, of those with word lists."""
+    """Return the languages that a text may be written in, among those with word lists."""
     if _HANGUL.search(text):
         return ("korean",)
     if _KANA.search(text):
@@ -258,16 +260,18 @@ def languages_of(text: str) -> tuple[str, ...]:
 
 
 def _has_english_word(words: Iterable[str]) -> bool:
-    """Return whether a stop word of a text is English only. "he" and "a" are Spanish words, too."""
+    """Return whether one of the words is a stop word in English only.
+
+    "he" and "a" don't count, because they are Spanish words, too.
+    """
     shared_words: str = language_data("changes", "core.facts")["shared"]["words"]
     return not (stop_words() & set(words)) <= set(shared_words.split())
 
 
 def find_values(text: str) -> dict[str, frozenset[str]]:
-    """Return the weekdays, times and other numbers of a text, by their form.
+    """Return the weekdays, times and other numbers of a text, by their kind.
 
-    For example, the result for "choir is on Mondays at 7:30" is
-    ``{"weekday": {"monday"}, "time": {"7:30"}}``.
+    For "choir is on Mondays at 7:30", the result is ``{"weekday": {"monday"}, "time": {"7:30"}}``.
     """
     plain = _plain(text)
     weekdays: set[str] = set()
@@ -325,9 +329,9 @@ def _topic_patterns(language: str) -> Mapping[str, re.Pattern[str]]:
 
 
 def _word_expression(word: str, language: str) -> str:
-    """Return the expression for a word of the list: `*` means any ending, and `_` a space.
+    """Return the regular expression for a word of a list: `*` means any ending, and `_` a space.
 
-    Longer words may have the endings of their language in any case.
+    Longer words may always have the endings of their language.
     """
     plain = re.escape(plain_with_offsets(fold(word.replace("_", " ")))[0])
     expression = plain.replace(r"\*", r"\w*")

@@ -1,8 +1,8 @@
-"""Extracts facts that people state about themselves, by rules.
+"""Extract facts that people state about themselves, by rules.
 
-The rules are strict, because people can repeat a missed statement but would hardly notice a wrong
-fact. Only plain statements about the present count. Questions, conditions, wishes, denials,
-hearsay, quotations and code are ignored. The patterns are in `data/patterns.toml`.
+The rules are strict: a person can repeat a missed statement, but hardly notices a wrong fact. Only
+plain statements about the present count. Questions, conditions, wishes, denials, hearsay,
+quotations and code are ignored. The patterns are in `data/patterns.toml`.
 """
 
 from __future__ import annotations
@@ -107,7 +107,10 @@ _DATE_PARTICLES = frozenset({"de", "den", "der", "of", "the"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claim:
-    """A statement in a sentence, before it is stored as a fact. See `Fact` for the fields."""
+    """A statement that rules or a model found in a sentence, before it is stored as a fact.
+
+    See `Fact` for the fields.
+    """
 
     # The sentence.
     content: str
@@ -122,10 +125,10 @@ class Claim:
     is_requested: bool = False
 
     def apply_to(self, fact: Fact) -> Fact:
-        """Return a copy of a fact with the attribute, value and time of this claim.
+        """Return a copy of a fact with this claim's attribute, value and time.
 
-        If the claim has no attribute, the fact is returned unchanged. If the claim has no time, the
-        fact's time is unchanged.
+        Without an attribute, the fact is returned unchanged. Without a time, the fact keeps its
+        time.
         """
         if self.attribute is None:
             return fact
@@ -137,10 +140,10 @@ class Claim:
 
 
 def qualify_attribute(attribute: str | None, scope: Scope, account: Account | None) -> str | None:
-    """Return an attribute as it is stored.
+    """Return an attribute as it is stored. None stays None.
 
-    In a group, a subject such as "me" or "my sister" is qualified with the account of the speaker:
-    ``me|home`` becomes ``telegram:42|home``. None stays None.
+    In a group, the speaker's account replaces "me" and qualifies subjects such as "my sister":
+    ``me|home`` becomes ``telegram:42|home``.
     """
     if attribute and scope.is_group and account and claim_pattern("own_subject").match(attribute):
         return f"{account.key}|{attribute.removeprefix('me|')}"
@@ -150,7 +153,7 @@ def qualify_attribute(attribute: str | None, scope: Scope, account: Account | No
 def fact_from_claim(
     claim: Claim, origin: FactOrigin, scope: Scope, platform: str, source: Message
 ) -> Fact:
-    """Build the fact for a claim of the sender of the message `source`."""
+    """Build the fact that a claim states about the sender of the message `source`."""
     account = None
     if source.sender is not None:
         account = Account(platform=platform, user_id=source.sender.id)
@@ -173,7 +176,7 @@ def fact_from_claim(
 
 
 def is_alias(claim: Claim) -> bool:
-    """Return whether a claim states another name for someone: "call me Jo", "my sister is Ana"."""
+    """Return whether a claim gives someone another name: "call me Jo", "my sister is Ana"."""
     subject, _, rest = (claim.attribute or "").partition("|")
     if subject != ME or not rest:
         return False
@@ -182,10 +185,10 @@ def is_alias(claim: Claim) -> bool:
 
 
 def mentions_change(text: str) -> bool:
-    """Return whether a text may be about a change, in any of the ten languages of
-    `data/changes.toml`.
+    """Return whether a text may be about a change, in one of the ten languages.
 
-    This check is quick, and `core.facts.changes` reads the text in its own language.
+    This quick check looks for expressions of `data/changes.toml`. `core.facts.changes` then reads
+    the text in its own language.
     """
     plain = plain_with_offsets(fold(text))[0].casefold()
     is_short = len(plain) <= MAX_CORRECTION_CHARS
@@ -209,8 +212,8 @@ def extract_claims(
 ) -> list[Claim]:
     """Return the claims in a message, in the order of its text.
 
-    `now` is the time of the message: "in May" is the latest May that had begun by then. With
-    `is_request`, the person asks to remember the whole message.
+    `now` is the time of the message. It decides what "in May" means: the latest May that had begun
+    by then. Set `is_request` if the person asks to remember the whole message.
     """
     claims: dict[tuple[str, str | None], Claim] = {}
     for clause in _split_clauses(text, is_request):
@@ -251,8 +254,8 @@ def count_sentences(text: str) -> int:
 def _split_sentences(text: str, is_request: bool) -> Iterator[_Clause]:
     """Yield the sentences of a message that may state something.
 
-    The text after "translate this:" may have been written by someone else, so it is ignored, unless
-    the person asks to remember the whole message (`is_request`).
+    Text after a line like "translate this:" is skipped, because somebody else may have written it,
+    unless the person asks to remember the whole message (`is_request`).
     """
     if len(text) > MAX_MESSAGE_CHARS:
         return
@@ -274,9 +277,7 @@ def _split_sentences(text: str, is_request: bool) -> Iterator[_Clause]:
 
 
 def _introduces_text(line: str) -> bool:
-    """Return whether a line introduces a text that the sender didn't write, such as "translate
-    this:".
-    """
+    """Return whether a line introduces another person's text, like "translate this:"."""
     is_order = claim_pattern("handed_over").match(line) is not None
     return is_order or claim_pattern("opening").match(line) is not None
 
@@ -302,8 +303,8 @@ def _is_uncertain(text: str) -> bool:
 def _split_statements(sentence: str, name: str | None = None) -> Iterator[str]:
     """Yield the statements of a sentence, each with its subject.
 
-    "My sister Ana lives in Porto and her birthday is on 3 May" gives "My sister Ana lives in Porto"
-    and "Ana's birthday is on 3 May". If no name is known for a pronoun, everything from the
+    "My sister Ana lives in Porto and her birthday is on 3 May" becomes "My sister Ana lives in
+    Porto" and "Ana's birthday is on 3 May". If a pronoun's name is unknown, everything from the
     pronoun on is left out. `name` is the name in an earlier part of the sentence.
     """
     pronoun = claim_pattern("same_subject").search(sentence)
@@ -319,9 +320,9 @@ def _split_statements(sentence: str, name: str | None = None) -> Iterator[str]:
 
 
 def _read_clause(clause: str, now: datetime, zone: ZoneInfo) -> Iterator[Claim]:
-    """Yield the claims of a clause: a named relation, and the claim of the first matching pattern.
+    """Yield the claims of a clause: the name of a relative, and the first matching pattern.
 
-    The named relation is, for example, the "my sister Ana" of "my sister Ana lives in Porto".
+    For "my sister Ana lives in Porto", the name of the relative is in "my sister Ana".
     """
     if _is_uncertain(clause):
         return
@@ -363,8 +364,8 @@ def _build_claim(
 ) -> Claim | None:
     """Return the claim of a clause that matches a pattern.
 
-    Returns None if the value doesn't have the pattern's shape, if the clause is about the future,
-    or if its subject isn't a particular person.
+    Return None if the value doesn't have the pattern's shape, if the clause is about the future, or
+    if its subject isn't a particular person.
     """
     groups = match.groupdict("")
     value = claim_pattern("value_tail").sub("", groups.get("value", "").strip(" ,"))
@@ -402,7 +403,7 @@ def _build_claim(
 def _relation_claim(content: str, relation: str, name: str) -> Claim:
     """Return the claim that a relative or friend of the speaker has a name.
 
-    Relations such as "sisters" can have several names, so the name becomes part of the attribute.
+    For relations such as "sisters", several names are possible, so the attribute contains the name.
     """
     key = entity_key(name)
     attribute = attribute_key(ME, relation, key if is_plural_relation(relation) else "")
@@ -410,9 +411,9 @@ def _relation_claim(content: str, relation: str, name: str) -> Claim:
 
 
 def _subject_key(who: str) -> str:
-    """Return the subject of an attribute: ``me``, the key of a name, or a relation.
+    """Return the subject of an attribute: ``me``, a name's key, or a relation.
 
-    For example, "Ana" and "my sister Ana" become ``ana``, and "my sister" stays ``my sister``.
+    "Ana" and "my sister Ana" become ``ana``, and "my sister" stays ``my sister``.
     """
     words = who.split()
     if not words or who in ("my", "My"):
@@ -424,7 +425,7 @@ def _subject_key(who: str) -> str:
 
 
 def _drop_relation(words: Sequence[str]) -> Sequence[str]:
-    """Return the name after a relation of another language: "Ana" for "meine Schwester Ana"."""
+    """Return the name after a relation in another language: "Ana" for "meine Schwester Ana"."""
     relations = load_english_words("relations")
     for index, word in enumerate(words[:-1]):
         if word.casefold() in relations:
@@ -433,7 +434,7 @@ def _drop_relation(words: Sequence[str]) -> Sequence[str]:
 
 
 def _value_key(shape: Shape, value: str, clause: str) -> str | None:
-    """Return the comparison form of a value, or None if the value doesn't have the shape."""
+    """Return a value as it is compared, or None if it doesn't have the shape."""
     if not value:
         return None
     if shape == "date":
@@ -444,9 +445,9 @@ def _value_key(shape: Shape, value: str, clause: str) -> str | None:
 
 
 def _has_shape(shape: Shape, value: str, is_lowercase: bool) -> bool:
-    """Return whether a value has a shape.
+    """Return whether a value has a shape, such as that of a name or a place.
 
-    With `is_lowercase`, the whole clause has no capital letter.
+    `is_lowercase` says that the whole clause has no capital letter.
     """
     match shape:
         case "place":
@@ -467,7 +468,7 @@ def _has_shape(shape: Shape, value: str, is_lowercase: bool) -> bool:
 def _has_unspaced_shape(shape: Shape, value: str, is_lowercase: bool) -> bool:
     """Return whether a value in a script without spaces has a shape.
 
-    Such scripts have no capitals.
+    Such scripts have no capital letters to check.
     """
     if shape == "free":
         return True
@@ -482,7 +483,7 @@ def _has_unspaced_shape(shape: Shape, value: str, is_lowercase: bool) -> bool:
 def _is_place(value: str, *, is_lowercase: bool) -> bool:
     """Return whether a value looks like the name of a place.
 
-    The words of a place must be capitalized, except in a clause without capital letters.
+    Its words must have capital letters, unless the whole clause has none.
     """
     words = value.split()
     has_capital = value[:1].isupper() or (value[:4] == "the " and value[4:5].isupper())
@@ -499,9 +500,9 @@ def _is_place(value: str, *, is_lowercase: bool) -> bool:
 
 
 def _is_name(value: str, *, may_be_lowercase: bool) -> bool:
-    """Return whether a value looks like a name: its first and last words are capitalized.
+    """Return whether a value looks like a name: its first and last words have capital letters.
 
-    With `may_be_lowercase`, a single word in lower case is a name, too.
+    With `may_be_lowercase`, a single word without capital letters is a name, too.
     """
     words = value.split()
     if words[0].lower() in load_words("no_name") or len(words) > MAX_NAME_WORDS:
@@ -513,7 +514,7 @@ def _is_name(value: str, *, may_be_lowercase: bool) -> bool:
 
 
 def comparable_value(attribute: str | None, value: str) -> str:
-    """Return the comparison form of a value: "May 3" and "3 May" are the same birthday."""
+    """Return a value as it is compared: "May 3" and "3 May" are the same birthday."""
     birthday = _parse_birthday(value) if attribute == "birthday" else None
     return birthday or entity_key(value)
 
@@ -541,7 +542,7 @@ def _parse_birthday(value: str) -> str | None:
 def parse_since(
     when: str | None, now: datetime, zone: ZoneInfo
 ) -> tuple[datetime | None, Precision]:
-    """Return the start of a period, or None if `when` isn't a period, and the period's precision.
+    """Return the start of a period and its precision, or None if `when` isn't a period.
 
     `when` is a date (``2026-05-03``, ``2026-05``, ``2026``) or words such as ``desde maio``.
     """

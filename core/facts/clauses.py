@@ -1,8 +1,8 @@
-"""Splits sentences into clauses and words, and finds the words that change a clause's meaning.
+"""Split sentences into clauses and words, and find the words that change what a clause means.
 
-A clause has markers: it denies, sets a condition, repeats what others say, and so on. The words of
-each language are in `data/closeness.toml`. `core/facts/closeness.py` compares the clauses of a note
-with those that a person typed.
+Such words give a clause a marker: it denies, sets a condition, repeats what others say, and so on.
+`data/closeness.toml` has the words of each language. `core/facts/closeness.py` compares the clauses
+of a note with those that a person typed.
 """
 
 from __future__ import annotations
@@ -135,7 +135,7 @@ _data = partial(language_data, "closeness", "core.facts")
 
 
 class Marker(Enum):
-    """What a clause does besides stating something. The values are keys of the word lists."""
+    """A property that changes what a clause means. The values are keys of the word lists."""
 
     DENIAL = "denial"
     AVOIDANCE = "avoidance"
@@ -160,7 +160,7 @@ class Marker(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A word, number or sign that carries meaning."""
+    """A word, a number or a character that carries meaning."""
 
     form: str
     # Whether it's a name: a capitalized word that isn't at the beginning.
@@ -215,9 +215,10 @@ def _write_numbers(text: str) -> str:
 
 
 def choose_languages(text: str, likely: frozenset[str] | None = None) -> frozenset[str]:
-    """Return the languages of a text. Of several possible ones, the likely ones are returned.
+    """Return the languages of a text.
 
-    One common word doesn't outweigh the likely languages: "Ben" is also a Turkish word.
+    If several are possible, return the likely ones. One common word doesn't outweigh them: "Ben" is
+    a name, but also a Turkish word.
     """
     possible = find_languages(text)
     if not likely or _find_script_language(text):
@@ -231,7 +232,7 @@ def choose_languages(text: str, likely: frozenset[str] | None = None) -> frozens
 
 @lru_cache(maxsize=500)
 def find_languages(text: str) -> frozenset[str]:
-    """Return the languages that a text may be in, by its script and its common words."""
+    """Return the languages that a text may be written in, by its script and common words."""
     script = _find_script_language(text)
     if script:
         return frozenset({script})
@@ -241,7 +242,7 @@ def find_languages(text: str) -> frozenset[str]:
 
 
 def _without_common_names(text: str) -> str:
-    """Return a text without names that are common words of another language, such as "Ben"."""
+    """Return a text without names like "Ben", which are common words in another language."""
     return re.sub(
         r"\b[A-Z][a-z]+\b", lambda word: "" if _is_common_name(word[0]) else word[0], text
     )
@@ -252,7 +253,7 @@ def _is_common_name(word: str) -> bool:
 
 
 def _find_script_language(text: str) -> str:
-    """Return the language of a text that isn't in Latin letters, else ""."""
+    """Return the language of a text that isn't in Latin letters, or ""."""
     for language, script in _SCRIPT_LANGUAGES:
         if script.search(text):
             return language
@@ -261,7 +262,7 @@ def _find_script_language(text: str) -> str:
 
 @lru_cache(maxsize=500)
 def _count_common_words(text: str) -> Mapping[str, int]:
-    """Return how many common words of each language in Latin letters a text has."""
+    """Count a text's common words per language with Latin letters."""
     plain = _plain(_without_common_names(text)).replace("’", "'")
     words = set(re.findall(r"[^\W\d_]+", plain)) - _SPLIT_LETTERS
     words |= set(re.findall(r"[\w']+", plain))
@@ -270,13 +271,13 @@ def _count_common_words(text: str) -> Mapping[str, int]:
 
 @cache
 def _function_words(language: str) -> frozenset[str]:
-    """Return the words of a language that carry no meaning of their own."""
+    """Return a language's words that carry no meaning of their own."""
     return frozenset(map(_plain, _data()[language]["function"].split()))
 
 
 @cache
 def _common_words(language: str) -> frozenset[str]:
-    """Return the words by which a language is recognized."""
+    """Return the words that identify a language."""
     table = _data()[language]
     phrases = ",".join(table[name] for name in ("denial", "condition", "first_person")).split(",")
     return _function_words(language) | {_plain(phrase.strip(" *^")) for phrase in phrases}
@@ -284,7 +285,10 @@ def _common_words(language: str) -> frozenset[str]:
 
 @cache
 def marker_pattern(language: str, name: str) -> re.Pattern[str]:
-    """Compile a list of phrases: a star stands for any ending or beginning."""
+    """Compile the list `name` of a language's phrases.
+
+    A star stands for any ending or beginning.
+    """
     phrases = [_plain(phrase) for phrase in _data()[language][name].split(",")]
     alternatives = [
         re.escape(phrase.strip()).replace(r"\*", r"\w*").replace(r"\^", r"^\W*")
@@ -298,7 +302,7 @@ def marker_pattern(language: str, name: str) -> re.Pattern[str]:
 def has_marker(text: str, name: str, languages: Iterable[str]) -> bool:
     """Return whether a text contains a phrase of the list `name` in one of the languages.
 
-    Phrases of the list "plain", such as idioms, only look like a marker, so they don't count.
+    Phrases of the list "plain" don't count. They are idioms that only look like a marker.
     """
     normalized_text = _plain(text)
     for language in languages:
@@ -313,13 +317,13 @@ def has_marker(text: str, name: str, languages: Iterable[str]) -> bool:
 
 
 def begins_with(text: str, name: str, languages: Iterable[str]) -> bool:
-    """Return whether a text begins with a phrase of a list in one of the languages."""
+    """Return whether a text begins with a phrase of the list `name` in one of the languages."""
     plain = _plain(text).lstrip(" .,…-–—*¡¿'\"")
     return any(marker_pattern(language, name).match(plain) for language in languages)
 
 
 def ends_with(text: str, name: str, languages: Iterable[str]) -> bool:
-    """Return whether a text ends with a phrase of a list in one of the languages."""
+    """Return whether a text ends with a phrase of the list `name` in one of the languages."""
     plain = _plain(text)
     for language in languages:
         for match in marker_pattern(language, name).finditer(plain):
@@ -354,7 +358,7 @@ def _read_clause(text: str, languages: frozenset[str], *, is_first: bool) -> Cla
 
 
 def _find_people(text: str, tokens: Sequence[Token]) -> list[str]:
-    """Return the people at the beginning of a clause, as in "my brother Theo lives …"."""
+    """Return the people at the beginning of a clause, such as "my brother Theo lives …"."""
     people: list[str] = []
     if _plain(text).split(" ", 1)[0] in _PREPOSITIONS:
         return people
@@ -366,9 +370,9 @@ def _find_people(text: str, tokens: Sequence[Token]) -> list[str]:
 
 
 def _read_tokens(text: str, languages: frozenset[str], *, is_first: bool) -> list[Token]:
-    """Return the words of a clause that carry meaning, in their order.
+    """Return the words of a clause that carry meaning, in order.
 
-    At the beginning of a sentence (`is_first`), a capital alone doesn't make a name.
+    At the beginning of a sentence (`is_first`), a capital letter alone doesn't make a word a name.
     """
     function_words = frozenset().union(*map(_function_words, languages))
     # A capitalized word such as "Sue" must be a function word of all possible languages.
@@ -395,14 +399,14 @@ def _read_tokens(text: str, languages: frozenset[str], *, is_first: bool) -> lis
 
 
 def _begins_like_subject(rest: str, languages: frozenset[str]) -> bool:
-    """Return whether the text after a first word makes it a name: "Eve's …", "Eve may …"."""
+    """Return whether the text after a first word shows that it is a name: "Eve's", "Eve may"."""
     if rest.startswith(("'s", "’s")):
         return True
     return rest.startswith(" ") and begins_with(rest, "subject_verb", languages)
 
 
 def _read_run(run: str, function_words: frozenset[str]) -> list[Token]:
-    """Return the characters and Katakana words of a run in a script without spaces."""
+    """Return the characters and Katakana words of a run of text without spaces."""
     return [
         Token(_plain(part), number=_number_of(part))
         for part in _RUN_PART.findall(run)
@@ -428,7 +432,7 @@ def _number_of(form: str) -> int | None:
 
 
 def is_relation(form: str) -> bool:
-    """Return whether a word names a relation, such as "sister" in any language."""
+    """Return whether a word is a relation, such as "sister", in any language."""
     return form in _relation_forms()
 
 
@@ -450,9 +454,7 @@ def _unspaced_relations() -> tuple[str, ...]:
 
 
 def is_same_word(one: Token, other: Token) -> bool:
-    """Return whether two words mean the same: endings, irregular forms, units and small typos
-    aside.
-    """
+    """Return whether two words mean the same, apart from endings, units and small typos."""
     if one.number is not None and other.number is not None:
         return one.number == other.number
     if one.number is not None or other.number is not None:
@@ -519,13 +521,13 @@ def is_span(form: str) -> bool:
 
 
 def span_days(form: str | None) -> int | None:
-    """Return the length of a span such as "week", or None if it varies or isn't a span."""
+    """Return the days of a span such as "week". Return None if they vary or it isn't a span."""
     return {"day": 1, "\u5929": 1, "week": 7, "\u5468": 7}.get(_unit_of(form or "") or form or "")
 
 
 @cache
 def ahead_pattern(language: str) -> re.Pattern[str]:
-    """Return a pattern that matches a time from now, such as "in two weeks"."""
+    """Return a pattern for a time from now, such as "in two weeks"."""
     if language in _UNSPACED_LANGUAGES:
         return re.compile(
             r"(?P<count>\d+|[\u4e00-\u5341\u4e24]{1,3})\u4e2a?(?P<span>\u5929|\u5468|\u65e5|\u661f\u671f|\u9031)\u9593?\u4e4b?(?:\u540e|\u5f8c)"
@@ -544,9 +546,9 @@ def unspaced_spans() -> tuple[str, ...]:
 
 
 def _is_typo(one: str, other: str) -> bool:
-    """Return whether one word is the other with a mistyped, missing, added or swapped letter.
+    """Return whether one word is the other with a wrong, missing, added or swapped letter.
 
-    Two mistakes count in long words.
+    Long words may have two such mistakes.
     """
     shorter = min(len(one), len(other))
     if shorter < MIN_TYPO_LETTERS or abs(len(one) - len(other)) > 2 or one[0] != other[0]:
@@ -584,7 +586,10 @@ def _count_edits(one: str, other: str) -> int:
 
 
 def to_latin(form: str) -> str:
-    """Return a Cyrillic word in Latin letters, as English texts write it. Others stay."""
+    """Return a Cyrillic word in Latin letters, as English texts write it.
+
+    Other words are returned unchanged.
+    """
     letters: Mapping[str, str] = _data()["latin_letters"]
     return "".join(letters.get(letter, letter) for letter in form)
 

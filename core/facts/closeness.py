@@ -1,11 +1,11 @@
-"""Judges how close a note is to what a person typed.
+"""Judge how close a note is to what a person typed.
 
-A note is close if it repeats typed clauses: the same names and figures in the same order, the same
-negation, condition and time. Person, units, dates, endings and typos may differ. A note is refused
-if it has a name or figure that the person didn't type, or if it changes what a clause says: it
-drops a "not" or an "only if", swaps two people, takes a question or hearsay for a statement, or
-ignores a later correction. Any other note is unclear: only a reader can decide whether it follows
-from the typed messages.
+A note is close if it repeats typed clauses: with the same names and figures in the same order, and
+with the same negation, condition and time. Person, units, dates, endings and typos may differ. A
+note is refused if it has a name or figure that the person didn't type, or if it changes what a
+clause says. For example, it drops a "not" or an "only if", swaps two people, takes a question or
+hearsay for a statement, or ignores a later correction. Any other note is unclear: only a reader can
+decide whether it follows from the messages.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ class Judgement:
 
 
 def judge(content: str, typed: Sequence[TypedText]) -> Judgement:
-    """Judge a note by the typed messages, which are sorted, oldest first."""
+    """Judge a note by the typed messages, which are given oldest first."""
     notes, sources = split_all(content, typed)
     if not notes or not sources:
         return Judgement(Support.REFUSED, frozenset({"nothing typed"}))
@@ -119,7 +119,10 @@ def judge(content: str, typed: Sequence[TypedText]) -> Judgement:
 
 
 def _find_untyped(alignment: Alignment, sources: Sequence[Source]) -> set[str]:
-    """Return which of these were never typed: a name, a figure, a span of time, or most words."""
+    """Return which parts of the note the person never typed.
+
+    The parts are "name", "figure", "span" (a span of time) and "words" (most of the words).
+    """
     reasons = set()
     numbers = _numbers_of(alignment.sources)
     is_comparable = not (alignment.is_foreign or alignment.has_same_date)
@@ -140,7 +143,10 @@ def _find_untyped(alignment: Alignment, sources: Sequence[Source]) -> set[str]:
 
 
 def _may_be_noun(token: Token, note: SplitSentence) -> bool:
-    """Return whether a capital may only show a German noun. A translated note can't be compared."""
+    """Return whether a capital letter may only mark a German noun.
+
+    The nouns of a translated note can't be found in the typed text.
+    """
     if "de" not in note.languages:
         return False
     naming = r"(?:hei\u00dft|heisst|namens|ist|herr|herrn|frau|von|nach|name)"
@@ -156,7 +162,7 @@ def _numbers_of(sources: Sequence[Source]) -> set[int | None]:
 
 
 def _has_few_words(alignment: Alignment) -> bool:
-    """Return whether only few words of the note were typed, because it's about something else."""
+    """Return whether the person typed so few words of the note that it is about something else."""
     words = [token for token in alignment.note.tokens if token.number is None]
     missing = [token for token in alignment.missing if token.number is None]
     if len(words) - len(missing) >= MIN_RELATED_SHARE * len(words):
@@ -172,16 +178,15 @@ def _has_few_words(alignment: Alignment) -> bool:
 
 
 def _adds_unspaced_span(alignment: Alignment) -> bool:
-    """Return whether a note in a script without spaces says "every month", but the typed text
-    doesn't.
-    """
+    """Return whether the note adds a span such as 每月, in a script without spaces."""
     typed = " ".join(source.sentence.plain for source in alignment.sources)
     return any(span in alignment.note.plain and span not in typed for span in unspaced_spans())
 
 
 def _is_name_typed(name: Token, sources: Sequence[Source]) -> bool:
-    """Return whether a name was typed, perhaps in Cyrillic letters or with a typo in a
-    long name.
+    """Return whether the person typed a name.
+
+    It may be in Cyrillic letters, and a long name may have a typo.
     """
     stem = to_latin(name.form)[:NAME_STEM_LETTERS]
     is_long = len(name.form) >= MIN_FUZZY_NAME_LETTERS
@@ -198,7 +203,7 @@ def _is_name_typed(name: Token, sources: Sequence[Source]) -> bool:
 
 
 def _find_changes(alignment: Alignment, sources: Sequence[Source]) -> set[str]:
-    """Return how the note changes what the clauses say that it repeats."""
+    """Return how the note changes the meaning of the typed clauses that it repeats."""
     if not alignment.sources:
         return _find_unaligned_changes(alignment.note, sources)
     checks = (
@@ -217,10 +222,11 @@ def _find_changes(alignment: Alignment, sources: Sequence[Source]) -> set[str]:
 
 
 def _find_unaligned_changes(note: SplitSentence, sources: Sequence[Source]) -> set[str]:
-    """Return reasons in the latest messages against a note that shares no word with them.
+    """Return reasons against a note that shares no word with the messages.
 
-    Such a note is in another language. The reason is "corrected" if one of the messages is a
-    correction, and "denial" if only the note or only the messages deny something.
+    Such a note is in another language, so only the latest messages are considered. The reason is
+    "corrected" if one of them is a correction, and "denial" if either the note or the messages deny
+    something, but not both.
     """
     last = sources[-1].message
     latest = [source for source in sources if source.message > last - LATEST_MESSAGES]
@@ -237,7 +243,7 @@ def _find_unaligned_changes(note: SplitSentence, sources: Sequence[Source]) -> s
 
 
 def _dropped_markers(alignment: Alignment, source: Source, used: Sequence[Clause]) -> set[str]:
-    """Return the markers of the typed clauses that the note lacks, such as a condition."""
+    """Return the markers of the typed clauses that the note drops, such as a condition."""
     sentence = source.sentence
     typed_markers = markers_of(used)
     if _has_near_condition(sentence, used) and not _is_about_reader(sentence, used):
@@ -266,10 +272,10 @@ def _has_near_condition(sentence: SplitSentence, used: Sequence[Clause]) -> bool
 
 
 def _is_about_reader(sentence: SplitSentence, used: Sequence[Clause]) -> bool:
-    """Return whether only the clause behind the used ones has a condition, which asks for
-    attention.
+    """Return whether the condition only tells the reader when to pay attention.
 
-    An example is "I'm colour blind, keep it in mind when you send charts".
+    In "I'm colour blind, keep it in mind when you send charts", it doesn't limit the statement.
+    Only the clause after the used ones may have such a condition.
     """
     if Marker.CONDITION in markers_of(used):
         return False
@@ -282,14 +288,14 @@ def _is_about_reader(sentence: SplitSentence, used: Sequence[Clause]) -> bool:
 
 
 def _is_mostly_typed(alignment: Alignment) -> bool:
-    """Return whether enough of the note's words were typed to compare where it says "not"."""
+    """Return whether the person typed enough of the note to compare its negations."""
     return len(alignment.places) >= MIN_DENIED_SHARE * len(alignment.note.tokens)
 
 
 def _is_rejected(sentence: SplitSentence, used: Sequence[Clause]) -> bool:
-    """Return whether a used clause, or the clause before it, denies or refuses: "I deny that …".
+    """Return whether a used clause, or the one before it, denies or refuses: "I deny that …".
 
-    The clause behind it may, too: "…, that's a lie".
+    The clause after it may do so, too: "…, that's a lie".
     """
     if Marker.REJECTION in markers_of(used):
         return True
@@ -302,16 +308,13 @@ def _is_rejected(sentence: SplitSentence, used: Sequence[Clause]) -> bool:
 
 
 def _adds_universal(alignment: Alignment) -> bool:
-    """Return whether the note says "all" or "always" where the typed sentence doesn't."""
+    """Return whether the note says "all" or "always" and the typed sentence doesn't."""
     typed = markers_of(alignment.sources[0].sentence.clauses)
     return Marker.UNIVERSAL in markers_of(alignment.note.clauses) - typed
 
 
 def _is_reported(sentence: SplitSentence, used: Sequence[Clause]) -> bool:
-    """Return whether a short clause before a used clause attributes it to someone.
-
-    An example is "my neighbour thinks, …".
-    """
+    """Return whether a short clause such as "my neighbour thinks" comes before a used clause."""
     for before, clause in pairwise(sentence.clauses):
         if clause not in used or Marker.HEARSAY not in before.markers:
             continue
@@ -332,9 +335,9 @@ def _with_neighbours(sentence: SplitSentence, used: Sequence[Clause]) -> list[Cl
 
 
 def _changes_denial(alignment: Alignment, *, is_strict: bool = False) -> bool:
-    """Return whether a clause of the note is denied and its typed clauses aren't, or reversed.
+    """Return whether the note and the typed clauses differ in whether they are negated.
 
-    "Doesn't like" and "dislikes" may mean the same, except if `is_strict`.
+    "Doesn't like" and "dislikes" count as equal, unless `is_strict` is set.
     """
     for clause, indexes in alignment.note_clauses():
         typed = alignment.all_used_clauses(indexes)
@@ -353,7 +356,7 @@ def _changes_denial(alignment: Alignment, *, is_strict: bool = False) -> bool:
 
 
 def _changes_person(alignment: Alignment) -> bool:
-    """Return whether the note ascribes a typed statement to another person."""
+    """Return whether the note says about one person what was typed about another."""
     note = alignment.note
     begins_with_user = evidence_pattern("user").match(note.text) is not None
     if begins_with_user and len(alignment.sources) == 1:
@@ -370,8 +373,9 @@ def _changes_person(alignment: Alignment) -> bool:
 
 
 def _is_unlinked_own(alignment: Alignment, source: Source, clause: Clause) -> bool:
-    """Return whether a note that isn't about the user joins a clause about the user to
-    another one.
+    """Return whether a note about someone else uses a clause that is about the user.
+
+    The clause may be used if it is a correction or has a pronoun.
     """
     is_about_user = evidence_pattern("user").search(alignment.note.text) is not None
     is_linked = source.is_correction or Marker.PRONOUN in clause.markers
@@ -385,7 +389,7 @@ def _is_unlinked_own(alignment: Alignment, source: Source, clause: Clause) -> bo
 
 
 def _is_about_other(alignment: Alignment) -> bool:
-    """Return whether the note says of the user a thing that was said of "the guy" or "somebody"."""
+    """Return whether the note says about the user what was typed about "the guy" or "somebody"."""
     source = alignment.sources[0]
     first = source.sentence.clauses[0]
     is_own = Marker.FIRST_PERSON in markers_of(source.sentence.clauses)
@@ -396,9 +400,9 @@ def _is_about_other(alignment: Alignment) -> bool:
 
 
 def _has_people(alignment: Alignment, clause: Clause) -> bool:
-    """Return whether the note names the people that a typed clause begins with.
+    """Return whether the note names the people at the beginning of a typed clause.
 
-    A relation may have another name in another language.
+    If the note is in another language, relations such as "my sister" may be missing.
     """
     for person in clause.people:
         if _is_mentioned(person, alignment.note):
@@ -417,7 +421,7 @@ def _is_mentioned(person: str, note: SplitSentence) -> bool:
 
 
 def _mixes_people(alignment: Alignment) -> bool:
-    """Return whether the note joins clauses of two sentences that begin with different people."""
+    """Return whether the note joins sentences that begin with different people."""
     first = {person for clause in alignment.used_clauses(0) for person in clause.people}
     for number in range(1, len(alignment.sources)):
         others = {person for one in alignment.used_clauses(number) for person in one.people}
@@ -427,8 +431,9 @@ def _mixes_people(alignment: Alignment) -> bool:
 
 
 def _joins_unlinked(alignment: Alignment) -> bool:
-    """Return whether the note says of a name in one sentence what another sentence says of
-    no name.
+    """Return whether the note links a name in one sentence to a statement in another.
+
+    For example, "Ana called. The dog is ill." doesn't say that the dog is Ana's.
     """
     if len(alignment.sources) < 2 or alignment.is_corrected_inside:
         return False
@@ -444,7 +449,7 @@ def _joins_unlinked(alignment: Alignment) -> bool:
 
 
 def _changes_order(alignment: Alignment) -> bool:
-    """Return whether two names, people or figures of one typed clause changed places."""
+    """Return whether the note swaps two names, people or figures of a typed clause."""
     tokens = [*alignment.note.tokens]
     for source in alignment.sources:
         tokens += source.tokens
@@ -465,7 +470,7 @@ def _changes_order(alignment: Alignment) -> bool:
 
 
 def _list_names(alignment: Alignment, tokens: Sequence[Token]) -> list[Token]:
-    """Return the names among words, with the first word of a note if it has no article."""
+    """Return the names among `tokens`, and the note's first word if it may be a name."""
     names = [token for token in tokens if token.is_name]
     note = alignment.note
     word = re.match(r"\W*(\w+)", note.text)
@@ -477,9 +482,9 @@ def _list_names(alignment: Alignment, tokens: Sequence[Token]) -> list[Token]:
 
 
 def _changes_relative(alignment: Alignment) -> bool:
-    """Return whether the note gives a name the part of another in a relative clause.
+    """Return whether the note swaps the people of a relative clause.
 
-    In "Ana, who owes Ben", Ana owes, and in "Ana, whom Ben owes", Ben does.
+    In "Ana, who owes Ben", Ana owes. In "Ana, whom Ben owes", Ben does.
     """
     tokens = [*alignment.note.tokens]
     for source in alignment.sources:
@@ -501,7 +506,7 @@ def _changes_relative(alignment: Alignment) -> bool:
 
 
 def _find_relative(source: Source, one: int, other: int) -> Marker | None:
-    """Return how the clause of the later word is joined to that of the earlier one, if it is."""
+    """Return how the later word's clause is joined to the earlier word's, or None."""
     first, last = sorted((source.find_clause(one), source.find_clause(other)))
     if last != first + 1:
         return None
@@ -522,7 +527,7 @@ def _is_unspaced_word(token: Token) -> bool:
 
 
 def _trade_places(source: Source, one: int, other: int) -> bool:
-    """Return whether swapping two words of a clause changes its meaning.
+    """Return whether swapping two words changes what their clause says.
 
     In "my sister is called Ana", it doesn't.
     """
@@ -535,9 +540,9 @@ def _trade_places(source: Source, one: int, other: int) -> bool:
 
 
 def _changes_figures(alignment: Alignment) -> bool:
-    """Return whether a clause of the note combines a typed word with the figure of another clause.
+    """Return whether the note combines a typed word with the figure of another clause.
 
-    "Tea at 9" does so after "Tea at 8, call at 9".
+    After "Tea at 8, call at 9", the note "Tea at 9" does.
     """
     if alignment.is_corrected_inside:
         return False
@@ -562,9 +567,7 @@ def _changes_figures(alignment: Alignment) -> bool:
 
 
 def _has_other_figure(source: Source, position: int, figures: set[int | None]) -> bool:
-    """Return whether a typed word occurs in one clause only, which has figures but none of
-    `figures`.
-    """
+    """Return whether a word occurs in one clause only, with figures other than `figures`."""
     token = source.tokens[position]
     if token.number is not None:
         return False
@@ -581,7 +584,7 @@ def _has_other_figure(source: Source, position: int, figures: set[int | None]) -
 
 
 def _is_corrected(alignment: Alignment, sources: Sequence[Source]) -> bool:
-    """Return whether the note ignores a correction in the messages after those that it repeats."""
+    """Return whether the note ignores a correction in one of the next messages."""
     used = {source.message for source in alignment.sources}
     first = min(used)
     later = [
@@ -597,9 +600,7 @@ def _is_corrected(alignment: Alignment, sources: Sequence[Source]) -> bool:
 
 
 def _is_about_others(source: Source, people: set[str]) -> bool:
-    """Return whether a sentence with a word of correction begins with other people: "My son moved
-    to".
-    """
+    """Return whether a correction begins with other people: "My son moved to …"."""
     others = source.sentence.clauses[0].people
     return bool(others) and others.isdisjoint(people) and not source.begins_with_correction
 
@@ -608,7 +609,7 @@ def _is_about_others(source: Source, people: set[str]) -> bool:
 
 
 def _find_doubts(alignment: Alignment) -> set[str]:
-    """Return reasons to doubt that a note follows, although it changes no clause."""
+    """Return reasons why the note may not follow, although it changes no typed clause."""
     if not alignment.sources:
         return {"words"}
     used = alignment.all_used_clauses()
@@ -630,9 +631,7 @@ def _find_doubts(alignment: Alignment) -> set[str]:
 
 
 def _mixes_third_person(alignment: Alignment) -> bool:
-    """Return whether a note about the user uses a clause about the user and one about another
-    person.
-    """
+    """Return whether a note about the user mixes their statement with one about someone else."""
     if len(alignment.sources) > 1:
         return False
     markers = markers_of(alignment.all_used_clauses())
@@ -641,14 +640,14 @@ def _mixes_third_person(alignment: Alignment) -> bool:
 
 
 def _drops_avoidance(alignment: Alignment) -> bool:
-    """Return whether a typed clause says "without" or "hates", and the note nothing of the kind."""
+    """Return whether the note drops a word like "without" or "hates"."""
     avoids = {Marker.AVOIDANCE, Marker.DENIAL}
     is_avoided = Marker.AVOIDANCE in markers_of(alignment.all_used_clauses())
     return is_avoided and markers_of(alignment.note.clauses).isdisjoint(avoids)
 
 
 def _leaves_much_out(alignment: Alignment) -> bool:
-    """Return whether the note has only a few words of a clause that it uses."""
+    """Return whether the note uses only a few words of a typed clause."""
     if alignment.is_corrected_inside or alignment.has_same_date:
         return False
     for number in range(len(alignment.sources)):
@@ -659,7 +658,7 @@ def _leaves_much_out(alignment: Alignment) -> bool:
 
 
 def _leaves_condition_out(alignment: Alignment) -> bool:
-    """Return whether a clause next to a used one has a condition, and the note has none."""
+    """Return whether the note drops a condition next to a clause that it uses."""
     if Marker.CONDITION in markers_of(alignment.note.clauses):
         return False
     return any(
@@ -669,7 +668,7 @@ def _leaves_condition_out(alignment: Alignment) -> bool:
 
 
 def _combines(alignment: Alignment) -> bool:
-    """Return whether the note joins two sentences, and the later one doesn't continue the first."""
+    """Return whether the note joins sentences that don't continue each other."""
     if alignment.is_corrected_inside:
         return False
     first = min(source.number for source in alignment.sources)
@@ -677,7 +676,10 @@ def _combines(alignment: Alignment) -> bool:
 
 
 def _continues(source: Source) -> bool:
-    """Return whether a sentence continues the one before: it's short, or begins with a pronoun."""
+    """Return whether a sentence continues the previous one.
+
+    It does if it is short, or if it starts with a pronoun.
+    """
     first = source.sentence.clauses[0]
     if Marker.PRONOUN in first.markers:
         return True
@@ -686,7 +688,7 @@ def _continues(source: Source) -> bool:
 
 
 def _count_descents(alignment: Alignment) -> int:
-    """Return how often the note's words are in another order than the typed ones."""
+    """Return how many neighbouring words of the note were typed in the opposite order."""
     descents = 0
     for number in range(len(alignment.sources)):
         positions = alignment.positions_in(number)

@@ -1,4 +1,4 @@
-"""Stores, corrects and removes facts at the request of a person."""
+"""Store, correct and remove facts at the request of a person."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from core.types import Account, ErasureEpoch, Message, Scope, Sender
 
 @dataclass
 class FactEditor:
-    """Changes facts according to the text that a person typed."""
+    """Changes facts as a person has asked in their own words."""
 
     facts: Facts
     # The time zone of dates in the text.
@@ -29,7 +29,7 @@ class FactEditor:
     ) -> list[Fact]:
         """Store the statements in a message as facts of its sender.
 
-        If no statement is recognized, the whole text becomes one fact. Raises Refused with advice
+        If no statement is recognised, the whole text becomes one fact. Raises Refused with advice
         if the text is empty, too long or suspicious.
         """
         text = self._check(message.text)
@@ -51,10 +51,9 @@ class FactEditor:
     ) -> Fact | None:
         """Replace the text of a fact.
 
-        If the new text is a single statement, the fact gets the attribute and value of the
-        statement, too.
-        Returns None if the fact no longer exists. Raises Refused with advice if the text is empty,
-        too long or suspicious.
+        If the new text is a single statement, the fact also gets its attribute and value. Return
+        None if the fact no longer exists. Raises Refused with advice if the text is empty, too long
+        or suspicious.
         """
         text = self._check(text)
         claims = extract_claims(text, at, self.zone, is_request=True)
@@ -66,7 +65,8 @@ class FactEditor:
     async def approve(self, note: PendingNote, epoch: ErasureEpoch | None = None) -> Report:
         """Apply a change that the model proposed and a person approved.
 
-        Returns a sentence about the result. Raises Refused if the fact has changed meanwhile.
+        Return a sentence about the result. Raises Refused if the fact has changed since the
+        proposal.
         """
         operation = note.operations[0]
         if operation.action != "add":
@@ -85,9 +85,9 @@ class FactEditor:
     async def _approve_change(
         self, note: PendingNote, operation: Operation, epoch: ErasureEpoch | None
     ) -> Sentence:
-        """Replace or remove a fact. Returns a sentence about the result.
+        """Replace or remove a fact, and return a sentence about the result.
 
-        Raises Refused if the text of the fact has changed since the change was proposed.
+        Raises Refused if the text of the fact has changed since the proposal.
         """
         by = Author(account=note.account, message_id=note.message_id, epoch=epoch)
         fact_id = int(operation.path.removeprefix("f"))
@@ -123,5 +123,5 @@ class FactEditor:
 
 
 def _say(key: str, fact_id: int, text: str) -> Sentence:
-    """Return a sentence about a fact with its text, which is quoted without its full stop."""
+    """Return a sentence about a fact that quotes its text without the full stop."""
     return Sentence(key, {"id": fact_id, "text": text.removesuffix(".")})

@@ -1,8 +1,7 @@
-"""Finds the known fact that a message ends or corrects, without a model.
+"""Find the known fact that a message ends or corrects, without a model.
 
-"I sold the Golf" ends "I drive a Golf", and "no, I meant 4 May" corrects a date in one of the
-messages before. The message, or the corrected statement, becomes the fact that replaces the known
-one.
+"I sold the Golf" ends "I drive a Golf", and "no, I meant 4 May" corrects a date in a recent
+message. The message, or the corrected statement, becomes the fact that replaces the known one.
 """
 
 from __future__ import annotations
@@ -49,7 +48,7 @@ _VALUES = (
 
 
 class Successor(NamedTuple):
-    """A claim that ends or corrects a known fact."""
+    """A claim that ends or corrects a known fact, and that fact."""
 
     claim: Claim
     fact: Fact
@@ -58,10 +57,10 @@ class Successor(NamedTuple):
 def find_successor(
     message: Message, known_facts: Sequence[Fact], earlier_ids: Sequence[int], zone: ZoneInfo
 ) -> Successor | None:
-    """Return the claim that follows a known fact, or None if the message ends or corrects none.
+    """Return the claim that ends or corrects one of the known facts, or None.
 
-    `known_facts` are open facts of the message's sender, and `earlier_ids` are the ids of the
-    messages before it, the last one first.
+    `known_facts` are open facts of the message's sender. `earlier_ids` are the ids of the messages
+    before it, the latest first.
     """
     text = " ".join(message.text.split())
     if not _states_change(text):
@@ -90,9 +89,9 @@ def find_successor(
 async def list_replaced(
     store: Facts, facts: Sequence[Fact], scopes: frozenset[Scope], describe: Callable[[Fact], str]
 ) -> dict[str, object]:
-    """Return the messages of the former facts that these facts replaced, with their ends.
+    """Return the messages of the former facts that `facts` replaced, with their ends.
 
-    The result has the key "replaced", or it is empty.
+    The result is a dict with the key "replaced". It is empty if there are none.
     """
     current_ids = [fact.id for fact in facts if fact.is_open]
     given_ids = {fact.id for fact in facts}
@@ -106,7 +105,7 @@ async def list_replaced(
 
 
 def _states_change(text: str) -> bool:
-    """Return whether a text states a change in earnest, briefly and in the sender's own words."""
+    """Return whether a text is a short, serious statement of a change in the sender's own words."""
     if len(text) > MAX_CLAUSE_CHARS or text.rstrip().endswith(("?", "？")):
         return False
     reading = read_changes(text)
@@ -136,10 +135,7 @@ def _ends(sentence: str, fact: Fact) -> bool:
 
 
 def _names_value(sentence: str, value: str) -> bool:
-    """Return whether a sentence contains a word of a value.
-
-    Articles and short words don't count.
-    """
+    """Return whether a sentence contains a word of a value, apart from articles and short words."""
     text = AnalyzedText(sentence)
     if is_unspaced(value):
         return value in text.plain
@@ -147,7 +143,7 @@ def _names_value(sentence: str, value: str) -> bool:
 
 
 def _end_patterns(attribute: str, languages: Sequence[str]) -> list[re.Pattern[str]]:
-    """Return the expressions that end facts with an attribute, in any of the languages."""
+    """Return the expressions that end facts about an attribute, in any of the languages."""
     patterns = []
     for group, lists in _ends_data().items():
         if attribute not in str(lists["attributes"]).split():
@@ -168,9 +164,9 @@ def _ends_data() -> Mapping[str, Mapping[str, Sequence[str]]]:
 
 
 def _correct(fact: Fact, text: str, message: Message, zone: ZoneInfo) -> Claim | None:
-    """Return a fact's statement with the value of a correction, or None.
+    """Return a fact's statement with the corrected value, or None.
 
-    The value must have the same form as the old one: a day, a time, another number, or a name.
+    The new value must be of the same kind as the old one: a day, a time, another number, or a name.
     """
     for old, new in _find_corrections(fact.content, text):
         content = fact.content.replace(old, new)
@@ -186,15 +182,16 @@ def _correct(fact: Fact, text: str, message: Message, zone: ZoneInfo) -> Claim |
 
 
 def _have_same_subject(one: str | None, other: str | None) -> bool:
-    """Return whether two attributes are equal, except for a name at the end: "me|sister|ana"."""
+    """Return whether two attributes are equal, apart from a name at the end: "me|sister|ana"."""
     if not one or not other:
         return one == other
     return one == other or one.rpartition("|")[0] == other.rpartition("|")[0] != ME
 
 
 def _shares_subject(fact: Fact, text: str) -> bool:
-    """Return whether a text contains a word of a fact, apart from numbers, months and
-    short words.
+    """Return whether a text contains a word of a fact.
+
+    Numbers, months and short words don't count.
     """
     corrected = AnalyzedText(text)
     words = [word.casefold() for word in words_of(fact.content)]
@@ -206,7 +203,7 @@ def _shares_subject(fact: Fact, text: str) -> bool:
 
 
 def _find_corrections(content: str, text: str) -> Iterator[tuple[str, str]]:
-    """Yield the values of a statement that a text may correct, each with the new value."""
+    """Yield the values in a statement that a text may correct, each with its new value."""
     for spellings in _VALUES:
         old = _find_value(spellings, content)
         new = _find_value(spellings, text, excluded=old)
@@ -218,8 +215,8 @@ def _find_corrections(content: str, text: str) -> Iterator[tuple[str, str]]:
 def _find_name_correction(content: str, text: str) -> Iterator[tuple[str, str]]:
     """Yield the name in a statement that a text corrects, with the right name.
 
-    "not Patel, it's Dr Patil" names the wrong one. In "ah no, Marleen", the right name resembles
-    the wrong one.
+    "not Patel, it's Dr Patil" gives both names. "ah no, Marleen" gives only the right name, which
+    must resemble the wrong one.
     """
     old_words = _name_words(content)
     new_words = [word for word in _name_words(text) if word not in old_words]
@@ -234,7 +231,7 @@ def _find_name_correction(content: str, text: str) -> Iterator[tuple[str, str]]:
 
 
 def _name_words(text: str) -> list[str]:
-    """Return the words of names in a text, without titles such as "Dr"."""
+    """Return the words of the names in a text, without titles such as "Dr"."""
     # The first word of a text has a capital in any case, so a word is put before it.
     names = " ".join(names_in(f"x {text}"))
     common = {word.casefold() for word in _correction_words()}
@@ -247,7 +244,7 @@ def _name_words(text: str) -> list[str]:
 
 @cache
 def _correction_words() -> frozenset[str]:
-    """Return words with a capital at the beginning of a correction, such as "Sorry"."""
+    """Return capitalised words at the beginning of corrections that aren't names, like "Sorry"."""
     words: str = language_data("changes", "core.facts")["shared"]["correction_words"]
     return frozenset(words.split())
 
@@ -255,9 +252,9 @@ def _correction_words() -> frozenset[str]:
 def _find_value(
     spellings: Sequence[re.Pattern[str]], text: str, excluded: str | None = None
 ) -> str | None:
-    """Return the last value of a form in a text, apart from `excluded`.
+    """Return the last value of a kind in a text that isn't in `excluded`, or None.
 
-    A word with a number must be a month.
+    A word next to a number must be a month.
     """
     for spelling in spellings:
         for value in reversed(spelling.findall(text)):

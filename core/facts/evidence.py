@@ -1,7 +1,7 @@
-"""Finds the message in which a person stated a fact that a model wants to store.
+"""Find the message in which a person stated a fact that the model wants to store.
 
 Only typed messages count, never a summary. The person must have typed all names and numbers of the
-statement and most of its other words, or synonyms of these words.
+statement, and most of its other words or synonyms of them.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ _NO_SESSION = 0
 
 
 class Evidence:
-    """The typed messages of a conversation, in which statements are looked up.
+    """The typed messages of a conversation, which may support a statement.
 
     `messages` are all messages of the conversation, oldest first.
     """
@@ -119,7 +119,7 @@ class Evidence:
         self._analyze = cache(AnalyzedText)
 
     def with_accepted(self, notes: Sequence[str], at: datetime) -> Evidence:
-        """Return the same messages, and notes that were accepted before."""
+        """Return the same evidence, extended by notes that a person accepted before."""
         rows = [
             Message(role="user", text=note, session_id=_NO_SESSION, created_at=at) for note in notes
         ]
@@ -133,10 +133,10 @@ class Evidence:
         is_about_speaker: bool = False,
         message: Message | None = None,
     ) -> Message | None:
-        """Return the message that supports a statement best, or None if no message does.
+        """Return the message that supports a statement best, or None.
 
-        Of several equally good messages, the latest is returned. `names` are the names in the
-        statement and the value of its attribute. With `message`, only this message is considered.
+        Of equally good messages, return the latest. `names` are the names in the statement and the
+        value of its attribute. With `message`, consider only this message.
         """
         statement = Statement(content, names, is_about_speaker=is_about_speaker)
         best_score = 0
@@ -151,9 +151,7 @@ class Evidence:
         return self.messages[best_index] if best_score else None
 
     def is_supported(self, content: str) -> bool:
-        """Return whether each sentence of a note is supported by a message, not necessarily the
-        same.
-        """
+        """Return whether each sentence of a note is supported by some message."""
         sentences = [sentence for sentence in split_sentences(content) if word_terms(sentence)]
         is_about_speaker = (
             evidence_pattern("user").match(content) is not None and resolve_owner(content) == ME
@@ -167,8 +165,8 @@ class Evidence:
     ) -> Judgement:
         """Judge how close a note is to the typed messages. See `core/facts/closeness.py`.
 
-        With `sender`, only this person's messages count, and notes that were accepted before. The
-        sender's name in the note means the sender. Lines that may have been pasted count only
+        With `sender`, only this person's messages and previously accepted notes count, and the
+        sender's name in the note means the sender. Lines that may be pasted count only
         `with_doubtful`.
         """
         if sender is not None and sender.name.strip():
@@ -176,10 +174,10 @@ class Evidence:
         return judge(content, self.list_typed(sender, with_doubtful=with_doubtful))
 
     def list_typed(self, sender: Sender | None, *, with_doubtful: bool = False) -> list[TypedText]:
-        """Return the typed messages, oldest first. A "yes" is replaced by the question before it.
+        """Return the typed messages, oldest first.
 
-        With `sender`, messages of other people are left out. Lines that may have been pasted remain
-        only `with_doubtful`.
+        A "yes" is replaced by the question that it answers. With `sender`, messages of other people
+        are left out. Lines that may be pasted are included only `with_doubtful`.
         """
         texts = []
         for index in self._typed_indexes:
@@ -199,9 +197,9 @@ class Evidence:
         return texts
 
     def _add_doubtful(self, own: str, index: int) -> str:
-        """Return the own words of a message with those of its lines that may have been pasted.
+        """Return a message's own words, extended by lines that may be pasted.
 
-        These lines are left out unless the person's other messages are written in the same way.
+        These lines are added only if the person's other messages are written in the same way.
         """
         message = self.messages[index]
         whole = extract_own_words(message.text, with_doubtful=True, sender_name=message.sender_name)
@@ -236,9 +234,9 @@ class Evidence:
         return word_clause("waits_words_missing", words=" or ".join(missing[:MAX_MISSING_LISTED]))
 
     def _score(self, statement: Statement, index: int) -> int:
-        """Return the number of a statement's parts that a message contains.
+        """Return how many parts of a statement a message contains.
 
-        Returns 0 if the message doesn't support the statement.
+        Return 0 if the message doesn't support the statement.
         """
         sender = self.messages[index].sender
         comparison = _Comparison(
@@ -258,11 +256,11 @@ class Evidence:
     def _has_names_and_figures(
         self, statement: Statement, index: int, comparison: _Comparison
     ) -> bool:
-        """Return whether the person has said all names and numbers of a statement.
+        """Return whether the person has typed all names and numbers of a statement.
 
-        Names and numbers may also be in the question before the message, or in earlier messages of
-        the same person. If the message names someone who isn't in the statement, the statement's
-        names must not come from earlier messages.
+        They may also be in the question before the message, or in earlier messages of the same
+        person. If the message names someone who isn't in the statement, earlier messages can't
+        supply its names.
         """
         parts = comparison.parts | statement.parts_in(comparison.question)
         missing_names = set(statement.names) - parts
@@ -300,7 +298,7 @@ class Evidence:
         )
 
     def _question_before(self, index: int) -> str:
-        """Return the question that a "yes" in a message would confirm, or ""."""
+        """Return the question that a "yes" in this message answers, or ""."""
         return find_question(self.messages[:index], self.messages[index])
 
 
@@ -334,7 +332,7 @@ def _find_missing_words(
 ) -> list[str]:
     """Return the words that neither the message nor the question before it contains.
 
-    If the message introduces someone ("I'm Joana"), words such as "name" aren't missing.
+    If the message introduces someone ("I'm Joana"), words such as "name" don't count as missing.
     """
     implicit_words: frozenset[str] = frozenset()
     has_name = not comparison.parts.isdisjoint(statement.names)
@@ -350,10 +348,10 @@ def _find_missing_words(
 
 
 def _is_derived(figure: str, statement: Statement, message: Message, own: AnalyzedText) -> bool:
-    """Return whether a number can be derived from the date of the message.
+    """Return whether a number follows from the date of the message.
 
-    Such a number is a part of a date that was said as "yesterday" or "two years ago", or the year
-    of a date that was said without a year.
+    It may be part of the date that "yesterday" or "two years ago" means, or the year of a date that
+    was typed without one.
     """
     number = int(figure)
     year = message.created_at.year
@@ -377,7 +375,10 @@ class EvidenceSearch:
         return evidence.with_accepted(accepted_notes, context.now)
 
     async def load_session(self, session: Session, scopes: frozenset[Scope]) -> Evidence:
-        """Load the messages of a session and its parents. Repeated foreign text isn't typed."""
+        """Load the evidence in a session and its parents.
+
+        Text that repeats foreign text doesn't count as typed.
+        """
         history = await self.conversations.load_history(session, scopes)
         latest = await self.conversations.list_latest_from_outside(scopes, MAX_EARLIER)
 
@@ -390,9 +391,9 @@ class EvidenceSearch:
     async def explain_missing(
         self, contents: Sequence[str], context: ToolContext, accepted_notes: Sequence[str] = ()
     ) -> str | None:
-        """Return a clause about the first of `contents` that no message supports.
+        """Return a clause about the first of `contents` that no message supports, or None.
 
-        Returns None if messages support all of them. Accepted notes count as typed messages.
+        Accepted notes count as typed messages.
         """
         evidence = await self.load_evidence(context, accepted_notes)
 
@@ -405,9 +406,9 @@ class EvidenceSearch:
         return await asyncio.to_thread(find_missing)
 
     async def explain_untyped(self, contents: Sequence[str], context: ToolContext) -> str | None:
-        """Return a clause about the first of `contents` that isn't close to the typed text.
+        """Return a clause about the first of `contents` that isn't close to typed text, or None.
 
-        Returns None if all are. Names and single words only need to be typed.
+        Names and single words only need to be typed.
         """
         evidence = await self.load_evidence(context)
         sender = context.sender if context.scope.is_group else None
@@ -427,7 +428,7 @@ class EvidenceSearch:
     async def locate_source(self, source: Message, context: ToolContext) -> tuple[Scope, str]:
         """Return the scope and the platform of a message in the conversation.
 
-        If the conversation began in another chat, its earlier messages belong to that chat. Raises
+        They differ from the current chat's if the conversation began in another chat. Raises
         ToolError if the message was deleted.
         """
         if source.session_id == context.session.id:

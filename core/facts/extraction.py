@@ -1,8 +1,8 @@
-"""Extracts facts from the messages of people, with a model or by rules. Each message is read once.
+"""Extract facts from people's messages, with a model or by rules.
 
-A model also gets the facts that are already stored, and returns operations on them (see
-`core/facts/reading/operations.py`). The model is asked once. If a part of its answer can't be read,
-the rules read the missing messages.
+Each message is read once. A model also gets the facts that are already stored, and returns
+operations on them (see `core/facts/reading/operations.py`). If a part of its answer is unreadable,
+the rules read the messages of that part.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class FactReader:
         self._are_rules_compiled = False
 
     async def catch_up(self) -> None:
-        """Read all sessions that are due, unless the model was unreachable a short time ago."""
+        """Read all sessions that are due, unless the model was just unreachable."""
         if self.clock.now() < self._model_paused_until:
             return
         # Only a few sessions are in memory at a time, because each one contains its prompt.
@@ -87,9 +87,9 @@ class FactReader:
             after_id = sessions[-1].id
 
     async def read_session(self, session: Session) -> bool:
-        """Extract and store the facts of all unread messages of a session.
+        """Extract and store the facts in all unread messages of a session.
 
-        Returns False if the model can't be reached, so that the messages remain unread.
+        Return False if the model can't be reached. The messages then stay unread.
         """
         if not session.is_remembered:
             return True
@@ -112,7 +112,10 @@ class FactReader:
     async def _report_closings(
         self, session: Session, messages: Sequence[Message], began_at: datetime
     ) -> None:
-        """Report closed facts, except those that a rule closed for a word of change."""
+        """Report the facts that messages have closed.
+
+        Facts that a rule closed because a message says that something ended are left out.
+        """
         scopes = frozenset((session.scope,))
         sources = {message.id: message for message in messages}
         changes = await self.facts.list_changed(sorted(sources), began_at, scopes)
@@ -136,7 +139,7 @@ class FactReader:
                 await self.notify_closing(fact, successors[0], "reading")
 
     async def _read_batch(self, session: Session, messages: Sequence[Message]) -> list[Candidate]:
-        """Return the claims in some unread messages, by the model or by rules."""
+        """Return the claims in these unread messages, found by the model or by rules."""
         if self.model is not None:
             held = await load_held_facts(self.facts, session, messages)
             return await self.find_candidates(messages, held)
@@ -148,8 +151,9 @@ class FactReader:
     ) -> list[Lesson]:
         """Return the claims to store as facts.
 
-        Suspicious claims are dropped. Claims that need approval are stored for review. In groups,
-        such claims are dropped, because the owner would have to judge other people's statements.
+        Suspicious claims are dropped. Claims that need approval are stored until the person
+        confirms them. In groups they are dropped, because the owner would have to judge other
+        people's statements.
         """
         platform = session.address.platform
         lessons = []
@@ -171,7 +175,7 @@ class FactReader:
     async def _put_aside(
         self, session: Session, candidate: Candidate, epoch: ErasureEpoch | None
     ) -> None:
-        """Store a claim until the person approves it."""
+        """Store a claim that waits for the person's approval."""
         source = candidate.source
         if source.sender is None:
             return
@@ -223,8 +227,8 @@ class FactReader:
     ) -> list[Candidate]:
         """Return the claims in messages that end or correct known facts.
 
-        A message in which the rules find a value of an attribute isn't read again: the new value
-        ends the old one anyway.
+        A message with a new value for an attribute is skipped, because storing that value ends the
+        old one anyway.
         """
         changes = _list_changes(messages, candidates)
         if not changes:
@@ -248,7 +252,7 @@ class FactReader:
     async def _read_by_rules(self, messages: Sequence[Message]) -> list[Candidate]:
         """Return the claims that the rules find in messages.
 
-        The rules run in a thread if the messages are long or if the patterns aren't compiled yet.
+        If the messages are long, or the patterns aren't compiled yet, the rules run in a thread.
         """
         length_chars = sum(len(message.text) for message in messages)
         if self._are_rules_compiled and length_chars <= MAX_INLINE_CHARS:
@@ -272,7 +276,7 @@ class FactReader:
 
 
 def _list_changes(messages: Sequence[Message], candidates: Sequence[Candidate]) -> list[Message]:
-    """Return the messages that may be about a change and give no value of an attribute."""
+    """Return the messages that may be about a change, but give no attribute a value."""
     valued_ids = {item.source.id for item in candidates if item.claim.attribute}
     return [
         message

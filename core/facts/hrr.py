@@ -30,7 +30,10 @@ Phasors: TypeAlias = npt.NDArray[np.complex64]
 
 @lru_cache(maxsize=4096)
 def make_symbol(name: str) -> Phasors:
-    """Return the vector for a name. Its phases are a hash, so a name always has the same vector."""
+    """Return the vector for a name.
+
+    Its phases are derived from a hash, so a name always has the same vector.
+    """
     text = name.encode("utf-8", "replace")
     hashes = [
         hashlib.sha256(text + block.to_bytes(4, "big")).digest() for block in range(_HASH_BLOCKS)
@@ -56,17 +59,17 @@ def bundle(parts: Iterable[Phasors]) -> Phasors | None:
 
 
 def similarity(one: Phasors, other: Phasors) -> float:
-    """Return the mean cosine of the phase differences.
+    """Return how similar two vectors are: the mean cosine of their phase differences.
 
-    The result is 1 for equal vectors and about 0 for unrelated vectors.
+    Equal vectors result in 1, and unrelated vectors in about 0.
     """
     return float(np.mean((one * np.conj(other)).real))
 
 
 def encode(terms: Sequence[str], names: Sequence[str]) -> Phasors | None:
-    """Return the vector of a fact or question: a bundle of terms and names, bound to their roles.
+    """Return the vector of a fact or question, or None if it has neither terms nor names.
 
-    Returns None if there are neither terms nor names.
+    The vector bundles the terms and names, each bound to its role.
     """
     parts = [make_symbol(TERM_ROLE) * make_symbol(term) for term in terms]
     parts += [make_symbol(NAME_ROLE) * make_symbol(name) for name in names]

@@ -1,4 +1,4 @@
-"""Loads the patterns of statements from `data/patterns.toml`, and compiles each pattern once."""
+"""Load the patterns of statements from `data/patterns.toml`, and compile each of them once."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _data = partial(language_data, "patterns", "core.facts")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClaimPattern:
-    """A way to state a fact, as described at the top of `data/patterns.toml`."""
+    """A pattern for one way to state a fact. See the top of `data/patterns.toml`."""
 
     # The regular expression for a whole clause, with placeholders.
     text: str
@@ -66,7 +66,7 @@ def claim_pattern(name: str) -> re.Pattern[str]:
 
 @cache
 def compile_pattern(text: str) -> re.Pattern[str]:
-    """Compile a pattern after replacing its placeholders, including nested ones."""
+    """Compile a pattern, after replacing its placeholders and the placeholders in those."""
     while _PLACEHOLDER.search(text):
         text = _PLACEHOLDER.sub(lambda match: _placeholders()[match[1]], text)
     return re.compile(text, re.IGNORECASE | re.DOTALL)
@@ -74,7 +74,7 @@ def compile_pattern(text: str) -> re.Pattern[str]:
 
 @cache
 def _placeholders() -> Mapping[str, str]:
-    """Return the regular expression for each placeholder, by its name."""
+    """Return the regular expression for each placeholder, by name."""
     parts = {name: "".join(text) for name, text in _data()["parts"].items()}
     parts["relation"] = _any_of(relation_words())
     for language, words in _translations("relations").items():
@@ -90,7 +90,7 @@ def _any_of(words: Iterable[str]) -> str:
 
 
 def _translations(table: WordTable) -> Mapping[str, Mapping[str, str]]:
-    """Return a table with the translations of English words, by language.
+    """Return a table of English words and their translations, by language.
 
     For example, the German table maps "wife" to "frau ehefrau".
     """
@@ -113,7 +113,7 @@ def load_english_words(table: WordTable) -> Mapping[str, str]:
 
 @cache
 def load_patterns() -> tuple[ClaimPattern, ...]:
-    """Return all patterns of statements, in the order in which they are tried."""
+    """Return all patterns of statements in the order in which they are tried."""
     data = _data()
     patterns: list[ClaimPattern] = []
     for language in LANGUAGES:
@@ -123,7 +123,7 @@ def load_patterns() -> tuple[ClaimPattern, ...]:
 
 
 def naming_verbs() -> Mapping[str, str]:
-    """Return the verb of statements about a name, such as "heißt", by language."""
+    """Return the verb that gives a name, such as "heißt", by language."""
     verbs: Mapping[str, str] = _data()["named"]
     return verbs
 
@@ -135,10 +135,10 @@ def load_words(name: str) -> frozenset[str]:
 
 @cache
 def change_signs() -> Mapping[str, tuple[str, ...]]:
-    """Return the beginnings of the expressions of changes and corrections in all languages.
+    """Return the beginnings of expressions of change and correction, in all languages.
 
-    They are grouped by their first two characters, so that a text is compared only with a few.
-    Compiling the expressions themselves would delay the first message.
+    They are grouped by their first two characters, so a text is compared with only a few. Compiling
+    the expressions themselves would delay the first message.
     """
     signs: set[str] = set()
     data = language_data("changes", "core.facts")
@@ -157,7 +157,7 @@ def change_signs() -> Mapping[str, tuple[str, ...]]:
 
 @cache
 def correction_openings() -> tuple[str, ...]:
-    """Return the beginnings of the corrections that must stand at the beginning of a message."""
+    """Return the beginnings of corrections that count only at the beginning of a message."""
     openings: set[str] = set()
     for lists in language_data("changes", "core.facts").values():
         for expression in lists.get("correction", ()):
@@ -168,7 +168,10 @@ def correction_openings() -> tuple[str, ...]:
 
 
 def compile_expressions(expressions: Iterable[str], language: str) -> re.Pattern[str]:
-    """Compile expressions. Around those of languages with spaces, no letter may stand."""
+    """Compile expressions of a language.
+
+    If the language has spaces between words, a match must not be part of a longer word.
+    """
     if language in UNSPACED_LANGUAGES:
         # Texts are folded before they are searched, so the expressions are folded, too.
         return re.compile("|".join(map(fold, expressions)))

@@ -1,7 +1,7 @@
-"""The built-in long-term memory: facts that people have stated, with their period and trust.
+"""The built-in long-term memory: facts that people have stated, with their periods and trust.
 
-After a turn, facts are extracted from the messages that people typed. Before the next turn, facts
-that fit the new message are given to the model. A fact that is no longer true is stored as a former
+After a turn, facts are extracted from the messages that people typed. Before the next turn, the
+model gets the facts that fit the new message. A fact that is no longer true is kept as a former
 fact. The model has the tools `facts` (search, judge, change) and `remember_this` (store).
 """
 
@@ -58,7 +58,7 @@ MIN_SCORE_SHARE = 0.35
 
 
 class Question:
-    """A question about facts.
+    """A text for which fitting facts are searched.
 
     `asker` is the account that asks, or None at the command line.
     """
@@ -79,8 +79,8 @@ class Question:
     def with_alias(self, alias: Alias) -> Question:
         """Return a copy of the question that searches for the name behind an alias.
 
-        For example, if Ana is the person's sister, the question "what does my sister like" also
-        searches for "Ana".
+        For example, if Ana is the person's sister, "what does my sister like" also searches for
+        "Ana".
         """
         question = copy(self)
         question.terms = alias.substitute_terms(self.terms)
@@ -88,10 +88,10 @@ class Question:
         return question
 
     def wants(self, fact: Fact) -> bool:
-        """Return whether a fact is useful for the question.
+        """Return whether a fact helps to answer the question.
 
-        Current facts are always useful. A former fact is useful if the question is about the past
-        or contains a word of the fact's value.
+        Current facts always do. A former fact does if the question is about the past, or contains a
+        word of the fact's value.
         """
         if fact.is_open or self.is_about_past:
             return True
@@ -119,7 +119,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FactRanking:
-    """The weights by which facts are ranked."""
+    """Ranks facts by how well they fit a question. The fields are the weights of the signals."""
 
     # BM25 of the content.
     text: float = 0.5
@@ -137,10 +137,10 @@ class FactRanking:
     def rank_by_aliases(
         self, candidates_by_alias: Sequence[tuple[Alias | None, Candidates]], question: Question
     ) -> list[tuple[Fact, float]]:
-        """Return the candidates of several aliases with their scores, best first.
+        """Return the candidates of all aliases with their scores, best first.
 
         A fact that several aliases found gets its best score. `candidates_by_alias` is the result
-        of `Facts.find_candidates`; without an alias, its candidates match the question itself.
+        of `Facts.find_candidates`. The candidates without an alias match the question itself.
         """
         best: dict[int, tuple[Fact, float]] = {}
         for alias, candidates in candidates_by_alias:
@@ -172,10 +172,10 @@ class FactRanking:
         return sorted(scores, key=lambda item: (-item[1], -item[0].id))
 
     def score_fit(self, fact: Fact, text: float, names: float, question: Question) -> float:
-        """Return how well a fact fits the question: the weighted sum of all signals but `hrr`.
+        """Return how well a fact fits the question: the weighted sum of all signals except `hrr`.
 
         `text` is the BM25 score as a share of the best candidate's score. `names` is the number of
-        common names as a share of the best candidate's number.
+        shared names as a share of the best candidate's number.
         """
         question_terms = set(question.terms)
         fact_terms = set(terms_of(fact.content))
@@ -205,10 +205,10 @@ class FactRanking:
 
 
 def _drop_contradicted(candidates: Candidates) -> Candidates:
-    """Drop current facts that the same person has contradicted later in another private scope.
+    """Drop facts that the same person has later contradicted in another private scope.
 
-    Of the facts with the same attribute, only facts with the latest value remain. Facts in groups
-    are never dropped.
+    Of the current facts about an attribute, only those with the latest value remain. Facts from
+    groups are never dropped.
     """
     latest: dict[str, Fact] = {}
     for candidate in candidates:
@@ -232,7 +232,7 @@ def _can_be_contradicted(fact: Fact) -> bool:
 
 @dataclass
 class FactSearch:
-    """Searches facts and describes them in words."""
+    """Searches facts, and describes them in sentences."""
 
     facts: Facts
     ranking: FactRanking
@@ -240,11 +240,10 @@ class FactSearch:
     zone: ZoneInfo
 
     async def search(self, question: Question, limit: int = 10) -> list[Fact]:
-        """Return facts that contain a word or a name of the question, best first.
+        """Return facts that share a word or a name with the question, best first.
 
-        A former fact is left out if a current fact has the same attribute, unless the question
-        asks for the former one (see `Question.wants`). The fact that closed a former fact comes
-        right before it.
+        If an attribute has a current fact, its former facts are left out, unless the question asks
+        for them (see `Question.wants`). Before each former fact comes the fact that closed it.
         """
         candidates = await self.facts.find_candidates(
             question.terms, question.keys, question.scopes, question.text, question.asker
@@ -259,7 +258,7 @@ class FactSearch:
         return (await self._add_successors(useful_facts, question.scopes))[:limit]
 
     async def _add_successors(self, facts: Sequence[Fact], scopes: frozenset[Scope]) -> list[Fact]:
-        """Return the facts with, before each former fact, the fact that finally replaced it."""
+        """Insert, before each former fact, the current fact that finally replaced it."""
         known = {fact.id: fact for fact in facts}
         missing = {fact.closed_by for fact in facts if fact.closed_by} - set(known)
         while missing:
@@ -287,7 +286,7 @@ class FactSearch:
         return f"{speaker}{content} ({'; '.join(times)})"
 
     def describe_span(self, fact: Fact) -> tuple[str, ...]:
-        """Describe when a fact became true and when it ended, as far as both are known.
+        """Describe when a fact became true and when it ended. Unknown times are left out.
 
         For example, the result is (``since May 2026``, ``until May 2027, no longer so``).
         """
@@ -354,7 +353,7 @@ _EFFECTS = {
 
 @dataclass(eq=False)
 class FactsProvider(MemoryProvider):
-    """The memory provider for the facts in state.db."""
+    """The memory provider that offers the facts in state.db to the model."""
 
     facts: Facts
     fact_search: FactSearch
@@ -364,9 +363,10 @@ class FactsProvider(MemoryProvider):
     name = "facts"
 
     async def prefetch(self, text: str, context: ToolContext) -> Sequence[str]:
-        """Return a line for each fact that fits the text, except facts from messages in context.
+        """Return a line for each fact that fits the text.
 
-        Each line begins with a key by which a conversation recognizes facts that it already has.
+        Facts from messages that the model already sees are left out. Each line has a key, so that a
+        conversation recognises facts that it already has.
         """
         question = Question(text, context.scopes, context.now, context.account)
         lines = []
@@ -419,7 +419,7 @@ class FactsProvider(MemoryProvider):
     async def _run(self, arguments: _Arguments, context: ToolContext) -> str:
         """Run the tool `facts` in the requested mode.
 
-        Returns JSON, or a sentence after a change. Raises ToolError if an argument is wrong.
+        Return JSON, or a sentence after a change. Raises ToolError if an argument is wrong.
         """
         result: dict[str, object]
         match arguments.mode:
@@ -452,7 +452,7 @@ class FactsProvider(MemoryProvider):
         return json.dumps(result, ensure_ascii=False)
 
     async def _find_subjects(self, arguments: Json, context: ToolContext) -> Sequence[Subject]:
-        """Return the fact that a call changes or judges."""
+        """Return the fact that a tool call changes or judges, in a list."""
         parsed = parse_arguments(_Arguments, arguments)
         fact = await self.facts.find(parsed.fact_id, context.scopes)
         if parsed.mode not in ("update", "remove", "feedback") or fact is None:
@@ -474,8 +474,8 @@ class FactsProvider(MemoryProvider):
     ) -> dict[str, object]:
         """Return the facts about the first name or, in the mode "reason", about all names.
 
-        In the mode "related", return names that share facts with these names instead. Raises
-        ToolError if the arguments contain no name.
+        In the mode "related", return the names that share facts with these names. Raises ToolError
+        if the arguments contain no name.
         """
         names = arguments.names or [arguments.query]
         keys = [key for key in map(entity_key, names) if key]
@@ -494,8 +494,8 @@ class FactsProvider(MemoryProvider):
     async def _judge(self, arguments: _Arguments, context: ToolContext) -> str:
         """Raise or lower the trust in a fact, or ask the person first.
 
-        Returns the id of the fact and the new trust as JSON, or a sentence if the person is asked.
-        Raises ToolError if an argument is missing or the person may not judge the fact.
+        Return the fact's id and new trust as JSON, or a sentence if the person is asked. Raises
+        ToolError if an argument is missing, or if the person may not judge the fact.
         """
         if arguments.is_right is None:
             raise ToolError("is_right: must be true or false.")
@@ -529,11 +529,11 @@ class FactsProvider(MemoryProvider):
         return fact
 
     async def _change(self, arguments: _Arguments, context: ToolContext) -> str:
-        """Update or remove a fact, and say in a sentence what happened.
+        """Update or remove a fact, and return a sentence about the result.
 
-        The change needs approval if a person worded or pinned the fact, or if no message of the
-        person supports the new text. The gate decides about removals (`context.hold_reason`).
-        Raises ToolError if the fact may not be changed here.
+        An update needs approval if a person worded or pinned the fact, or if no message of the
+        person supports the new text. The gate decides whether a removal does
+        (`context.hold_reason`). Raises ToolError if the fact may not be changed here.
         """
         if not context.session.is_remembered:
             raise ToolError(_SCHEDULED)
@@ -570,10 +570,9 @@ class FactsProvider(MemoryProvider):
     async def _ask_for_approval(
         self, fact: Fact, report: ReportedFact | None, reason: str, context: ToolContext
     ) -> str:
-        """Store a change for approval. Returns a sentence that tells the model so.
+        """Store a change that waits for approval, and return a sentence that says so.
 
-        With a report, the change replaces the text of the fact. Without a report, the change
-        removes the fact.
+        With a report, the change replaces the fact's text. Without one, it removes the fact.
         """
         path = f"f{fact.id}"
         change = Operation(action="remove", old_text=fact.content, path=path)
@@ -586,9 +585,9 @@ class FactsProvider(MemoryProvider):
     async def _update(
         self, fact: Fact, report: ReportedFact, support: Support, context: ToolContext
     ) -> str:
-        """Replace the text and details of a fact by those of a report that a message supports.
+        """Replace a fact's text and details by those of a report that a message supports.
 
-        Returns a sentence about the change. Raises ToolError if the message was changed or deleted
+        Return a sentence about the change. Raises ToolError if the message was changed or deleted
         meanwhile.
         """
         message = support.message
@@ -614,9 +613,10 @@ class FactsProvider(MemoryProvider):
         return f"Fact {fact.id} now says: {quote_at_end(new_fact.content)}"
 
     async def _store(self, report: ReportedFact, context: ToolContext) -> str:
-        """Store a fact if a message supports it, or else request approval; return a sentence.
+        """Store a fact if a message supports it, or else ask for approval.
 
-        Raises ToolError if the message was changed or deleted meanwhile.
+        Return a sentence about the result. Raises ToolError if the message was changed or deleted
+        meanwhile.
         """
         if not context.session.is_remembered:
             raise ToolError(_SCHEDULED)
@@ -638,11 +638,11 @@ class FactsProvider(MemoryProvider):
     async def _find_support(
         self, report: ReportedFact, context: ToolContext
     ) -> tuple[Support | None, str]:
-        """Return the message that supports a report, with an empty reason.
+        """Return the message that supports a report, and "".
 
-        The report must be close to the typed text. It may only follow from it if the conversation
-        contains no other text. If the report needs approval, return None with the reason as a
-        clause.
+        If the report needs approval, return None and the reason as a clause. The report must be
+        close to the typed text. If the conversation contains only typed text, it is enough that the
+        report follows from it.
         """
         evidence = await self.evidence.load_evidence(context)
         suspicion = find_suspicion(report.content)
@@ -663,7 +663,7 @@ class FactsProvider(MemoryProvider):
         return None, word_clause("waits_said_otherwise")
 
     def _to_json(self, fact: Fact) -> dict[str, object]:
-        """Return the fields of a fact that are shown to the model."""
+        """Return the fields of a fact that the model sees."""
         fields: dict[str, object] = {
             "fact_id": fact.id,
             "content": fact.content,
@@ -686,9 +686,9 @@ def _author(context: ToolContext) -> Author:
 
 
 def _line_key(fact: Fact) -> str:
-    """Return a key for the line of a fact, so that each line is added to a conversation only once.
+    """Return a key for a fact's line, so that a conversation gets each line only once.
 
-    When a person rewords a fact, the key changes, so that the model sees the new line.
+    If a person rewords the fact, the key changes, and the model gets the new line.
     """
     if fact.origin != "person":
         return f"f{fact.id}"

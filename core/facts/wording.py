@@ -1,7 +1,7 @@
-"""Compares the wording of two texts: their names, words and numbers.
+"""Compare the names, words and numbers of two texts.
 
-Words may have different endings, and numbers may be written in digits or in words. The patterns and
-word lists are in `data/evidence.toml`.
+Words may have different endings, and numbers may be written in digits or in words.
+`data/evidence.toml` has the patterns and word lists.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def evidence_words(name: str) -> frozenset[str]:
 
 
 class AnalyzedText:
-    """A text with its words and numbers in the forms in which they are compared."""
+    """A text, prepared for comparing its words and numbers with those of other texts."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -72,8 +72,9 @@ class AnalyzedText:
         self.attributes = _attributes_of(self.terms)
 
     def has_name(self, name: str) -> bool:
-        """Return whether the text contains all words of a name, perhaps with other endings
-        ("Anna's").
+        """Return whether the text contains all words of a name.
+
+        They may have endings ("Anna's").
         """
         key = entity_key(name)
         if key and is_unspaced(key):
@@ -117,8 +118,8 @@ def split_sentences(text: str) -> list[str]:
 def extract_own_words(text: str, *, with_doubtful: bool = False, sender_name: str = "") -> str:
     """Return the part of a message that is in the sender's own words.
 
-    Quotations, quoted lines, and text that the sender pastes as material ("translate this: …") are
-    removed. Lines that may be pasted remain only `with_doubtful`.
+    Quotations, quoted lines, and pasted text ("translate this: …") are removed. Lines that may be
+    pasted are kept only `with_doubtful`.
     """
     part = typed_part(text, with_doubtful=with_doubtful, sender_name=sender_name)
     lines = QUOTATION.sub(_drop_long_quotation, part).splitlines()
@@ -137,8 +138,8 @@ def _drop_long_quotation(quotation: re.Match[str]) -> str:
 def numbers_in(plain: str) -> frozenset[int]:
     """Return all numbers in a text without accents: digits, number words, months, Han numbers.
 
-    A word that is a number in one language counts in texts of all languages. An hour after noon
-    also counts as an hour of the twelve-hour clock: "15:00" contains 15 and 3.
+    A number word of any language counts, whatever the text's language. An afternoon hour also
+    counts as an hour of the twelve-hour clock: "15:00" contains 15 and 3.
     """
     numbers = {int(figure) for figure in re.findall(r"\d{1,40}", plain)}
     for word in _WORD.findall(plain):
@@ -156,10 +157,10 @@ def numbers_in(plain: str) -> frozenset[int]:
 
 
 def names_month(word: str, plain: str) -> bool:
-    """Return whether a word of a text without accents names a month.
+    """Return whether a word in a text without accents is a month.
 
-    "May" and "march" are months only next to a number or in words such as "in May", and a verb
-    otherwise.
+    "May" and "march" are months only next to a number, or in phrases such as "in May". Otherwise,
+    they are verbs.
     """
     if month_number(word) is None:
         return False
@@ -168,7 +169,7 @@ def names_month(word: str, plain: str) -> bool:
 
 
 def _parse_han_number(text: str) -> int:
-    """Parse a number from 1 to 99 or a row of digits: ``二十三`` is 23, ``二〇二六`` is 2026."""
+    """Parse a number from 1 to 99, or a row of digits: ``二十三`` is 23, ``二〇二六`` is 2026."""
     digits = [int(unicodedata.numeric(character)) for character in text]
     if 10 not in digits:
         return int("".join(map(str, digits)))
@@ -180,7 +181,7 @@ def _parse_han_number(text: str) -> int:
 
 
 def are_forms_of_name(one: str, other: str) -> bool:
-    """Return whether two words may be forms of the same name: Anna and Annas, Москва and Москве."""
+    """Return whether two words may be forms of one name: Anna and Annas, Москва and Москве."""
     if one.isascii() and other.isascii():
         short, long = sorted((one, other), key=len)
         return len(short) > 2 and long in (short + "s", short + "es")
@@ -198,9 +199,7 @@ def have_same_stem(one: str, other: str, min_stem: int = 3, max_ending: int = 3)
 
 
 def is_english(text: str) -> bool:
-    """Return whether a text is probably English, because many of its words are English
-    stop words.
-    """
+    """Return whether a text is probably English, because it has many English stop words."""
     words = words_of(plain_with_offsets(text)[0])
     has_accents = any(not word.isascii() and word.islower() for word in words_of(text))
     min_share = ENGLISH_SHARE_WITH_ACCENTS if has_accents else ENGLISH_SHARE
@@ -209,7 +208,7 @@ def is_english(text: str) -> bool:
 
 
 def _attributes_of(terms: Iterable[str]) -> frozenset[str]:
-    """Return the attributes that any of the terms belongs to."""
+    """Return the attributes to which any of the terms belongs."""
     own_terms = set(terms)
     return frozenset(
         attribute
@@ -225,7 +224,7 @@ def _terms_by_attribute() -> Mapping[str, frozenset[str]]:
 
 @cache
 def _number_words() -> Mapping[str, int]:
-    """Return the number that each number word means.
+    """Return the number for each number word.
 
     Line n of the word list contains the words for n in several languages.
     """

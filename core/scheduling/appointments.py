@@ -1,7 +1,8 @@
-"""Sets, lists and changes jobs: reminders and scheduled questions.
+"""Create, list and change jobs: reminders and scheduled questions.
 
-The commands /remind and /cron, the shell and the model's tool `reminder` use this module. Every
-refusal is a sentence for the person. A job that a person may not see is reported as missing.
+The commands /remind and /cron, the shell, and the model's tool `reminder` use this module. Every
+refusal is a sentence for the person. If a person may not see a job, they get the same answer as for
+a missing one.
 """
 
 from __future__ import annotations
@@ -72,7 +73,7 @@ PreferenceLoader = Callable[[Account | None], Awaitable[Preference]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Requester:
-    """The person who wants to change a job, and the scopes that they may see."""
+    """A person who wants to change a job, and the scopes that they may see."""
 
     scopes: frozenset[Scope]
     # None for the owner, who may change every job.
@@ -82,7 +83,7 @@ class Requester:
 
 @dataclass
 class Appointments:
-    """Sets, changes and describes jobs."""
+    """Creates, changes and describes jobs."""
 
     jobs: Jobs
     clock: Clock
@@ -103,7 +104,7 @@ class Appointments:
         self._parse_lock = asyncio.Lock()
 
     async def zone_of(self, account: Account | None) -> str:
-        """Return the time zone of a person's times."""
+        """Return the time zone in which a person gives times."""
         if self.load_preference is None:
             return self.zone
         preference = await self.load_preference(account)
@@ -126,8 +127,8 @@ class Appointments:
         """Parse the time and the text of a new job, and return them. Nothing is stored.
 
         If `text` is None, `when` also contains the text: "tomorrow at 9 call Ana". `is_prompt`
-        marks a scheduled question. Times are meant in the zone of `account`. Raises Refused if the
-        time or the text is missing or invalid.
+        marks a scheduled question. Times are in the zone of `account`. Raises Refused if the time
+        or the text is missing or invalid.
         """
         reading = await self.parse_line(when, await self.zone_of(account))
         if text is None:
@@ -148,9 +149,9 @@ class Appointments:
         return text
 
     async def check_schedule(self, schedule: Schedule, job: Job) -> datetime:
-        """Return when a job with another schedule is due next.
+        """Return when a job is due next if it gets another schedule.
 
-        Raises Refused if the time is past, or if a scheduled question would be too frequent.
+        Raises Refused if the time is in the past, or if a scheduled question would be too frequent.
         """
         now = self.clock.now()
         if job.is_prompt:
@@ -170,10 +171,10 @@ class Appointments:
         origin: str | None,
         epoch: ErasureEpoch | None = None,
     ) -> str:
-        """Set a job that is delivered to `target`, and return a receipt.
+        """Create a job that is delivered to `target`, and return a receipt.
 
         A receipt reads ``Reminder 7 is set for Saturday 21 November 2026 at 09:00 (Europe/Lisbon):
-        “call Ana”.`` Raises Refused as `add_job` does.
+        “call Ana”.`` Raises Refused like `add_job`.
         """
         job = await self.add_job(
             reading, target, scope, account=account, origin=origin, epoch=epoch
@@ -183,7 +184,7 @@ class Appointments:
     def describe_receipt(
         self, job: Job, words: ScheduleWords = ENGLISH_WORDS, *, is_full: bool = True
     ) -> str:
-        """Describe a job after it was set or changed, with its time, zone and text."""
+        """Describe a new or changed job with its time, zone and text."""
         template: str = words.templates["question_set" if job.is_prompt else "reminder_set"]
         when = self.describe_time(job, words, is_full=is_full)
         return template.format(id=job.id, when=when, text=job.text)
@@ -198,12 +199,11 @@ class Appointments:
         origin: str | None,
         epoch: ErasureEpoch | None = None,
     ) -> Job:
-        """Set a job that is delivered to `target`, and return it.
+        """Create a job that is delivered to `target`, and return it.
 
-        Cron lines and intervals are stored as recurrences. If a job with this `origin` exists
-        already, for example because the command runs again after a crash, that job is returned.
-        Raises Refused if the time is past or the account may not set
-        the job.
+        Cron lines and intervals are stored as recurrences. If a job with this `origin` exists, for
+        example because the command runs again after a crash, that job is returned. Raises Refused
+        if the time is in the past, or if the account may not create the job.
         """
         async with self._add_lock:
             job = None
@@ -234,9 +234,9 @@ class Appointments:
         epoch: ErasureEpoch | None = None,
         words: ScheduleWords = ENGLISH_WORDS,
     ) -> str:
-        """Set a job that the model proposed and a person approved, and return the receipt.
+        """Create a job that the model proposed and a person approved, and return the receipt.
 
-        Raises Refused if the job can't be set any more.
+        Raises Refused if the job can no longer be created.
         """
         if note.target == JOB_CHANGE:
             return await self._approve_change(note, epoch, words)
@@ -260,7 +260,7 @@ class Appointments:
     ) -> str:
         """Change a job as the model proposed and a person approved, and return a sentence.
 
-        Raises Refused if the job isn't there any more, or if it has another text now.
+        Raises Refused if the job no longer exists, or if its text has changed.
         """
         operation = note.operations[0]
         requester = Requester(scopes=frozenset((note.scope,)), account=note.account, epoch=epoch)
@@ -283,12 +283,12 @@ class Appointments:
     ) -> str:
         """Change a job, and return a sentence about the change.
 
-        "pause" stops the job until "resume", which continues with the next time of its schedule.
-        "run" makes the job due now, in addition to its schedule, and "restore" takes "remove" back.
-        `by` is the account that gives the command, or None for the owner, who may change every job.
-        Raises Refused if these scopes have no such job, if it belongs to another member of a group,
-        if a paused job should run or a job should resume after its only time, or if someone other
-        than the owner runs a scheduled question.
+        "pause" stops the job until "resume", after which it continues with the next time of its
+        schedule. "run" makes the job due now, in addition to its schedule. "restore" takes "remove"
+        back. `by` is the account that gives the command, or None for the owner, who may change
+        every job. Raises Refused if these scopes have no such job, if it belongs to another member
+        of a group, if a paused job is to run, if a job is to resume after its only time, or if
+        someone other than the owner runs a scheduled question.
         """
         requester = Requester(scopes=scopes, account=by, epoch=epoch)
         job = await self.find_changeable(job_id, requester, include_ended=action == "restore")
@@ -326,8 +326,8 @@ class Appointments:
     ) -> str:
         """Describe a schedule in words: ``every Monday at 08:30 (Europe/Lisbon)``.
 
-        With `is_full`, the description always has the time zone and the next date. An interval of
-        minutes or hours always has its next time.
+        With `is_full`, always include the time zone and the next date. Intervals of minutes or
+        hours always include the next time.
         """
         now = self.clock.now()
         schedule = to_recurrences(planned.schedule, now)
@@ -351,16 +351,16 @@ class Appointments:
         return f"{text} ({schedule.zone})"
 
     def list_next_moments(self, planned: Job | ParsedSchedule, count: int = 3) -> list[datetime]:
-        """Return the next moments at which a job is due, each in the time zone of its schedule.
+        """Return the next moments at which a job is due, in the time zone of its schedule.
 
-        A job that has ended or that is a single time in the past has none.
+        The list is empty for an ended job, and for a job whose only time is in the past.
         """
         return list(islice(self.list_moments(planned), count))
 
     def list_moments(
         self, planned: Job | ParsedSchedule, first: datetime | None = None
     ) -> Iterator[datetime]:
-        """Yield the moments at which a job is due, from `first` or from now on, in its zone."""
+        """Yield the moments at which a job is due from `first` (or now) on, in its time zone."""
         if isinstance(planned, Job):
             moment = planned.next_at
         else:
@@ -375,7 +375,7 @@ class Appointments:
     def format_exact_line(self, reading: ParsedSchedule, zone: str) -> str:
         """Return an unambiguous line for the same job: ``2026-11-21 17:00 | call Ana``.
 
-        `zone` is the zone of the person who may send the line.
+        `zone` is the time zone of the person who would send the line.
         """
         schedule = reading.schedule
         if schedule.recurrences:
@@ -406,7 +406,7 @@ class Appointments:
     async def _check_new(
         self, reading: ParsedSchedule, scope: Scope, account: Account | None, now: datetime
     ) -> datetime:
-        """Return when a new job is due first. Raises Refused if the job may not be set."""
+        """Return when a new job is first due. Raises Refused if the job may not be created."""
         if reading.is_prompt:
             await self._check_question_interval(reading.schedule, account, now)
         if self.usage_log is not None and account is not None:
@@ -426,7 +426,7 @@ class Appointments:
     async def _check_question_interval(
         self, schedule: Schedule, account: Account | None, now: datetime
     ) -> None:
-        """Raise Refused if the account may not schedule questions, or not so frequently."""
+        """Raise Refused if the account may not schedule questions, or not as often."""
         min_interval_s = await self.question_interval_s(account)
         if min_interval_s is None:
             raise Refused("questions_need_approval")
@@ -441,7 +441,7 @@ class Appointments:
                 raise Refused("questions_too_close", interval=Duration(min_interval_s))
 
     async def _restore(self, job: Job, epoch: ErasureEpoch | None) -> None:
-        """Set a removed job again. Raises Refused if its only time is past."""
+        """Restore a removed job. Raises Refused if its only time is in the past."""
         if job.ended_at is None:
             return
         next_at = next_due(job.schedule, self.clock.now())
@@ -452,8 +452,8 @@ class Appointments:
     async def _run_now(self, job: Job, epoch: ErasureEpoch | None, *, is_owner: bool) -> None:
         """Make a job due now.
 
-        Raises Refused if the job is paused, or if it's a scheduled question and the command isn't
-        the owner's.
+        Raises Refused if the job is paused, or if someone other than the owner runs a scheduled
+        question.
         """
         if job.is_prompt and not is_owner:
             raise Refused("question_by_owner")
@@ -467,8 +467,8 @@ class Appointments:
     ) -> Job:
         """Return a job that the requester may change.
 
-        Raises Refused if they can't see such a job, if it has ended (unless `include_ended`) or was
-        erased, or if it belongs to another member of a group.
+        Raises Refused if they can't see such a job, if it was erased, if it has ended (unless
+        `include_ended`), or if it belongs to another member of a group.
         """
         job = await self.jobs.find(job_id, requester.scopes)
         is_over = job is not None and job.ended_at is not None and not include_ended
@@ -481,7 +481,7 @@ class Appointments:
 
 
 def _parse(line: str, now: datetime, zone: str) -> ParsedSchedule:
-    """Parse a line; see `parse_schedule`."""
+    """Parse a line as `parse_schedule` does."""
     # Imported here because the rules of ten languages take a while to load.
     from core.dates.parsing import parse_schedule
 
@@ -491,7 +491,8 @@ def _parse(line: str, now: datetime, zone: str) -> ParsedSchedule:
 def _describe_rhythm(schedule: Schedule, words: ScheduleWords) -> str:
     """Describe a recurring schedule without its next time and zone.
 
-    A cron line that no recurrence expresses is explained in English. Other languages show the line.
+    A cron line that can't become a recurrence is explained in English. Other languages show the
+    line itself.
     """
     if schedule.recurrences:
         return describe_recurrences(schedule.recurrences, schedule.zone, words)

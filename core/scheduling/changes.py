@@ -1,6 +1,6 @@
-"""Changes a job for its person: snooze it, mark it done, skip it once, or end it.
+"""Change a job for its person: snooze it, mark it done, skip it once, or end it.
 
-`core.scheduling.appointments` sets, pauses and removes jobs. Every refusal is a sentence for the
+`core.scheduling.appointments` creates, pauses and removes jobs. Every refusal is a sentence for the
 person.
 """
 
@@ -33,14 +33,14 @@ _END_OF_DAY = time(23, 59)
 
 @dataclass(frozen=True, slots=True)
 class Snooze:
-    """The end of a snooze: the moment `at`, or the same time tomorrow if it's None."""
+    """When a snooze ends: at `at`, or at the same time tomorrow if `at` is None."""
 
     at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class SkippedTime:
-    """A time of a recurring job that was left out, and the one after it."""
+    """A skipped time of a recurring job, and the time after it."""
 
     job: Job
     skipped: datetime
@@ -49,14 +49,14 @@ class SkippedTime:
 
 @dataclass(frozen=True, slots=True)
 class JobChanges:
-    """Changes jobs of `appointments`."""
+    """Changes the jobs of `appointments`."""
 
     appointments: Appointments
 
     async def finish(self, job_id: int, requester: Requester) -> Job:
         """Mark a reminder as done, and return it.
 
-        A job with a single time ends, also if it was snoozed. A recurring job continues.
+        A job with a single time ends, even if it was snoozed. A recurring job continues.
         """
         job = await self.appointments.find_changeable(job_id, requester, include_ended=True)
         if job.ended_at is not None or is_recurring(job):
@@ -69,9 +69,9 @@ class JobChanges:
     async def snooze(
         self, job_id: int, snooze: Snooze, requester: Requester, origin: str | None = None
     ) -> Job:
-        """Remind the person again later, and return the reminder that comes then.
+        """Remind the person again later, and return the reminder for that time.
 
-        A recurring job continues as before, and an additional reminder is set; `origin` is its key
+        A recurring job continues as before and gets an additional reminder, whose key is `origin`
         (see `Job.origin`). Raises Refused if the job is a scheduled question, or if the person may
         not change it.
         """
@@ -86,7 +86,7 @@ class JobChanges:
         return replace(job, ended_at=None, next_at=until)
 
     async def skip(self, job_id: int, requester: Requester) -> SkippedTime:
-        """Leave out the next time of a recurring job.
+        """Skip the next time of a recurring job.
 
         Raises Refused if the job has no later time, or if the person may not change it.
         """
@@ -107,8 +107,8 @@ class JobChanges:
     ) -> Job:
         """Change the time of a job, its text, or both, and return the changed job.
 
-        None leaves the time, and "" leaves the text. A reminder that has ended is set again if it
-        gets a new time.
+        Pass None to keep the time, and "" to keep the text. An ended reminder continues if it gets
+        a new time.
         """
         job = await self.appointments.find_changeable(job_id, requester, include_ended=True)
         jobs = self.appointments.jobs
@@ -132,7 +132,7 @@ class JobChanges:
     async def end(self, job_id: int, words: str, requester: Requester) -> Job:
         """End a recurring job at a time such as "Christmas", and return it.
 
-        A day without a clock time is the last day. "never" removes the end.
+        Without a clock time, the named day is the last one. "never" removes the end.
         """
         job = await self._find_recurring(job_id, requester)
         if words.strip().lower() in _NEVER:
@@ -168,16 +168,16 @@ class JobChanges:
     async def retarget(self, job_id: int, target: Address, requester: Requester) -> Job:
         """Deliver a job in another chat of the same scope from now on, and return it.
 
-        Raises Refused if people outside the job's scope could read it there.
+        Raises Refused if people outside of the job's scope could read it there.
         """
         job = await self.appointments.find_changeable(job_id, requester)
         await self.appointments.jobs.retarget(job, target, requester.epoch)
         return await self.appointments.find_changeable(job_id, requester)
 
     async def move_to_zone(self, job: Job, zone: str, epoch: ErasureEpoch | None) -> bool:
-        """Move a job to the same clock times in another zone.
+        """Move a job to the same clock times in another time zone.
 
-        Returns False if the job would have no time left.
+        Return False, without a change, if the job would have no time left.
         """
         schedule = move_to_zone(job.schedule, zone)
         next_at = next_due(schedule, self.appointments.clock.now())
@@ -188,7 +188,7 @@ class JobChanges:
         return True
 
     async def toggle_urgent(self, job_id: int, requester: Requester) -> bool:
-        """Make a reminder urgent or no longer urgent. Returns True if it's urgent now."""
+        """Make a reminder urgent, or no longer urgent. Return whether it is urgent now."""
         job = await self.appointments.find_changeable(job_id, requester)
         is_urgent = not job.is_urgent
         await self.appointments.jobs.update(job.id, requester.epoch, is_urgent=is_urgent)
@@ -199,7 +199,7 @@ class JobChanges:
     async def read_snooze(self, words: str, account: Account | None) -> Snooze | None:
         """Read how long to snooze: "10 minutes", "18:00", "tomorrow", or "" for ten minutes.
 
-        Times are meant in the zone of `account`. Returns None if the words aren't a single time.
+        Times are in the zone of `account`. Return None if the words aren't a single time.
         """
         words = words.strip() or "10 minutes"
         if words.lower() == "tomorrow":
@@ -217,7 +217,7 @@ class JobChanges:
     async def _snooze_copy(
         self, job: Job, until: datetime, requester: Requester, origin: str | None
     ) -> Job:
-        """Set an additional reminder for one snoozed time of a recurring job."""
+        """Create a reminder for the one time of a recurring job that is snoozed."""
         schedule = Schedule(zone=job.schedule.zone, at=until)
         reading = ParsedSchedule(schedule=schedule, text=job.text, is_certain=True)
         return await self.appointments.add_job(
@@ -231,9 +231,9 @@ class JobChanges:
 
 
 def read_end(words: str, now: datetime, zone: ZoneInfo) -> datetime | None:
-    """Return the moment after which a job ends, or None if the words name no time.
+    """Return the moment after which a job ends, or None if the words contain no time.
 
-    A day without a clock time counts as a whole. A past time ends the job now.
+    A day without a clock time ends at midnight. A time in the past ends the job now.
     """
     if not any(map(str.isalpha, words)):
         # A date in digits has no language of its own.

@@ -1,6 +1,6 @@
-"""Corrects the text of a reminder: "sorry, I meant Anna", "not the milk, the bread".
+"""Correct the text of a reminder: "sorry, I meant Anna", "not the milk, the bread".
 
-The table `replacement` of `data/dialogue.toml` lists how messages name wrong and right words.
+The table `replacement` of `data/dialogue.toml` lists how people name the wrong and the right words.
 """
 
 from __future__ import annotations
@@ -27,9 +27,10 @@ _UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u9fff]")
 
 
 def correct_task(task: str, text: str) -> str | None:
-    """Return a task with the correction of a message, or None if the message corrects no word.
+    """Return a task as a message corrects it, or None if the message corrects no word.
 
-    The message names the words that were wrong and the right ones, or only a similar word.
+    The message contains the wrong and the right words, or only a word that is similar to one of the
+    task.
     """
     for pattern in _replacement_patterns():
         match = pattern.match(text)
@@ -48,14 +49,17 @@ def _replacement_patterns() -> tuple[re.Pattern[str], ...]:
 
 
 def _compile(sentence: str) -> re.Pattern[str]:
-    """Return a pattern for a sentence such as "not {wrong}, {right}", perhaps after other words."""
+    """Return a pattern for a sentence such as "not {wrong}, {right}".
+
+    Other words may come first.
+    """
     pieces = _PIECE.findall(sentence.replace(", ", ","))
     parts = "".join(_GROUPS.get(piece) or re.escape(piece) for piece in pieces)
     return re.compile(rf"{_BEGIN}{parts}[{_MARKS}\s]*$", re.IGNORECASE)
 
 
 def _replace(task: str, wrong: str, right: str) -> str | None:
-    """Return a task with other words in the place of the wrong ones, or None without these."""
+    """Return a task with `right` in place of `wrong`, or None if it doesn't contain `wrong`."""
     words = wrong.split()
     if not words or not right:
         return None

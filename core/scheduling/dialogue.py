@@ -1,8 +1,8 @@
-"""Decides the next step of a dialogue about reminders, without a model.
+"""Decide the next step of a dialogue about reminders, without a model.
 
 A dialogue begins with a request. `Dialogue` contains the person's messages since then, and the
-reminder that they led to. `decide` returns the next step. The gateway carries out the step and
-words the answer. A message that is neither a request nor an answer ends the dialogue.
+reminder that they created. `decide` returns the next step, which the gateway carries out and puts
+into words. A message that is neither a request nor an answer ends the dialogue.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ _BARE_HOUR = re.compile(r"(?:[^\W\d]+ ){0,3}(\d{1,2})")
 
 
 class Move(Enum):
-    """The kind of a step."""
+    """The kind of a step, such as setting a reminder or asking for its time."""
 
     # The message doesn't concern reminders.
     NONE = "none"
@@ -85,7 +85,7 @@ class Move(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dialogue:
-    """The messages that led to an open question or to a reminder."""
+    """The messages that led to an open question, or to a reminder."""
 
     lines: tuple[str, ...] = ()
     asked_at: datetime
@@ -95,7 +95,7 @@ class Dialogue:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """The next step of a dialogue."""
+    """The next step of a dialogue, with the data that the gateway needs for it."""
 
     move: Move
     reading: ReminderReading | None = None
@@ -108,7 +108,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Situation:
-    """The information that decides the meaning of a message."""
+    """Everything besides the text that decides what a message means."""
 
     now: datetime
     zone: ZoneInfo
@@ -146,7 +146,10 @@ def decide(text: str, situation: Situation) -> Step:
 
 
 def _decide_stop(situation: Situation) -> Step:
-    """Return the step for a bare "stop", which may mean anything: it never removes a reminder."""
+    """Return the step for a bare "stop".
+
+    It never removes a reminder, because it may mean anything.
+    """
     dialogue = situation.dialogue
     if dialogue is not None and dialogue.job is None:
         return Step(move=Move.DROP)
@@ -154,9 +157,7 @@ def _decide_stop(situation: Situation) -> Step:
 
 
 def _is_again(reading: ReminderReading, dialogue: Dialogue | None) -> bool:
-    """Return whether a request means the dialogue's reminder: "remind me of that again in
-    an hour".
-    """
+    """Return whether a request repeats the dialogue's reminder: "remind me again in an hour"."""
     if dialogue is None or dialogue.job is None:
         return False
     task = reading.task
@@ -164,7 +165,7 @@ def _is_again(reading: ReminderReading, dialogue: Dialogue | None) -> bool:
 
 
 def _is_move(text: str, situation: Situation) -> bool:
-    """Return whether a message gives the dialogue's reminder another time: "change it to 9"."""
+    """Return whether a message moves the dialogue's reminder to another time: "change it to 9"."""
     dialogue = situation.dialogue
     if dialogue is None or dialogue.job is None:
         return False
@@ -188,7 +189,10 @@ def _decide_question(text: str, reading: ReminderReading) -> Step | None:
 
 
 def decide_edit(words: str, job: Job, situation: Situation) -> Step:
-    """Return the step that gives a reminder the time in `words`, or else the words as its text."""
+    """Return the step that edits a reminder.
+
+    It gets the time in `words`. If they contain no time, they become its text.
+    """
     words = _with_preposition(words)
     answer = read_request(
         words, situation.now, situation.zone, situation.languages, is_request=True
@@ -205,8 +209,8 @@ def decide_edit(words: str, job: Job, situation: Situation) -> Step:
 def _keep_rhythm(reading: ReminderReading, job: Job, situation: Situation) -> ReminderReading:
     """Return a reading in which a recurring reminder keeps its days, if only a time is named.
 
-    "9:30" for a reminder of every day at 8 means every day at 9:30. An hour that may be in the
-    morning or in the afternoon is the one that is nearer to the old time.
+    "9:30" for a daily reminder at 8 means every day at 9:30. An hour without "am" or "pm" is the
+    one that is nearer to the old time.
     """
     parts = reading.parts
     is_clock = parts.names() - {"assumptions", "part"} == {"clocks"} and len(parts.clocks) == 1
@@ -224,14 +228,12 @@ def _keep_rhythm(reading: ReminderReading, job: Job, situation: Situation) -> Re
 
 
 def _is_about_past(reading: ReminderReading) -> bool:
-    """Return whether a message names a day that has passed, such as yesterday: it tells
-    about one.
-    """
+    """Return whether a message tells about a day in the past, such as yesterday."""
     return reading.parts.problem is Problem.PAST
 
 
 def _step_for(reading: ReminderReading, lines: tuple[str, ...]) -> Step:
-    """Return the step that sets a reminder, or that asks for a missing part."""
+    """Return the step that creates a reminder, or that asks for a missing part."""
     move = Move.SET if reading.is_complete else Move.ASK
     return Step(move=move, reading=reading, lines=lines)
 
@@ -261,12 +263,12 @@ def _decide_short_answer(text: str, dialogue: Dialogue) -> Step | None:
 
 
 def _skip(job: Job) -> Step:
-    """Return the step that leaves out the next time: a reminder with only one time is removed."""
+    """Return the step that skips the next time. A reminder with a single time is removed."""
     return Step(move=Move.REMOVE if job.schedule.at is not None else Move.SKIP, job=job)
 
 
 def _decide_answer(text: str, dialogue: Dialogue, situation: Situation) -> Step | None:
-    """Return the step for a missing part or a correction, or None if the message is neither."""
+    """Return the step for an answer or a correction, or None for any other message."""
     previous = _read_dialogue(dialogue, situation)
     reason = find_reason(text)
     if reason is not None and not _names_only_time(reason, situation):
@@ -300,14 +302,12 @@ def _decide_answer(text: str, dialogue: Dialogue, situation: Situation) -> Step 
 
 
 def _is_once_for_recurring(reading: ReminderReading, job: Job) -> bool:
-    """Return whether a recurring reminder comes once more at a single time, and keeps its
-    rhythm.
-    """
+    """Return whether a recurring reminder is to come once more, at a single time."""
     return reading.moment is not None and job.schedule.at is None
 
 
 def _read_dialogue(dialogue: Dialogue, situation: Situation) -> ReminderReading:
-    """Return the reading of all messages of a dialogue together, as of the time of the dialogue."""
+    """Read all messages of a dialogue together, as of the time of the dialogue."""
     zone = situation.zone
     languages = situation.languages
     reading: ReminderReading | None = None
@@ -329,7 +329,7 @@ def _read_dialogue(dialogue: Dialogue, situation: Situation) -> ReminderReading:
 def _with_job(reading: ReminderReading | None, job: Job) -> ReminderReading:
     """Return a reading with the text of a reminder.
 
-    If the reading names no time, it gets the time of the reminder, unless that recurs.
+    If the reading has no time, it gets that of the reminder, unless the reminder recurs.
     """
     if reading is not None and reading.names_time:
         return replace(reading, task=job.text, missing=frozenset())
@@ -364,16 +364,14 @@ def _revise(previous: ReminderReading, text: str, situation: Situation) -> Remin
 
 
 def _is_loose(words: str) -> bool:
-    """Return whether the words of an answer besides its time are few, or only say that it is
-    better.
-    """
+    """Return whether the words of an answer besides its time are few, or only say "better"."""
     return len(plain_words(words)) <= MAX_REST_CHARS or not drop_phrases("preference", words)
 
 
 def _revise_without_preposition(
     previous: ReminderReading, text: str, situation: Situation
 ) -> ReminderReading | None:
-    """Return a reading with an answer such as "30 actually" or "make it 11", or None."""
+    """Apply an answer such as "30 actually" or "make it 11", or return None."""
     length = _read_other_length(previous, text)
     if length is not None:
         return revise_reading(previous, length, situation.now, situation.zone)
@@ -408,7 +406,7 @@ def _read_other_length(previous: ReminderReading, text: str) -> str | None:
 
 
 def _with_preposition(text: str) -> str:
-    """Return "at 10:00" for "10:00". A text without letters has no language of its own."""
+    """Return "at 10:00" for "10:00", so that the text has a language."""
     return text if any(map(str.isalpha, text)) else f"at {text.strip()}"
 
 
@@ -473,7 +471,7 @@ def _names_only_time(words: str, situation: Situation) -> bool:
 
 
 def _decide_removal(text: str, situation: Situation) -> Step | None:
-    """Return the step for "I don't need the dentist anymore" and "delete the one at 9", or None.
+    """Return the step for "I don't need the dentist anymore" or "delete the one at 9", or None.
 
     The words must name exactly one reminder.
     """
@@ -487,7 +485,10 @@ def _decide_removal(text: str, situation: Situation) -> Step | None:
 
 
 def _match_jobs_by_time(words: str, situation: Situation) -> list[Job]:
-    """Return the reminders whose next time is the only thing that the words name: "at 9"."""
+    """Return the reminders with the next time that the words name, like "at 9".
+
+    Return none if the words contain anything else.
+    """
     if not _names_only_time(words, situation):
         return []
     reading = read_request(
@@ -510,7 +511,7 @@ def _match_jobs_by_time(words: str, situation: Situation) -> list[Job]:
 
 
 def _decide_shift(text: str, situation: Situation) -> Step | None:
-    """Return the step for "push it back an hour", or None if it isn't such a request."""
+    """Return the step for "push it back an hour", or None for any other message."""
     shift = read_shift(text)
     if shift is None or (_is_maybe_clock(shift) and _names_clock(text, situation)):
         return None
@@ -533,12 +534,12 @@ def _decide_shift(text: str, situation: Situation) -> Step | None:
 
 
 def _is_maybe_clock(shift: Shift) -> bool:
-    """Return whether the length may be a time of day: Russian "на 11 часов"."""
+    """Return whether a length may also be a time of day, such as Russian "на 11 часов"."""
     return not shift.has_direction and shift.span.seconds >= MAX_SHIFT_S
 
 
 def _names_clock(text: str, situation: Situation) -> bool:
-    """Return whether a message names a time of day, such as "at 11"."""
+    """Return whether a message contains a time of day, such as "at 11"."""
     reading = read_request(
         text, situation.now, situation.zone, situation.languages, is_request=True
     )
@@ -546,9 +547,10 @@ def _names_clock(text: str, situation: Situation) -> bool:
 
 
 def _shift_recurring(job: Job, shift: Shift, situation: Situation) -> Step:
-    """Return the step that moves all times of a reminder, or snoozes one that was just delivered.
+    """Return the step that moves all times of a reminder, or snoozes a delivered one.
 
-    If it has several times of day, or if they would move to another day, the person is asked.
+    If the reminder has several times of day, or if they would move to another day, the step asks
+    the person.
     """
     dialogue = situation.dialogue
     lines = dialogue.lines if dialogue is not None and dialogue.job is job else ()
@@ -578,7 +580,10 @@ def _snooze_by(job: Job, shift: Shift) -> Step:
 
 
 def _change_to(line: str, job: Job, lines: tuple[str, ...], situation: Situation) -> Step:
-    """Return the step that gives a reminder the time of a line, as if the person had written it."""
+    """Return the step that moves a reminder to the time in a line.
+
+    The result is the same as if the person had typed the line.
+    """
     dialogue = situation.dialogue
     previous = _with_job(None, job)
     if lines and dialogue is not None:
@@ -592,7 +597,7 @@ def _change_to(line: str, job: Job, lines: tuple[str, ...], situation: Situation
 
 
 def _decide_move(text: str, situation: Situation) -> Step | None:
-    """Return the step for "move the dentist to 11", or None if it isn't such a request."""
+    """Return the step for "move the dentist to 11", or None for any other message."""
     if split_command("move", text) is None:
         return None
     hour = _BARE_HOUR_AT_END.search(text)
@@ -619,10 +624,10 @@ def _decide_move(text: str, situation: Situation) -> Step | None:
 
 
 def _find_named(words: str, situation: Situation, move: Move, *, is_sure: bool) -> Step:
-    """Return a step for the reminder that words name.
+    """Return a step for the reminder that the words name.
 
-    "it" means the dialogue's reminder, or the only one. If no reminder fits, the step is UNKNOWN
-    if the message is surely about reminders (`is_sure`), and NONE otherwise.
+    "it" is the dialogue's reminder, or the only one. If no reminder fits, the step is UNKNOWN if
+    the message is certainly about reminders (`is_sure`), and otherwise NONE.
     """
     dialogue = situation.dialogue
     if not words or is_answer("last", words):
@@ -638,7 +643,7 @@ def _find_named(words: str, situation: Situation, move: Move, *, is_sure: bool) 
 
 
 def _match_jobs(words: str, jobs: Sequence[Job]) -> list[Job]:
-    """Return the reminders whose text contains the words, without words such as "the"."""
+    """Return the reminders whose text contains the words, ignoring words such as "the"."""
     name = strip_name(words)
     if not name:
         return []

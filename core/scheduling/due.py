@@ -1,7 +1,7 @@
-"""Computes when a job is due, for all kinds of schedules.
+"""Compute when a job is due, for all kinds of schedules.
 
 Recurrences follow RFC 5545. `core.dates.schedule` computes cron lines, intervals and single times,
-and has their rule for clock changes. The functions don't read the system clock.
+and explains what happens at clock changes. The current time is a parameter.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _STEPS = {
 
 
 def next_due(schedule: Schedule, after: datetime) -> datetime | None:
-    """Return the first due time later than `after` (aware), in UTC, or None if there is none."""
+    """Return the first due time (UTC) after `after` (aware), or None."""
     if schedule.recurrences:
         return next_recurrence([_anchor_near(text, after) for text in schedule.recurrences], after)
     return next_due_by_clock(schedule, after)
@@ -36,9 +36,9 @@ def next_due(schedule: Schedule, after: datetime) -> datetime | None:
 def _anchor_near(text: str, after: datetime) -> str:
     """Return the same recurrence with a DTSTART shortly before `after`.
 
-    The moments of a rule are counted from DTSTART, which takes long for a rule that began years
-    ago. DTSTART moves by a multiple of the interval, so that the moments stay the same. A rule with
-    COUNT isn't changed, nor one of months or years, which has few moments.
+    The moments of a rule are counted from DTSTART, which takes long if the rule began years ago.
+    DTSTART moves by a multiple of the interval, so the moments stay the same. A rule with COUNT
+    isn't changed, and neither is one of months or years, which has few moments.
     """
     match = _FIXED_STEP.fullmatch(text)
     if match is None or "COUNT=" in text:
@@ -56,9 +56,9 @@ def _anchor_near(text: str, after: datetime) -> str:
 
 
 def latest_due(schedule: Schedule, first: datetime, now: datetime) -> datetime:
-    """Return the last due time up to `now`. `first` is the earliest due time that was missed.
+    """Return the last due time up to `now`. `first` is the earliest missed due time.
 
-    After a downtime, a job runs once for this due time instead of once for each missed one.
+    After a downtime, a job runs once for the last due time, not once per missed one.
     """
     due = first
     # The search begins an hour before `now` and goes further back only if nothing was due. A

@@ -1,7 +1,7 @@
-"""Recognizes short answers and requests about reminders, with the phrases of `data/dialogue.toml`.
+"""Recognise short answers and requests about reminders, with the phrases of `data/dialogue.toml`.
 
-Phrases are compared in their plain form: lower case, without accents and punctuation. In scripts
-without spaces, a phrase may be a part of a longer run of letters.
+Phrases are compared in plain form: in lower case, without accents and punctuation. In scripts
+without spaces, a phrase may be part of a longer run of letters.
 """
 
 from __future__ import annotations
@@ -31,9 +31,10 @@ def plain_words(text: str) -> str:
 
 
 def is_answer(kind: str, text: str) -> bool:
-    """Return whether a message consists only of phrases of a table, such as "cancel", and fillers.
+    """Return whether a message consists only of phrases of a table and filler words.
 
-    At least one phrase of the table must occur. A thumb up counts as a yes, one down as a no.
+    It must contain at least one phrase, such as "cancel". A thumb up counts as a yes, and a thumb
+    down as a no.
     """
     if len(text) > MAX_ANSWER_CHARS:
         return False
@@ -45,15 +46,15 @@ def is_answer(kind: str, text: str) -> bool:
 
 
 def split_clauses(text: str) -> tuple[str, str]:
-    """Return the first clause of a message and the rest: "not Sunday" and "Saturday"."""
+    """Split a message after its first clause: "not Sunday" and "Saturday"."""
     begin, _, rest = _CLAUSE_END.sub("\n", text.strip(), count=1).partition("\n")
     return begin, rest.strip()
 
 
 def drop_denied(text: str) -> str:
-    """Return a correction without its "no" and the time that it denies.
+    """Return a correction without its "no" and the time that it rejects.
 
-    For example, the result for "not Sunday, Saturday" is "Saturday".
+    "not Sunday, Saturday" becomes "Saturday".
     """
     named_time = _words_after("instead_of", text)
     if named_time:
@@ -73,9 +74,10 @@ def find_phrase(kind: str, text: str) -> bool:
 
 
 def split_command(kind: str, text: str) -> str | None:
-    """Return the rest of a request such as "cancel the dentist" after its phrase, in plain words.
+    """Return the rest of a request after its phrase: "the dentist" for "cancel the dentist".
 
-    The phrase must be at the beginning or at the end of the message. Returns None if there is none.
+    The phrase must be at the beginning or the end of the message. Return None without one. The
+    result is in plain form.
     """
     words = _LEADS.sub("", plain_words(text))
     for pattern in (_edge_pattern(kind, at_end=False), _edge_pattern(kind, at_end=True)):
@@ -96,26 +98,26 @@ def strip_lead(text: str) -> str:
 
 
 def drop_phrases(kind: str, text: str) -> str:
-    """Return the plain words of a text without the phrases of a table and without fillers."""
+    """Return the plain words of a text, without the phrases of a table and filler words."""
     rest = _pattern(kind).sub(" ", plain_words(text))
     return " ".join(_pattern("fillers").sub(" ", rest).split())
 
 
 def strip_name(words: str) -> str:
-    """Return the name of a reminder in plain words, without words such as "the" and "my"."""
+    """Return a reminder's name in plain form, without words such as "the" and "my"."""
     return " ".join(_pattern("around").sub(" ", words).split())
 
 
 def meant_words(text: str) -> str | None:
-    """Return the words that correct a task, such as "Anna" of "sorry, I meant Anna".
+    """Return the corrected words in a message: "Anna" for "sorry, I meant Anna".
 
-    Returns None if the message has no such words.
+    Return None if the message has none.
     """
     return _words_after("meant", text)
 
 
 def _words_after(kind: str, text: str) -> str | None:
-    """Return the words after a phrase of a table, or None if there are none."""
+    """Return the words after a phrase of a table, or None without such a phrase."""
     plain, offsets = plain_with_offsets(text.replace("’", "'"))
     for phrase in list_phrases(kind):
         index = plain.find(phrase)
@@ -138,20 +140,20 @@ def list_phrases(kind: str) -> tuple[str, ...]:
 
 
 def list_sentences(kind: str) -> tuple[str, ...]:
-    """Return the sentences of a table of `data/dialogue.toml` as they are, in its order."""
+    """Return the sentences of a table of `data/dialogue.toml`, unchanged and in order."""
     data: Mapping[str, Sequence[str]] = language_data("dialogue", "core.scheduling")[kind]
     return tuple(sentence for sentences in data.values() for sentence in sentences)
 
 
 def list_templates(kind: str) -> Sequence[str]:
-    """Return the texts of a table of `data/dialogue.toml` as they are, such as "saat {}"."""
+    """Return the templates of a table of `data/dialogue.toml`, such as "saat {}"."""
     data: Mapping[str, str] = language_data("dialogue", "core.scheduling")[kind]
     return tuple(data.values())
 
 
 @cache
 def _pattern(kind: str) -> re.Pattern[str]:
-    """Return a pattern for the phrases of a table as whole words."""
+    """Return a pattern that matches a table's phrases as whole words."""
     return re.compile("|".join(map(_whole, list_phrases(kind))))
 
 
@@ -162,7 +164,7 @@ def _edge_pattern(kind: str, *, at_end: bool) -> re.Pattern[str]:
 
 
 def _whole(phrase: str) -> str:
-    """Return a pattern for a phrase that isn't a part of a longer word."""
+    """Return a pattern that matches a phrase, but not within a longer word."""
     pattern = re.escape(phrase)
     if _UNSPACED.search(phrase):
         return pattern

@@ -1,12 +1,11 @@
-"""Decides by its time, frequency and kind whether the model may set a job at once.
+"""Decide whether the model may create a job at once, by its time, frequency and kind.
 
-While the conversation contains foreign text, the time must be one that the person typed, the text
-must consist of words of their request, and a question to the model always waits for approval,
-because each of its runs costs money. A question that runs very often waits unless the person typed
-its time. If the text is in other words than the person's, the helper model may decide
-(`may_be_meant`).
+While the conversation contains foreign text, the person must have typed the time, and all words of
+the text. A question to the model always waits for approval then, because each run costs money. A
+question that runs very often waits unless the person typed its time. If the text has other words
+than the person's, the helper model may decide (`may_be_meant`).
 
-`find_typed_alternative` compares the model's time with the one that the person's own words mean.
+`find_typed_alternative` compares the model's time with the time that the person's own words mean.
 """
 
 from __future__ import annotations
@@ -50,7 +49,7 @@ def explain_untyped_schedule(
 ) -> str | None:
     """Return why a job of the model waits for approval, as a clause, or None.
 
-    `typed_reading` is what the typed text means if it's read as a request; None if it isn't one.
+    `typed_reading` is the meaning of the typed text as a request, or None if it isn't one.
     """
     is_typed = typed_reading is not None and _is_same(typed_reading.schedule, reading.schedule, now)
     if reading.is_prompt and not is_typed:
@@ -74,10 +73,10 @@ def explain_untyped_schedule(
 
 
 def find_typed_request(task: str, transcript: Transcript) -> str:
-    """Return the typed text that a job of the model is compared with.
+    """Return the typed text to which a job of the model is compared.
 
-    If several messages are answered together and each asks for something to be planned, it's the
-    last one that has all words of the task. Otherwise, it's all of them.
+    Several messages may be answered together, each with a request. Then this is the last one that
+    contains all words of the task. Otherwise, it is all of them.
     """
     messages = transcript.messages
     if len(messages) < 2 or transcript.questions:
@@ -89,9 +88,9 @@ def find_typed_request(task: str, transcript: Transcript) -> str:
 
 
 def _is_same_task(reading: ParsedSchedule, typed_reading: ParsedSchedule) -> bool:
-    """Return True if two tasks have the same words in the same order, besides small words.
+    """Return whether two tasks have the same words in the same order, apart from small words.
 
-    So nothing of a request is left over: no denial, no second task, and no comment.
+    If so, nothing of the request is left over: no denial, no second task, and no comment.
     """
     typed_words, words = (_list_task_words(each.text) for each in (typed_reading, reading))
     return bool(words) and typed_words == words
@@ -105,9 +104,9 @@ def _list_task_words(task: str) -> list[str]:
 def may_be_meant(
     planned: ParsedSchedule, transcript: Transcript, now: datetime, zone: ZoneInfo
 ) -> bool:
-    """Return True if the helper model may decide whether the person asked for a new reminder.
+    """Return whether the helper model may decide if the person asked for a new reminder.
 
-    Its time must be the one that the person's words mean, and at least half of its words must be
+    The time must be the one that the person's words mean, and at least half of the words must be
     theirs. A question to the model always waits for approval.
     """
     typed = transcript.typed
@@ -121,9 +120,9 @@ def may_be_meant(
 
 
 def _is_same(schedule: Schedule, other: Schedule, now: datetime) -> bool:
-    """Return True if two schedules both recur or both don't, and are due next at the same time.
+    """Return whether two schedules are due next at the same time, and both or neither recur.
 
-    Intervals of less than a day only need the same length, because their beginning isn't typed.
+    Intervals under a day only need the same length, because people don't type when they begin.
     """
     if (schedule.at is None) != (other.at is None):
         return False
@@ -137,7 +136,7 @@ def _is_same(schedule: Schedule, other: Schedule, now: datetime) -> bool:
 
 
 def _shortest_interval(schedule: Schedule, now: datetime) -> timedelta | None:
-    """Return the shortest time between the first runs of a schedule; None if it runs once."""
+    """Return the shortest time between the first runs of a schedule, or None if it runs once."""
     due_times = _list_first(schedule, now)
     return min((later - earlier for earlier, later in pairwise(due_times)), default=None)
 
@@ -158,10 +157,10 @@ def _list_first(schedule: Schedule, now: datetime) -> list[datetime]:
 def find_typed_alternative(
     planned: ParsedSchedule, typed: str, now: datetime, zone: ZoneInfo
 ) -> Schedule | None:
-    """Return the schedule of the person's words if it differs from the model's schedule.
+    """Return the schedule of the person's words if the model's schedule differs from it.
 
-    Only the parts that the words name are compared: after "at 11", the day is the model's. Returns
-    None if the words name the same time, no time, or one that isn't clear.
+    Only the parts that the words name are compared: after "at 11", the model chooses the day.
+    Return None if the words mean the same time, no time, or an unclear time.
     """
     schedule = planned.schedule
     reading = _read_typed(planned.text, typed, now, zone)
@@ -187,7 +186,10 @@ def find_typed_alternative(
 
 
 def _read_typed(task: str, typed: str, now: datetime, zone: ZoneInfo) -> ReminderReading:
-    """Read the line that contains the task, or everything if no such line names a time."""
+    """Read the typed line that contains the task.
+
+    If no line with the task has a time, read the whole text.
+    """
     text = typed[:MAX_REQUEST_CHARS]
     words = set(plain_words(task).split())
     for line in text.splitlines():
@@ -199,7 +201,7 @@ def _read_typed(task: str, typed: str, now: datetime, zone: ZoneInfo) -> Reminde
 
 
 def _agree(reading: ReminderReading, typed: Schedule, planned: Schedule, now: datetime) -> bool:
-    """Return whether two schedules are due at the same times, as exactly as the words say it."""
+    """Return whether two schedules are due at the same times, as far as the words say it."""
     if (typed.at is None) != (planned.at is None):
         return False
     if typed.at is not None and planned.at is not None:
@@ -215,9 +217,9 @@ def _agree(reading: ReminderReading, typed: Schedule, planned: Schedule, now: da
 def _move_clock(
     planned: Schedule, clock: ClockTime, local: datetime, now: datetime
 ) -> Schedule | None:
-    """Return the planned days with the typed clock time, or None if that is the planned time.
+    """Return the planned days at the typed clock time, or None if the plan already has it.
 
-    `local` is the first planned time. A bare hour is taken in the half of the day nearer to it.
+    `local` is the first planned time. An hour without "am" or "pm" is the one nearer to it.
     """
     planned_minute = local.hour * 60 + local.minute
     minutes = [clock.minute]

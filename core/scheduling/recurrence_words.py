@@ -1,7 +1,7 @@
-"""Describes recurrences of RFC 5545 in words: ``every Monday at 08:30``, ``every 2 weeks …``.
+"""Describe recurrences of RFC 5545 in words: ``every Monday at 08:30``, ``every 2 weeks …``.
 
-The words come from a table of a language (`ScheduleWords`). The English table is in
-`data/schedules.toml`, because the model also reads it; other languages are handed in.
+The words are those of one language (`ScheduleWords`). English is in `data/schedules.toml`, because
+the model reads it, too. Callers pass in the other languages.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ _WORKDAYS = "MO,TU,WE,TH,FR"
 
 
 class ScheduleWords(Protocol):
-    """The words of one language for the times of reminders."""
+    """The words of one language for describing schedules."""
 
     @property
     def templates(self) -> Mapping[str, Any]:
         """The texts by the keys of `data/schedules.toml`."""
 
     def choose_plural(self, forms: Mapping[str, str], number: int) -> str:
-        """Choose the form for a number."""
+        """Choose the plural form for a number."""
 
     def join_list(self, parts: Sequence[str]) -> str:
         """Join parts to a list: ``a, b and c``."""
@@ -115,7 +115,7 @@ def describe_recurrences(
 ) -> str:
     """Describe recurrences: ``every Monday at 08:30``.
 
-    Days with the same clock times are joined. `zone` is the time zone for rules whose DTSTART is in
+    Clock times on the same days are joined. `zone` is the time zone for rules whose DTSTART is in
     UTC.
     """
     recurrences = [_Recurrence(text, zone, words) for text in texts]
@@ -139,14 +139,12 @@ def describe_recurrences(
 
 
 def has_clock_times(texts: Sequence[str]) -> bool:
-    """Return whether recurrences are due at certain clock times, and not after some minutes or
-    hours.
-    """
+    """Return whether recurrences are due at clock times, not at intervals of minutes or hours."""
     return _Recurrence(texts[0], "UTC", ENGLISH_WORDS).has_clock
 
 
 class _Recurrence:
-    """One recurrence: its start and the parts of its RRULE."""
+    """A recurrence: its start and the parts of its RRULE."""
 
     def __init__(self, text: str, zone: str, words: ScheduleWords) -> None:
         match = _START.search(text)
@@ -164,7 +162,7 @@ class _Recurrence:
 
     @property
     def has_clock(self) -> bool:
-        """Whether the rule is due at certain clock times, and not after some minutes or hours."""
+        """Whether the rule is due at clock times, not at intervals of minutes or hours."""
         return self._parts["FREQ"] not in ("SECONDLY", "MINUTELY", "HOURLY")
 
     @property
@@ -182,12 +180,12 @@ class _Recurrence:
         return [f"{hour:02d}:{minute:02d}" for hour in hours for minute in minutes]
 
     def minutes_of_hour(self) -> list[str]:
-        """Return the minute of a rule of every hour, such as ``:30``; [] for any other rule."""
+        """Return the minutes of an hourly rule, such as ``:30``, or [] for any other rule."""
         is_hourly = self._parts["FREQ"] == "HOURLY" and self._interval == 1
         return [f":{self._start.minute:02d}"] if is_hourly else []
 
     def describe_days(self) -> str:
-        """Describe when the rule is due, without clock times and end."""
+        """Describe the days of the rule, without clock times and end."""
         frequency = self._parts["FREQ"]
         if frequency == "MONTHLY":
             return self._describe_months()
@@ -205,7 +203,7 @@ class _Recurrence:
         )
 
     def add_end(self, when: str) -> str:
-        """Add the end of the rule to its description, if it has one."""
+        """Add the rule's end to its description, if it has one."""
         count = self._parts.get("COUNT")
         if count == "1":
             return _fill(self._words, "once", when=when)
@@ -287,7 +285,7 @@ class _Recurrence:
         return self._words.join_list(days)
 
     def _names(self, key: str) -> list[str]:
-        """Return a list of the table of words."""
+        """Return a list from the table of words."""
         names: str = self._words.templates[key]
         return [name.strip() for name in names.split(",")]
 
@@ -306,7 +304,10 @@ def _describe_interval(words: ScheduleWords, unit: str, count: int) -> str:
 
 
 def _add_times(words: ScheduleWords, days: str, times: Sequence[str]) -> str:
-    """Add clock times: ``every day at 08:00 and 20:00``, or a regular run of them."""
+    """Add clock times to the days: ``every day at 08:00 and 20:00``.
+
+    Clock times at regular intervals are described as a run.
+    """
     if not times:
         return days
     key = "at_minute" if times[0].startswith(":") else "at"

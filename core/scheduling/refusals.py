@@ -1,4 +1,4 @@
-"""Recognizes that a person no longer wants a reminder: "scratch that", "I won't need it anymore".
+"""Recognise that a person no longer wants a reminder: "scratch that", "I won't need it anymore".
 
 The words are in `data/refusals.toml`; see `core.scheduling.vocabularies`.
 """
@@ -16,7 +16,7 @@ MAX_REFUSAL_CHARS = 120
 
 
 class _Clause(Enum):
-    """What a clause of a message does."""
+    """The role of a clause in a message, such as cancelling a reminder."""
 
     CANCELS = "cancels"
     # "Don't cancel it".
@@ -33,9 +33,9 @@ def is_cancellation(text: str) -> bool:
 
 
 def find_reason(text: str) -> str | None:
-    """Return the other words of a message that cancels a reminder: "forget it, I'm off".
+    """Return the rest of a message that cancels a reminder: "I'm off" in "forget it, I'm off".
 
-    The first or the last clause must cancel it. Returns None if the message cancels nothing.
+    The first or the last clause must cancel it. Return None if neither does.
     """
     if len(text) > MAX_REFUSAL_CHARS:
         return None
@@ -54,7 +54,10 @@ def find_reason(text: str) -> str | None:
 
 
 def list_cancelled_names(text: str) -> Iterator[str]:
-    """Yield what a message may cancel: "the dentist" of "I don't need the dentist anymore"."""
+    """Yield possible names of cancelled reminders.
+
+    One is "the dentist" in "I don't need the dentist anymore".
+    """
     if len(text) > MAX_REFUSAL_CHARS:
         return
     for vocabulary in load_vocabularies("refusals"):

@@ -1,4 +1,4 @@
-"""Converts reminders to entries of a calendar file, with rules of RFC 5545."""
+"""Convert reminders to entries of a calendar file, with rules of RFC 5545."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _COUNT = re.compile(r"\bCOUNT=(\d+)")
 
 
 def list_calendar_entries(jobs: Sequence[Job], now: datetime) -> list[CalendarEntry]:
-    """Return the entries of a calendar file for jobs that are due again."""
+    """Return the calendar entries of all jobs that are due again."""
     entries: list[CalendarEntry] = []
     for job in jobs:
         for number, (start, rule) in enumerate(_list_rules(job, now)):
@@ -55,9 +55,10 @@ def _list_rules(job: Job, now: datetime) -> list[tuple[datetime, str]]:
 
 
 def _count_remaining(rule: str, text: str, now: datetime) -> str:
-    """Return a rule whose COUNT is the number of moments after `now`, if it has one.
+    """Return a rule whose COUNT only counts the moments after `now`.
 
-    `text` is the recurrence with its own DTSTART, from which its COUNT is counted.
+    A rule without COUNT is returned unchanged. `text` is the recurrence with its own DTSTART, from
+    which its COUNT counts.
     """
     count = _COUNT.search(rule)
     if count is None:

@@ -1,4 +1,4 @@
-"""Reads messages that move a reminder by a length of time: "push it back an hour".
+"""Read messages that move a reminder by a length of time: "push it back an hour".
 
 The words are in `data/shifts.toml`; see `core.scheduling.vocabularies`.
 """
@@ -22,7 +22,7 @@ MAX_PREPOSITION_CHARS = 2
 
 
 class Shift(NamedTuple):
-    """How far a reminder moves."""
+    """The length of time by which a reminder moves, and the direction."""
 
     span: Span
     is_earlier: bool
@@ -32,7 +32,7 @@ class Shift(NamedTuple):
     has_direction: bool = True
 
     def apply(self, moment: datetime, zone: ZoneInfo) -> datetime:
-        """Return a moment (UTC) after the shift. Days and months count in wall time."""
+        """Return a moment (UTC) after the shift. Days and months are added in wall time."""
         sign = -1 if self.is_earlier else 1
         local = moment.astimezone(zone)
         day = add_months(local.date(), sign * self.span.months)
@@ -44,12 +44,15 @@ class Shift(NamedTuple):
 
 
 def is_preposition(words: str) -> bool:
-    """Return whether the other words can't name a reminder: French "à" is before a time of day."""
+    """Return whether words are only prepositions and can't name a reminder.
+
+    An example is French "à", which comes before a time of day.
+    """
     return 0 < len(words) <= MAX_PREPOSITION_CHARS and words.isascii()
 
 
 def read_shift(text: str) -> Shift | None:
-    """Return how far a message moves a reminder, or None if it doesn't."""
+    """Return the shift that a message asks for, or None."""
     if len(text) > MAX_SHIFT_CHARS:
         return None
     shifts: list[Shift] = []

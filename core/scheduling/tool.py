@@ -1,8 +1,8 @@
-"""The model's tool `reminder`: sets, lists, pauses, resumes and removes jobs.
+"""The tool `reminder`, with which the model creates, lists, pauses, resumes and removes jobs.
 
 The model names the moment, the recurrence, the zone, the kind and the task. The date engine reads
-the person's own words, too. If the two mean different times, nothing is set, and the person gets a
-button for each time (`read_choices`).
+the person's own words, too. If the two mean different times, nothing is created, and the person
+gets a button for each time (`read_choices`).
 """
 
 from __future__ import annotations
@@ -93,9 +93,9 @@ def reminder_tool(
     ask: Ask,
     judge: WishJudge | None = None,
 ) -> Tool:
-    """Build the tool `reminder`, with which the model sets, lists and changes jobs.
+    """Build the tool `reminder`, with which the model creates, lists and changes jobs.
 
-    `judge` asks the helper model about a reminder that may be asked for in other words.
+    `judge` asks the helper model whether the person asked for a reminder in other words.
     """
     tool = _ReminderTool(appointments, transcripts, evidence, review, ask, judge)
     return build_tool(
@@ -143,7 +143,7 @@ class _ReminderTool:
         )
 
     async def find_subjects(self, arguments: Json, context: ToolContext) -> Sequence[Subject]:
-        """Return the job that a call changes."""
+        """Return the job that a call changes, in a list."""
         call = parse_arguments(_Arguments, arguments)
         if call.job_id is None:
             return []
@@ -164,7 +164,7 @@ class _ReminderTool:
     async def _hold_change(self, action: Action, job_id: int, context: ToolContext) -> str:
         """Store a change of a job that waits for approval, and return the result for the model.
 
-        Raises Refused if there is no such job, or if too many changes wait.
+        Raises Refused if the job doesn't exist, or if too many changes wait.
         """
         job = await self.appointments.find_changeable(
             job_id, Requester(scopes=context.scopes, account=context.account, epoch=context.epoch)
@@ -176,11 +176,11 @@ class _ReminderTool:
         )
 
     async def _add(self, arguments: _Arguments, context: ToolContext) -> str:
-        """Set a job, or ask the person first.
+        """Create a job, or ask the person first.
 
-        A job is set at once if the person typed its text and their words don't mean another time.
-        Otherwise, the person is asked. If the model has also read text of others, which may have
-        suggested the job, the job is stored as pending instead. The person is also asked about an
+        A job is created at once if the person typed its text and their words don't mean another
+        time. Otherwise the person is asked. If foreign text, which the model has read, may have
+        suggested the job, it waits for approval instead. The person is also asked about an
         ambiguous time if the task is a whole line, as `core.agent.offline` passes it. Raises
         ToolError in a scheduled session, and Refused if the text or the time can't be used.
         """
@@ -252,7 +252,7 @@ class _ReminderTool:
     ) -> str | None:
         """Return why the text of a new job may not be the person's, or None.
 
-        Without foreign text, half of its words are enough, because nobody else suggested it.
+        Without foreign text, the person need only have typed half of the words.
         """
         text = _without_lead(reading.text)
         reason = await self.evidence.explain_missing([text], context)
@@ -276,9 +276,9 @@ class _ReminderTool:
     async def _is_meant(
         self, reading: ParsedSchedule, transcript: Transcript, context: ToolContext
     ) -> bool:
-        """Return True if the helper model says that the person asked for a new reminder.
+        """Return whether the helper model says that the person asked for a new reminder.
 
-        It's only asked if the time is the typed one, and most of the text was typed.
+        It is asked only if the person typed the time, and most of the text.
         """
         if self.judge is None or context.hold_reason:
             return False
@@ -291,14 +291,14 @@ class _ReminderTool:
     async def _find_alternative(
         self, reading: ParsedSchedule, transcript: Transcript, context: ToolContext
     ) -> ParsedSchedule | None:
-        """Return the job with the time of the person's words, or None if it's the same time."""
+        """Return the job at the time that the person's words mean, or None if it is the same."""
         zone = load_zone(await self.appointments.zone_of(_account_of(context)))
         typed = find_typed_request(reading.text, transcript)
         schedule = find_typed_alternative(reading, typed, self.appointments.clock.now(), zone)
         return None if schedule is None else replace(reading, schedule=schedule)
 
     async def _ask_which(self, readings: Sequence[ParsedSchedule], context: ToolContext) -> str:
-        """Return a result that lets the person choose; `read_choices` reads it."""
+        """Return a result with which the person chooses a time. `read_choices` reads it."""
         zone = await self.appointments.zone_of(_account_of(context))
         lines = [_CHOICE_LEAD]
         for reading in readings:
@@ -307,11 +307,10 @@ class _ReminderTool:
         return "\n".join([*lines, _CHOICE_END])
 
     async def _put_aside(self, reading: ParsedSchedule, context: ToolContext, reason: str) -> str:
-        """Store a job as pending, and return the result for the model.
+        """Store a job that waits for approval, and return the result for the model.
 
-        The job waits until the person approves it; in a group, until the owner does. `reason` is a
-        clause that says why the job isn't set at once. Raises Refused if too many changes are
-        waiting.
+        The person approves it, or in a group the owner. `reason` is a clause that says why the job
+        isn't created at once. Raises Refused if too many changes wait.
         """
         author = _author_of(context)
         zone = await self.appointments.zone_of(author.account)
@@ -336,7 +335,7 @@ def _account_of(context: ToolContext) -> Account | None:
 
 
 def read_choices(result: str) -> list[Command]:
-    """Return the commands among which the person must choose after a call of the tool."""
+    """Return the commands among which the person chooses after a call of the tool."""
     if not result.startswith(_CHOICE_LEAD):
         return []
     return [Command(name=name, arguments=line) for name, line in _CHOICE.findall(result)]
@@ -348,7 +347,7 @@ def _without_lead(text: str) -> str:
 
 
 def _find_zone(words: str) -> str:
-    """Return the zone that the model names. Raises ToolError if it isn't exactly one."""
+    """Return the time zone that the model names. Raises ToolError unless exactly one fits."""
     zones = find_zones(words)
     if len(zones) == 1:
         return zones[0]
@@ -358,7 +357,7 @@ def _find_zone(words: str) -> str:
 def _build_schedule(arguments: _Arguments, zone: str, now: datetime) -> Schedule:
     """Return the schedule of a moment, a recurrence, or both.
 
-    The moment is the first time of a recurrence. Raises ToolError if the time can't be used.
+    With both, the moment is the first time. Raises ToolError if the time can't be used.
     """
     start = None
     if arguments.moment:
@@ -386,9 +385,9 @@ def _build_schedule(arguments: _Arguments, zone: str, now: datetime) -> Schedule
 
 
 def _request_origin(arguments: _Arguments, context: ToolContext) -> str | None:
-    """Return a key that is the same for equal requests in one turn, or None without a message.
+    """Return a key that is the same for equal requests in a turn, or None without a message.
 
-    If a turn is repeated after a crash, the key prevents that the job is set twice.
+    If the turn runs again after a crash, the key prevents a second job.
     """
     if context.message_id is None:
         return None

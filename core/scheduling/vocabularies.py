@@ -1,8 +1,8 @@
-"""Reads messages whose words all have a role, such as "I won't need that one anymore".
+"""Read messages in which every word has a role, such as "I won't need that one anymore".
 
-A vocabulary is a table of `data/<name>.toml`: it lists the phrases of a language for each role. A
-list of whole sentences never ends, but the words of such sentences are few. Phrases are compared in
-their plain form; a star at the end of one matches an ending.
+A vocabulary is a table of `data/<name>.toml`, which lists the phrases of a language for each role.
+There are endless such sentences, but few words in them. Phrases are compared in plain form. A star
+at the end of a phrase matches any ending.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class _Entry(NamedTuple):
 
 
 class Vocabulary(NamedTuple):
-    """The phrases of one language."""
+    """The phrases of one language, each with its role."""
 
     language: str
     # By their first character, the longest phrases first.
@@ -43,14 +43,14 @@ class Vocabulary(NamedTuple):
         return self.language in _UNSPACED_LANGUAGES
 
     def prepare(self, text: str) -> str:
-        """Return the plain words of a text, without spaces in a language that has none."""
+        """Return the plain words of a text, without spaces if the language has none."""
         words = plain_words(text)
         return words.replace(" ", "") if self.is_unspaced else words
 
     def read_roles(self, text: str) -> set[Roles]:
-        """Return the roles that the phrases of a text have, or nothing if a word has none.
+        """Return the roles of a text's phrases, or nothing if a word has no role.
 
-        A text has several results if its words can be divided into phrases in several ways.
+        If the text can be divided into phrases in several ways, return a result for each.
         """
         words = self.prepare(text)
         reached: dict[int, set[Roles]] = {0: {frozenset()}}
@@ -66,9 +66,9 @@ class Vocabulary(NamedTuple):
         return reached.get(len(words), set())
 
     def split(self, text: str) -> tuple[Roles, str]:
-        """Return the roles of a text, and the plain words that aren't in the vocabulary.
+        """Return the roles of a text, and its plain words without a role.
 
-        At each place, the longest phrase counts.
+        At each position, the longest phrase counts.
         """
         words = self.prepare(text)
         roles: set[str] = set()

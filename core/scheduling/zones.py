@@ -1,4 +1,4 @@
-"""Finds time zones by the name of a city, and moves schedules to another zone."""
+"""Find time zones by the names of cities, and move schedules to another zone."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def find_zones(words: str) -> list[str]:
 
 @cache
 def _zones_by_city() -> Mapping[str, frozenset[str]]:
-    """Return the zones of each city, by its plain name in ten languages."""
+    """Return the zones of each city, by the city's plain names in ten languages."""
     zones: dict[str, set[str]] = {}
     for language in request_languages():
         for phrase, tokens in load_lexicon(language).phrases.items():
@@ -37,7 +37,7 @@ def _zones_by_city() -> Mapping[str, frozenset[str]]:
 def move_to_zone(schedule: Schedule, zone: str) -> Schedule:
     """Return a schedule with the same clock times in another zone.
 
-    Intervals of minutes and hours don't depend on a zone, so they stay as they are.
+    Intervals of minutes and hours don't depend on a zone and are returned unchanged.
     """
     old_zone = schedule.zone
     recurrences = tuple(

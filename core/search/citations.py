@@ -1,12 +1,11 @@
-"""Checks and numbers what an answer cites.
+"""Check the sources that an answer cites, and number them.
 
-After a claim from a message that the tool `session_search` returned, the model writes a mark with
-the id of the message: [message 412]. After a claim from a fact that the tool `facts` returned, the
-mark has its number: [fact 3]. After a claim from a file, the mark has the number of the file and
-the part: [file 12, page 7]. Models with citations get messages and facts as ``search_result``
-blocks and files as ``document`` blocks, and their client writes the same marks. People see a number
-in place of a mark. A mark for what the model wasn't given, by a tool or in a ``<memory-context>``
-block, is removed, so an answer never cites a missing source.
+After a claim, the model writes a mark that names its source. For a message that the tool
+`session_search` returned, the mark is [message 412]; for a fact from the tool `facts`, [fact 3];
+and for part of a file, [file 12, page 7]. Models with citations get messages and facts as
+``search_result`` blocks and files as ``document`` blocks, and their client writes the same marks.
+People see a number instead of a mark. If neither a tool nor a ``<memory-context>`` block gave the
+model a source, its marks are removed, so an answer never cites a missing source.
 
 Source of the blocks: the pages "Search results" and "Citations" in the documentation of the
 Messages API.
@@ -57,7 +56,7 @@ class CitedMessage(NamedTuple):
 
 
 class RecalledMessage(NamedTuple):
-    """A message that an answer cites, and of which the model has only seen a recalled line."""
+    """A cited message that the model has only seen as a recalled line."""
 
     message_id: int
 
@@ -69,7 +68,7 @@ class CitedFact(NamedTuple):
 
 
 class CitedFile(NamedTuple):
-    """A part of a file that an answer cites, as the model named it."""
+    """A cited part of a file, as the model named it."""
 
     file_id: int
     # E.g. "page 7". Empty if the model names no part.
@@ -80,7 +79,7 @@ CitedSource = CitedMessage | RecalledMessage | CitedFact | CitedFile
 
 
 class _Given(NamedTuple):
-    """What the model was given in a conversation and may cite, by id."""
+    """The sources in a conversation that the model may cite."""
 
     messages: Mapping[int, CitedMessage | RecalledMessage]
     fact_ids: frozenset[int]
@@ -88,13 +87,12 @@ class _Given(NamedTuple):
 
 
 def number_citations(text: str, rows: Sequence[Message]) -> tuple[str, list[CitedSource]]:
-    """Replace the marks in an answer by numbers: [message 412] -> [1].
+    """Replace the marks in an answer by numbers: [message 412] becomes [1].
 
-    The sources are numbered in the order in which the answer cites them first. `rows` are the
-    messages of the conversation. Marks of messages and facts that it wasn't given, and of files
-    that the conversation doesn't contain, are removed with the space before them. A mark that
-    repeats the one right before it is left out. Returns the new text and the sources in their
-    order.
+    Sources are numbered in the order of their first citation. `rows` are the messages of the
+    conversation. Marks of sources that it doesn't contain are removed, with the space before them.
+    A mark that repeats the mark right before it is left out. Return the new text, and the sources
+    in order.
     """
     if CITATION.search(text) is None:
         return text, []
@@ -123,7 +121,7 @@ def number_citations(text: str, rows: Sequence[Message]) -> tuple[str, list[Cite
 
 
 def _list_given(rows: Sequence[Message]) -> _Given:
-    """Return what the model was given in the messages of a conversation."""
+    """Return the sources that the messages of a conversation contain."""
     messages: dict[int, CitedMessage | RecalledMessage] = {}
     fact_ids: set[int] = set()
     for fields in _list_returned_facts(rows):
@@ -143,7 +141,7 @@ def _list_given(rows: Sequence[Message]) -> _Given:
 
 
 def _find_source(mark: re.Match[str], given: _Given) -> CitedSource | None:
-    """Return what a mark names, or None if the model wasn't given it."""
+    """Return the source that a mark names, or None if the conversation doesn't contain it."""
     if mark["message_id"]:
         return given.messages.get(int(mark["message_id"]))
     if mark["fact_id"]:
@@ -155,11 +153,11 @@ def _find_source(mark: re.Match[str], given: _Given) -> CitedSource | None:
 
 
 def add_citable_blocks(messages: Sequence[Json]) -> list[Json]:
-    """Return the messages of a request with blocks that a model can cite.
+    """Return the messages of a request with blocks that the model can cite.
 
     Results of searches in the history and the facts become ``search_result`` blocks, and texts of
-    files become ``document`` blocks with a block for each part. The blocks are always the same for
-    the same text, so the provider's cache holds.
+    files become ``document`` blocks with a block per part. The same text always results in the same
+    blocks, so the provider's cache stays valid.
     """
     tool_names: dict[str, str] = {}
     converted: list[Json] = []
@@ -188,7 +186,10 @@ def _is_file_frame(block: Json) -> bool:
 
 
 def _convert_frame(block: Json) -> Json:
-    """Return the text of a file as a document. Other blocks, and files without text, stay."""
+    """Return the text of a file as a document.
+
+    Other blocks, and files without text, are returned unchanged.
+    """
     if not _is_file_frame(block):
         return block
     frame = _FILE_FRAME.match(block["text"])
@@ -213,7 +214,7 @@ def _convert_frame(block: Json) -> Json:
 
 
 def _split_parts(text: str) -> list[str]:
-    """Split the text of a file before each line that names a part."""
+    """Split a file's text before each line that names a part."""
     starts = [head.start() for head in _PART_HEAD.finditer(text)]
     if not starts or starts[0] > 0:
         starts.insert(0, 0)
@@ -223,7 +224,7 @@ def _split_parts(text: str) -> list[str]:
 
 
 def name_source(title: str, passage: str) -> str:
-    """Return the name of a cited part of a file, for a mark: "file 12, page 7".
+    """Name a cited part of a file as marks do: "file 12, page 7".
 
     `title` is the title of the document, and `passage` is the block with the part.
     """
@@ -233,7 +234,7 @@ def name_source(title: str, passage: str) -> str:
 
 
 def _convert_result(block: Json, tool_name: str) -> Json:
-    """Return a result of one of the searching tools as blocks. Other blocks stay."""
+    """Return a search tool's result as blocks. Other blocks are returned unchanged."""
     content = block.get("content")
     if not tool_name or block.get("is_error") or not isinstance(content, str):
         return block
@@ -242,9 +243,10 @@ def _convert_result(block: Json, tool_name: str) -> Json:
 
 @lru_cache(maxsize=64)
 def _build_blocks(content: str, tool_name: str) -> str | Sequence[Json]:
-    """Return a result of a tool as blocks: what isn't citable as JSON, then each message or fact.
+    """Return a tool's result as blocks.
 
-    Returns the result unchanged if it contains no messages and no facts.
+    The first block is the JSON without messages and facts, and each message or fact gets a block. A
+    result without messages and facts is returned unchanged.
     """
     result = _parse_result(content)
     blocks: list[Json] = []
@@ -260,7 +262,7 @@ def _build_blocks(content: str, tool_name: str) -> str | Sequence[Json]:
 
 
 def _parse_result(text: str) -> dict[str, Any]:
-    """Return the JSON object of a tool's result, or an empty one for a sentence."""
+    """Return the JSON object of a tool's result. If the result is a sentence, return {}."""
     with contextlib.suppress(ValueError):
         result = json.loads(text)
         if isinstance(result, dict):
@@ -277,14 +279,14 @@ def _list_fact_fields(result: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _build_block(fields: dict[str, Any]) -> Json:
-    """Move the text of a message from its JSON fields to a block, and return the block."""
+    """Move a message's text from its JSON fields to a block, and return the block."""
     text = fields.pop("snippet", "") or fields.pop("text", "")
     author = fields.get("sender") or fields.get("role", "user")
     return _make_block(f"message {fields['message_id']}", f"{author}, {fields['at']}", text)
 
 
 def _build_fact_block(fields: dict[str, Any]) -> Json:
-    """Move the text of a fact from its JSON fields to a block, and return the block."""
+    """Move a fact's text from its JSON fields to a block, and return the block."""
     text = fields.pop("content", "")
     author = fields.get("who", "user")
     return _make_block(f"fact {fields['fact_id']}", f"{author}, {fields.get('said_at', '')}", text)
@@ -308,7 +310,7 @@ def _list_returned_facts(rows: Iterable[Message]) -> Iterator[Mapping[str, Any]]
 
 
 def _list_file_ids(rows: Iterable[Message]) -> Iterator[int]:
-    """Yield the numbers of the files that the model was shown, read or found."""
+    """Yield the numbers of the files that the model has received, read or found."""
     for row in rows:
         for block in row.sent_blocks or ():
             frame = _FILE_HEAD.match(str(block.get("text", "")))

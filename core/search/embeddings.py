@@ -1,9 +1,8 @@
-"""Finds messages with a similar meaning to a question, by the vectors of an embedding service.
+"""Find messages that mean the same as a question, with the vectors of an embedding service.
 
-Recall fuses these messages with the messages found by words. The service must accept POST requests
-to /embeddings with the fields `model` and `input`. Messages are embedded in the background, and a
-question is embedded when it is asked. While the service is slow or fails, recall searches only by
-words.
+Recall fuses these messages with those found by words. The service must accept POST requests to
+/embeddings with the fields `model` and `input`. Messages are embedded in the background, and a
+question when it is asked. While the service is slow or fails, recall searches only by words.
 """
 
 from __future__ import annotations
@@ -54,7 +53,7 @@ _log = structlog.get_logger("embeddings")
 
 @dataclass(eq=False)
 class EmbeddingRetriever:
-    """A `Retriever` that finds messages by their meaning."""
+    """A `Retriever` that finds messages by meaning."""
 
     database: Database
     service: JsonService
@@ -78,10 +77,10 @@ class EmbeddingRetriever:
         self._last_vector: Vector = np.zeros(0, np.float32)
 
     async def retrieve(self, query: SearchQuery) -> Sequence[MessageMatch]:
-        """Return the messages that are most similar to the query's text.
+        """Return the messages that are most similar to the query's text, best first.
 
-        Messages that the scopes and filters of the query exclude are left out. The result is empty
-        if the service fails, or during the pause after a failure.
+        Messages that the query's scopes and filters exclude are left out. The result is empty if
+        the service fails, or during the pause after a failure.
         """
         question = mask_secrets(clean_query(query.text))[:QUESTION_CHARS].strip()
         if self._is_paused() or not question:
@@ -99,10 +98,10 @@ class EmbeddingRetriever:
             return ()
 
     async def tend(self) -> bool:
-        """Store vectors for the next batch of messages without a vector.
+        """Store vectors for the next batch of messages without one.
 
-        Returns True if another call may store more. Returns False if there are no such messages, or
-        if the service or the database isn't ready.
+        Return True if another call may store more. Return False if no message needs a vector, or if
+        the service or the database isn't ready.
         """
         if self._is_paused() or not await self.database.wait_for_log_space(0):
             return False
@@ -138,7 +137,7 @@ class EmbeddingRetriever:
         return True
 
     async def probe(self) -> str:
-        """Test the service with one word, and return a sentence about its answer.
+        """Send one word to the service, and return a sentence about its answer.
 
         Raises DeliveryError with a sentence about the failure.
         """
@@ -164,7 +163,7 @@ class EmbeddingRetriever:
     async def _embed_question(self, question: str) -> Vector:
         """Return the vector of a question.
 
-        The vector of the last question is reused, unless the service's vectors have a new size.
+        The last question's vector is reused, unless the size of the service's vectors has changed.
         """
         is_same_size = FLOAT16_BYTES * len(self._last_vector) == self._vector_bytes
         if question != self._last_question or not is_same_size:
@@ -174,10 +173,10 @@ class EmbeddingRetriever:
         return self._last_vector
 
     async def _embed_passages(self, texts: Sequence[str]) -> list[bytes]:
-        """Return the vectors of texts as the bytes to store.
+        """Return the vectors of texts as bytes to store.
 
-        If the service refuses the texts, each text is sent alone, and `REFUSED_VECTOR` is returned
-        for those that are refused. Raises Refused if the service refuses even a harmless word, and
+        If the service refuses the texts, each is sent alone. Texts that are refused alone get
+        `REFUSED_VECTOR`. Raises Refused if the service refuses even a harmless word, and
         DeliveryError if it fails.
         """
         if not texts:

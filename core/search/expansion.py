@@ -1,8 +1,8 @@
-"""Extends recall with a cheap language model.
+"""Improve recall with a cheap language model.
 
 The model can add searches to a question (expansion), sort the best messages (reranking) and
-summarize the sessions that were found. If both of the first are wanted, one call does them (a deep
-search). If a step fails, the results are returned without it, and a note gives the reason.
+summarise the sessions that were found. One call does both of the first two if both are wanted (a
+deep search). If a step fails, the results come without it, and a note gives the reason.
 """
 
 from __future__ import annotations
@@ -99,12 +99,12 @@ _log = structlog.get_logger("expansion")
 
 
 def _add_reason(note: Sentence, reason: Sentence) -> Sentence:
-    """Return a sentence that is followed by the one that gives its reason."""
+    """Return a note, followed by the sentence that gives its reason."""
     return Sentence("recall_with_reason", {"note": note, "reason": reason})
 
 
 class _DeepAnswer(BaseModel):
-    """The model's answer to a deep search: the messages that answer, and more searches."""
+    """The model's reply to a deep search: numbers of messages that answer, and more searches."""
 
     model_config = ConfigDict(strict=True)
 
@@ -114,7 +114,7 @@ class _DeepAnswer(BaseModel):
 
 @dataclass
 class _ModelLists:
-    """The ranked lists of messages that the model's help added to a query."""
+    """The ranked lists that the model's help added to a query, and notes about it."""
 
     # When the model was asked.
     at: datetime
@@ -125,7 +125,7 @@ class _ModelLists:
 
 @dataclass(eq=False)
 class ExpandedRecall:
-    """A `HistorySearch` that expands and reranks queries and summarizes sessions with a model.
+    """A `HistorySearch` that uses a model to expand and rerank queries and to summarise sessions.
 
     Without a model, a note in the results explains how to set one up.
     """
@@ -150,7 +150,7 @@ class ExpandedRecall:
         self._remembered: dict[SearchQuery, _ModelLists] = {}
 
     async def recall(self, query: SearchQuery) -> SearchResults:
-        """Answer a query, with the model's help if the query or the settings request it.
+        """Answer a query, with the model's help if the query or the settings ask for it.
 
         Filters in the query's text also apply to the searches that the model adds.
         """
@@ -190,13 +190,13 @@ class ExpandedRecall:
         )
 
     def invalidate(self) -> None:
-        """Clear the cached lists of earlier queries. Must be called after an erasure."""
+        """Delete the cached lists of earlier queries. Call this after an erasure."""
         self._remembered.clear()
 
     async def _ask_for_lists(self, query: SearchQuery) -> _ModelLists:
-        """Return the lists that expanding and reranking add to the query.
+        """Return the ranked lists that expanding and reranking add to the query.
 
-        The result is empty if the query requests neither or has no words. The model may answer
+        There are none if the query asks for neither or has no words. The model may reply
         differently each time, so later pages use the cached lists of the first page.
         """
         has_words = bool(query.text.strip()) and query.around is None
@@ -223,7 +223,7 @@ class ExpandedRecall:
         return help_lists
 
     async def _ask_for_new_lists(self, query: SearchQuery) -> _ModelLists:
-        """Ask the model to expand, to rerank, or in one call for both."""
+        """Ask the model to expand or rerank a query, or both in one call."""
         new = _ModelLists(self.clock.now())
         if query.help.is_expanded and query.help.is_reranked:
             new.notes = await self._search_deeply(query, new.lists)
@@ -236,7 +236,7 @@ class ExpandedRecall:
     async def _search_deeply(self, query: SearchQuery, lists: list[RankedList]) -> Notes:
         """Ask the model once to sort the best messages and to add searches.
 
-        Returns notes that list the searches or explain why the model didn't help.
+        Return notes that list the searches, or that explain why the model didn't help.
         """
         limits = replace(query.limits, sessions=1, page=1, messages=MAX_RERANKED)
         results = await self.plain_recall.recall(replace(query, limits=limits))
@@ -256,10 +256,10 @@ class ExpandedRecall:
         return notes
 
     async def _expand(self, query: SearchQuery, lists: list[RankedList]) -> Notes:
-        """Ask the model for searches, and append a list of the messages that each of them finds.
+        """Ask the model for searches, and append the messages of each search as a list.
 
-        Returns notes that list the searches or explain why there are none. Returns none if the
-        model has no searches to add.
+        Return notes that list the searches, or that explain why there are none. Return no notes if
+        the model has nothing to add.
         """
         try:
             async with asyncio.timeout(self.model_timeout_s):
@@ -274,9 +274,9 @@ class ExpandedRecall:
     async def _add_searches(
         self, query: SearchQuery, searches: Sequence[str], lists: list[RankedList]
     ) -> Notes:
-        """Append a list of the messages that each search finds. Returns a note with the searches.
+        """Run searches, and append the messages of each as a list.
 
-        Returns none if there are no searches.
+        Return a note with the searches, or no notes without searches.
         """
         if not searches:
             return ()
@@ -295,7 +295,7 @@ class ExpandedRecall:
     async def _rerank(self, query: SearchQuery, lists: list[RankedList]) -> Notes:
         """Ask the model to sort the best messages, and append its order to `lists`.
 
-        Returns notes if the model fails or if it considers no message an answer.
+        Return notes if the model fails, or if none of the messages is an answer.
         """
         limits = replace(query.limits, sessions=1, page=1, messages=MAX_RERANKED)
         results = await self.plain_recall.recall(replace(query, limits=limits), lists)
@@ -312,9 +312,9 @@ class ExpandedRecall:
         return () if ordered_ids else (NO_ANSWER_NAMED,)
 
     async def _ask_for_order(self, query: SearchQuery, hits: Sequence[Hit]) -> list[int]:
-        """Return the ids of the messages that the model considers answers, best first.
+        """Return the ids of the messages that answer the query according to the model, best first.
 
-        Raises ModelError if the model fails, or ValidationError if it doesn't return a list of
+        Raises ModelError if the model fails, and ValidationError if its reply isn't a list of
         numbers.
         """
         texts = (fence(self._render_hits(hits)), f"The question: {_single_line(query.text)}")
@@ -344,8 +344,8 @@ class ExpandedRecall:
     async def _ask_for_searches(self, question: str, billing: BillingScope) -> list[str]:
         """Ask the model for up to `MAX_SEARCHES` searches that differ from the question.
 
-        Raises ModelError if the model fails, or ValidationError if it doesn't return a list of
-        short texts.
+        Raises ModelError if the model fails, and ValidationError if its reply isn't a list of short
+        texts.
         """
         text = self._render_question(question)
         completion = await self._complete("expansion", (text,), EXPANSION_TOKENS, billing)
@@ -385,10 +385,10 @@ class ExpandedRecall:
     async def _add_summaries(
         self, results: SearchResults, query: SearchQuery, budget_chars: int | None
     ) -> SearchResults:
-        """Return the results with a summary for each session.
+        """Return the results with a summary of each of the first `MAX_SESSIONS` sessions.
 
-        If a summary can't be created, a note in the results gives the reason. The summaries
-        get two thirds of the budget. Only the first `MAX_SESSIONS` sessions get a summary.
+        The summaries get two thirds of the budget. If one can't be created, a note in the results
+        gives the reason.
         """
         length_chars = MAX_SUMMARY_CHARS
         if budget_chars is not None:
@@ -431,7 +431,7 @@ class ExpandedRecall:
         return replace(results, sessions=sessions, notes=notes)
 
     async def _summarize(self, result: FoundSession, query: SearchQuery, length_chars: int) -> str:
-        """Return a summary of a session, with regard to the query.
+        """Return a summary of what a session says about the query.
 
         Raises ModelError if the model fails or returns no summary, and StoreError if the messages
         can't be read.
@@ -454,10 +454,10 @@ class ExpandedRecall:
         return f"{whole_words or beginning} {ELLIPSIS}"
 
     async def _render_transcript(self, result: FoundSession, query: SearchQuery) -> str:
-        """Return the messages of the session and of all sessions that contain one of its matches.
+        """Return the messages of the session, and of all sessions with one of its matches.
 
-        Messages that are already in the model's context are left out. A long transcript is cut
-        around the first match.
+        Messages that the model already sees are left out. A long transcript is cut around the first
+        match.
         """
         match_ids = {hit.message_id for hit in result.matches}
         match_ids |= {message.message_id for message in result.window if message.is_anchor}
@@ -486,7 +486,7 @@ class ExpandedRecall:
 
 
 def _select_hits(hits: Sequence[Hit], numbers: Sequence[int]) -> list[int]:
-    """Return the ids of the messages with these numbers, which begin with 1."""
+    """Return the ids of the messages with these numbers, which start at 1."""
     return [
         hits[number - 1].message_id for number in dict.fromkeys(numbers) if 0 < number <= len(hits)
     ]
@@ -510,20 +510,20 @@ def _is_shown(message: Message, hidden: Window) -> bool:
 
 
 def _single_line(question: str) -> str:
-    """Return the beginning of a question as a single line that is safe in a prompt."""
+    """Return the beginning of a question on one line, safe for use in a prompt."""
     return neutralise(" ".join(question[:QUESTION_CHARS].split()))
 
 
 def _cut_out_list(text: str) -> str:
-    """Return the JSON list in a model's answer, without text or a code fence around it."""
+    """Return the JSON list in a model's reply, without text or a code fence around it."""
     return text[text.find("[") : text.rfind("]") + 1]
 
 
 def cut_around_match(lines: Sequence[str], match_lines: Sequence[int], limit_chars: int) -> str:
     """Join lines, and cut a long text to about `limit_chars` characters around the first match.
 
-    `match_lines` are the indexes of the lines with a match. A quarter of the excerpt comes before
-    the match. Omitted parts are marked.
+    `match_lines` are the indexes of lines with a match. A quarter of the excerpt comes before the
+    match. Omitted parts are marked.
     """
     text = "\n".join(lines)
     if len(text) <= limit_chars:

@@ -1,4 +1,4 @@
-"""Joins several ranked lists into one by reciprocal rank fusion.
+"""Merge several ranked lists into one by reciprocal rank fusion.
 
 G. V. Cormack, C. L. A. Clarke, S. Buettcher, "Reciprocal rank fusion outperforms Condorcet and
 individual rank learning methods" (SIGIR 2009).
@@ -28,7 +28,10 @@ K = TypeVar("K", bound=Hashable)
 
 
 class RankedList(NamedTuple):
-    """Messages that were found in another way than by the words of the query."""
+    """A ranked list of messages that weren't found by the words of the query.
+
+    For example, they were found by their meaning.
+    """
 
     # The weight of the list, compared to 1 for the messages found by words.
     weight: float
@@ -39,7 +42,7 @@ class RankedList(NamedTuple):
 
 
 class WeightedMatches(NamedTuple):
-    """A ranked list, reduced to the messages that the query may see."""
+    """A ranked list with its weight, reduced to the messages that the query may see."""
 
     weight: float
     matches: Sequence[MessageMatch]
@@ -48,10 +51,10 @@ class WeightedMatches(NamedTuple):
 def fuse_rankings(
     rankings: Sequence[tuple[float, Sequence[K]]], damping: int = DAMPING
 ) -> dict[K, float]:
-    """Return the score of each item, best first: the sum of weight / (damping + rank) in all lists.
+    """Return each item with its score, best first: the sum of weight / (damping + rank).
 
-    Each ranking consists of its weight and its items, best first. Items with equal scores are in
-    the order in which they first appear.
+    Each ranking consists of its weight and its items, best first. Items with equal scores keep the
+    order in which they first appear.
     """
     scores: dict[K, float] = {}
     for weight, items in rankings:
@@ -61,9 +64,9 @@ def fuse_rankings(
 
 
 def fuse_matches(ranking: RankedMatches, others: Sequence[WeightedMatches]) -> RankedMatches:
-    """Return the ranking of a search, fused with other lists of messages.
+    """Fuse the ranking of a search with other lists of messages.
 
-    Messages and lineages are fused separately. Without other messages, the ranking is returned
+    Messages and lineages are fused separately. Without other lists, the ranking is returned
     unchanged.
     """
     if not any(other.matches for other in others):

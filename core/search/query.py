@@ -1,13 +1,13 @@
-"""Parses the text that a person types into a search: filters such as ``role:assistant``, and words.
+"""Parse the text of a search: filters such as ``role:assistant``, and words.
 
-`extract_filters` moves the filters from the text into fields of the query. `plan_typed` and
+`extract_filters` moves the filters from the text to fields of the query. `plan_typed` and
 `plan_any_word` turn the remaining words into a plan for the text indexes. All words must match.
 ``OR`` has the lowest precedence, ``NOT`` or a leading ``-`` excludes, ``"..."`` is a phrase, and
 ``word*`` is a prefix.
 
-Every text is valid: the functions don't raise exceptions for any query. A filter that can't be
-understood is searched as words, and a note says so. A time in a plain sentence is never a filter,
-because people misremember times. See docs/recall.md for the whole syntax.
+Every text is valid: these functions raise no exceptions for any query. An invalid filter is
+searched as words, and a note says so. A time in a plain sentence is never a filter, because people
+misremember times. See docs/recall.md for the whole syntax.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class _Token(NamedTuple):
 
 
 def plan_typed(text: str) -> SearchPlan:
-    """Return a plan that searches for all words of a text and applies its operators.
+    """Return a plan that searches for all words of a text, as its operators say.
 
     The plan is empty if the text has no words, or only excluded words.
     """
@@ -122,7 +122,7 @@ def plan_any_word(text: str) -> SearchPlan:
     """Return a plan that searches for any word of a text, except stop words.
 
     Text in a script without spaces is searched by pairs of characters, except pairs that only mark
-    a question. If the text has nothing else, its stop words are searched.
+    a question. If the text has only stop words, they are searched.
     """
     parts: dict[str, list[str]] = {"words": [], "run": [], "symbol": []}
     for kind, part in split_by_script(clean_query(text)):
@@ -150,7 +150,7 @@ def plan_any_word(text: str) -> SearchPlan:
 
 
 def _unspaced_terms(runs: Iterable[str], symbols: Iterable[str]) -> dict[str, tuple[str, ...]]:
-    """Return the index terms of text without spaces, each with the texts to highlight for it."""
+    """Return the index terms of text without spaces, with the texts to highlight for each."""
     terms: dict[str, tuple[str, ...]] = {}
     for run in runs:
         for pair in pairs_of(run) or [run]:
@@ -163,9 +163,8 @@ def _unspaced_terms(runs: Iterable[str], symbols: Iterable[str]) -> dict[str, tu
 def plan_inflected(text: str) -> SearchPlan:
     """Return a plan like `plan_typed`, in which plain words also match their inflected forms.
 
-    A highlight of such a plan contains all forms of a word, separated by bars: ``ferry|ferries``.
-    For a text with operators, symbols or scripts without spaces, the plan of `plan_typed` is
-    returned.
+    Its highlights contain all forms of a word, separated by bars: ``ferry|ferries``. For a text
+    with operators, symbols or scripts without spaces, the plan of `plan_typed` is returned.
     """
     plan = plan_typed(text)
     query = clean_query(text)
@@ -200,7 +199,7 @@ def strip_operators(text: str) -> str:
 
 
 def is_question(text: str) -> bool:
-    """Return whether a text is a question or sentence, and not a list of keywords.
+    """Return whether a text is a question or sentence, not a list of keywords.
 
     A question has at least three words, or four characters in a script without spaces. It must end
     with a question mark or consist of plain words that aren't all numbers. A text with operators is
@@ -261,7 +260,7 @@ def _tokens(text: str) -> Iterator[_Token]:
 
 
 def _word_token(source: str, is_excluded: bool) -> _Token:
-    """Build the token of a word, without the minus before it and the asterisk after it."""
+    """Build a word's token, without the minus before it and the asterisk after it."""
     text = source
     if text.startswith("-") and not text.startswith("--"):
         is_excluded = True
@@ -273,10 +272,10 @@ def _word_token(source: str, is_excluded: bool) -> _Token:
 
 
 def _clause(token: _Token) -> Clause | None:
-    """Return the clause for a word or phrase, or None if it has no letter, digit or symbol.
+    """Return the clause for a word or phrase, or None without a letter, digit or symbol.
 
-    Words separated by spaces are searched as typed, scripts without spaces by pairs of characters,
-    and symbols such as emoji by special terms (see `symbol_token`).
+    Words with spaces between them are searched as typed, scripts without spaces by pairs of
+    characters, and symbols such as emoji by special terms (see `symbol_token`).
     """
     phrases: list[Phrase] = []
     highlights: list[str] = []
@@ -298,7 +297,7 @@ def _clause(token: _Token) -> Clause | None:
 
 
 def _word_phrase(part: str, token: _Token, *, is_last: bool) -> tuple[Phrase, str]:
-    """Return the phrase for words with spaces, and the text to highlight.
+    """Return the phrase for words in a script with spaces, and the text to highlight.
 
     A word with a sign ("C++") also matches without the sign ("C"). But the exclusion "-C++" doesn't
     exclude "C".
@@ -319,8 +318,8 @@ def _word_phrase(part: str, token: _Token, *, is_last: bool) -> tuple[Phrase, st
 def _first_words(phrase: str) -> str:
     """Return the first `MAX_PHRASE_WORDS` words of a phrase.
 
-    The phrase is cut at the next space if there is one nearby, so that a word with punctuation
-    isn't split.
+    If there is a space nearby, the phrase is cut there, so that a word with punctuation stays
+    whole.
     """
     words = list(islice(WORD_PATTERN.finditer(phrase), MAX_PHRASE_WORDS))
     if len(words) < MAX_PHRASE_WORDS:
@@ -389,7 +388,7 @@ _NEXT_WORD = re.compile(r"\s{0,8}([^\s\"]{1,40})")
 
 
 class FilteredQuery(NamedTuple):
-    """A query after its filters were moved out of the text."""
+    """A query after its filters were moved from the text to its fields, with notes."""
 
     query: SearchQuery
     # A sentence for each filter that couldn't be understood.
@@ -397,7 +396,7 @@ class FilteredQuery(NamedTuple):
 
 
 class _FilterOutcome(NamedTuple):
-    """The result of applying one filter."""
+    """The query after one filter was applied, or a note about why it wasn't."""
 
     query: SearchQuery
     # The position in the text after the filter.
@@ -407,9 +406,9 @@ class _FilterOutcome(NamedTuple):
 
 
 def extract_filters(query: SearchQuery, now: datetime, zone: ZoneInfo) -> FilteredQuery:
-    """Move the filters from the text of a typed query into its fields.
+    """Move the filters from the text of a typed query to its fields.
 
-    `zone` is the time zone of dates. Queries of other kinds are returned unchanged.
+    Dates are in the time zone `zone`. Other kinds of queries are returned unchanged.
     """
     text = query.text[:MAX_FILTER_TEXT_CHARS].translate(_ASCII_PUNCTUATION)
     if query.kind is not TextKind.TYPED or ":" not in text:
@@ -437,14 +436,14 @@ def extract_filters(query: SearchQuery, now: datetime, zone: ZoneInfo) -> Filter
 
 
 def remove_filters(query: SearchQuery) -> SearchQuery:
-    """Return a copy of a query without filters, for the first page."""
+    """Return a copy of a query without filters, at the first page."""
     return replace(query, filters=SearchFilters(), limits=replace(query.limits, page=1))
 
 
 def text_for_next_page(text: str) -> str:
     """Return a typed query with a ``page:`` filter for its next page.
 
-    The filter comes first, because it would be part of a phrase after an unclosed quotation mark.
+    The filter comes first, because after an unclosed quotation mark it would be part of a phrase.
     """
     page, rest = split_page(text)
     return f"page:{page + 1} {rest}".rstrip()
@@ -469,9 +468,9 @@ def split_page(text: str) -> tuple[int, str]:
 
 
 def split_filters(text: str) -> tuple[str, list[str]]:
-    """Return a typed query without its filters, and the filters as they were typed.
+    """Return a typed query without its filters, and the filters as typed.
 
-    The filter ``page:`` is left out.
+    The filter ``page:`` is dropped.
     """
     head = text[:MAX_FILTER_TEXT_CHARS].translate(_ASCII_PUNCTUATION)
     words: list[str] = []
@@ -507,10 +506,10 @@ def filter_by_speaker(query: SearchQuery, name: str) -> SearchQuery:
 def filter_by_time(
     query: SearchQuery, key: str, value: str, now: datetime, zone: ZoneInfo
 ) -> SearchQuery | None:
-    """Return a query narrowed by a time, or None if `value` isn't a time.
+    """Return a query limited by a time, or None if `value` isn't a time.
 
     `key` is the name of the filter, such as "before". "before:may" ends the search when May begins,
-    and "until:may" when May ends. The query's earlier limits still apply.
+    and "until:may" when May ends. Earlier limits of the query still apply.
     """
     period = period_name.read_period(value, now, zone)
     if period is None:
@@ -530,7 +529,7 @@ def filter_by_time(
 def _apply_filter(
     query: SearchQuery, match: re.Match[str], now: datetime, zone: ZoneInfo
 ) -> _FilterOutcome:
-    """Narrow a query by a filter in its text, or explain why the filter is searched as words."""
+    """Limit a query by a filter in its text, or explain why the filter is searched as words."""
     key = match["key"].lower()
     value = _filter_value(match)
     source = _quote(match[0])
@@ -560,10 +559,10 @@ def _apply_filter(
 
 
 def _extend_value(match: re.Match[str], value: str) -> Iterator[tuple[str, int]]:
-    """Yield the value of a time filter, and then the value with 1, 2, … of the words after it.
+    """Yield a time filter's value alone, then with 1, 2, … of the words after it.
 
-    Each value comes with the position in the text after it. A quoted value isn't extended, and a
-    value is never extended beyond the next filter.
+    Each value comes with the position after it in the text. A quoted value isn't extended, and no
+    value extends beyond the next filter.
     """
     end = match.end()
     yield value, end
@@ -579,7 +578,7 @@ def _extend_value(match: re.Match[str], value: str) -> Iterator[tuple[str, int]]
 
 
 def _filter_by_value(query: SearchQuery, key: str, value: str) -> SearchQuery | None:
-    """Return a query narrowed by a filter that isn't a time, or None if the value is invalid."""
+    """Return a query limited by a filter other than a time, or None if its value is invalid."""
     number = _parse_number(value)
     names = tuple(
         dict.fromkeys(name.strip().casefold() for name in value.split(",") if name.strip())
@@ -607,7 +606,7 @@ def _filter_by_value(query: SearchQuery, key: str, value: str) -> SearchQuery | 
 
 
 def _filter_by_file(query: SearchQuery, key: str, value: str) -> SearchQuery | None:
-    """Return a query for messages with a kind of file, or with a file of this name, or None."""
+    """Return a query for messages with files of this kind or name, or None."""
     kind = value.casefold()
     if key == "has" and kind in FILE_KINDS:
         return replace(query, filters=replace(query.filters, file_kind=kind))
@@ -627,7 +626,7 @@ def _parse_number(value: str) -> int | None:
 
 
 def _quote(text: str) -> str:
-    """Return the beginning of a typed text on one line, to be quoted in a note."""
+    """Return the beginning of a typed text on one line, for use in a note."""
     valid = text.encode("utf-8", "replace").decode("utf-8").replace("\0", " ")
     line = " ".join(valid.split())
     if len(line) <= _MAX_QUOTED_CHARS:

@@ -1,11 +1,11 @@
-"""Ranks messages and lineages by the words of a query.
+"""Rank messages and lineages by the words of a query.
 
-The messages of the best chunks are cut into passages. Each passage is scored, together with the
-passages around it, with BM25F: S. Robertson, H. Zaragoza, M. Taylor, "Simple BM25 extension to
-multiple weighted fields" (2004). docs/recall.md lists the effect of each constant on seven sets of
+The messages of the best chunks are cut into passages. Each passage, together with its neighbours,
+is scored with BM25F: S. Robertson, H. Zaragoza, M. Taylor, "Simple BM25 extension to multiple
+weighted fields" (2004). docs/recall.md lists the effect of each constant on seven sets of
 questions.
 
-Arrays have one row per passage and, in two dimensions, one column per query term.
+Arrays have one row per passage. Two-dimensional ones have one column per query term.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ class RankedMatches(NamedTuple):
 def rank_matches(index: TextSearch, query: SearchQuery, names: Sequence[str] = ()) -> RankedMatches:
     """Rank the messages that contain any word of the query.
 
-    `names` are aliases of people and things that the query names. Candidates are read in parts, and
-    only as many parts as the requested page needs.
+    `names` are aliases of people and things in the query. Candidates are loaded in parts, and only
+    as many parts as the requested page needs.
     """
     terms = weigh_terms(index, query.text, names)
     choices = choose_chunks(terms, query, index.chunk_count)
@@ -146,9 +146,9 @@ So a long answer scores as high as its best passage.
 
 
 def compute_idf(frequencies: Mapping[str, int], chunk_count: int) -> dict[str, float]:
-    """Return the inverse document frequency of each term to the power of `IDF_POWER`.
+    """Return the inverse document frequency of each term, to the power of `IDF_POWER`.
 
-    `frequencies` is the number of chunks that contain each term. No result is negative.
+    `frequencies` are the numbers of chunks that contain each term. No result is negative.
     """
     idf: dict[str, float] = {}
     for term, frequency in frequencies.items():
@@ -161,7 +161,7 @@ def compute_idf(frequencies: Mapping[str, int], chunk_count: int) -> dict[str, f
 class PassageTable:
     """The passages of all candidate messages, in the order of the messages.
 
-    Each field down to `is_askers_own` has one entry for each passage.
+    Each field up to `is_askers_own` has one entry per passage.
     """
 
     # The terms of the passage.
@@ -220,9 +220,9 @@ def build_passages(lineages: Mapping[int, Sequence[CandidateMessage]]) -> Passag
 
 
 def _split_passages(terms: Sequence[str]) -> list[Sequence[str]]:
-    """Split the terms of a message into passages of about the same length.
+    """Split a message's terms into passages of about the same length.
 
-    For example, 100 terms give two passages of 50 terms. A short message is a single passage.
+    100 terms result in two passages of 50 terms. A short message is one passage.
     """
     count = max(1, round(len(terms) / PASSAGE_TERMS))
     cuts = [len(terms) * number // count for number in range(count + 1)]
@@ -230,9 +230,9 @@ def _split_passages(terms: Sequence[str]) -> list[Sequence[str]]:
 
 
 def _group_starts(groups: Iterable[Sized]) -> IntArray:
-    """Return the index of each group's first item in the concatenation of all groups.
+    """Return the index of each group's first item after all groups are concatenated.
 
-    For example, groups of 2, 3 and 1 items give [0, 2, 5].
+    Groups of 2, 3 and 1 items result in [0, 2, 5].
     """
     ends = np.cumsum(list(map(len, groups)))
     return np.concatenate(([0], ends[:-1]))
@@ -246,12 +246,12 @@ def rank(
 ) -> tuple[dict[int, float], list[MessageMatch]]:
     """Score lineages and their messages.
 
-    Returns the scores of the lineages by root id, and the messages, both best first. Messages and
+    Return the scores of the lineages by root id, and the messages, both best first. Messages and
     lineages with score 0 are left out.
 
     `idf` has the weights of the terms in the order of the query. `moments` are terms that name a
-    time, if the query asks when something happened. `periods` are the periods that the query names,
-    as ordinals of their first and last days.
+    time, if the query asks when something happened. `periods` are the periods in the query, as
+    ordinals of their first and last days.
     """
     if not lineages or not idf:
         return {}, []
@@ -298,10 +298,10 @@ def _score_messages(
     moments: frozenset[str],
     speakers: Collection[tuple[str, ...]],
 ) -> FloatArray:
-    """Adjust the scores of passages for the order of the messages, and return them.
+    """Return the scores of passages, adjusted for ranking single messages.
 
-    Questions score less. Passages score more if they name a time of the query, or if the query
-    names their speaker.
+    Questions get a lower score. Passages get a higher score if they name a time of the query, or if
+    the query names their speaker.
     """
     message_scores = np.where(passages.is_question, scores * (1 - QUESTION_PENALTY), scores)
     if moments:
@@ -314,7 +314,7 @@ def _score_messages(
 def _weigh_speaker_names(
     idf: Mapping[str, float], speakers: Collection[Sequence[str]]
 ) -> FloatArray:
-    """Return the weight of each query term. Names of speakers get a higher weight."""
+    """Return the weights of the query terms, with a higher weight for speakers' names."""
     speaker_terms = set(chain.from_iterable(speakers))
     return np.array(
         [weight * NAME_WEIGHT if term in speaker_terms else weight for term, weight in idf.items()]
@@ -324,7 +324,7 @@ def _weigh_speaker_names(
 def _find_related(
     query_terms: Collection[str], texts: Iterable[Sequence[str]]
 ) -> dict[str, list[str]]:
-    """Map the words in the texts that are related to query terms to these terms.
+    """Map words in the texts to the query terms that they are related to.
 
     For example, "adoption" is related to "adopted". Words that are query terms themselves are left
     out.
@@ -349,9 +349,9 @@ def _find_related(
 
 @dataclass(frozen=True, slots=True)
 class _Tokens:
-    """All occurrences of query terms and their related words, in the order of the texts.
+    """All occurrences of query terms and related words, in the order of the texts.
 
-    `passage`, `position` and `word` have one entry for each occurrence.
+    `passage`, `position` and `word` have one entry per occurrence.
     """
 
     # The index of the passage that contains the occurrence.
@@ -384,7 +384,7 @@ def _find_tokens(
 def _count_terms(
     tokens: _Tokens, idf: Mapping[str, float], related_words: Mapping[str, Sequence[str]]
 ) -> FloatArray:
-    """Return how often each query term occurs in each passage.
+    """Count each query term in each passage.
 
     A related word counts as `RELATED_WEIGHT` occurrences of its terms.
     """
@@ -397,10 +397,10 @@ def _count_terms(
 
 
 def _count_label_terms(labels: Sequence[tuple[str, ...]], terms: Iterable[str]) -> FloatArray:
-    """Return how often each query term occurs in the label of each passage.
+    """Count each query term in the label of each passage.
 
-    `labels` are the terms of either the speaker's name or the day. Many passages have the same
-    label, so each distinct label is counted only once.
+    `labels` are the terms of the speaker's name, or of the day. Many passages share a label, so
+    each distinct label is counted once.
     """
     rows = {label: row for row, label in enumerate(dict.fromkeys(labels))}
     columns = {term: column for column, term in enumerate(terms)}
@@ -412,9 +412,9 @@ def _count_label_terms(labels: Sequence[tuple[str, ...]], terms: Iterable[str]) 
 
 
 def _is_same_question(text_counts: FloatArray, texts: Sequence[Sequence[str]]) -> BoolArray:
-    """Return which passages are the same question as the query.
+    """Return which passages ask the same question as the query.
 
-    Such a passage contains most terms of the query, and most of its own terms are in the query.
+    Such a passage contains most terms of the query, and the query contains most of the passage's.
     """
     shared_terms = (text_counts >= 1).sum(axis=1)
     is_same: BoolArray = shared_terms > REPEATED_SHARE * text_counts.shape[1]
@@ -437,13 +437,13 @@ def _is_followed_by_other_speaker(names: Sequence[tuple[str, ...]]) -> BoolArray
 def _add_neighbours(
     counts: FloatArray, passages: PassageTable, is_answered: BoolArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Add a share of the neighbours' term counts to the counts of each passage.
+    """Add a share of its neighbours' term counts to the counts of each passage.
 
-    The shares are in `NEIGHBOUR_WEIGHTS`. Neighbours are passages of the same session, in the same
-    or an adjacent chunk. All counts of an answered question (`is_answered`) are added to the next
+    The shares are `NEIGHBOUR_WEIGHTS`. Neighbours are passages of the same session, in the same or
+    an adjacent chunk. All counts of an answered question (`is_answered`) are added to the next
     passage, its answer.
 
-    Returns the counts, and the length of each passage with its neighbours relative to the mean.
+    Return the counts, and the length of each passage with its neighbours, divided by the mean.
     """
     total_counts = np.zeros_like(counts)
     total_lengths = np.zeros_like(passages.length)
@@ -475,16 +475,16 @@ def _bm25(counts: FloatArray, relative_lengths: FloatArray, weights: FloatArray)
 
 
 def _coverage(counts: FloatArray, weights: FloatArray) -> FloatArray:
-    """Return the share of the query's total weight that the terms in each passage have."""
+    """Return which share of the query's total weight the terms in each passage have."""
     covered_weight: FloatArray = (weights * np.minimum(counts, 1.0)).sum(axis=1)
     return covered_weight / (weights.sum() or 1.0)
 
 
 def _adjacent_pairs(tokens: _Tokens, idf: Mapping[str, float], passage_count: int) -> FloatArray:
-    """Return the share of the query's pairs of adjacent terms that each passage contains.
+    """Return which share of the query's pairs of adjacent terms each passage contains.
 
-    Pairs count by the weight of their terms. In the passage, the two words of a pair may be
-    `ADJACENT_TERMS` apart, in any order.
+    Pairs count by the weight of their terms. In a passage, the two words may be in any order and up
+    to `ADJACENT_TERMS` apart.
     """
     term_count = len(idf)
     # Column n is the pair of the query's terms n and n + 1. The last column isn't used.
@@ -511,10 +511,11 @@ def _period_boost(
     days: IntArray,
     periods: Sequence[tuple[int, int]],
 ) -> FloatArray:
-    """Return a factor for each passage: 2 in a period of the query, and down to 1 far away from it.
+    """Return a factor for each passage: 2 within a period of the query, down to 1 far away.
 
-    A passage gets a factor above 1 only if it contains a word of the query other than a date. The
-    counts include the dates of messages, so dates alone would match every passage of the period.
+    Only passages that contain a word of the query other than a date get more than 1. The counts
+    include the dates of messages, so without this rule, dates alone would match every passage of
+    the period.
     """
     is_word = [not is_date_term(term) for term in idf]
     has_words = (counts[:, is_word] > 0).any(axis=1)
@@ -523,7 +524,7 @@ def _period_boost(
 
 
 def _period_nearness(days: IntArray, periods: Sequence[tuple[int, int]]) -> FloatArray:
-    """Return how near each day is to the nearest period: 1 within it, falling to 0 far away."""
+    """Return how near each day is to a period: 1 within the nearest one, down to 0 far away."""
     # Rows are distinct days, and columns are periods.
     first, last = np.array(periods).T
     unique_days, rows = np.unique(days, return_inverse=True)
@@ -538,11 +539,11 @@ def _period_nearness(days: IntArray, periods: Sequence[tuple[int, int]]) -> Floa
 def _score_stretches(
     counts: FloatArray, day_counts: FloatArray, passages: PassageTable, weights: FloatArray
 ) -> FloatArray:
-    """Return the BM25 score of each stretch as one document.
+    """Return the BM25 score of each stretch, a run of consecutive messages, as one document.
 
-    Each day of a stretch adds its terms `DAY_TERM_COUNT` times, however many passages are from that
-    day. Lengths are relative to the median, because a few very long stretches would raise the mean,
-    and the length would hardly count.
+    Each day of a stretch adds its terms `DAY_TERM_COUNT` times, however many passages it has.
+    Lengths are divided by the median, because a few very long stretches would raise the mean so
+    much that the length hardly counts.
     """
     lengths = passages.length + list(map(len, passages.name_terms))
     stretch_counts = np.add.reduceat(counts, passages.stretch_starts)
@@ -561,7 +562,10 @@ def _score_stretches(
 
 
 def _median(numbers: FloatArray) -> float:
-    """Return the median. `np.median` would load `numpy.ma` while someone waits for an answer."""
+    """Return the median.
+
+    Unlike `np.median`, this doesn't load `numpy.ma` while someone waits for an answer.
+    """
     ordered = np.sort(numbers)
     middle = len(ordered) // 2
     return float(ordered[middle] + ordered[-middle - 1]) / 2
@@ -576,9 +580,9 @@ def _order(
 ) -> tuple[dict[int, float], list[MessageMatch]]:
     """Return the scores of the lineages by root id, and the messages, both best first.
 
-    The score of a message is that of its best passage, plus a share of its lineage's score. The
-    score of a lineage combines its best message and its best stretch. Messages with equal scores
-    are ordered by id. Messages whose `scores` are 0 are left out.
+    A message's score is that of its best passage, plus a share of its lineage's score. A lineage's
+    score combines its best message and its best stretch. Messages with equal scores are ordered by
+    id. Messages whose `scores` are 0 are left out.
     """
     # `reduceat` takes the maximum over each message's passages, or over each lineage's messages.
     best_passages = np.maximum.reduceat(scores, passages.message_starts)

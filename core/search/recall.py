@@ -1,9 +1,9 @@
-"""Searches the stored messages, and provides matching messages to the model before a turn.
+"""Search the stored messages, and find messages for the model before a turn.
 
 A search parses the query (`core/search/query.py`), loads candidates from the text indexes
 (`core/store/search/text_search.py`), ranks them (`core/search/ranking.py`) and builds the results
-(`core/search/results.py`), all in a single database transaction. If an index is damaged, the search
-repairs the index first, so it takes longer but still returns results.
+(`core/search/results.py`), all in one database transaction. If an index is damaged, the search
+first repairs it, so it takes longer but still returns results.
 """
 
 from __future__ import annotations
@@ -98,27 +98,27 @@ AVERAGED_SEARCHES = 8
 
 
 class HistorySearch(Protocol):
-    """Searches the message history: `Recall`, or `ExpandedRecall` with the help of a model."""
+    """A search in the message history: `Recall`, or `ExpandedRecall` with a model's help."""
 
     async def recall(self, query: SearchQuery) -> SearchResults:
-        """Return the results of a query. No text that a person can type raises an exception."""
+        """Return the results of a query. No typed text raises an exception."""
 
 
 class Retriever(Protocol):
-    """Finds messages in another way than by their words, for example by meaning."""
+    """Finds messages by something other than their words, for example by meaning."""
 
     async def retrieve(self, query: SearchQuery) -> Sequence[MessageMatch]:
         """Return messages that the query's scopes and filters allow, best first.
 
-        Returns an empty sequence if the search fails. Never raises.
+        If the search fails, return an empty sequence. Never raise an exception.
         """
 
 
 class Recall:
-    """Search over the messages in state.db.
+    """Searches the messages in state.db.
 
-    `zone` is the IANA name of the time zone for dates in a query. Matches of the `retriever` are
-    fused with the matches found by words.
+    `zone` is the IANA time zone for dates in a query. Matches of `retriever` are fused with the
+    matches found by words.
     """
 
     def __init__(
@@ -138,14 +138,14 @@ class Recall:
         self._search_s = 0.0
 
     async def recall(self, query: SearchQuery, lists: Sequence[RankedList] = ()) -> SearchResults:
-        """Return the results of a query. No text that a person can type raises an exception.
+        """Return the results of a query. No typed text raises an exception.
 
-        The shape of the results depends on the query. A query with `around` gives "scroll", and a
-        query with words gives "discovery". A query without words gives "discovery" if its filters
-        ask for messages, "read" if it names a session, and "browse" otherwise.
+        The query decides the shape of the results. With `around`, the shape is "scroll". With
+        words, it is "discovery". Without words, it is "discovery" if the filters ask for messages,
+        "read" if they name a session, and otherwise "browse".
 
-        The messages of `lists` are fused with the matches, except messages that the scopes and
-        filters of the query exclude.
+        The messages of `lists` are fused with the matches, except those that the query's scopes and
+        filters exclude.
         """
         started_s = time.perf_counter()
         extraction = extract_filters(query, self._clock.now(), self._zone)
@@ -170,9 +170,9 @@ class Recall:
         )
 
     async def _answer(self, query: SearchQuery, lists: Sequence[RankedList] = ()) -> SearchResults:
-        """Search by words, list the latest messages, or show sessions, depending on the query.
+        """Search by words, list the latest messages, or show sessions, as the query asks.
 
-        A query with `around` always shows the messages around that message.
+        With `around`, always show the messages around that message.
         """
         if query.around is None:
             if query.text.strip():
@@ -186,9 +186,9 @@ class Recall:
         )
 
     async def _describe_attempts(self, query: SearchQuery, answer: SearchResults) -> Notes:
-        """Return notes that describe the attempts of a search without results.
+        """Return notes that say what was tried in a search without results.
 
-        Returns none if another note already explains the result, or if the query is empty.
+        Return none if another note explains the result, or if the query is empty.
         """
         plain_query = remove_filters(query)
         has_filters = plain_query != query
@@ -216,7 +216,7 @@ class Recall:
     async def _search_words(self, query: SearchQuery, lists: Sequence[RankedList]) -> SearchResults:
         """Search the indexes, and return the results.
 
-        If the indexes are stale, damaged or behind, they are repaired, and the search is repeated.
+        If the indexes are stale, damaged or behind, repair them and search again.
         """
         lists = [*lists, *await self._retrieve(query)]
         with contextlib.suppress(StoreError):
@@ -235,10 +235,10 @@ class Recall:
         )
 
     async def _retrieve(self, query: SearchQuery) -> Sequence[RankedList]:
-        """Return the retriever's matches as one ranked list.
+        """Return the retriever's matches as a ranked list.
 
-        Returns no list if there is no retriever, if the query is incognito, or if it consists of
-        keywords or contains operators, which are meant literally.
+        Return no list if there is no retriever, or if the query is incognito. Return none for
+        keywords or operators either, because the person means them literally.
         """
         if self.retriever is None or query.is_incognito:
             return ()
@@ -250,10 +250,9 @@ class Recall:
     async def _search_indexes(
         self, query: SearchQuery, lists: Sequence[RankedList], *, needs_fresh_index: bool
     ) -> SearchResults | None:
-        """Run `_search` in a read transaction, and return its result.
+        """Run `_search` in a read transaction, and update the average duration of a search.
 
-        The average duration of a search is updated.
-        If searches are quick on average, a search for a turn runs on the event loop, because waking
+        If searches are fast on average, a search for a turn runs on the event loop, because waking
         a reader thread would take as long as the search itself.
         """
 
@@ -279,7 +278,7 @@ class Recall:
         return await self._database.read(timed_search)
 
     async def _repair_indexes(self) -> None:
-        """Rebuild stale or damaged indexes, and index new messages if the chunks are behind."""
+        """Rebuild stale or damaged indexes, or index new messages if the chunks are behind."""
         state = await self._database.read(
             partial(_read_index_state, max_lag=text_search.TAIL_MESSAGES)
         )
@@ -296,7 +295,7 @@ class Recall:
     async def tend(self) -> bool:
         """Run one small step of maintenance: rebuild, index new messages, or merge segments.
 
-        Returns True if another step can follow at once.
+        Return True if another step can follow at once.
         """
         state = await self._database.read(_read_index_state)
         if not await self._database.wait_for_log_space(0):
@@ -313,13 +312,13 @@ class Recall:
         return False
 
     async def verify(self) -> list[str]:
-        """Check the indexes. Returns a sentence for each problem."""
+        """Check the indexes, and return one sentence per problem."""
         return await self._database.write(chunks.find_index_damage)
 
     async def rebuild(self) -> int:
-        """Rebuild all indexes in small steps, so that other writers can run in between.
+        """Rebuild all indexes in small steps, between which other writers can run.
 
-        Returns the number of indexed messages.
+        Return the number of indexed messages.
         """
         await self._database.write(chunks.flag_for_rebuild)
         total = 0
@@ -331,9 +330,9 @@ class Recall:
     async def _run_step(self, step: Callable[[Any], int]) -> int:
         """Run one step of maintenance and return its result.
 
-        If the step fails because an index is damaged, the indexes are flagged for a rebuild, and 1
-        is returned. Raises StoreError for any other failure. If a rebuild itself fails, StoreError
-        is raised too, so that callers don't repeat the rebuild forever.
+        If an index is damaged, flag the indexes for a rebuild and return 1. Raises StoreError for
+        any other failure, and if a rebuild itself fails, so that callers don't repeat the rebuild
+        forever.
         """
         try:
             return await self._database.write(step)
@@ -370,11 +369,11 @@ def _search(
     *,
     needs_fresh_index: bool,
 ) -> SearchResults | None:
-    """Search for the text as typed. If there is no match, search for any of its words.
+    """Search for the text as typed. If nothing matches, search for any of its words.
 
-    A question or a turn is always searched by any of its words, because people seldom repeat a
-    sentence word for word. Returns None if the indexes are stale. With `needs_fresh_index`, also
-    returns None if too many messages aren't part of a chunk yet.
+    For a question or a turn, always search for any of its words, because people seldom repeat a
+    sentence word for word. Return None if the indexes are stale. With `needs_fresh_index`, also
+    return None if too many messages aren't part of a chunk yet.
     """
     if is_stale(connection):
         return None
@@ -392,7 +391,7 @@ def _search(
 
 
 class _IndexSearch:
-    """One search within one transaction."""
+    """A search within one transaction."""
 
     def __init__(
         self,
@@ -411,10 +410,9 @@ class _IndexSearch:
         self._excerpts = SessionExcerpts(connection, query)
 
     def find_as_typed(self, plan: SearchPlan) -> SearchResults | None:
-        """Return the results for `plan`, the search plan of the typed text.
+        """Return the results for `plan`, or None if no message matches it.
 
-        The matches are merged with the ranked lists of the other retrievers. Returns None if no
-        message matches the plan.
+        The matches are merged with the ranked lists of the other retrievers.
         """
         matches = _take_enough(self._index.find_messages(plan), self._query)
         if not matches:
@@ -436,10 +434,10 @@ class _IndexSearch:
         )
 
     def find_any_word(self, notes: Notes) -> SearchResults:
-        """Return the results for any of the words, best first.
+        """Return the results for any of the query's words, best first.
 
-        `notes` say why the search for the typed text wasn't enough. If no chunk has one of the
-        words, the index over messages is searched.
+        `notes` say why the search for the text as typed wasn't enough. If no chunk has one of the
+        words, search the index over messages.
         """
         ranking = self._rank_by_words()
         plan = plan_any_word(ranking.text)
@@ -463,7 +461,7 @@ class _IndexSearch:
         )
 
     def _without_excluded(self, ranking: RankedMatches) -> RankedMatches:
-        """Leave out the matches that contain a word that the query excludes."""
+        """Return the matches without those that contain an excluded word."""
         plan = plan_excluded(self._query.text)
         if not plan.alternatives:
             return ranking
@@ -474,14 +472,14 @@ class _IndexSearch:
         return ranking._replace(matches=matches, scores=scores)
 
     def _rank_by_words(self) -> RankedMatches:
-        """Rank the messages of the best chunks by the query's words and by aliases of its names."""
+        """Rank the messages of the best chunks by the words and name aliases of the query."""
         words = strip_operators(self._query.text)
         aliases = find_aliases(self._connection, words, self._query.scopes, self._query.asker)
         names = [alias.name for alias in aliases]
         return rank_matches(self._index, replace(self._query, text=words), names)
 
     def _fuse(self, ranking: RankedMatches) -> RankedMatches:
-        """Fuse the matches with the other lists, without messages that the query may not see."""
+        """Fuse the matches with those messages of the other lists that the query may see."""
         if not self._lists:
             return ranking
         return fuse_matches(
@@ -496,10 +494,10 @@ class _IndexSearch:
 
 
 def _needs_latest_messages(query: SearchQuery) -> bool:
-    """Return whether a query without words asks for messages rather than for sessions.
+    """Return whether a query without words asks for messages, not for sessions.
 
-    Filters by speaker or role ask for messages. A filter by session does so only together with a
-    filter by platform, title or time.
+    Filters by speaker or role do. A filter by session does only together with a filter by platform,
+    title or time.
     """
     filters = query.filters
     if filters.file_kind or filters.file_name:
@@ -522,17 +520,17 @@ def _list_latest(connection: Connection, query: SearchQuery) -> SearchResults:
 
 
 def _add_files(answer: SearchResults, connection: Connection, query: SearchQuery) -> SearchResults:
-    """Add the files that match a query. A search for a turn has none."""
+    """Add matching files to the results, except in a search for a turn."""
     if query.kind is TextKind.TURN or not text_search.has_files(connection):
         return answer
     return replace(answer, files=find_files(connection, query))
 
 
 def _take_enough(candidates: Iterator[MessageMatch], query: SearchQuery) -> list[MessageMatch]:
-    """Read as many matches as the results need, and return them.
+    """Read as many matches as the results need.
 
-    The matches must suffice for the flat list of messages and the requested page. One more lineage
-    is read to find out whether there is a next page.
+    That is enough for the flat list of messages and the requested page, and one more lineage to
+    know whether there is a next page.
     """
     min_matches = max(MIN_MATCHES, min(query.limits.messages, MAX_MESSAGES))
     min_lineages = page_slice(query).stop + 1
@@ -553,11 +551,11 @@ QUERY_CHARS = 2_000
 
 
 class HistoryProvider(MemoryProvider):
-    """Provides messages of earlier conversations on the same subject before a turn.
+    """The memory provider that recalls messages of earlier conversations before a turn.
 
-    Each message is one line: ``m<message id> <date>, “<session title>”: <who> (<origin>): <text>``.
-    `zone` is the IANA name of the time zone for dates. With `deep_recall`, each question is also
-    searched with a model's help after its answer, and the next turn gets what that finds.
+    Each message is one line: ``m<message id> <date>: <who> (<origin>): <text>``. `zone` is the IANA
+    time zone for dates. With `deep_recall`, each question is also searched with a model's help
+    after its answer, and the next turn gets the results.
     """
 
     name = "history"
@@ -571,11 +569,11 @@ class HistoryProvider(MemoryProvider):
         self.is_reflecting = deep_recall is not None
 
     async def prefetch(self, text: str, context: ToolContext) -> Sequence[str]:
-        """Return one line for each of the best messages on the subject of the text."""
+        """Return one line for each of the best messages about the subject of the text."""
         return await self._find_lines(self._recall, self._build_query(text, context))
 
     async def queue_prefetch(self, text: str, context: ToolContext) -> Sequence[str]:
-        """Search for a question with a model's help, for the next turn."""
+        """Search for a question with a model's help, and keep the results for the next turn."""
         if self._deep_recall is None or not ends_with_question(text):
             return ()
         billing = BillingScope(
@@ -606,9 +604,10 @@ class HistoryProvider(MemoryProvider):
         return lines
 
     def _render_line(self, message: ShownMessage) -> str:
-        """Return a message as a line, with its origin if the sender didn't type the text.
+        """Return a message as a line.
 
-        The title of its conversation is left out, because it may consist of words of others.
+        The line names the origin of a text that the sender didn't type. It leaves out the title of
+        the conversation, because a title may consist of other people's words.
         """
         who = "you" if message.role == "assistant" else message.sender or "the person"
         if message.role == "user" and message.origin != "typed":
@@ -619,7 +618,7 @@ class HistoryProvider(MemoryProvider):
 
 
 def load_word_lists() -> None:
-    """Load the word lists at startup, so that the first question needn't wait for them."""
+    """Load the word lists at startup, so that the first question doesn't wait for them."""
     question = "When does the ferry leave?"
     find_periods(question, datetime.now(UTC).date())
     query_terms(question)

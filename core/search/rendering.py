@@ -1,4 +1,4 @@
-"""Renders search results as Markdown for people, and as JSON for programs (``recall --json``)."""
+"""Render search results as Markdown for people, and as JSON for programs (``recall --json``)."""
 
 from __future__ import annotations
 
@@ -47,7 +47,10 @@ _OMITTED_VALUES: dict[str, Any] = {
 
 
 def to_json(results: SearchResults) -> dict[str, Any]:
-    """Return the object that docs/recall.md describes. Times are in ISO 8601, UTC."""
+    """Return the results as the object that docs/recall.md describes.
+
+    Times are in ISO 8601, UTC.
+    """
     return _omit_defaults(
         {
             "query": results.query,
@@ -71,7 +74,7 @@ def _omit_defaults(fields: dict[str, Any]) -> dict[str, Any]:
 
 
 def _session_fields(result: FoundSession) -> dict[str, Any]:
-    """Return the JSON fields of one session. Each message is in one part only."""
+    """Return the JSON fields of a session. Each of its messages appears once."""
     session = result.session
     window_ids = {message.message_id for message in result.window}
     first = [message for message in result.bookend_start if message.message_id not in window_ids]
@@ -114,7 +117,7 @@ def _message_fields(message: Hit | ShownMessage) -> dict[str, Any]:
 
 
 class ResultWords(Protocol):
-    """The words of one language for the results of a search."""
+    """The words of one language with which results are rendered."""
 
     @property
     def templates(self) -> Mapping[str, str]:
@@ -134,7 +137,7 @@ class ResultWords(Protocol):
 
 
 class _EnglishWords:
-    """The English words, which programs and the model read, too."""
+    """The English words, which the model and programs get, too."""
 
     @property
     def templates(self) -> Mapping[str, str]:
@@ -173,10 +176,10 @@ def to_markdown(results: SearchResults, zone: tzinfo, words: ResultWords = ENGLI
 def list_parts(
     results: SearchResults, zone: tzinfo, words: ResultWords = ENGLISH_WORDS
 ) -> list[str]:
-    """Return the parts of the results as Markdown.
+    """Return the results in parts, as Markdown.
 
-    Depending on the shape, this is a card for each session, or the messages of one conversation.
-    Files and a note come first. There are no parts if nothing was found.
+    Depending on the shape, a part is a card for one session, or the messages of one conversation.
+    Files and a note come first. If nothing was found, there are no parts.
     """
     if not results.sessions and not results.files:
         return []
@@ -198,21 +201,21 @@ def list_parts(
 
 
 def describe_file(file: FileHit, words: ResultWords = ENGLISH_WORDS) -> str:
-    """Return what a file is called, and where in it the words are: "contract.pdf, page 7"."""
+    """Return a file's name, and where in it the words are: "contract.pdf, page 7"."""
     key = file.kind.replace(" ", "_")
     name = words.templates[key] if key in _NAMELESS_KINDS else _escape_line(file.name)
     return f"{name}, {_escape_line(file.place)}" if file.place else name
 
 
 def _render_file(file: FileHit, zone: tzinfo, words: ResultWords) -> str:
-    """Render a file as a line with its place, its day and the text around the words."""
+    """Render a file as a line: its name, the place, the day, and the text around the words."""
     at = file.at.astimezone(zone)
     line = f"📎 **{describe_file(file, words)}** · {words.format_day(at)}"
     return f"{line}\n> {_escape_line(file.snippet)}" if file.snippet else line
 
 
 def describe_no_results(results: SearchResults, words: ResultWords = ENGLISH_WORDS) -> str:
-    """Return a sentence that says that nothing was found, followed by the notes of the results."""
+    """Return a sentence that says that nothing was found, and the notes of the results."""
     key = "nothing"
     if results.shape == "scroll":
         key = "no_message"
@@ -224,10 +227,10 @@ def describe_no_results(results: SearchResults, words: ResultWords = ENGLISH_WOR
 
 
 def _render_card(number: int, result: FoundSession, zone: tzinfo, words: ResultWords) -> str:
-    """Render a session with its first matches, and the message that one of them replies to.
+    """Render a session with its first matches, and the message that a match replies to.
 
-    A session without matches shows its preview, unless the title repeats the preview. A summary
-    comes last.
+    A session without matches shows its preview, unless its title says the same. A summary comes
+    last.
     """
     at = _time_of(result).astimezone(zone)
     lines = [_render_heading(f"{number}. ", result, at, words)]
@@ -251,8 +254,8 @@ def _render_conversation(
 ) -> str:
     """Render all messages of a session's window.
 
-    A message has its date if the message before it was sent on another day. Lines such as "(3
-    earlier)" say how many messages aren't shown.
+    A message shows its date if the previous message was sent on another day. Lines such as "(3
+    earlier)" count the messages that aren't shown.
     """
     at = _time_of(result).astimezone(zone)
     lines = [_render_heading("", result, at, words)]
@@ -278,8 +281,7 @@ def _render_conversation(
 def _render_message(message: ShownMessage, time: str, words: ResultWords) -> str:
     """Render a message as a list item.
 
-    The anchor is bold, and is followed by its link and the beginning of the message that it replies
-    to.
+    The anchor is bold. Its link and the beginning of the message that it replies to follow.
     """
     sender = message.sender
     if not sender:
@@ -292,7 +294,7 @@ def _render_message(message: ShownMessage, time: str, words: ResultWords) -> str
 
 
 def _render_heading(number: str, result: FoundSession, at: datetime, words: ResultWords) -> str:
-    """Render the title, time, platform and id of a session. A long title is cut between words."""
+    """Render a session's title, time, platform and id. A long title is cut between words."""
     session = result.session
     title = session.title or result.preview or words.templates["untitled"]
     if len(title) > TITLE_CHARS:
@@ -307,7 +309,7 @@ def _render_heading(number: str, result: FoundSession, at: datetime, words: Resu
 
 
 def _time_of(result: FoundSession) -> datetime:
-    """Return the time of the best match, else of the anchor, else of the session's last message."""
+    """Return the time of the best match, or else of the anchor, or else of the last message."""
     if result.matches:
         return result.matches[0].at
     for message in result.window:
@@ -317,7 +319,7 @@ def _time_of(result: FoundSession) -> datetime:
 
 
 def _render_match(hit: Hit, words: ResultWords) -> str:
-    """Render the snippet of a match, with the matching words in bold, and its link."""
+    """Render a match's snippet with bold words, and its link."""
     text = ""
     # The pattern has a group, so `split` returns the texts between the matches at even indexes and
     # the matches at odd ones.
@@ -336,7 +338,7 @@ def _render_link(link: str | None, words: ResultWords) -> str:
 
 
 def _escape_line(text: str) -> str:
-    """Escape a text for Markdown, and join its lines. A leading space is preserved."""
+    """Escape a text for Markdown, and join its lines. A leading space is kept."""
     line = _BLANKS.sub(" ", text)
     markdown = escape(line.lstrip())
     return f" {markdown}" if line.startswith(" ") else markdown

@@ -1,4 +1,4 @@
-"""Builds the results of a search: sessions with their best matches, and notes about the search.
+"""Build the results of a search: sessions with their best matches, and notes.
 
 `core/search/rendering.py` renders the results as Markdown and JSON.
 """
@@ -60,7 +60,7 @@ _MAX_WORD_CHARS = 60
 
 
 def page_slice(query: SearchQuery, max_sessions: int = MAX_SESSIONS) -> slice:
-    """Return the slice of the sessions on the requested page, or an empty one after `MAX_PAGES`."""
+    """Return the slice of sessions on the requested page, which is empty after `MAX_PAGES`."""
     size = max(1, min(query.limits.sessions, max_sessions))
     start = size * max(0, min(query.limits.page - 1, MAX_PAGES))
     if query.limits.page > MAX_PAGES:
@@ -76,11 +76,11 @@ def build_discovery(
     notes: Notes = (),
     scores: Mapping[int, float] | None = None,
 ) -> SearchResults:
-    """Build the requested page of sessions, and the flat list of best messages.
+    """Build the requested page of sessions, and the flat list of the best messages.
 
-    `matches` are the messages, best first. `scores` are the scores of the lineages, best first.
-    Without `scores`, lineages are ordered by their best message. `highlights` are the words to mark
-    in the snippets.
+    `matches` are messages, best first. `scores` are the scores of the lineages, best first. Without
+    `scores`, lineages are ordered by their best message. `highlights` are the words to mark in
+    snippets.
     """
     scores = scores or {}
     page = page_slice(query)
@@ -127,9 +127,9 @@ def _group_matches(
     scores: Mapping[int, float],
     page: slice,
 ) -> list[list[MessageMatch]]:
-    """Divide the matches into the groups that are shown as one result each.
+    """Divide the matches into groups, each of which becomes one result.
 
-    A group is a lineage, or in a search for a turn, a single message.
+    A group is a lineage. In a search for a turn, it is a single message.
     """
     if query.kind is TextKind.TURN:
         return _spread_lineages(_group_by_lineage(matches, scores, page.stop))
@@ -139,10 +139,10 @@ def _group_matches(
 def _group_by_lineage(
     matches: Iterable[MessageMatch], root_ids: Iterable[int], max_matches: int
 ) -> list[list[MessageMatch]]:
-    """Return the first matches of each lineage, at most `max_matches` of each.
+    """Return the first matches of each lineage, at most `max_matches` per lineage.
 
-    The lineages in `root_ids` come first, in this order. Other lineages follow in the order of
-    their best match.
+    The lineages in `root_ids` come first, in this order. Other lineages follow, ordered by their
+    best match.
     """
     groups: dict[int, list[MessageMatch]] = {root_id: [] for root_id in root_ids}
     for match in matches:
@@ -151,10 +151,10 @@ def _group_by_lineage(
 
 
 def _spread_lineages(groups: Sequence[Sequence[MessageMatch]]) -> list[list[MessageMatch]]:
-    """Return a group for each message: the best of each lineage, then the second best, and so on.
+    """Return a group for each message: first each lineage's best, then its second best, and so on.
 
-    Several messages of a lineage are returned if their scores are high enough, because a
-    conversation that never ends is a single lineage with all messages.
+    A lineage may have several messages if their scores are high enough, because a conversation that
+    never ends is a single lineage with all messages.
     """
     if not groups:
         return []
@@ -168,7 +168,10 @@ def _spread_lineages(groups: Sequence[Sequence[MessageMatch]]) -> list[list[Mess
 
 
 def _build_hit(row: MatchRow, score: float, highlighter: Highlighter) -> Hit:
-    """Return a hit with a snippet of its text, or of its tool call if the text doesn't match."""
+    """Return a hit with a snippet of its text.
+
+    If the text doesn't match, the snippet shows the tool call.
+    """
     source = row.text
     if row.tool_call and (not row.text or not highlighter.find_spans(row.text)):
         source = row.tool_call
@@ -189,8 +192,8 @@ def _build_hit(row: MatchRow, score: float, highlighter: Highlighter) -> Hit:
 def load_without_search(excerpts: SessionExcerpts, query: SearchQuery) -> SearchResults:
     """Return the results of a query without words.
 
-    The results are the messages around `query.around`, the first and last messages of one session,
-    or the latest sessions.
+    These are the messages around `query.around`, the first and last messages of one session, or the
+    latest sessions.
     """
     if query.around is not None:
         session = excerpts.find_session(query.around, is_of_message=True)
@@ -215,7 +218,7 @@ def load_without_search(excerpts: SessionExcerpts, query: SearchQuery) -> Search
 
 
 def _last_page_notes(query: SearchQuery, *, has_more: bool) -> Notes:
-    """Return a note if there are more results after the last possible page."""
+    """Return a note if results remain after the last possible page."""
     return (LAST_PAGE_NOTE,) if has_more and query.limits.page == MAX_PAGES else ()
 
 
@@ -225,10 +228,10 @@ MIN_MESSAGE_CHARS = 20
 
 
 def shorten_to_budget(results: SearchResults, budget_chars: int) -> SearchResults:
-    """Cut long messages to a common length, so that all together have about `budget_chars`.
+    """Cut long messages to a common length, so that all texts have about `budget_chars`.
 
-    Anchors, which are the messages that match, may be `ANCHOR_FACTOR` times as long. They are cut
-    around the match.
+    Anchors, the messages that match, may be `ANCHOR_FACTOR` times as long. They are cut around the
+    match.
     """
     messages: list[ShownMessage] = []
     for result in results.sessions:
@@ -281,7 +284,7 @@ def _shorten_session(result: FoundSession, length_chars: int) -> FoundSession:
 
 
 def _cut_excerpt(text: str, start: int, end: int) -> str:
-    """Return a part of a text, with an ellipsis at each end that was cut."""
+    """Return part of a text, with an ellipsis at each end that was cut."""
     head = ELLIPSIS if start > 0 else ""
     tail = ELLIPSIS if end < len(text) else ""
     return head + text[start:end] + tail
@@ -304,7 +307,7 @@ class Highlighter:
     """
 
     def __init__(self, terms: Iterable[str]) -> None:
-        """Compile one pattern for all terms. Longer terms come first."""
+        """Compile all terms to one pattern. Longer terms come first."""
         patterns: dict[str, list[str]] = {"unspaced": [], "prefix": [], "word": []}
         for term in sorted(terms, key=len, reverse=True):
             kind = "word"
@@ -325,8 +328,8 @@ class Highlighter:
     def find_spans(self, text: str) -> list[tuple[int, int]]:
         """Return the start and end of each match in a text, in order.
 
-        Matches that overlap or touch become one span: 資料 and 料庫 in 資料庫. In a long text, or
-        one with many matches, not all of them are returned.
+        Matches that overlap or touch become one span: 資料 and 料庫 in 資料庫. In a long text, or in
+        one with many matches, some of them are left out.
         """
         if self._pattern is None:
             return []
@@ -359,10 +362,10 @@ class Highlighter:
 
 
 def _match_end(match: re.Match[str]) -> int | None:
-    """Return the end of a match, or None if the match is only a part of a word.
+    """Return the end of a match, or None if the match is only part of a word.
 
-    The match of a prefix extends to the end of the word. Text in a script without spaces has no
-    word boundaries.
+    The match of a prefix extends to the end of its word. In scripts without spaces, every match
+    counts.
     """
     start, end = match.span()
     if match.lastgroup == "unspaced":
@@ -383,8 +386,8 @@ NEAR_BLANK_CHARS = 20
 def make_snippet(text: str, highlighter: Highlighter, width_chars: int = SNIPPET_CHARS) -> str:
     """Return about `width_chars` characters of a text on one line, with the matches marked.
 
-    The snippet is the part with the most different matches or, if nothing matches, the beginning of
-    the text.
+    The snippet shows the part with the most different matches. Without matches, it shows the
+    beginning of the text.
     """
     spans = highlighter.find_spans(text)
     start, end = find_excerpt(text, spans, width_chars)
@@ -401,8 +404,8 @@ def make_snippet(text: str, highlighter: Highlighter, width_chars: int = SNIPPET
 def find_excerpt(text: str, spans: Sequence[tuple[int, int]], width_chars: int) -> tuple[int, int]:
     """Return the start and end of the part of a text to show.
 
-    The part contains the densest group of spans. A quarter of the remaining space comes before
-    the group. The part begins and ends between words if there is a space nearby.
+    The part contains the densest group of spans, with a quarter of the remaining width before it.
+    It begins and ends between words if there is a space nearby.
     """
     if len(text) <= width_chars:
         return 0, len(text)
@@ -424,7 +427,7 @@ def find_excerpt(text: str, spans: Sequence[tuple[int, int]], width_chars: int) 
 def _densest_part(text: str, spans: Sequence[tuple[int, int]], width_chars: int) -> tuple[int, int]:
     """Return the part of at most `width_chars` characters with the most different matches.
 
-    Of several equally good parts, the first is returned.
+    Of equally good parts, return the first.
     """
     best_part = (0, 0)
     best_count = 0
@@ -444,11 +447,11 @@ def _densest_part(text: str, spans: Sequence[tuple[int, int]], width_chars: int)
 def describe_attempts(
     words: Sequence[str], *, is_typed: bool, is_limited: bool, is_wider: bool
 ) -> Notes:
-    """Return notes that describe the attempts of a search without results.
+    """Return notes that say what was tried in a search without results.
 
-    The search looked for any of the `words`. With `is_typed`, the search first looked for the text
-    as typed. With `is_limited`, the query has filters. With `is_wider`, there are results without
-    the filters.
+    The search looked for any of the `words`. With `is_typed`, it first looked for the text as
+    typed. With `is_limited`, the query has filters. With `is_wider`, there are results without the
+    filters.
     """
     word_list = ", ".join(_shorten_word(word.rstrip("*")) for word in words[:_MAX_LISTED_WORDS])
     if len(words) > _MAX_LISTED_WORDS:
@@ -468,7 +471,7 @@ def describe_attempts(
 
 
 def describe_corrections(corrections: Mapping[str, str]) -> Notes:
-    """Return notes about words that no message contains, and the words searched instead."""
+    """Return notes about words that no message contains, and their replacements."""
     return tuple(
         Sentence("recall_correction", {"word": _shorten_word(word), "words": words})
         for word, words in corrections.items()

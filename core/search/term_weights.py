@@ -1,4 +1,4 @@
-"""Chooses the terms that a query is searched and ranked by, and the weight of each term.
+"""Choose the terms that a query is searched and ranked by, and their weights.
 
 The terms are the query's own words, other spellings ("ice cream" for "icecream"), aliases of people
 and things that the query names, English names of months, and corrections of words that no message
@@ -69,7 +69,7 @@ Variant: TypeAlias = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class Correction:
-    """A replacement for a word that no message contains: "Lisbon" for "Lisbno"."""
+    """The replacement of a word that no message contains: "Lisbon" for "Lisbno"."""
 
     text: str
     terms: tuple[str, ...]
@@ -129,17 +129,17 @@ def weigh_terms(index: TextSearch, text: str, names: Sequence[str]) -> TermWeigh
 
 
 def _find_unknown_terms(index: TextSearch, frequencies: Mapping[str, int]) -> set[str]:
-    """Return the terms that no message contains, neither in a chunk nor without a chunk."""
+    """Return the terms that no message contains, whether it is part of a chunk or not."""
     return {
         term for term, count in frequencies.items() if not count and not index.is_in_unchunked(term)
     }
 
 
 def choose_chunks(terms: TermWeights, query: SearchQuery, chunk_count: int) -> list[ChunkChoice]:
-    """Return two choices of chunks: the first by the words of the query, the second by its dates.
+    """Return two choices of chunks: first by the words of the query, then by its dates.
 
-    All chunks of the first choice rank above the chunks of the second choice. In the first choice,
-    dates only improve the rank of chunks, because people misremember dates.
+    All chunks of the first choice rank above those of the second. In the first choice, dates only
+    improve the rank of a chunk, because people misremember dates.
     """
     frequencies = terms.frequencies
     day_terms = [term for term in frequencies if query.periods and is_date_term(term)]
@@ -156,14 +156,14 @@ def choose_chunk_terms(
 ) -> tuple[list[str], list[str]]:
     """Return the leading and the lending terms of a query. Other terms don't select chunks.
 
-    A chunk is selected if it contains a leading term. Lending terms improve the rank of selected
-    chunks.
+    A chunk is selected if it contains a leading term. Lending terms only improve the rank of
+    selected chunks.
 
-    Ranking all selected chunks takes most of the time of a search, so only the rarest terms are
-    leading, until they occur in `RANKED_CHUNKS` chunks in total. In a small database, all terms are
-    leading. The next rarest terms are lending, up to `MAX_LENDING_CHUNKS` and `COMMON_SHARE`. The
-    method is a variant of MaxScore (H. Turtle, J. Flood, "Query evaluation: strategies and
-    optimizations", 1995). Unlike MaxScore, this variant may miss a chunk with only common terms.
+    Ranking the selected chunks takes most of the time of a search. So only the rarest terms are
+    leading, up to `RANKED_CHUNKS` chunks in total. In a small database, all terms are leading. The
+    next rarest terms are lending, up to `MAX_LENDING_CHUNKS` and `COMMON_SHARE`. This is a variant
+    of MaxScore (H. Turtle, J. Flood, "Query evaluation: strategies and optimizations", 1995).
+    Unlike MaxScore, it may miss a chunk with only common terms.
     """
     leading: list[str] = []
     lending: list[str] = []
@@ -181,7 +181,7 @@ def choose_chunk_terms(
 def _find_unknown_words(
     query_text: str, unknown: Collection[str], variants: Sequence[Variant]
 ) -> dict[str, str]:
-    """Return the unknown terms that aren't covered by a variant, each with its word as typed."""
+    """Return the unknown terms that no variant covers, each with its word as typed."""
     words: dict[str, str] = {}
     for kind, part in split_by_script(query_text):
         if kind != "words":
@@ -196,10 +196,10 @@ def _find_unknown_words(
 
 
 def _covers(variant: Variant, term: str) -> bool:
-    """Return whether the words of a variant form the term, or its only word contains the term.
+    """Return whether a variant's words form the term, or its only word contains the term.
 
-    For example, "ice" and "cream" form "icecream". A final "e" of the term may be missing in the
-    variant, because stemming removes it.
+    For example, "ice" and "cream" form "icecream". The variant may lack the term's final "e",
+    because stemming removes it.
     """
     if term == "".join(variant):
         return True
@@ -207,10 +207,10 @@ def _covers(variant: Variant, term: str) -> bool:
 
 
 def _find_month_terms(text: str, terms: Collection[str]) -> list[str]:
-    """Return the English terms of the months that the query names, except terms of the query.
+    """Return the English terms of the months that the query names in other languages.
 
-    The index contains the date of each day in English, so months in other languages must be
-    translated.
+    The index contains the date of each day in English, so other names must be translated. Terms of
+    the query itself are left out.
     """
     # The third term of a date is the name of its month.
     month_terms = [date_terms(date(1, month, 1))[2] for month in months_in(text)]
@@ -224,7 +224,7 @@ def _weigh_words(
 ) -> dict[str, float]:
     """Return the weights of the query's own terms, their corrections and the variants.
 
-    If a term is listed several times, its first weight counts.
+    If a term occurs several times, its first weight counts.
     """
     weights: dict[str, float] = {}
     for term in terms:
@@ -249,7 +249,7 @@ def _weigh_words(
 def _correct_words(
     index: TextSearch, unknown_words: Mapping[str, str]
 ) -> dict[str, list[Correction]]:
-    """Return corrections of the first `MAX_CORRECTED_WORDS` unknown words, by their terms."""
+    """Return corrections for the first `MAX_CORRECTED_WORDS` unknown words, by their terms."""
     corrections: dict[str, list[Correction]] = {}
     correctable = [
         term
@@ -264,11 +264,11 @@ def _correct_words(
 
 
 def _correct_word(index: TextSearch, word: str) -> list[Correction]:
-    """Return the best corrections of a word: known words that differ from it by one typing error.
+    """Return the best corrections of a word, at most `MAX_CORRECTIONS`.
 
-    The score of a correction is higher if the error is more probable and if the word occurs in
-    more chunks. A few hundred words are looked up in a single statement, which takes 3 to 5 ms.
-    At most `MAX_CORRECTIONS` are returned.
+    A correction is a known word that differs by one typing error. It is better if the error is more
+    probable, and if the word occurs in more chunks. A few hundred words are looked up in one
+    statement, which takes 3 to 5 ms.
     """
     intended_texts = _list_intended_texts(word)
     frequencies = index.chunk_frequencies(
@@ -294,7 +294,7 @@ def _correct_word(index: TextSearch, word: str) -> list[Correction]:
 
 
 class _IntendedText(NamedTuple):
-    """A text that the person may have meant to type instead of a misspelt word."""
+    """A text that the person may have meant when they typed a misspelt word."""
 
     # The probability of the typing error.
     probability: float
@@ -302,9 +302,9 @@ class _IntendedText(NamedTuple):
 
 
 def _list_intended_texts(word: str) -> dict[tuple[str, ...], _IntendedText]:
-    """Return the texts that a person may have meant by a misspelt word. The keys are their terms.
+    """Return the texts that a person may have meant by a misspelt word, by their terms.
 
-    A missing space between two words is a typing error, too.
+    A missing space between two words counts as a typing error, too.
     """
     texts = list(spelling_corrections(word).items())
     for position in range(MIN_PART_LETTERS, len(word) - MIN_PART_LETTERS + 1):

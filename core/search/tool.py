@@ -53,10 +53,10 @@ class _Arguments(ToolArguments):
 
 
 def session_search(recall: HistorySearch, zone: str = "UTC") -> Tool:
-    """Return the tool `session_search`, which returns the same JSON as ``recall --json``.
+    """Build the tool `session_search`, which returns the same JSON as ``recall --json``.
 
-    The argument `budget_chars` of the tool limits the length of the messages in the JSON. `zone` is
-    the IANA name of the time zone for dates in the arguments.
+    Its argument `budget_chars` limits the length of the messages in the JSON. `zone` is the IANA
+    time zone for dates in the arguments.
     """
     time_zone = ZoneInfo(zone)
 
@@ -91,7 +91,7 @@ def session_search(recall: HistorySearch, zone: str = "UTC") -> Tool:
 
 
 def _build_query(arguments: _Arguments, context: ToolContext, zone: ZoneInfo) -> SearchQuery:
-    """Convert the arguments to a query on behalf of the person in this conversation.
+    """Convert the arguments to a query of the person in this conversation.
 
     Raises ToolError if `before` or `after` isn't a time.
     """
@@ -157,10 +157,10 @@ def _session_limit(arguments: _Arguments) -> int:
 
 
 def _mark_askers_own(session: FoundSession, entry: dict[str, Any], context: ToolContext) -> None:
-    """Set `is_asker` on the messages of a JSON entry that the asker sent.
+    """Set `is_asker` on the messages of a session that the asker sent.
 
-    If the search runs in a group, only messages from the asker's account on that platform count. In
-    a private conversation, messages from all linked accounts of the asker count.
+    In a group, only messages from the asker's account on that platform count. In a private
+    conversation, messages from all linked accounts count.
     """
     own_scopes = {Scope.account(context.session.address.platform, context.sender.id)}
     if not context.scope.is_group:

@@ -176,8 +176,9 @@ class _MessageRow(NamedTuple):
 
     @property
     def identity(self) -> object:
-        """Identify the message within its session by its external id, or else by its other
-        columns.
+        """Identify the message within its session.
+
+        By its external id if it has one, otherwise by its other columns.
         """
         if self.external_id is not None:
             return self.external_id

@@ -83,8 +83,7 @@ class TextIndex(Protocol):
     def rank_messages(
         self, connection: Connection, plan: SearchPlan, scope_ids: Sequence[int], *, is_small: bool
     ) -> Iterator[Ranking]:
-        """Yield rankings of the messages that match a plan: the newest messages first, then the
-        rest.
+        """Yield rankings of the messages that match a plan: first the newest, then the rest.
 
         `is_small` says that the scopes contain only a small share of all messages.
         """
@@ -219,9 +218,9 @@ class Database(Protocol):
         *,
         is_short: bool = False,
     ) -> T:
-        """Like `write`, for `work` that changes indexed text.
+        """Run `work`, which changes indexed text, even if an index is damaged.
 
-        It succeeds even if an index is damaged.
+        Otherwise, this works like `write`.
         """
         ...
 

@@ -145,9 +145,7 @@ class IncognitoRegistry:
         self._ids = count(-(2**62))
 
     def is_mentioned(self, platform: str, raw: str) -> bool:
-        """Return whether a platform's raw JSON update contains the id of an incognito chat or
-        thread.
-        """
+        """Return whether a platform's raw JSON update contains the id of an incognito chat."""
         possible_ids = {*re.findall(r"-?\d+", raw)}  # e.g. "-1001234"
         for address in self.conversations:
             if address.platform != platform:
@@ -244,10 +242,10 @@ class IncognitoRegistry:
         return with_id
 
     def invalidate(self) -> None:
-        """Delete everything that may repeat erased words: prompts, summaries, tool results and
-        quotes.
+        """Delete everything that may repeat erased words.
 
-        The content blocks that were sent to the model are deleted, too.
+        These are system prompts, summaries, tool results, quotes, and the content blocks that were
+        sent to the model.
         """
         for conversation in self.conversations.values():
             if conversation.session is not None:

@@ -207,10 +207,10 @@ def find_tip(connection: Connection, session_id: int, scopes: frozenset[Scope]) 
 def list_relatives(
     connection: Connection, session: Session, scopes: frozenset[Scope]
 ) -> list[Session]:
-    """List the visible sessions of a lineage, its branches, and the session that it branches off
-    from.
+    """List the visible sessions that are related to a session, oldest first.
 
-    The oldest session comes first. At most `MAX_RELATIVES` are listed.
+    These are the sessions of its lineage, its branches, and the session that it branches off from.
+    At most `MAX_RELATIVES` are listed.
     """
     values = {
         "root": session.root_id or session.id,

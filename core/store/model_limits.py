@@ -80,9 +80,7 @@ class ModelLimits:
         await self._database.write(lambda connection: set_meta(connection, key, str(other)))
 
     async def load_uncounted(self) -> frozenset[str]:
-        """Return the models whose servers don't report tokens, so that Mneme estimates
-        their usage.
-        """
+        """Return the models whose servers don't report tokens. Mneme estimates their usage."""
         rows = await self._database.fetch_all(_SELECT_UNCOUNTED)
         return frozenset(row["key"].removeprefix(UNCOUNTED_PREFIX) for row in rows)
 
@@ -92,9 +90,7 @@ class ModelLimits:
         await self._database.write(lambda connection: set_meta(connection, key, "1"))
 
     async def load_window(self, model: str) -> int | None:
-        """Return a model's context window in tokens, as an error of its server named it,
-        or None.
-        """
+        """Return a model's context window in tokens, or None if no error has named it."""
         tokens = await self._database.read(lambda connection: _read(connection, _window_key(model)))
         return int(tokens) if tokens.isdecimal() else None
 
@@ -246,9 +242,7 @@ class ModelOutages:
         outage.reason = reason
 
     async def note_answer(self, request: Request, fallback: str, *, has_notice: bool) -> None:
-        """Record that a fallback model has answered a request, and whether the answer mentions the
-        outage.
-        """
+        """Record that a fallback model has answered, and whether it mentioned the outage."""
         conversation_id = _conversation_of(request)
         # The outage may be over before the turn is.
         outage = self.find(request.model, conversation_id) or Outage(Sentence(""))

@@ -336,9 +336,7 @@ class Notes:
         """
 
         def write(connection: Connection) -> list[int]:
-            """Insert the changes, and delete the system prompts that contain the old
-            instructions.
-            """
+            """Insert the changes, and delete system prompts with the old instructions."""
             ids = [_insert_change(connection, change) for change in changes]
             _delete_prompts(connection, changes)
             return ids

@@ -119,8 +119,9 @@ class Preferences:
         return {row["account"]: row["language"] for row in found}
 
     async def list_direct_chats(self) -> dict[tuple[str, str], Account]:
-        """Return the accounts that have set a language, by platform and chat id of their direct
-        chat.
+        """Return the accounts that have set a language.
+
+        The key of each is the platform and the chat id of its direct chat.
         """
         found = await self._database.fetch_all(_SELECT_DIRECT_CHATS)
         chats = {}
@@ -273,8 +274,9 @@ class ChatRules:
         self._is_loaded = True
 
     def get(self, key: str) -> ChatSettings:
-        """Return the settings of exactly this key, without those of the enclosing group or
-        server.
+        """Return the settings of exactly this key.
+
+        Settings of the enclosing group or server aren't included.
         """
         return self._settings.get(key, ChatSettings())
 

@@ -194,8 +194,7 @@ def _load_rejections(connection: Connection, scopes: frozenset[Scope]) -> dict[s
 
 
 def _digest(note: PendingNote) -> list[str]:
-    """Return two digests of a proposed change: one of its wording, one of the message that it
-    cites.
+    """Return two digests of a proposed change: of its wording, and of the message that it cites.
 
     Two digests are needed because the model may word the same proposal differently, or cite another
     message for it. Proposals to end the same fact count as equal, whatever their wording. The

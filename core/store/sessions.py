@@ -367,9 +367,7 @@ class Conversations:
         )
 
     async def list_latest_from_outside(self, scopes: frozenset[Scope], limit: int) -> list[Message]:
-        """List the latest messages of people and results of tools, from all sessions,
-        oldest first.
-        """
+        """List the latest messages of people and results of tools, oldest first."""
 
         def read(connection: Connection) -> list[Message]:
             values = {"scopes": scope_parameter(scopes), "limit": limit}

@@ -1,4 +1,4 @@
-"""The rules of clock times: "half past 5", German "halb acht", French "neuf heures moins dix"."""
+"""Rules for clock times: "half past 5", German "halb acht", French "neuf heures moins dix"."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MUST_AT = "(?: at | at_or_to | hour_or_at )+"
 
 
 def clock_parts(hour: float, minute: int, *, is_bare: bool) -> TimeParts | None:
-    """Return a clock time, or None if clocks don't show it."""
+    """Return a clock time, or None if it doesn't exist, like 25:00."""
     if not 0 <= hour <= 24 or not 0 <= minute < 60 or hour % 1:
         return None
     may_be_later = is_bare and 1 <= hour <= 12
@@ -29,7 +29,7 @@ def clock_parts(hour: float, minute: int, *, is_bare: bool) -> TimeParts | None:
 
 
 def _half_of_day(match: Match, hour: float, minute: int) -> TimeParts | None:
-    """Return the clock time with its "am" or "pm", if it has one."""
+    """Return a clock time with its "am" or "pm", if the match has one."""
     token = match.get("ampm")
     if token is None:
         return clock_parts(hour, minute, is_bare=True)
@@ -95,7 +95,7 @@ def _hour(match: Match, context: Context) -> TimeParts | None:
     "(?P<ampm> ampm )?",
 )
 def _hour_and_minute(match: Match, context: Context) -> TimeParts | None:
-    """Read "at nine thirty", Japanese "8時15分", and "18h 30", whose sign "h" is between them."""
+    """Read "at nine thirty", Japanese "8時15分", and "18h 30"."""
     hour, minute = match.get("hour"), match.get("minute")
     assert hour is not None
     assert minute is not None
@@ -144,7 +144,7 @@ def _hour_and_half(match: Match, context: Context) -> TimeParts | None:
     f"(?P<hour> number | one | clock ) {_SIGN}?",
 )
 def _minutes_around_hour(match: Match, context: Context) -> TimeParts | None:
-    """Read "quarter past 4", French "neuf heures moins dix" and Russian "без десяти пять"."""
+    """Read "quarter past 4", French "neuf heures moins dix", Russian "без десяти пять"."""
     minutes = match.number("quarter") or match.number("minutes")
     token, direction = match.get("hour"), match.get("direction")
     assert token is not None
@@ -170,7 +170,7 @@ _BEFORE_KINDS = (Kind.TO, Kind.AT_OR_TO, Kind.TO_HOUR, Kind.TO_AFTER, Kind.MINUS
     f"{_AT} (?P<minutes> number ) minute (?P<hour> ordinal | month_day ) {_SIGN}?",
 )
 def _half_hour(match: Match, context: Context) -> TimeParts | None:
-    """Read half hours, and minutes that are counted towards the next hour.
+    """Read half hours, and minutes that count towards the next hour.
 
     Examples are "half past 8", German "halb acht" (7:30) and "viertel acht" (7:15), and Russian
     "десять минут восьмого" (7:10).
@@ -260,7 +260,7 @@ def _window(match: Match, context: Context) -> TimeParts | None:
 
 
 def _is_window(match: Match, low: Token) -> bool:
-    """Return whether two clock times are the ends of a window, and not two times of a list."""
+    """Return whether two clock times are the ends of a window, not two times of a list."""
     if match.kinds(Kind.BETWEEN) or match.get("end"):
         return True
     if match.get("from") is not None:
@@ -272,7 +272,7 @@ def _is_window(match: Match, low: Token) -> bool:
 
 
 def _window_clock(token: Token, half: Token | None) -> ClockTime | None:
-    """Return a clock time in the half of the day of an AMPM or PART token, if there is one."""
+    """Return a clock time, in the half of the day that an AMPM or PART token names, if any."""
     minute = int(token.number) if token.kind is Kind.CLOCK else int(token.number) * 60
     if minute > 1440:
         return None

@@ -1,7 +1,7 @@
-"""Finds the times in a message, and chooses those that belong to a request.
+"""Find the times in a message, and choose those that belong to the request.
 
-A cluster is a sequence of adjacent parts of a time, such as "tomorrow" and "at 9". In "remind me
-at 3pm about the 4pm meeting", the second cluster belongs to the task.
+A cluster is a sequence of adjacent parts of a time, such as "tomorrow" and "at 9". In "remind me at
+3pm about the 4pm meeting", the first cluster belongs to the request and the second one to the task.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ _RHYTHM_WORDS = {
 
 
 class _MarkedItem(NamedTuple):
-    """An item, and the marker that gives it another role, such as UNTIL."""
+    """A time, and the marker that gives it another role, such as UNTIL in "until Friday"."""
 
     start: int
     end: int
@@ -62,7 +62,7 @@ class _MarkedItem(NamedTuple):
 
 
 class ClusterReader:
-    """Finds the times in a message."""
+    """Finds the times in a message, and chooses those that belong to the request."""
 
     def __init__(self, sentence: Sentence, context: Context) -> None:
         self._sentence = sentence
@@ -71,7 +71,7 @@ class ClusterReader:
         self._context = context
 
     def find_clusters(self) -> list[Cluster]:
-        """Return the times in the message. Adjacent parts are combined."""
+        """Return the times in the message, with adjacent parts combined."""
         items = read_items(self._tokens, self._context, _RULES)
         items = self._add_continuations(items)
         has_rhythm = any(item.parts.repeat for item in items)
@@ -90,7 +90,10 @@ class ClusterReader:
         return [cluster for cluster in clusters if not self._is_month_of_task(cluster)]
 
     def _is_month_of_task(self, cluster: Cluster) -> bool:
-        """Return whether a month alone isn't next to the request: "book the hotel in May"."""
+        """Return whether a month belongs to the task: "book the hotel in May".
+
+        It does if it is alone and isn't next to the request.
+        """
         kinds = {token.kind for token in self._tokens[cluster.start : cluster.end]}
         if cluster.parts.names() != {"month_offset"} or not kinds & {Kind.MONTH, Kind.MONTH_SIGN}:
             return False
@@ -98,7 +101,7 @@ class ClusterReader:
         return Kind.REQUEST not in (before, self._sentence.neighbour(cluster.end, 1))
 
     def _mark_item(self, item: Item, floor: int, *, has_rhythm: bool) -> _MarkedItem:
-        """Return an item with the marker before or behind it, such as "until"."""
+        """Return a time with the marker before or after it, such as "until"."""
         marker, start = self._marker_before(item, floor)
         after = self._marker_after(item, has_rhythm=has_rhythm)
         if after is None:
@@ -108,7 +111,7 @@ class ClusterReader:
         return _MarkedItem(start, item.end + 1, item.parts, marker)
 
     def _join(self, last: Cluster, item: _MarkedItem) -> Cluster | None:
-        """Return a cluster with a further item, or None if the item begins another cluster."""
+        """Return a cluster extended by an item, or None if the item begins another cluster."""
         if not self._are_adjacent(last.end, item.start):
             return None
         parts = combine(last.parts, item.parts, item.marker)
@@ -118,7 +121,7 @@ class ClusterReader:
         return Cluster(last.start, item.end, parts) if parts is not None else None
 
     def _add_continuations(self, items: Sequence[Item]) -> list[Item]:
-        """Add further clock times that are bare numbers, such as the 20 of "at 8 and 20"."""
+        """Add clock times that are bare numbers in a list, such as the 20 of "at 8 and 20"."""
         kinds = kinds_of(self._tokens)
         has_several = any((item.parts.times or 0) > 1 for item in items)
         has_day = any(item.parts.has_day for item in items)
@@ -139,7 +142,10 @@ class ClusterReader:
     def _continuation(
         self, kinds: str, item: Item, *, has_several: bool, has_day: bool
     ) -> Item | None:
-        """Return the clock time that continues a list. "Twice a day" announces one."""
+        """Return the clock time that continues a list, if there is one.
+
+        A list of clock times is also expected after "twice a day".
+        """
         match = _CONTINUATION.match(kinds, item.end)
         if match is None:
             return None
@@ -167,7 +173,7 @@ class ClusterReader:
     def _marker_before(self, item: Item, floor: int) -> tuple[Kind | None, int]:
         """Return the marker before an item, and where the item with its marker begins.
 
-        `floor` is the end of the item before it.
+        `floor` is the end of the previous item.
         """
         start = item.start
         while start > floor and self._tokens[start - 1].kind in GLUE | MARKERS:
@@ -182,7 +188,7 @@ class ClusterReader:
         return markers[-1], start
 
     def _marker_after(self, item: Item, *, has_rhythm: bool) -> Kind | None:
-        """Return the role that the token behind an item gives it."""
+        """Return the role that the token after an item gives it."""
         following = [token.kind for token in self._tokens[item.end : item.end + 2]]
         if not following:
             return None
@@ -195,13 +201,13 @@ class ClusterReader:
         return all(token.kind in GLUE for token in self._tokens[end:start])
 
     def _are_joined(self, end: int, start: int, parts: TimeParts, other: TimeParts) -> bool:
-        """Return whether two times follow each other without a word that begins the task."""
+        """Return whether no word between two times begins the task."""
         is_time = parts.is_time and other.is_time and other.problem is not Problem.VAGUE
         gap = {token.kind for token in self._tokens[end:start]}
         return is_time and gap <= {Kind.COMMA, Kind.AND, Kind.FILLER}
 
     def select_clusters(self, clusters: Sequence[Cluster]) -> list[Cluster]:
-        """Return the clusters that belong to the request, and not to its task."""
+        """Return the clusters that belong to the request, not to its task."""
         by_rank = sorted(clusters, key=lambda cluster: (self._rank(cluster), cluster.start))
         selection: list[Cluster] = []
         parts = TimeParts()
@@ -218,7 +224,7 @@ class ClusterReader:
         return sorted(selection)
 
     def _read_length(self, selection: Sequence[Cluster]) -> list[Cluster]:
-        """Return the length in "a timer of 10 minutes" or "20 min tea" as a time from now."""
+        """Read the length in "a timer of 10 minutes" or "20 min tea" as a time from now."""
         is_timer = any(token.kind in ASKING and token.number == ALARM for token in self._tokens)
         kinds = kinds_of(self._tokens)
         match = _LENGTH.search(kinds) if is_timer else _LENGTH.match(kinds)
@@ -229,10 +235,7 @@ class ClusterReader:
         return [Cluster(start, end, TimeParts(offset=span))] if span.seconds else []
 
     def _rank(self, cluster: Cluster) -> int:
-        """Return the rank of a time.
-
-        The lower the rank, the likelier the time belongs to the request.
-        """
+        """Return the rank of a time. The lower it is, the likelier it belongs to the request."""
         if _has_day_lead(cluster.parts) and cluster.parts.clocks:
             return -1
         if not cluster.parts.is_time and cluster.parts.lead is None:
@@ -261,9 +264,7 @@ class ClusterReader:
         return following[0].kind is Kind.OTHER and not self._sentence.is_punctuation(following[0])
 
     def _completes(self, parts: TimeParts, cluster: Cluster) -> bool:
-        """Return whether a further time adds to the accepted ones, and doesn't belong to
-        the task.
-        """
+        """Return whether a time adds to the accepted ones and doesn't belong to the task."""
         new = cluster.parts
         if new.problem is Problem.VAGUE_DAY:
             return not parts.has_day
@@ -282,10 +283,10 @@ class ClusterReader:
         return not parts.offset or not parts.offset.seconds
 
     def has_unread_time(self, selection: Sequence[Cluster], parts: TimeParts) -> bool:
-        """Return whether words that belong to the time weren't understood.
+        """Return whether the message has a time that wasn't understood.
 
         Examples are the end of "every day until the children are back", the feast of "on midsummer
-        at 9" and the days of "on my day off at 9".
+        at 9" and the day of "on my day off at 9".
         """
         used_indexes = {
             index for cluster in selection for index in range(cluster.start, cluster.end)
@@ -303,7 +304,7 @@ class ClusterReader:
         return any(self._follows_unread_words(cluster, used_indexes) for cluster in selection)
 
     def _has_unread_end(self, used_indexes: set[int]) -> bool:
-        """Return whether "until" isn't part of the time, but words for a time follow it."""
+        """Return whether words for a time follow an "until" that isn't part of the time."""
         for index, token in enumerate(self._tokens):
             if token.kind is Kind.UNTIL and index not in used_indexes:
                 following = self._tokens[index + 1 : index + 5]
@@ -311,9 +312,7 @@ class ClusterReader:
         return False
 
     def _has_unread_rhythm(self, used_indexes: set[int]) -> bool:
-        """Return whether "every" or "daily" isn't part of the time, but a word for a time follows
-        it.
-        """
+        """Return whether words for a time follow an unused "every" or "daily"."""
         for index, token in enumerate(self._tokens):
             if index in used_indexes:
                 continue
@@ -329,7 +328,7 @@ class ClusterReader:
         return False
 
     def _has_unread_lead(self, used_indexes: set[int]) -> bool:
-        """Return whether "the day before" isn't part of the time: "the day before my exam at 9"."""
+        """Return whether "the day before" isn't used: "the day before my exam at 9"."""
         for index, (left, right) in enumerate(pairwise(self._tokens)):
             kinds = {left.kind, right.kind}
             if index not in used_indexes and kinds & _LEAD_KINDS and kinds & {Kind.UNIT, Kind.SPAN}:
@@ -337,15 +336,15 @@ class ClusterReader:
         return False
 
     def _precedes_unread_choice(self, cluster: Cluster) -> bool:
-        """Return whether "or" and a word for a time follow: "tomorrow or the day after"."""
+        """Return whether "or" and words for a time follow: "tomorrow or the day after"."""
         following = [token.kind for token in self._tokens[cluster.end : cluster.end + 3]]
         return following[:1] == [Kind.OR] and any(kind in _TIME_WORDS for kind in following[1:])
 
     def _has_unread_words_before_task(self, selection: Sequence[Cluster]) -> bool:
-        """Return whether words stand between the request and the time, and the task follows the
-        time.
+        """Return whether unknown words between the request and the time may belong to the time.
 
-        In "remind me the next full moon at 9 to go out", the words belong to the time.
+        An example is "remind me the next full moon at 9 to go out", where the task follows the
+        time.
         """
         for cluster in selection:
             start = cluster.start
@@ -366,7 +365,7 @@ class ClusterReader:
         return any(rest.startswith(f"{word} ") for word in self._lexicon.task_starts)
 
     def _follows_unread_words(self, cluster: Cluster, used_indexes: set[int]) -> bool:
-        """Return whether a length, or "on" and other words, precede a time without a break."""
+        """Return whether a length, or "on" with other words, comes directly before a time."""
         start = cluster.start
         while (
             start and start - 1 not in used_indexes and self._tokens[start - 1].kind in _GLUE_WORDS
@@ -379,9 +378,7 @@ class ClusterReader:
         return is_clock_alone and self._follows_unread_day(start, used_indexes)
 
     def _follows_unread_day(self, start: int, used_indexes: set[int]) -> bool:
-        """Return whether "on" after the request, and words that aren't in the lexicon, precede a
-        token.
-        """
+        """Return whether "on" and words that aren't in the lexicon come before a token."""
         for index in range(start - 1, max(start - MAX_UNREAD_WORDS, 0), -1):
             token = self._tokens[index]
             if index in used_indexes:
@@ -400,7 +397,7 @@ def _is_day_of_lead(parts: TimeParts, other: TimeParts) -> bool:
 
 
 def _has_day_lead(parts: TimeParts) -> bool:
-    """Return whether parts are at least a day before another moment."""
+    """Return whether the parts are at least a day before another moment."""
     return parts.lead is not None and bool(parts.lead.days or parts.lead.months)
 
 

@@ -1,4 +1,4 @@
-"""Combines adjacent parts of a time: "every day" and "at 9", "at 9" and "no, 10"."""
+"""Combine adjacent parts of a time: "every day" and "at 9", "at 9" and "no, 10"."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _SLOTS = ("days", "weekdays", "month_days", "clocks", "offset", "repeat", "windo
 
 
 def conflicts(parts: TimeParts, other: TimeParts) -> bool:
-    """Return whether both name the same part, or days in two ways that exclude each other."""
+    """Return whether two times name the same part, or days that exclude each other."""
     both = parts.names() & other.names() & set(_SLOTS)
     if any(getattr(parts, name) != getattr(other, name) for name in both):
         return True
@@ -37,7 +37,7 @@ def conflicts(parts: TimeParts, other: TimeParts) -> bool:
 
 
 def combine(parts: TimeParts, item: TimeParts, marker: Kind | None) -> TimeParts | None:
-    """Return parts with an adjacent item, or None if the item begins another time."""
+    """Return the parts extended by an item, or None if the item begins another time."""
     if marker in MARKERS:
         return _combine_marked(parts, item, marker)
     if parts.until is not None and not parts.until.clocks and item.clocks and parts.clocks:
@@ -51,7 +51,7 @@ def combine(parts: TimeParts, item: TimeParts, marker: Kind | None) -> TimeParts
 
 
 def _join_parts(parts: TimeParts, item: TimeParts, *, is_listed: bool) -> TimeParts | None:
-    """Return parts with an adjacent item, or None if they contradict each other."""
+    """Return the parts extended by an item, or None if they contradict each other."""
     if _are_in_same_half(parts.part, item.part) and not item.clocks:
         item = replace(item, part=None)  # "First thing in the morning".
     parts, item = _join_rhythms(parts, item)
@@ -67,7 +67,7 @@ def _are_in_same_half(part: int | None, other: int | None) -> bool:
 
 
 def _join_clocks(parts: TimeParts, item: TimeParts) -> TimeParts:
-    """Return parts with further clock times: "8 in the morning and 8 in the evening"."""
+    """Add further clock times to the parts: "8 in the morning and 8 in the evening"."""
     if item.part is None:
         return replace(parts, clocks=(*parts.clocks, *item.clocks))
     both = [(clock, parts.part) for clock in parts.clocks]
@@ -77,7 +77,7 @@ def _join_clocks(parts: TimeParts, item: TimeParts) -> TimeParts:
 
 
 def _join_dates(parts: TimeParts, item: TimeParts) -> tuple[TimeParts, TimeParts]:
-    """Keep the date that both name: "on Christmas, 25 December"."""
+    """Return parts with the date that both name: "on Christmas, 25 December"."""
     common = tuple(day for day in parts.days if day in item.days)
     if not common:
         return parts, item
@@ -85,7 +85,10 @@ def _join_dates(parts: TimeParts, item: TimeParts) -> tuple[TimeParts, TimeParts
 
 
 def _join_rhythms(parts: TimeParts, item: TimeParts) -> tuple[TimeParts, TimeParts]:
-    """Keep the days of "weekdays, every morning": "every morning" then only names an hour."""
+    """Return parts with the days of both rhythms.
+
+    In "weekdays, every morning", the second rhythm only names an hour.
+    """
     daily = Repeat(Unit.DAY)
     if _is_weekday_list(parts) and item.repeat == daily:
         # "Mondays and Thursdays": Korean has the "every" behind the clock time.
@@ -109,12 +112,12 @@ def _is_weekday_list(parts: TimeParts) -> bool:
 
 
 def _is_short(parts: TimeParts) -> bool:
-    """Return whether a rhythm is one of minutes or hours."""
+    """Return whether the rhythm is one of minutes or hours."""
     return parts.repeat is not None and parts.repeat.unit in (Unit.MINUTE, Unit.HOUR)
 
 
 def _combine_marked(parts: TimeParts, item: TimeParts, marker: Kind | None) -> TimeParts | None:
-    """Return parts with an item in the role that its marker gives it: "until Friday"."""
+    """Return the parts with an item in the role that its marker gives it: "until Friday"."""
     if marker is Kind.UNTIL:
         return replace(parts, until=(parts.until or TimeParts()).merge(item))
     if marker is Kind.START:
@@ -132,7 +135,10 @@ def _combine_marked(parts: TimeParts, item: TimeParts, marker: Kind | None) -> T
 
 
 def _combine_before(parts: TimeParts, item: TimeParts) -> TimeParts:
-    """Return parts with an item after "before": an end, or the moment that a lead refers to."""
+    """Return the parts with an item that follows "before".
+
+    It is the end of a recurrence, or the moment to which a lead time ("an hour") refers.
+    """
     if parts.repeat and item.days and not item.clocks:
         return replace(parts, until=item)
     if item.clocks and not parts.lead:
@@ -142,7 +148,7 @@ def _combine_before(parts: TimeParts, item: TimeParts) -> TimeParts:
 
 
 def limit_to_period(parts: TimeParts, today: date) -> TimeParts:
-    """Return the parts of a recurrence with the start and end that a week or a month gives it.
+    """Return recurring parts, limited to the week or month that they name.
 
     "Every day next week" ends with that week. "Every other Monday, from next month on" has no end,
     and neither has a rhythm that is as long as the period.
@@ -167,7 +173,10 @@ def _start_on(first: date, today: date) -> TimeParts | None:
 
 
 def _named_period(parts: TimeParts, today: date) -> tuple[date, date] | None:
-    """Return the first and last day of the week or month, unless parts name a day of it."""
+    """Return the first and last day of the named week or month.
+
+    Return None if the parts name a day of it.
+    """
     if parts.days or parts.weekdays or parts.month_days or parts.nth is not None:
         return None
     if parts.week_offset is not None:
@@ -182,7 +191,7 @@ def _named_period(parts: TimeParts, today: date) -> tuple[date, date] | None:
 def settle_points(tokens: Sequence[Token], *, has_dates: bool) -> list[Token]:
     """Decide whether tokens such as ``7.30`` are clock times or dates.
 
-    `has_dates` says whether the language writes dates in this way.
+    `has_dates` says whether the language writes dates like this.
     """
     has_clock = any(token.kind in (Kind.CLOCK, Kind.OCLOCK, Kind.HOUR_SIGN) for token in tokens)
     has_clock |= any(
@@ -201,7 +210,7 @@ def settle_points(tokens: Sequence[Token], *, has_dates: bool) -> list[Token]:
 def _settle_point(
     token: Token, before: Kind | None, after: Kind | None, *, has_clock: bool, has_dates: bool
 ) -> Token:
-    """Return a token such as ``7.30`` as a number, a clock time, a date or a word."""
+    """Return the token for ``7.30`` as a number, a clock time, a date or a word."""
     left, right = token.date
     if after in _UNIT_KINDS and before is not Kind.AT:
         return token._replace(kind=Kind.NUMBER, number=float(f"{left}.{right}"))  # 1.5 hours
@@ -230,7 +239,7 @@ def _is_date(day: int, month: int) -> bool:
 def _has_final_point(token: Token, after: Kind | None) -> bool:
     """Return whether a token such as ``24.12.`` can only be a date.
 
-    ``7.05.`` may end a sentence.
+    The point of ``7.05.`` may just end a sentence.
     """
     return token.number == 1 and after in _DATE_FOLLOWERS and token.date[1] >= FIRST_LONG_MONTH
 

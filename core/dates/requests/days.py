@@ -1,4 +1,4 @@
-"""The rules of days: "tomorrow", "on the 30th", "next Friday", "Christmas Eve"."""
+"""Rules for days: "tomorrow", "on the 30th", "next Friday", "Christmas Eve"."""
 
 from __future__ import annotations
 
@@ -50,9 +50,9 @@ def _weekday(match: Match, context: Context) -> TimeParts | None:
     f"{WHEN} (?P<weekday> weekday ) next",
 )
 def _next_weekday(match: Match, context: Context) -> TimeParts | None:
-    """Read "next Friday", the first one after today.
+    """Read "next Friday" as the first Friday after today.
 
-    Another meaning is the Friday of next week. The two differ for the rest of this week.
+    Until this week's Friday has passed, it may also mean the one of next week.
     """
     weekday = match.number("weekday")
     days = (weekday - context.today.weekday()) % 7 or 7
@@ -152,7 +152,7 @@ def _month_day(match: Match, context: Context) -> TimeParts | None:
 
 
 def _no_such_day(match: Match) -> TimeParts | None:
-    """Return the problem of "the 32nd". Other numbers may belong to the task."""
+    """Return the problem of "the 32nd", or None. Larger numbers may belong to the task."""
     token = match.get("day")
     is_ordinal = token is not None and token.kind is Kind.MONTH_DAY
     return TimeParts(problem=Problem.NO_SUCH_DATE) if is_ordinal else None
@@ -228,7 +228,7 @@ def _month(match: Match, context: Context) -> TimeParts | None:
 
 @RULES.add("(?P<word> vague )")
 def _vague(match: Match, context: Context) -> TimeParts | None:
-    """Read "soon", and "some day", which is vague only without a day."""
+    """Read "soon" and "some day". "Some day" counts only without another day."""
     is_day = match.number("word") == VAGUE_DAY
     return TimeParts(problem=Problem.VAGUE_DAY if is_day else Problem.VAGUE)
 

@@ -1,7 +1,7 @@
-"""Computes the dates of feasts that move from year to year: Easter, Thanksgiving, Chinese New Year.
+"""Compute the dates of feasts that move: Easter, Thanksgiving, Chinese New Year.
 
-`core/dates/data/feasts.toml` has a rule for each of them, and explains the rules. A lexicon names
-a feast by the name of its rule: ``"feast easter 1" = "easter monday"`` is the day after Easter.
+`core/dates/data/feasts.toml` has a rule for each of them, and explains the rules. A lexicon names a
+feast by its rule: ``"feast easter 1" = "easter monday"`` is the day after Easter.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ MAX_YEARS_SEARCHED = 8
 
 
 def next_fixed_dates(month: int, day: int, today: date) -> tuple[date, ...]:
-    """Return the next two dates with a day and month. 31 November has none."""
+    """Return the next two dates with this day and month. The list is empty for 31 November."""
     years = range(today.year, today.year + MAX_YEARS_SEARCHED)
     dates = [date_if_valid(year, month, day) for year in years]
     return tuple(candidate for candidate in dates if candidate and candidate >= today)[:2]
@@ -46,7 +46,7 @@ def feast_in_year(feast: Token, year: int) -> date | None:
 
 
 def _dates_in_year(rule: Mapping[str, Any], year: int) -> list[date]:
-    """Return the dates of a feast in a year. A feast of the lunar year may come twice."""
+    """Return the dates of a feast in a year. A feast of the lunar calendar may come twice."""
     if "dates" in rule:
         return [day for day in rule["dates"] if day.year == year]
     if "easter" in rule:

@@ -1,8 +1,8 @@
-"""The grammar of times in requests, one for all languages: tokens become `TimeParts`.
+"""The grammar of times in requests, which turns tokens into `TimeParts` for all languages.
 
-Each rule is a regular expression over kinds of tokens and a function that returns the parts that
-the tokens mean. At each token, the rule with the longest match counts. Languages differ in the
-order of words, so many rules have two forms: "in 20 minutes" and Turkish "20 dakika sonra".
+A rule is a regular expression over kinds of tokens, and a function that returns what the tokens
+mean. At each token, the rule with the longest match wins. The order of words differs between
+languages, so many rules have two patterns: "in 20 minutes" and Turkish "20 dakika sonra".
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ VAGUE_LATER = 2
 
 
 class Item(NamedTuple):
-    """A time in a sentence: the tokens from `start` to `end` (exclusive), and their meaning."""
+    """A time in a sentence: its tokens from `start` to `end` (exclusive), and their meaning."""
 
     start: int
     end: int
@@ -39,7 +39,7 @@ class Item(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """The lexicon and the present time, on which the meaning of tokens depends."""
+    """The lexicon and the current time, which the meaning of tokens depends on."""
 
     lexicon: Lexicon
     # The present wall time.
@@ -51,14 +51,14 @@ class Context:
 
 
 class Match:
-    """The tokens of a match, by the names of the groups in its rule."""
+    """The tokens that a rule matches, by the names of the groups in its pattern."""
 
     def __init__(self, match: re.Match[str], tokens: Sequence[Token]) -> None:
         self._match = match
         self._tokens = tokens
 
     def all(self, name: str | int) -> Sequence[Token]:
-        """Return all tokens of a group. A group that the rule doesn't have is empty."""
+        """Return all tokens of a group, or none if the rule doesn't have the group."""
         if isinstance(name, str) and name not in self._match.re.groupindex:
             return ()
         start, end = self._match.span(name)
@@ -84,13 +84,13 @@ Build = Callable[[Match, Context], TimeParts | None]
 
 
 class Rules:
-    """The rules of a module, in the order in which equally long matches are tried."""
+    """The rules of a module. Of equally long matches, the first rule wins."""
 
     def __init__(self) -> None:
         self._rules: list[tuple[re.Pattern[str], Build]] = []
 
     def add(self, *patterns: str) -> Callable[[Build], Build]:
-        """Add a rule with several patterns. See `compile_grammar` for how they are written."""
+        """Return a decorator that adds a rule with these patterns. See `compile_grammar`."""
 
         def register(build: Build) -> Build:
             self._rules.extend((compile_grammar(pattern), build) for pattern in patterns)
@@ -107,7 +107,7 @@ class Rules:
 
 
 def read_items(tokens: Sequence[Token], context: Context, rules: Sequence[Rules]) -> list[Item]:
-    """Return the times that the tokens name, in their order."""
+    """Return the times that the tokens name, in order."""
     kinds = kinds_of(tokens)
     items: list[Item] = []
     position = 0
@@ -130,7 +130,7 @@ def _read_item(
     context: Context,
     rules: Sequence[Rules],
 ) -> Item | None:
-    """Return the longest time that begins at `position`, or None if no rule reads one."""
+    """Return the longest time that begins at `position`, or None."""
     matches = [pair for group in rules for pair in group.match(kinds, position)]
     matches.sort(key=lambda pair: -pair[0].end())
     for match, build in matches:
@@ -214,7 +214,7 @@ def _several_offsets(match: Match, context: Context) -> TimeParts | None:
 
 @RULES.add(f"in+ (?P<span> {SPAN} ) (?P<minutes> number )")
 def _offset_and_minutes(match: Match, context: Context) -> TimeParts | None:
-    """Read Russian "через час пятнадцать", in which the minutes are implied."""
+    """Read Russian "через час пятнадцать", where "minutes" is implied."""
     minutes = match.get("minutes")
     span = read_span(match.all("span"))
     if minutes is None or minutes.is_digits or not span.seconds or span.seconds % 3600:
@@ -228,7 +228,7 @@ def _offset_and_minutes(match: Match, context: Context) -> TimeParts | None:
     "(?P<clock> clock ) minute",
 )
 def _clock_offset(match: Match, context: Context) -> TimeParts | None:
-    """Read "in 2h30". The clock time is a length."""
+    """Read "in 2h30", where the clock time is a length."""
     token = match.get("clock")
     if token is None or not token.is_digits:
         return None
@@ -237,7 +237,7 @@ def _clock_offset(match: Match, context: Context) -> TimeParts | None:
 
 @RULES.add("in (?P<count> number ) (?= comma | polite | request | $ )")
 def _minutes_offset(match: Match, context: Context) -> TimeParts | None:
-    """Read "in 5", in which the minutes are implied."""
+    """Read "in 5", where "minutes" is implied."""
     minutes = match.number("count")
     assumptions = frozenset({Assumption.MINUTES})
     return TimeParts(offset=Span(seconds=minutes * 60), assumptions=assumptions)
@@ -273,7 +273,7 @@ def _lead(match: Match, context: Context) -> TimeParts | None:
     "(?: of | the | from | at | on )* (?= feast | date | clock )"
 )
 def _distance(match: Match, context: Context) -> TimeParts | None:
-    """Read "the day after" before a feast, a date or a clock time. A lag is a negative lead."""
+    """Read "the day after" before a feast, date or clock time, as a negative lead time."""
     span = read_span(match.all("span"))
     if match.kinds(Kind.BEFORE) or match.kinds(Kind.TO_HOUR):
         return TimeParts(lead=span) if any(span) else None
@@ -328,9 +328,9 @@ _LENGTH = compile_grammar(f"(?: {SPAN} | {UNIT} )")
 
 
 def find_length(tokens: Sequence[Token]) -> tuple[Span, int, int] | None:
-    """Return the longest length of time in the tokens: its span, its first token and its end.
+    """Return the longest length of time in the tokens, and where it starts and ends.
 
-    A unit without a number counts once: Russian "на час". Returns None if there is no length.
+    A unit without a number counts once, as in Russian "на час". Return None if there is no length.
     """
     matches = [match for match in _LENGTH.finditer(kinds_of(tokens)) if match.end() > match.start()]
     for match in sorted(matches, key=lambda match: match.start() - match.end()):

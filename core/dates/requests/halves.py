@@ -1,4 +1,4 @@
-"""Decides whether an hour without "am" or "pm" is in the morning, the afternoon or the evening."""
+"""Decide whether an hour without "am" or "pm" is in the morning, afternoon or evening."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ NOON = 12
 
 
 class ClockTime(NamedTuple):
-    """A time of day as clocks show it."""
+    """A clock time, perhaps without "am" or "pm"."""
 
     minute: int
     # Whether the hour may be in the morning or in the afternoon: "at 5".
@@ -23,7 +23,7 @@ class ClockTime(NamedTuple):
 
 
 def clock_in_part(clock: ClockTime, part: int | None) -> ClockTime:
-    """Return a clock time, in the half of the day that the part of the day means."""
+    """Return a clock time in the half of the day to which `part` belongs."""
     if part is not None and part >= EVENING and clock.is_written and not clock.is_bare:
         return ClockTime(clock.minute + 720)  # "Every night at 10:30".
     if part is None or not clock.is_bare:
@@ -39,7 +39,10 @@ def clock_in_part(clock: ClockTime, part: int | None) -> ClockTime:
 
 
 def fits_part(clocks: Sequence[ClockTime], part: int | None) -> bool:
-    """Return whether bare hours are likely in a part of the day: 12 and 3 aren't in the morning."""
+    """Return whether hours without "am" or "pm" are likely in a part of the day.
+
+    For example, 12 and 3 are unlikely in the morning.
+    """
     if part is None or part >= EVENING:
         return True
     for clock in clocks:

@@ -1,4 +1,4 @@
-"""Decides whether a message asks for a reminder, asks about reminders, or only mentions one."""
+"""Decide whether a message asks for a reminder, asks about reminders, or only mentions one."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MAYBE_PAST = 3
 
 
 class Intent(Enum):
-    """The purpose of a message about reminders."""
+    """What a message about reminders is meant to do."""
 
     SET = "set"
     QUESTION_ABOUT_REMINDERS = "question about reminders"
@@ -50,10 +50,9 @@ class IntentReader:
         return self._decide_request()
 
     def _is_blocked(self) -> bool:
-        """Return whether the message has words such as "don't remind me", or "translate" before a
-        request.
+        """Return whether the message has words that exclude a request.
 
-        Such a message isn't a request.
+        Examples are "don't remind me", and "translate" before a request.
         """
         for token in self._tokens:
             if token.kind is Kind.BLOCK:
@@ -63,10 +62,9 @@ class IntentReader:
         return any(token.kind is Kind.BLOCK and not token.number for token in self._tokens)
 
     def _is_about_person(self) -> bool:
-        """Return whether the message is about someone who reminds or has set a reminder: "I set an
-        alarm".
+        """Return whether someone in the message reminds or has set a reminder: "I set an alarm".
 
-        A person at the beginning may be separated from the verb by a time.
+        A time may separate the person from the verb.
         """
         for subject, verb in pairwise(self._tokens):
             if subject.kind is Kind.PERSON and subject.number == 1 and verb.kind is Kind.REQUEST:
@@ -84,9 +82,7 @@ class IntentReader:
         return index < len(self._tokens) and self._tokens[index].kind in ASKING
 
     def _has_subject_in_past(self) -> bool:
-        """Return whether the message begins with a subject and "set a reminder": "My sister set
-        one".
-        """
+        """Return whether the message tells who set a reminder: "My sister set one"."""
         for index, token in enumerate(self._tokens[: MAX_SUBJECT_WORDS + 1]):
             if token.kind is Kind.REQUEST and token.number == MAYBE_PAST:
                 return index > 0
@@ -103,9 +99,7 @@ class IntentReader:
         )
 
     def _asks_question(self) -> bool:
-        """Return whether the message begins with a question about reminders: "why do you remind
-        me".
-        """
+        """Return whether the message starts with a question: "why do you remind me"."""
         for index, token in enumerate(self._tokens):
             is_first = self._sentence.neighbour(index, -1) is None
             if token.kind is Kind.HOW:
@@ -115,15 +109,13 @@ class IntentReader:
         return False
 
     def _is_about_device(self) -> bool:
-        """Return whether the only alarm in the message is a thing: "what's the alarm code?"."""
+        """Return whether the message's only alarm is a device: "what's the alarm code?"."""
         asking = [token for token in self._tokens if token.kind in ASKING]
         is_alarm = all(token.kind is Kind.MENTION and token.number == ALARM for token in asking)
         return is_alarm and self._has_other_words()
 
     def _has_break(self, start: int) -> bool:
-        """Return whether a comma or another mark is between a token and the first request
-        after it.
-        """
+        """Return whether a comma or another mark comes between a token and the next request."""
         for token in self._tokens[start:]:
             if token.kind in ASKING:
                 return False
@@ -132,7 +124,7 @@ class IntentReader:
         return True
 
     def _decide_request(self) -> Intent:
-        """Return the intent of a message without words that exclude a request."""
+        """Return the intent of a message that has no words that exclude a request."""
         asking = [index for index, token in enumerate(self._tokens) if token.kind in ASKING]
         requests = [index for index in asking if self._is_asking(index)]
         if not requests:
@@ -145,7 +137,7 @@ class IntentReader:
         return Intent.SET
 
     def _is_asking(self, index: int) -> bool:
-        """Return whether a token asks for a reminder. A MENTION does so only in some places."""
+        """Return whether a token asks for a reminder. A MENTION does so only at some places."""
         if self._tokens[index].kind is Kind.REQUEST:
             return True
         if any(token.kind is Kind.TOLD for token in self._tokens):
@@ -161,7 +153,7 @@ class IntentReader:
         return is_begin or follows_time or (after is None and has_time)
 
     def _has_other_words(self) -> bool:
-        """Return whether a message says more than a time: "the alarm at 6 broke"."""
+        """Return whether a message contains more than a time: "the alarm at 6 broke"."""
         in_times = {
             index for cluster in self._clusters for index in range(cluster.start, cluster.end)
         }
@@ -188,9 +180,7 @@ class IntentReader:
         return self._sentence.neighbour(index + 1, 1) is Kind.QUESTION
 
     def _are_quoted(self, requests: Sequence[int]) -> bool:
-        """Return whether the message quotes a request, and nothing outside of the quote names a
-        time.
-        """
+        """Return whether all requests are quoted, and no time is outside of the quotes."""
         quotes = self._quotes()
         quoted_requests = [index for index in requests if self._is_within(quotes, index)]
         if not quoted_requests:
@@ -202,7 +192,7 @@ class IntentReader:
         return len(quoted_requests) == len(requests) or not has_own_time
 
     def _quotes(self) -> list[tuple[int, int]]:
-        """Return where the plain text has quotes, unless the whole text is one."""
+        """Return where the plain text has quotations, unless the whole text is one."""
         plain = self._sentence.text.plain
         spans = [match.span() for match in _QUOTE.finditer(plain)]
         outside = _QUOTE.sub("", plain)

@@ -1,8 +1,8 @@
-"""Splits a request into the tokens that `grammar` reads, with the lexicon of a language.
+"""Split a request into tokens, with the lexicon of a language.
 
-A lexicon is a file `data/<language>.toml`. Its table `tokens` lists the phrases for each
-kind of token, and `docs/extending.md` shows how to write one. A token is the meaning of a word or
-number in a request: "remind me at half past 8" becomes REQUEST, AT, HALF_PAST and NUMBER.
+A lexicon is a file `data/<language>.toml`. Its table `tokens` lists the phrases for each kind of
+token; `docs/extending.md` shows how to write one. A token is the meaning of a word or number:
+"remind me at half past 8" becomes REQUEST, AT, HALF_PAST and NUMBER. `grammar` reads the tokens.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ NO_CLOCK_TIME = -1
 
 
 class ShortWeekdays(NamedTuple):
-    """The table `short_weekdays` of a lexicon: weekdays of one letter, such as Korean 화 and 목."""
+    """Weekdays of one letter, such as Korean 화 and 목. The table `short_weekdays` lists them."""
 
     days: Mapping[str, int]
     # Matches one of them and its separators before it.
@@ -44,7 +44,7 @@ class ShortWeekdays(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Lexicon:
-    """The phrases of a language."""
+    """The phrases of a language, and the tokens that they mean."""
 
     language: str
     # Whether days precede months in numbers: 3/5 is 3 May.
@@ -87,12 +87,12 @@ def request_languages() -> tuple[str, ...]:
 
 @cache
 def load_lexicon(language: str) -> Lexicon:
-    """Return the lexicon of a language, which `request_languages` lists."""
+    """Return the lexicon of one of the `request_languages`."""
     return build_lexicon(language, language_data(language, _PACKAGE))
 
 
 def build_lexicon(language: str, data: Mapping[str, Any]) -> Lexicon:
-    """Return the lexicon with the content of a file.
+    """Build a lexicon from the content of its file.
 
     If a phrase is listed twice, its first meaning counts.
     """
@@ -136,14 +136,14 @@ def build_lexicon(language: str, data: Mapping[str, Any]) -> Lexicon:
 def _add_table(
     lexicon: Lexicon, table: Mapping[str, str], make_token: Callable[[str], Token]
 ) -> None:
-    """Add the phrases of a table whose keys each mean one token."""
+    """Add the phrases of a table in which each key is one token."""
     for key, phrases in table.items():
         for phrase in phrases.split(","):
             _add_phrase(lexicon, phrase, (make_token(key),))
 
 
 def _expand(phrase: str) -> list[str]:
-    """Return the phrases that a phrase with alternatives means: "(set|add) a (new|) alarm"."""
+    """Return all phrases that a phrase with alternatives means: "(set|add) a (new|) alarm"."""
     alternatives = re.search(r"\(([^()]*)\)", phrase)
     if alternatives is None:
         return [re.sub(r"\s+", " ", phrase)]
@@ -168,7 +168,7 @@ def _fold(text: str) -> str:
 
 
 def _add_phrase(lexicon: Lexicon, phrase: str, tokens: tuple[Token, ...]) -> None:
-    """Add a phrase to a lexicon. If it ends with a star, it's a stem. An earlier phrase wins."""
+    """Add a phrase to a lexicon, unless it is already there. A star at its end makes it a stem."""
     form = _fold(phrase.strip())
     if not form:
         return
@@ -220,28 +220,28 @@ _SIGNS |= {"-": Kind.TO, "–": Kind.TO, "—": Kind.TO, "~": Kind.TO, "〜": Ki
 
 
 class Text(NamedTuple):
-    """A text in its plain form, and where each plain character is in the original text."""
+    """A text in plain form, and the position of each plain character in the original text."""
 
     original: str
     plain: str
     offsets: list[int] | None
 
     def locate(self, index: int) -> int:
-        """Return the index in the original text of an index in the plain text."""
+        """Return the index in the original text for an index in the plain text."""
         if self.offsets is None:
             return index
         return self.offsets[index] if index < len(self.offsets) else len(self.original)
 
 
 def plain_text(text: str) -> Text:
-    """Return a text with its plain form. Only the beginning of a long text is read."""
+    """Return a text with its plain form. Only the beginning of a long text is converted."""
     original = text[:MAX_REQUEST_CHARS]
     plain, offsets = plain_with_offsets(original)
     return Text(original, plain.replace("\u2019", "'"), offsets)
 
 
 def tokenize_request(text: Text, lexicon: Lexicon) -> list[Token]:
-    """Return the tokens of a text. White space is no token."""
+    """Return the tokens of a text. White space results in no token."""
     tokens: list[Token] = []
     position = 0
     while position < len(text.plain):
@@ -254,7 +254,7 @@ _OFFSET = re.compile(r"(?:utc|gmt)\s?([+-])(\d{1,2})(?![\d:])")
 
 
 def _read_offset(plain: str, position: int) -> Token | None:
-    """Return the ZONE of "UTC+1", whose sign is the other way round in its IANA name."""
+    """Return the ZONE of "UTC+1". Its IANA name has the opposite sign."""
     match = _OFFSET.match(plain, position)
     if match is None or int(match[2]) > 12:
         return None
@@ -264,7 +264,7 @@ def _read_offset(plain: str, position: int) -> Token | None:
 
 
 def _read_piece(plain: str, position: int, lexicon: Lexicon) -> tuple[list[Token], int]:
-    """Return the tokens at a position of the plain text, and the position after them."""
+    """Return the tokens at a position of the plain text, and where they end."""
     offset = _read_offset(plain, position)
     if offset is not None:
         return [offset], offset.end
@@ -291,9 +291,10 @@ def _read_piece(plain: str, position: int, lexicon: Lexicon) -> tuple[list[Token
 
 
 def _match_phrase(plain: str, position: int, lexicon: Lexicon) -> tuple[tuple[Token, ...], int]:
-    """Return the tokens of the longest phrase at a position and its end, or () and the position.
+    """Return the tokens of the longest phrase at a position, and where it ends.
 
-    Outside of scripts without spaces, a phrase begins and ends at the ends of words.
+    Without a phrase, return () and the position. In scripts with spaces, a phrase consists of whole
+    words.
     """
     for length in lexicon.lengths.get(plain[position], ()):
         end = position + length
@@ -311,7 +312,7 @@ def _match_phrase(plain: str, position: int, lexicon: Lexicon) -> tuple[tuple[To
 
 
 def _correct_name(word: str, lexicon: Lexicon) -> str:
-    """Return the name of a day or month that a long word is with one letter wrong, or ""."""
+    """Return the name of the day or month that a long word means with one wrong letter, or ""."""
     if len(word) < MIN_CORRECTABLE - 1 or not word.isalpha():
         return ""
     names = lexicon.long_names.get(word[0], ())
@@ -319,7 +320,7 @@ def _correct_name(word: str, lexicon: Lexicon) -> str:
 
 
 def _differ_by_one(word: str, name: str) -> bool:
-    """Return whether one letter is missing, added, or other, or two are in the other order."""
+    """Return whether one letter is missing, added or wrong, or two letters are swapped."""
     if abs(len(word) - len(name)) > 1:
         return False
     pairs = enumerate(zip(word, name, strict=False))
@@ -336,7 +337,7 @@ def _differ_by_one(word: str, name: str) -> bool:
 def _read_short_days(
     tokens: list[Token], plain: str, short_weekdays: ShortWeekdays | None
 ) -> list[Token]:
-    """Read weekdays of one letter after "every week", after a weekday, or in a list."""
+    """Read one-letter weekdays after "every week", after a weekday, or in a list."""
     if short_weekdays is None:
         return tokens
     result: list[Token] = []
@@ -361,7 +362,7 @@ def _read_short_days(
 def _match_short_days(
     plain: str, start: int, short_weekdays: ShortWeekdays
 ) -> tuple[list[Token], int]:
-    """Return the weekdays of one letter at a position and their end, or [] and 0."""
+    """Return the one-letter weekdays at a position and where they end, or [] and 0."""
     days: list[Token] = []
     position = start
     while match := short_weekdays.item.match(plain, position):
@@ -376,7 +377,10 @@ def _match_short_days(
 def _is_whole(
     plain: str, start: int, end: int, lexicon: Lexicon, stem_end: int | None = None
 ) -> bool:
-    """Return whether a phrase, or a stem that ends at `stem_end`, is not only a part of a word."""
+    """Return whether a phrase is more than a part of a word.
+
+    A phrase that is a stem ends at `stem_end`.
+    """
     if lexicon.is_unspaced:
         return True
     begins_inside = start > 0 and plain[start - 1].isalpha() and plain[start].isalpha()
@@ -397,13 +401,13 @@ def _is_hangul(character: str) -> bool:
 
 
 def _is_after_particle(plain: str, start: int, lexicon: Lexicon) -> bool:
-    """Return whether a Korean word continues with another phrase at `start`: the 에 of "9시에"."""
+    """Return whether another phrase continues a Korean word at `start`, like the 에 of "9시에"."""
     return _is_hangul(plain[start]) and lexicon.language == "ko"
 
 
 @lru_cache(maxsize=2_000)
 def _split_hangul(word: str, lexicon_id: str) -> bool:
-    """Return whether a sequence of Korean letters consists of phrases of the lexicon."""
+    """Return whether a run of Korean letters consists of phrases of the lexicon."""
     lexicon = load_lexicon(lexicon_id)
     if not word:
         return True
@@ -417,7 +421,7 @@ def _split_hangul(word: str, lexicon_id: str) -> bool:
 
 
 def _continues(plain: str, end: int, lexicon: Lexicon) -> bool:
-    """Return whether the rest of a Korean word consists of phrases: the 에는 of "9시에는"."""
+    """Return whether the rest of a Korean word consists of phrases, like the 에는 of "9시에는"."""
     return _split_hangul(plain[end : _end_of_word(plain, end)], lexicon.language)
 
 
@@ -465,7 +469,7 @@ def _parse_han_number(text: str) -> int:
 
 
 def _join_numbers(tokens: Sequence[Token]) -> Iterator[Token]:
-    """Join a number such as "forty" and a digit in words: "forty five"."""
+    """Join number words such as "forty" and "five"."""
     index = 0
     while index < len(tokens):
         token = tokens[index]

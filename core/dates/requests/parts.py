@@ -1,7 +1,7 @@
-"""The parts of a time that a request names, and the moment or recurrence that they mean together.
+"""Define the parts of a time, and compute the moment or recurrence that they mean together.
 
-A part that is missing or ambiguous isn't filled in silently: the result names the missing parts and
-the assumptions. The functions don't read the system clock: the present time is a parameter.
+A missing or ambiguous part isn't guessed silently: the result names the missing parts and the
+assumptions. The current time is a parameter.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _DAY = timedelta(days=1)
 
 
 class Missing(Enum):
-    """A part that a request doesn't name, so the person must be asked."""
+    """A part that the request doesn't name, so Mneme must ask for it."""
 
     TIME = "time"
     DATE = "date"
@@ -35,7 +35,7 @@ class Missing(Enum):
 
 
 class Problem(Enum):
-    """Why the time of a request can't be used."""
+    """The reason why a request's time can't be used."""
 
     PAST = "past"
     NO_SUCH_DATE = "no such date"
@@ -87,7 +87,7 @@ class Repeat(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimeParts:
-    """The parts of a time. Parts that weren't named are empty."""
+    """The parts of a time. Parts that the request doesn't name are empty."""
 
     # The possible dates, the likeliest first.
     days: tuple[date, ...] = ()
@@ -120,13 +120,13 @@ class TimeParts:
     assumptions: frozenset[Assumption] = frozenset()
 
     def merge(self, other: TimeParts) -> TimeParts:
-        """Return these parts, with the parts that `other` names instead where both name one."""
+        """Return these parts, replaced by those of `other` where both name one."""
         changes = {name: getattr(other, name) for name in other.names()}
         changes["assumptions"] = self.assumptions | other.assumptions
         return replace(self, **changes)
 
     def revise(self, other: TimeParts) -> TimeParts:
-        """Return these parts, with the day or the clock time of `other` instead of the old one."""
+        """Return these parts with the day or the clock time of `other`, as a correction does."""
         changes: dict[str, Any] = {"problem": None}
         names = other.names()
         if names & _DAY_PARTS:
@@ -145,9 +145,9 @@ class TimeParts:
         return result._in_same_half_of_day(self)
 
     def _in_same_half_of_day(self, previous: TimeParts) -> TimeParts:
-        """Move a bare hour to the afternoon if it replaces one: "at 5pm … no, at 6".
+        """Move an hour to the afternoon if the previous one was: "at 5pm … no, at 6".
 
-        An hour that is nearer in the morning stays there: "at 3pm … no, at 11".
+        The hour stays in the morning if that is nearer: "at 3pm … no, at 11".
         """
         if len(previous.clocks) != 1 or len(self.clocks) != 1 or self.part is not None:
             return self
@@ -159,7 +159,7 @@ class TimeParts:
         return replace(self, clocks=(ClockTime(later),))
 
     def with_default_hour(self, hour: int | None) -> TimeParts:
-        """Return these parts at an hour if they name only a day."""
+        """Return these parts with a clock time of `hour`, if they name only a day."""
         is_short = self.repeat is not None and self.repeat.unit in _SHORT_UNITS
         has_hour = self.clocks or self.part is not None or self.window or self.offset
         if hour is None or has_hour or is_short or not self.has_day:
@@ -176,7 +176,7 @@ class TimeParts:
 
     @property
     def has_day(self) -> bool:
-        """Whether a day, a rhythm or a time from now is named."""
+        """Whether the parts name a day, a rhythm or a time from now."""
         return bool(self.names() & _DAY_PARTS)
 
     @property
@@ -185,7 +185,7 @@ class TimeParts:
 
     @property
     def is_time(self) -> bool:
-        """Whether the parts name a time, not only a duration or a lead time ("an hour before")."""
+        """Whether the parts name a time, not just a duration or a lead time ("an hour before")."""
         return bool(self.names() & (_DAY_PARTS | {"clocks", "part", "window", "problem"}))
 
 
@@ -204,7 +204,7 @@ _DAY_PARTS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resolution:
-    """The meaning of the parts. Without a moment or recurrences, a part is missing or wrong."""
+    """The moment or recurrences that the parts mean, or the reason why there are none."""
 
     moment: datetime | None = None
     # iCalendar texts with DTSTART and RRULE; see `core.dates.recurrence`.
@@ -224,7 +224,7 @@ class _Unclear(Exception):
 
 
 def resolve_parts(parts: TimeParts, now: datetime, zone: ZoneInfo) -> Resolution:
-    """Return the moment or the recurrences that the parts mean at `now` (aware) in `zone`."""
+    """Return the moment or recurrences that the parts mean at `now` (aware) in `zone`."""
     if parts.problem is Problem.VAGUE_DAY:
         parts = replace(parts, problem=None if parts.has_day else Problem.VAGUE)
     if parts.problem is not None:
@@ -251,7 +251,7 @@ _DATE_PROBLEMS = (Problem.NO_SUCH_DATE, Problem.WRONG_WEEKDAY)
 
 @dataclass
 class _Resolver:
-    """Computes the moment or the recurrences of the parts."""
+    """Computes the moment or the recurrences that parts mean."""
 
     parts: TimeParts
     # The present wall time, aware.
@@ -292,9 +292,9 @@ class _Resolver:
         return moment
 
     def moments_of_day(self) -> tuple[str, ...]:
-        """Return one recurrence for each clock time of a single day: "tomorrow at 9 and 17".
+        """Return one recurrence per clock time of a single day: "tomorrow at 9 and 17".
 
-        Each of them is due once.
+        Each is due once.
         """
         parts = self.parts
         is_certain = parts.has_day or not any(clock.is_bare for clock in parts.clocks)
@@ -312,7 +312,7 @@ class _Resolver:
         )
 
     def _shift(self, moment: datetime, span: Span, sign: int) -> datetime:
-        """Add a span to a moment. Days and months are added to the wall time."""
+        """Add a span to a moment. Days and months are added in wall time."""
         local = moment.astimezone(self.here.tzinfo)
         day = add_months(local.date(), sign * span.months) + sign * span.days * _DAY
         wall_time = datetime.combine(day, local.time())
@@ -322,7 +322,7 @@ class _Resolver:
         return result + sign * timedelta(seconds=span.seconds)
 
     def _moment_after(self, span: Span) -> datetime:
-        """Return the moment at the end of a span from now, at the clock time if one is named."""
+        """Return the moment after a span from now, at the named clock time if there is one."""
         moment = self._shift(self.here.astimezone(UTC), span, 1)
         if self.has_fraction and span.seconds < 60 and not span.days and not span.months:
             moment += timedelta(seconds=1)  # "In 2 seconds" is never sooner than that.
@@ -338,7 +338,7 @@ class _Resolver:
         return resolve_wall_time(wall_time, self.here.tzinfo)
 
     def _next_moment(self) -> datetime:
-        """Return the first moment after now with the named day and clock time."""
+        """Return the first moment after now on the named day at the named clock time."""
         parts = self.parts
         days = self._candidate_days()
         if not parts.clocks and parts.part is None:
@@ -351,7 +351,7 @@ class _Resolver:
         return future[0]
 
     def _candidate_moments(self, day: date) -> list[datetime]:
-        """Return the moments that the clock time may mean on a day, the likeliest first."""
+        """Return the moments on a day that the clock time may mean, the likeliest first."""
         if not self.parts.clocks:
             self.assumptions.add(Assumption.HOUR)
             return [self._at(day, (self.parts.part or 0) * 60)]
@@ -372,15 +372,16 @@ class _Resolver:
         return [self._assume_afternoon(evening)]
 
     def _is_surely_morning(self, clock: ClockTime) -> bool:
-        """Return whether an hour with minutes and a day, such as "Friday at 9:30", is in the
-        morning.
+        """Return whether a clock time such as "Friday at 9:30" is in the morning.
+
+        It is if it has minutes and a day.
         """
         is_early = clock.minute < FIRST_LIKELY_HOUR * 60
         is_day = self.parts.days or (self.parts.weekdays and not is_early)
         return clock.is_written and bool(is_day)
 
     def _is_later(self, clock: ClockTime) -> bool:
-        """Return whether a bare hour is more likely in the afternoon, if nothing else is known."""
+        """Return whether an hour without "am" or "pm" is more likely in the afternoon."""
         return clock.minute < FIRST_LIKELY_HOUR * 60 and not clock.is_written
 
     def _assume_afternoon(self, moment: datetime) -> datetime:
@@ -412,7 +413,7 @@ class _Resolver:
         return [self.today, self.today + _DAY]
 
     def _weekday_dates(self, weekday: int) -> list[date]:
-        """Return the next dates with a weekday, or its date in the named week."""
+        """Return the next dates on a weekday, or its date in the named week."""
         parts = self.parts
         if parts.week_offset is not None:
             monday = self.today - self.today.weekday() * _DAY
@@ -423,7 +424,7 @@ class _Resolver:
         return [first, first + 7 * _DAY]
 
     def _month_dates(self, month_day: int, month_offset: int | None) -> list[date]:
-        """Return the next dates with a day of the month (-1 for the last)."""
+        """Return the next dates on a day of the month. -1 is the last day."""
         first = self.today.replace(day=1)
         offsets = range(13) if month_offset is None else (month_offset,)
         days = []
@@ -438,7 +439,7 @@ class _Resolver:
         return days
 
     def _nth_dates(self) -> list[date]:
-        """Return the next dates such as "the first Monday of a month".
+        """Return the next dates for parts such as "the first Monday of a month".
 
         Raises _Unclear if there is no such date.
         """
@@ -475,7 +476,7 @@ class _Resolver:
     # --- Recurrences ---
 
     def recurrences(self) -> tuple[str, ...]:
-        """Return the recurrences as iCalendar texts."""
+        """Return the recurrences in iCalendar format."""
         repeat = self.parts.repeat
         assert repeat is not None
         if repeat.unit in _SHORT_UNITS:
@@ -485,7 +486,7 @@ class _Resolver:
         return self._rules_at(minutes, rule)
 
     def _minutes_of_day(self) -> list[int]:
-        """Return the minutes of the day at which a recurrence of days is due."""
+        """Return the minutes of the day at which a daily or longer recurrence is due."""
         parts = self.parts
         if parts.times is not None and parts.times > 1 and len(parts.clocks) != parts.times:
             raise _Unclear(Missing.TIME)
@@ -551,7 +552,7 @@ class _Resolver:
         return f"FREQ=MONTHLY{months};BYMONTHDAY={','.join(map(str, parts.month_days))}"
 
     def _rules_at(self, minutes: Sequence[int], rule: str) -> tuple[str, ...]:
-        """Return one recurrence for each minute of the hour, because a rule combines its lists.
+        """Return one RRULE per minute of the hour, because a rule combines its hours and minutes.
 
         8:00 and 20:00 need one rule, and 8:00 and 20:30 need two.
         """
@@ -573,7 +574,7 @@ class _Resolver:
     def _start_day(self, minutes: Sequence[int]) -> date:
         """Return the first day of a recurrence.
 
-        The interval of "every other day" or "every two weeks" is counted from this day.
+        "Every other day" and "every two weeks" count from this day.
         """
         parts = self.parts
         repeat = parts.repeat
@@ -592,7 +593,7 @@ class _Resolver:
         return start
 
     def _limit(self, texts: Sequence[tuple[datetime, str]]) -> tuple[str, ...]:
-        """Return recurrences with DTSTART, and with the end that the parts name."""
+        """Return recurrences with their DTSTART, and with the end that the parts name."""
         end = self._end_of(texts)
         zone = str(self.here.tzinfo)
         return tuple(
@@ -600,7 +601,7 @@ class _Resolver:
         )
 
     def _end_of(self, texts: Sequence[tuple[datetime, str]]) -> str:
-        """Return the UNTIL or COUNT of recurrences of days, or ""."""
+        """Return the UNTIL or COUNT of daily or longer recurrences, or ""."""
         parts = self.parts
         if parts.count is not None:
             if len(texts) > 1:
@@ -618,13 +619,16 @@ class _Resolver:
         return f";UNTIL={self._at(last, DAY_MINUTES - 1):%Y%m%dT%H%M%SZ}"
 
     def _last_day(self, until: TimeParts) -> date:
-        """Return the last day of a recurrence. On a Friday, "until Friday" means a week later."""
+        """Return the last day of a recurrence.
+
+        If today is a Friday, "until Friday" means a week later.
+        """
         days = _Resolver(until, self.here)._candidate_days()
         is_next_week = until.weekdays and days[0] == self.today and len(days) > 1
         return days[1] if is_next_week else days[0]
 
     def _short_intervals(self, repeat: Repeat) -> tuple[str, ...]:
-        """Return the recurrences of an interval of minutes or hours."""
+        """Return the recurrences for an interval of minutes or hours."""
         parts = self.parts
         size = 60 if repeat.unit is Unit.HOUR else 1
         every = repeat.interval * size
@@ -647,7 +651,7 @@ class _Resolver:
         return (f"DTSTART:{first:%Y%m%dT%H%M%SZ}\nRRULE:{rule}{self._short_end()}",)
 
     def _short_end(self) -> str:
-        """Return the end of a recurrence of minutes or hours as a part of its RRULE, or ""."""
+        """Return the end of a recurrence of minutes or hours as part of its RRULE, or ""."""
         parts = self.parts
         now = self.here.astimezone(UTC)
         if parts.count is not None:
@@ -664,7 +668,7 @@ class _Resolver:
         return f";UNTIL={end:%Y%m%dT%H%M%SZ}" if end is not None else ""
 
     def _rules_within_window(self, every: int) -> tuple[str, ...]:
-        """Return recurrences every `every` minutes within hours of the day ("from 9 to 17")."""
+        """Return recurrences every `every` minutes within a daily window ("from 9 to 17")."""
         assert self.parts.window is not None
         low, high = (self._window_minute(clock) for clock in self.parts.window)
         if high <= low and self.parts.window[1].is_bare:
@@ -683,7 +687,7 @@ class _Resolver:
 
 
 def _nth_rule(nth: int, weekdays: Sequence[int]) -> str:
-    """Return the part of an RRULE for the nth weekday of a month, or for its nth working day."""
+    """Return the part of an RRULE for a month's nth weekday or nth working day."""
     if len(weekdays) > 1:
         days = ",".join(_WEEKDAY_NAMES[day] for day in weekdays)
         return f"BYDAY={days};BYSETPOS={nth}"

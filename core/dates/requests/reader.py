@@ -1,9 +1,9 @@
-"""Reads requests for reminders in everyday words: "don't let me forget to call Ana at 5".
+"""Read requests for reminders in everyday words: "don't let me forget to call Ana at 5".
 
 `read_request` decides whether a message is a request at all. It returns the moment or the
 recurrences, the task, the missing parts and the assumptions. The task is the message without the
-words of the request. `revise_reading` reads an answer or a correction: "no, at 11". Lexicons for
-ten languages are in `data/`; see `core.dates.requests.lexicon`.
+words of the request and its time. `revise_reading` reads an answer or a correction: "no, at 11".
+Lexicons for ten languages are in `data/`; see `core.dates.requests.lexicon`.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ FIRST_LIKELY_ALARM_HOUR = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReminderReading:
-    """The meaning of a message about a reminder."""
+    """What a message about a reminder means: its intent, time and task."""
 
     intent: Intent
     # The lexicon that was used.
@@ -70,7 +70,7 @@ class ReminderReading:
 
     @property
     def is_complete(self) -> bool:
-        """Whether the reminder can be set without a question."""
+        """Whether the reminder can be set without another question."""
         return self.intent is Intent.SET and not self.missing
 
     @property
@@ -89,9 +89,9 @@ def read_request(
 ) -> ReminderReading:
     """Read a message at `now` (aware), with wall times in `zone`.
 
-    `languages` are the languages that the person is likely to use, the likeliest first. With
-    `is_request`, the whole message is known to be a request, as after ``/remind``. A day without an
-    hour means `default_hour`; without one, the hour is missing.
+    `languages` are those that the person is likely to use, the likeliest first. Set `is_request` if
+    the whole message is a request, as after ``/remind``. A day without an hour gets `default_hour`.
+    Without a default hour, the hour is missing.
     """
     settings = _Settings(now, zone, is_request, default_hour)
     source = plain_text(text)
@@ -106,7 +106,7 @@ def read_request(
 def read_in_language(
     text: str, lexicon: Lexicon, now: datetime, zone: ZoneInfo, *, is_request: bool = False
 ) -> ReminderReading:
-    """Read a message with a single lexicon. See `read_request` for the other parameters."""
+    """Read a message with one lexicon. See `read_request` for the other parameters."""
     return _Reader(plain_text(text), lexicon, _Settings(now, zone, is_request)).read().reading
 
 
@@ -118,11 +118,11 @@ def revise_reading(
     *,
     is_addition: bool = False,
 ) -> ReminderReading | None:
-    """Return a reading with the answer or correction in `text`: "no, at 11", "tomorrow at 10".
+    """Apply the answer or correction in `text` to a reading: "no, at 11", "tomorrow at 10".
 
-    With `is_addition`, weekdays join those of a recurrence: "and Thursdays too". Returns None if
-    the text names no time. Words that aren't a time become the task if the previous reading has
-    none.
+    With `is_addition`, weekdays are added to those of a recurrence: "and Thursdays too". Return
+    None if the text contains no time. If the previous reading has no task, words that aren't a time
+    become the task.
     """
     languages = (previous.language,)
     answer = read_request(text, now, zone, languages, is_request=True)
@@ -139,7 +139,7 @@ def revise_reading(
 def read_length(text: str, language: str) -> tuple[Span, str] | None:
     """Return the length of time in a text, and the other words: "an hour the dentist".
 
-    Returns None if the text names no length.
+    Return None if the text contains no length.
     """
     source = plain_text(text)
     lexicon = load_lexicon(language)
@@ -156,7 +156,10 @@ def read_length(text: str, language: str) -> tuple[Span, str] | None:
 
 
 def _split_vague_phrases(tokens: Sequence[Token], source: Text, lexicon: Lexicon) -> list[Token]:
-    """Read the words of vague phrases one by one: French "un jour" is also the length of a day."""
+    """Read the words of vague phrases one by one.
+
+    For example, French "un jour" means "some day", but is also a length of a day.
+    """
     result: list[Token] = []
     for token in tokens:
         if token.kind is not Kind.VAGUE:
@@ -177,7 +180,7 @@ def _split_vague_phrases(tokens: Sequence[Token], source: Text, lexicon: Lexicon
 
 
 def _likely_languages(plain: str, preferred_languages: Sequence[str]) -> list[str]:
-    """Return the languages in whose script a text is written, preferred languages first.
+    """Return the languages that use a text's script, preferred languages first.
 
     A text without letters, such as "2026-12-01 10:00", is read in the first language.
     """
@@ -192,14 +195,14 @@ def _likely_languages(plain: str, preferred_languages: Sequence[str]) -> list[st
 
 
 class _Scored(NamedTuple):
-    """A reading, and how well its language fits: a higher score is better."""
+    """A reading, and a score of how well its language fits."""
 
     reading: ReminderReading
     score: tuple[float, ...]
 
 
 class _Settings(NamedTuple):
-    """How messages are read."""
+    """The parameters of `read_request` that are the same in every language."""
 
     # The present moment.
     now: datetime
@@ -221,7 +224,7 @@ class _Reader:
         self._tokens = settle_points(tokens, has_dates=lexicon.has_point_dates)
 
     def read(self) -> _Scored:
-        """Return the reading, and how well the language fits."""
+        """Return the reading, and a score of how well the language fits."""
         settings = self._settings
         if not settings.is_request and not {token.kind for token in self._tokens} & _CANDIDATES:
             return _Scored(ReminderReading(intent=Intent.NONE), (0,))
@@ -250,7 +253,7 @@ class _Reader:
         return _Scored(reading, (fit, self._request_length(selection), self._known_length()))
 
     def _merge_parts(self, clusters: ClusterReader, selection: Sequence[Cluster]) -> TimeParts:
-        """Return the parts of all accepted times together."""
+        """Return the combined parts of all accepted times."""
         parts = TimeParts()
         for cluster in selection:
             parts = parts.merge(cluster.parts)
@@ -259,9 +262,9 @@ class _Reader:
         return self._set_in_the_morning(parts)
 
     def _set_in_the_morning(self, parts: TimeParts) -> TimeParts:
-        """Return parts with an hour in the morning, for a request to wake the person or an alarm.
+        """Return parts with a morning hour, if the request is to wake the person or for an alarm.
 
-        The parts of other requests, and of alarms at another time, are returned unchanged.
+        Other requests, and alarms that aren't in the morning, keep their parts.
         """
         numbers = {token.number for token in self._tokens if token.kind in ASKING}
         if parts.part is not None or len(parts.clocks) != 1 or not numbers & {WAKE_UP, ALARM}:
@@ -275,10 +278,9 @@ class _Reader:
         return replace(parts, part=MORNING, assumptions=assumptions)
 
     def _names_day_clearly(self, selection: Sequence[Cluster]) -> bool:
-        """Return whether the times have a digit, a long word, or a word that isn't in Latin
-        letters.
+        """Return whether the times have a digit, a long word, or a word in another script.
 
-        "Do" is German for Thursday.
+        Short words aren't clear: "do" is also German for Thursday.
         """
         for cluster in selection:
             for token in self._tokens[cluster.start : cluster.end]:
@@ -288,9 +290,7 @@ class _Reader:
         return False
 
     def _has_other_phrases(self, selection: Sequence[Cluster]) -> bool:
-        """Return whether the language's tables know more words of the message than those of the
-        times.
-        """
+        """Return whether the lexicon knows more words of the message than those of the times."""
         times_length = sum(
             token.end - token.start
             for cluster in selection
@@ -300,13 +300,13 @@ class _Reader:
         return self._known_length() > times_length
 
     def _known_length(self) -> int:
-        """Return how many characters belong to phrases of the language."""
+        """Return how many characters of the message the lexicon knows."""
         return sum(
             token.end - token.start for token in self._tokens if token.kind is not Kind.OTHER
         )
 
     def _request_length(self, selection: Sequence[Cluster]) -> int:
-        """Return how many characters belong to the request and to its times."""
+        """Return how many characters belong to the request and its times."""
         asking = sum(token.end - token.start for token in self._tokens if token.kind in ASKING)
         times = sum(
             self._tokens[cluster.end - 1].end - self._tokens[cluster.start].start
@@ -318,9 +318,9 @@ class _Reader:
 def _finish(
     intent: Intent, language: str, parts: TimeParts, task: str, now: datetime, zone: ZoneInfo
 ) -> ReminderReading:
-    """Return the reading of a request from the parts of its time and its task.
+    """Return the reading of a request from its parts and its task.
 
-    The time is missing if nothing that was read gives one, as in "remind me to call Ana".
+    The time is missing if the parts name none, as in "remind me to call Ana".
     """
     today = now.astimezone(zone).date()
     resolution = resolve_parts(limit_to_period(parts, today), now, zone)

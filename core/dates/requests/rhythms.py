@@ -1,4 +1,4 @@
-"""The rules of recurrences: "every other day", "the 2nd Tuesday of the month", "twice a day"."""
+"""Rules for recurrences: "every other day", "the 2nd Tuesday of the month", "twice a day"."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _RANGE_KINDS = (Kind.TO, Kind.UNTIL, Kind.AT, Kind.START_AFTER)
 
 
 def _list_weekdays(tokens: Sequence[Token]) -> tuple[int, ...]:
-    """Return the weekdays of a list or of a range: "mondays and thursdays", "mon-fri"."""
+    """Return the weekdays of a list or range: "mondays and thursdays", "mon-fri"."""
     kinds = (Kind.WEEKDAY, Kind.WEEKDAYS, Kind.DAY_GROUP)
     weekday_tokens = [token for token in tokens if token.kind in kinds]
     is_range = any(token.kind in _RANGE_KINDS for token in tokens[1:-1])
@@ -79,7 +79,7 @@ def _every_weekday(match: Match, context: Context) -> TimeParts | None:
     f"on? (?P<days> weekday (?: {_SEPARATOR} weekday )+ )",
 )
 def _several_weekdays(match: Match, context: Context) -> TimeParts | None:
-    """Read "Mon, Wed and Fri", which is probably a rhythm. Two weekdays may be an alternative."""
+    """Read "Mon, Wed and Fri" as a rhythm. Two weekdays may be an alternative instead."""
     weekdays = _list_weekdays(match.all("days"))
     if len(weekdays) > 2:
         assumptions = frozenset({Assumption.RHYTHM})
@@ -126,13 +126,13 @@ def _every(match: Match, context: Context) -> TimeParts | None:
 
 
 def _has_growing_units(tokens: Sequence[Token]) -> bool:
-    """Return whether a larger unit follows a smaller one, so that they aren't one length."""
+    """Return whether a larger unit follows a smaller one, so they aren't one length."""
     spans = [add_unit(token.unit, 1) for token in tokens if token.unit is not None]
     return any(left < right for left, right in pairwise(spans))
 
 
 def _repeat_of(span: Span, factor: int = 1) -> Repeat | None:
-    """Return the rhythm with the length of a span, in the largest unit that divides it."""
+    """Return the rhythm for a span, in the largest unit that divides it."""
     months, days, seconds = (value * factor for value in span)
     if months and not days and not seconds:
         is_years = months % 12 == 0
@@ -157,7 +157,7 @@ def _every_part(match: Match, context: Context) -> TimeParts | None:
 
 @RULES.add("this? part (?: and | comma ) (?: every | the | on )* part (?! part )")
 def _parts_of_each_day(match: Match, context: Context) -> TimeParts | None:
-    """Read "morning and evening", which is every day if the clock times are named."""
+    """Read "morning and evening" as every day, if clock times are named."""
     if match.kinds(Kind.THIS) or any(part.unit for part in match.kinds(Kind.PART)):
         return None
     return TimeParts(repeat=Repeat(Unit.DAY), times=2)
@@ -169,7 +169,7 @@ def _parts_of_each_day(match: Match, context: Context) -> TimeParts | None:
     "(?P<clock> number ) oclock (?P<minutes> number ) minute every_after",
 )
 def _every_clock(match: Match, context: Context) -> TimeParts | None:
-    """Read Korean "7시마다": every day at 7."""
+    """Read Korean "7시마다" (every day at 7)."""
     token = match.all("clock")[0]
     minute = int(token.number) * (1 if token.kind is Kind.CLOCK else 60) + match.number("minutes")
     parts = clock_parts(minute // 60, minute % 60, is_bare=token.kind is not Kind.CLOCK)
@@ -205,7 +205,7 @@ def _count(match: Match, context: Context) -> TimeParts | None:
 
 
 def _monthly_repeat(unit: Token | None) -> Repeat:
-    """Return the rhythm of days of a month, or of a quarter; without a unit, every month."""
+    """Return a rhythm for days of a month or quarter. Without a unit, it is monthly."""
     if unit is None:
         return Repeat(Unit.MONTH)
     if unit.kind is Kind.QUARTER:

@@ -1,4 +1,4 @@
-"""The tokens of a message that may be a request, and the neighbours of a token."""
+"""A message that may be a request, split into tokens and times."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ ALARM = 2
 
 
 class Cluster(NamedTuple):
-    """Adjacent parts of a time, and their common meaning."""
+    """Adjacent parts of a time, and what they mean together."""
 
     start: int
     end: int
@@ -41,7 +41,7 @@ class Cluster(NamedTuple):
 
 
 class Sentence:
-    """A message with its tokens in one language."""
+    """A message, split into the tokens of one language."""
 
     def __init__(self, text: Text, lexicon: Lexicon, tokens: list[Token]) -> None:
         self.text = text
@@ -49,7 +49,7 @@ class Sentence:
         self.tokens = tokens
 
     def neighbour(self, index: int, step: int) -> Kind | None:
-        """Return the kind of the next token outside of a cluster, or None at the end."""
+        """Return the kind of the next token that isn't in a cluster, or None at the end."""
         skipped_kinds = GLUE | {Kind.POLITE}
         index = index - 1 if step < 0 else index
         while 0 <= index < len(self.tokens):

@@ -1,4 +1,4 @@
-"""Reads the task of a request: the text without the words of the request and of the time."""
+"""Read the task of a request: its text without the words of the request and of the time."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class TaskReader:
     def __init__(
         self, sentence: Sentence, selection: Sequence[Cluster], *, is_request: bool = False
     ) -> None:
-        """With `is_request`, the whole message is a request, as after ``/remind``."""
+        """Set `is_request` if the whole message is a request, as after ``/remind``."""
         self._is_request = is_request
         self._sentence = sentence
         self._tokens = sentence.tokens
@@ -48,7 +48,7 @@ class TaskReader:
         return task or self._alarm_task()
 
     def _pieces(self) -> list[list[Token]]:
-        """Return the adjacent tokens that are neither the request nor an accepted time."""
+        """Return the runs of tokens that are neither the request nor an accepted time."""
         has_request = any(
             token.kind is Kind.REQUEST and not self._names_thing(index)
             for index, token in enumerate(self._tokens)
@@ -67,9 +67,9 @@ class TaskReader:
         return pieces
 
     def _names_thing(self, index: int) -> bool:
-        """Return whether "a reminder" is a thing of the task: "remind me to send a reminder".
+        """Return whether "a reminder" is part of the task: "remind me to send a reminder".
 
-        The request precedes it, and no time or colon follows it.
+        It is if the request comes before it, and no time or colon after it.
         """
         token = self._tokens[index]
         text = self._sentence.text.plain[token.start : token.end].strip()
@@ -83,10 +83,10 @@ class TaskReader:
         return any(other.kind in ASKING for other in self._tokens[:index])
 
     def _is_in_task(self, index: int) -> bool:
-        """Return whether a word such as "reminder" belongs to the task: "see how a reminder looks".
+        """Return whether a word such as "reminder" is part of the task: "see how a reminder looks".
 
-        Words of the task precede it and follow it. In a message that is known to be a request, it
-        is enough that they precede it.
+        It is if words of the task come before and after it. If the message is known to be a
+        request, words before it are enough.
         """
         before = index - 1
         while before >= 0 and self._tokens[before].kind in (Kind.ONE, Kind.THE):
@@ -94,14 +94,14 @@ class TaskReader:
         return self._is_word(before) and (self._is_request or self._is_word(index + 1))
 
     def _is_word(self, index: int) -> bool:
-        """Return whether a word that may belong to the task is at an index."""
+        """Return whether the token at `index` is a word that may belong to the task."""
         if not 0 <= index < len(self._tokens) or self._is_in_time(index):
             return False
         token = self._tokens[index]
         return token.kind not in _REMOVABLE | ASKING and not self._sentence.is_punctuation(token)
 
     def _is_in_time(self, index: int) -> bool:
-        """Return whether a token belongs to an accepted time, or is the "for" before it."""
+        """Return whether a token belongs to an accepted time, or is a "for" before one."""
         token = self._tokens[index]
         return any(
             cluster.start <= index < cluster.end
@@ -110,10 +110,7 @@ class TaskReader:
         )
 
     def _alarm_task(self) -> str:
-        """Return the words of a request to wake the person or to set an alarm.
-
-        Such a request needs no other task.
-        """
+        """Return the words of a request to wake the person or to set an alarm, as its task."""
         for token in self._tokens:
             if token.kind not in ASKING or token.number not in (WAKE_UP, ALARM):
                 continue
@@ -123,7 +120,7 @@ class TaskReader:
         return ""
 
     def _piece_text(self, piece: list[Token]) -> str:
-        """Return the text of adjacent tokens, without politeness and punctuation at the ends."""
+        """Return the text of a run of tokens, without polite words and marks at its ends."""
         kinds = _REMOVABLE
         while piece and (self._is_removable(piece[0], kinds) or self._is_mark(piece[0])):
             if piece[0].kind is Kind.TO:
@@ -140,12 +137,12 @@ class TaskReader:
         return self._original(piece[0].start, piece[-1].end)
 
     def _original(self, start: int, end: int) -> str:
-        """Return the original text between two places of the plain text."""
+        """Return the original text between two positions in the plain text."""
         text = self._sentence.text
         return text.original[text.locate(start) : text.locate(end - 1) + 1]
 
     def _is_removable(self, token: Token, kinds: set[Kind]) -> bool:
-        """Return whether a token of one of the kinds isn't only a part of a word."""
+        """Return whether a token of one of these kinds is more than part of a word."""
         if token.kind not in kinds:
             return False
         plain = self._sentence.text.plain
@@ -171,7 +168,7 @@ def _trim_task(text: str, lexicon: Lexicon) -> str:
 
 
 def _trim_start(text: str, lexicon: Lexicon) -> str:
-    """Return a task without one of the words that don't begin a task."""
+    """Return a task without one word that can't begin a task."""
     plain = plain_text(text)
     for word in lexicon.task_starts:
         if plain.plain.startswith(word) and _is_word_end(plain.plain, len(word), lexicon):
@@ -180,7 +177,7 @@ def _trim_start(text: str, lexicon: Lexicon) -> str:
 
 
 def _trim_end(text: str, lexicon: Lexicon) -> str:
-    """Return a task without one of the words that don't end a task."""
+    """Return a task without one word that can't end a task."""
     plain = plain_text(text)
     for word in lexicon.task_ends:
         begin = len(plain.plain) - len(word)

@@ -1,1 +1,1 @@
-"""What a model reports about facts, and how its reports are checked against the messages."""
+"""Read a model's reports about facts, and check them against the messages."""

@@ -1,8 +1,8 @@
-"""Lets a model find facts in messages, given the facts that are already stored ("held").
+"""Let a model find facts in messages, given the facts that are already stored ("held").
 
 The model answers with operations: `add` a fact, `replace` or `end` a held one, or `same` if a
-message repeats a held one. Each operation is checked against the messages before it is applied. An
-operation that no message supports is dropped or, if the model quotes a message, needs approval.
+message repeats a held one. Each operation is checked against the messages. If no message supports
+it, it is dropped, or it needs approval if the model quotes a message.
 """
 
 from __future__ import annotations
@@ -50,10 +50,10 @@ T = TypeVar("T", bound=BaseModel)
 
 
 class _EvidenceInContext(Evidence):
-    """The evidence of one message, which continues an earlier text of the same person.
+    """The evidence in one message that continues an earlier text of the same person.
 
-    The names, figures and words of the context count like those of a question that the message
-    answers: the message must add something, and must not deny the statement.
+    Names, figures and words of that text count like those of a question that the message answers:
+    the message must add something, and must not deny the statement.
     """
 
     def __init__(self, message: Message, context: str) -> None:
@@ -78,8 +78,8 @@ class OperationReader:
         """Return the claims that the model finds, and the messages that its answer doesn't cover.
 
         The model is asked once. If its answer is incomplete, messages without an operation aren't
-        covered. If the service rejects the messages or a spending limit is reached, none are
-        covered. Raises ModelError if the model can't be reached.
+        covered. If the service rejects the messages, or if a spending limit is reached, no message
+        is covered. Raises ModelError if the model can't be reached.
         """
         operations, is_complete = await self._ask(messages, held)
         candidates = self._check(operations, messages, {fact.id: fact for fact in held})
@@ -95,7 +95,7 @@ class OperationReader:
     async def _ask(
         self, messages: Sequence[Message], held: Sequence[Fact]
     ) -> tuple[list[ReportedOperation], bool]:
-        """Return the operations of the model, and whether its answer was complete."""
+        """Return the model's operations, and whether its answer was complete."""
         lines = [self._render_message(number, row) for number, row in enumerate(messages, 1)]
         texts = ["\n".join(lines)]
         if held:
@@ -121,7 +121,7 @@ class OperationReader:
         return parse_items(completion.text, ReportedOperation)
 
     def _render_message(self, number: int, message: Message) -> str:
-        """Return a message as the JSON object that is sent to the model."""
+        """Return a message as the JSON object that the model gets."""
         at = message.created_at.astimezone(self.zone)
         fields = {
             "message": number,
@@ -132,7 +132,7 @@ class OperationReader:
         return json.dumps(fields, ensure_ascii=False)
 
     def _render_fact(self, fact: Fact) -> str:
-        """Return a held fact as the JSON object that is sent to the model."""
+        """Return a held fact as the JSON object that the model gets."""
         subject, _, attribute = (fact.attribute or "").partition("|")
         fields: dict[str, object] = {"fact": fact.id, "content": fact.content}
         if fact.scope.is_group and fact.speaker:
@@ -174,8 +174,8 @@ class OperationReader:
     ) -> Candidate | None:
         """Return the candidate for an operation, or None if it must be dropped.
 
-        `fact` is the stored fact that the operation may change. If it's None, the operation can
-        only add a fact.
+        `fact` is the held fact that the operation changes. Without one, the operation can only add
+        a fact.
         """
         support = operation.find_support(evidence, message)
         if support is None:
@@ -204,7 +204,7 @@ class OperationReader:
 def _find_doubt(
     operation: ReportedOperation, support: Support | None, fact: Fact | None, evidence: Evidence
 ) -> str:
-    """Return why an operation needs approval, as a clause, or ""."""
+    """Return the reason why an operation needs approval, as a clause, or ""."""
     if support is None:
         return evidence.describe_missing(operation.content, operation.required_names)
     if fact is not None and fact.is_pinned:
@@ -213,8 +213,9 @@ def _find_doubt(
 
 
 def _may_change(operation: ReportedOperation, fact: Fact, message: Message) -> bool:
-    """Return whether a message may change a held fact: by its speaker, and about the same
-    subject.
+    """Return whether a message may change a held fact.
+
+    It must have the same speaker and be about the same subject.
     """
     if not is_by_sender(fact, message):
         return False
@@ -228,7 +229,7 @@ def _may_change(operation: ReportedOperation, fact: Fact, message: Message) -> b
 
 
 def _earlier_words(messages: Sequence[Message], message: Message) -> str:
-    """Return the texts of the last messages that the sender of a message wrote before it."""
+    """Return the texts of the sender's last messages before this one."""
     earlier = []
     for other in messages:
         if other is message:
@@ -239,7 +240,7 @@ def _earlier_words(messages: Sequence[Message], message: Message) -> str:
 
 
 def _repeat(fact: Fact, message: Message) -> Candidate:
-    """Return a candidate with the words of a held fact, which a message says again."""
+    """Return a candidate for a held fact that a message repeats, in the words of the fact."""
     claim = Claim(
         content=fact.content,
         kind=fact.kind,
@@ -253,7 +254,7 @@ def _repeat(fact: Fact, message: Message) -> Candidate:
 def _inherit(claim: Claim, fact: Fact, *, is_end: bool) -> Claim:
     """Return the claim with the attribute of the fact that it replaces or ends.
 
-    A sentence that says that something is over is the value of the attribute from then on.
+    If the claim says that something is over, its sentence becomes the attribute's value.
     """
     if fact.attribute is None or (claim.attribute is not None and not is_end):
         return claim
@@ -261,7 +262,7 @@ def _inherit(claim: Claim, fact: Fact, *, is_end: bool) -> Claim:
 
 
 def is_by_sender(fact: Fact, message: Message) -> bool:
-    """Return whether the sender of a message stated a fact."""
+    """Return whether the sender of a message is the person who stated a fact."""
     if message.sender is None or fact.account is None:
         return True
     return fact.account.user_id == message.sender.id
@@ -270,9 +271,9 @@ def is_by_sender(fact: Fact, message: Message) -> bool:
 async def load_held_facts(
     facts: Facts, session: Session, messages: Sequence[Message]
 ) -> list[Fact]:
-    """Load the open facts that messages may be about: those that match, then the latest.
+    """Load open facts that the messages may be about: those that match, then the latest.
 
-    In a group, these are facts of the people who wrote the messages.
+    In a group, load only facts of the people who wrote the messages.
     """
     scopes = frozenset((session.scope,))
     text = "\n".join(typed_text(message) for message in messages)
@@ -290,10 +291,9 @@ async def load_held_facts(
 
 
 def parse_items(answer: str, kind: type[T]) -> tuple[list[T], bool]:
-    """Parse the JSON objects of a list in a model's answer, and check that the list is complete.
+    """Parse the JSON objects in a model's list. Return them, and whether the list is complete.
 
-    Returns the valid objects. The second result is False if an object was invalid, if the list was
-    cut off, or if there is other text in the list.
+    It is incomplete if an object is invalid, if the list was cut off, or if it contains other text.
     """
     start = answer.find("[")
     end = answer.rfind("]")

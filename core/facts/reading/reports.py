@@ -1,4 +1,4 @@
-"""What models report about facts: the fields of a report, and how a message supports it."""
+"""Define the facts that models report, and check how a message supports them."""
 
 from __future__ import annotations
 
@@ -55,8 +55,7 @@ class ReportedFact(ToolArguments):
     def required_names(self) -> list[str]:
         """The names and the value of the fact, which a message must contain.
 
-        Of the reported names, only those with a capital letter, a digit or a non-ASCII letter
-        count.
+        A reported name counts only if it has a capital letter, a digit or a non-ASCII letter.
         """
         names = [name for name in self.names if not name.isascii() or re.search(r"[A-Z0-9]", name)]
         names.append(self.value or "")
@@ -65,10 +64,9 @@ class ReportedFact(ToolArguments):
         return names
 
     def find_support(self, evidence: Evidence, message: Message | None = None) -> Support | None:
-        """Return the message that supports the fact, or None if there is none.
+        """Return the message that supports the fact, or None.
 
-        A message that also supports the date is preferred. With `message`, only this message is
-        considered.
+        Prefer a message that also supports the date. With `message`, consider only this message.
         """
         if self.since:
             message_with_date = self._find_message(
@@ -96,8 +94,8 @@ class ReportedFact(ToolArguments):
     def to_claim(self, message: Message, zone: ZoneInfo, *, is_dated: bool) -> Claim:
         """Return the fact as a claim of the message's sender.
 
-        The claim has the reported date only with `is_dated`. A claim about a time after the message
-        gets neither a date nor an attribute, so that it doesn't end a fact that still holds.
+        The claim gets the reported date only if `is_dated` is set. A claim about a time after the
+        message gets neither date nor attribute, so it doesn't end a fact that still holds.
         """
         valid_from, precision = parse_since(
             self.since if is_dated else None, message.created_at, zone
@@ -125,9 +123,9 @@ class ReportedFact(ToolArguments):
 
 
 class ReportedOperation(ReportedFact):
-    """A model's report of one fact in one of several numbered messages.
+    """A model's report about a fact in one of several numbered messages.
 
-    `content` is the new fact. With `end`, it's the sentence that says that something is over.
+    `content` is the new fact, or for `end` the sentence that says that something is over.
     """
 
     model_config = ConfigDict(extra="ignore", strict=True)
@@ -147,7 +145,7 @@ class ReportedOperation(ReportedFact):
         return self
 
     def quotes(self, message: Message) -> bool:
-        """Return whether the quote occurs in the message, apart from its case and white space."""
+        """Return whether the message contains the quote, ignoring case and white space."""
         quote = " ".join((self.quote or "").casefold().split())
         own_words = " ".join(
             extract_own_words(message.text, sender_name=message.sender_name).casefold().split()

@@ -47,9 +47,7 @@ def _is_own(column: str) -> str:
 
 
 def _select_all(table: str, also: str = "", more_columns: str = "") -> str:
-    """Return a statement that selects a table's rows in visible scopes, or for which
-    `also` holds.
-    """
+    """Return a statement that selects rows in visible scopes, or for which `also` holds."""
     return f"""
         SELECT {table}.*, scopes.key AS scope{more_columns}
         FROM {table} JOIN scopes ON scopes.id = {table}.scope_id

@@ -175,9 +175,7 @@ def _log_learning(connection: Connection, fact: Fact, by: Author | None, now: da
 def close_contradicted(
     connection: Connection, others: Iterable[Fact], fact: Fact, by: Author, now: datetime
 ) -> None:
-    """Close the facts `others`, which `fact` contradicts, as of the time when `fact` began
-    to hold.
-    """
+    """Close the facts that `fact` contradicts, as of the time when `fact` began to hold."""
     for other in others:
         ended_at = fact.starts_at
         if other.valid_from is not None:

@@ -206,9 +206,7 @@ class Alias(NamedTuple):
     fact_id: int
 
     def substitute_terms(self, terms: Sequence[str]) -> tuple[str, ...]:
-        """Return the terms of a question with the terms of `asked_name` replaced by those of
-        `name`.
-        """
+        """Return the terms of a question with `name` in place of `asked_name`."""
         asked_terms = {*terms_of(self.asked_name)}
         kept_terms = [term for term in terms if term not in asked_terms]
         return tuple(dict.fromkeys([*terms_of(self.name), *kept_terms]))

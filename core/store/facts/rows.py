@@ -31,9 +31,7 @@ Precision = Literal["day", "month", "year"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fact:
-    """Something that a person has said about themselves or others, such as "my sister lives in
-    Rome".
-    """
+    """Something that a person has said, such as "my sister lives in Rome"."""
 
     scope: Scope
     content: str

@@ -386,9 +386,7 @@ class Files:
         return await self._database.write(write)
 
     async def drop_orphans(self, before: datetime) -> None:
-        """Delete older files whose message was never stored, for example because it was
-        withdrawn.
-        """
+        """Delete older files whose message was never stored, such as a withdrawn one."""
         values = {"before": to_timestamp(before)}
         orphan_rows = await self._database.fetch_all(_SELECT_ORPHANS, values)
         if orphan_rows:
@@ -404,8 +402,9 @@ class Files:
         return [row["hash"] for row in removal_rows]
 
     async def forget_removals(self, hashes: Sequence[str]) -> None:
-        """Remove contents from the deletion list, after their bytes were deleted or are needed
-        again.
+        """Remove contents from the deletion list.
+
+        Call this after their bytes were deleted, or if they are needed again.
         """
         statement = (
             f"DELETE FROM file_removals WHERE {in_list('hash', 'hashes')} "

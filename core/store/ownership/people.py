@@ -442,9 +442,7 @@ class People:
         return await self._database.write(write)
 
     async def amend_waiting(self, inbound: Inbound) -> None:
-        """Apply a stranger's edit or deletion to the message that waits with their pairing
-        request.
-        """
+        """Apply an edit or deletion to the message in a stranger's pairing request."""
         values = {
             **rows.address_values(inbound.address),
             "message_id": inbound.message_id,

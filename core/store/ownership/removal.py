@@ -112,7 +112,5 @@ def _remove_account(
 
 
 def removal_reason() -> str:
-    """Return the English sentence that is stored as the reason why a removed person's jobs
-    pause.
-    """
+    """Return why the jobs of a removed person are paused, as an English sentence to store."""
     return compose_sentence(REMOVED_KEY, {})

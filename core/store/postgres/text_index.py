@@ -134,8 +134,7 @@ class PostgresIndex:
     def rank_messages(
         self, connection: Connection, plan: SearchPlan, scope_ids: Sequence[int], *, is_small: bool
     ) -> Iterator[Ranking]:
-        """Yield rankings of the messages that match a plan: the newest messages first, then the
-        rest.
+        """Yield rankings of the messages that match a plan: first the newest, then the rest.
 
         Each indexed term contains its scope, so `is_small` has no effect.
         """

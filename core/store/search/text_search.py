@@ -167,13 +167,12 @@ class TextSearch:
                 return
 
     def _select_ranked(self, ranking: str) -> str:
-        """Return a statement that filters the rows of the statement `ranking`, and keeps their
-        order.
+        """Return a statement that filters the ranked rows of the statement `ranking`.
 
-        `ranking` selects message ids and scores. Each row of the result ends with the number of
-        rows of `ranking`. The messages are ranked before other tables are joined, because otherwise
-        FTS5 computes each rank twice. LIMIT -1 makes SQLite keep the order of the subquery. Other
-        engines need the index's `order_of_hits`.
+        `ranking` selects message ids and scores, and the result keeps its order. Each row of the
+        result ends with the number of rows of `ranking`. The messages are ranked before other
+        tables are joined, because otherwise FTS5 computes each rank twice. LIMIT -1 makes SQLite
+        keep the order of the subquery. Other engines need the index's `order_of_hits`.
         """
         return f"""
             WITH hits (id, score) AS MATERIALIZED (
@@ -413,12 +412,11 @@ class TextSearch:
         match_count: int,
         limit: int = RANKED_CHUNKS,
     ) -> Iterator[RankedChunk]:
-        """Yield the chunks that contain a leading term, best first. Terms have their scopes'
-        prefixes.
+        """Yield the chunks that contain a leading term, best first.
 
-        `match_count` is an upper bound of the number of matches. If more than `limit` chunks match,
-        the newest `limit` chunks are ranked and yielded before all older ones, because ranking
-        takes most of the time of a search.
+        Terms must have their scopes' prefixes. `match_count` is an upper bound of the number of
+        matches. If more than `limit` chunks match, the newest `limit` chunks are ranked and yielded
+        before all older ones, because ranking takes most of the time of a search.
         """
         index = self._connection.index
         rankings = index.rank_chunks(self._connection, leading, lending, match_count, limit)

@@ -344,10 +344,10 @@ class Database:
         *,
         is_short: bool = False,
     ) -> T:
-        """Like `write`, for `work` that changes indexed text. It succeeds even if an index is
-        damaged.
+        """Run `work`, which changes indexed text, even if an index is damaged.
 
-        A damaged index over facts is rebuilt at once. Other indexes are flagged for a rebuild.
+        Otherwise, this works like `write`. A damaged index over facts is rebuilt at once. Other
+        indexes are flagged for a rebuild.
         """
         try:
             return await self.write(work, epoch, is_short=is_short)
@@ -380,9 +380,7 @@ class Database:
     # --- The files ---
 
     def _to_error(self, error: sqlite3.DatabaseError) -> StoreError:
-        """Convert an error of SQLite to a StoreError, or to a StoreLostError if the file
-        is lost.
-        """
+        """Convert an error of SQLite to a StoreError, or StoreLostError if the file is lost."""
         if not self._guard.is_file_there():
             return StoreLostError(LOST.format(path=self.path))
         store_error = to_store_error(self.path, error)
@@ -639,9 +637,7 @@ def _identify(path: str | Path) -> tuple[int, int] | None:
 
 
 def _connect(path: Path) -> StoreConnection:
-    """Open a connection that stores times as seconds since 1970, and scopes and accounts
-    as keys.
-    """
+    """Open a connection that converts times, scopes, accounts and addresses to column values."""
     sqlite3.register_adapter(datetime, rows.to_timestamp)
     types_with_key: tuple[Any, ...] = (Account, Address, Scope)
     for type_with_key in types_with_key:

@@ -108,8 +108,7 @@ class FtsIndex:
     def rank_messages(
         self, connection: Connection, plan: SearchPlan, scope_ids: Sequence[int], *, is_small: bool
     ) -> Iterator[Ranking]:
-        """Yield rankings of the messages that match a plan: the newest messages first, then the
-        rest.
+        """Yield rankings of the messages that match a plan: first the newest, then the rest.
 
         If many match, the first ranking has the newest `NEWEST_RANKED`.
         """
