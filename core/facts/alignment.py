@@ -48,7 +48,7 @@ class TypedText:
     # The question of the assistant that the message answers. A note may use its words, but not its
     # names and figures.
     question: str = ""
-    # It's a note that was accepted before, and that the new note replaces.
+    # Whether this is an accepted note that the new note replaces, not a message.
     is_accepted: bool = False
 
 
@@ -102,11 +102,11 @@ class Alignment:
 
     note: SplitSentence
     sources: Sequence[Source]
-    # The places of the words of the note, by their index.
+    # Where each word of the note comes from, by the word's index.
     places: Mapping[int, Place]
-    # The words that no source has.
+    # The words of the note that no source contains.
     missing: Sequence[Token]
-    # Whether the date of the note is the day that a source means.
+    # Whether the note has the date that a source means by "tomorrow".
     has_same_date: bool
 
     @property
@@ -323,7 +323,7 @@ def _has_same_date(note: SplitSentence, sources: Sequence[Source]) -> bool:
         meant = set(find_periods(source.sentence.text, source.day))
         meant |= {(ahead, ahead) for ahead in _find_days_ahead(source)}
         today = source.day.toordinal()
-        # A weekday means the last or the next one, or the one in a week.
+        # A weekday may mean the last or the next one, or the one a week later.
         is_later = has_marker(source.sentence.text, "next", source.sentence.languages)
         meant |= {
             (first + DAYS_OF_WEEK, last + DAYS_OF_WEEK)

@@ -30,7 +30,7 @@ QUESTION_SHARE = 0.6
 """If a statement contains at least this share of a question's words, the question asks for the
 statement and doesn't assert it."""
 _QUESTION_ENDS = ("?", "？", "吗", "か")
-# The word lists of closeness.toml for what isn't so, and those that a statement of it may have.
+# The word lists of closeness.toml for denials, and for statements that may repeat a denial.
 _DENIALS = ("untrue", "rejection")
 _STATED_DENIALS = (*_DENIALS, "denial", "avoidance", "past")
 _SPEAKER_NAMES = frozenset({ME, "the writer", "i", "user", "the user"})
@@ -103,11 +103,11 @@ def _names_after_first_word(text: str) -> list[str]:
 @dataclass(frozen=True, slots=True)
 class _Clause:
     text: str
-    # The number of its words that the statement contains.
+    # How many words of the clause the statement contains.
     shared_terms: int
-    # Whether the clause asks for the statement.
+    # Whether the clause is a question.
     is_question: bool
-    # The clause with those right before and after it, which may say that it isn't so.
+    # The clause with its neighbours, which may deny it.
     surroundings: str
 
 
@@ -255,8 +255,7 @@ def resolve_subject(about: str, content: str, message: Message) -> str | None:
     speaker_key = entity_key(message.sender.name) if message.sender else ""
     if key not in (speaker_key, speaker_key.split(" ")[0]):
         return key
-    # `about` is the sender's own name. It means another person with that name only if the message
-    # contains the name.
+    # `about` is the sender's own name. It means a namesake only if the message contains the name.
     names_other = AnalyzedText(
         extract_own_words(message.text, sender_name=message.sender_name)
     ).has_name(about)

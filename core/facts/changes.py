@@ -119,7 +119,7 @@ def read_changes(text: str) -> Reading:
                     person = match[0]
                 break
     if "swap" in kinds:
-        # "Swapped Whitby for a week in Bamburgh" isn't about a stay beside another state.
+        # "Swapped Whitby for a week in Bamburgh" isn't about a temporary stay.
         kinds.discard("temporary")
         kinds.add("change")
     return Reading(frozenset(kinds), topics_of(text), person)
@@ -289,8 +289,8 @@ def starts_later(text: str, said_on: date, today: date) -> bool:
     if "start" not in read_changes(text).kinds:
         return False
     horizon = said_on + timedelta(days=FUTURE_DAYS)
-    # The message is read twice, because a day such as "this week" is relative to its day, and a
-    # day without a year, such as "1 April", is the next one.
+    # The message is read twice: "this week" is relative to the day of the message, and a day
+    # without a year, such as "1 April", is the next one.
     early, late = (
         [date.fromordinal(first) for first, _ in find_periods(text, at)]
         for at in (said_on, horizon)

@@ -86,7 +86,7 @@ _EASTERN_DAY = re.compile(
 )
 _CODE = re.compile(r"```.*?(?:```|\Z)|`[^`\n]+`", re.DOTALL)
 """A block of code between ``` marks, or a piece of code between ` marks."""
-# The gap after a sentence. It doesn't end at the full stop of "3. May", "Dr. Silva" or "e.g. tea".
+# The gap after a sentence. The full stops of "3. May", "Dr. Silva" and "e.g. tea" don't end one.
 _SENTENCE_END = re.compile(
     r"(?<=[。！？；])\s*"
     r"|(?<=[.!?;])(?<!\b\d\.)(?<!\b\d\d\.)(?<!\b(?:Dr|Mr|St)\.)(?<!\b(?:Mrs)\.)(?<!\bProf\.)"

@@ -163,9 +163,9 @@ class Token:
     """A word, a number or a character that carries meaning."""
 
     form: str
-    # Whether it's a name: a capitalized word that isn't at the beginning.
+    # Whether the word is a name: it has a capital letter and isn't at the beginning.
     is_name: bool = False
-    # The number that it means in digits or words.
+    # The number, whether it is in digits or words.
     number: int | None = None
 
 

@@ -73,8 +73,8 @@ _COMPARED_MARKERS = (
     Marker.FUTURE,
 )
 """The markers of typed clauses that a note must not drop."""
-# A note that replaces another one changes its figure or the one it's about. Only a reader can
-# decide: "it's 95 euros now" instead of 80.
+# A note that replaces another one may change its figure or its person. Only a reader can decide
+# whether it may: "it's 95 euros now" instead of 80.
 _REPLACED = frozenset({"figures", "person", "limit", "past"})
 
 
@@ -85,7 +85,7 @@ class Support(Enum):
     CLOSE = "close"
     # The note may follow from them.
     UNCLEAR = "unclear"
-    # The note has a name or figure that nobody typed, or contradicts the messages.
+    # The note has a name or figure that the person didn't type, or contradicts the messages.
     REFUSED = "refused"
 
 
@@ -167,7 +167,7 @@ def _has_few_words(alignment: Alignment) -> bool:
     missing = [token for token in alignment.missing if token.number is None]
     if len(words) - len(missing) >= MIN_RELATED_SHARE * len(words):
         return False
-    # "Born" and "birthday" are about the same.
+    # A related word counts as typed: "born" for "birthday".
     typed = AnalyzedText(" ".join(source.sentence.text for source in alignment.sources))
     missing = [
         token
@@ -453,7 +453,7 @@ def _changes_order(alignment: Alignment) -> bool:
     tokens = [*alignment.note.tokens]
     for source in alignment.sources:
         tokens += source.tokens
-    # A name at the beginning of a sentence is known by its other occurrence.
+    # A name at the beginning of a sentence is recognised by its other occurrences.
     names = _list_names(alignment, tokens)
     for number, source in enumerate(alignment.sources):
         positions = alignment.positions_in(number)

@@ -126,7 +126,7 @@ def _ends(sentence: str, fact: Fact) -> bool:
     name = attribute.split("|")[0]
     value = fact.value
     if name in ("like", "allergy", "diet"):
-        # Such a fact has its thing in the attribute: "me|like|coffee".
+        # In an attribute such as "me|like|coffee", the last part is the value.
         value = attribute.rpartition("|")[2] if "|" in attribute else fact.value
     if not value or not _names_value(sentence, value):
         return False

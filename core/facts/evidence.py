@@ -85,7 +85,7 @@ class _Comparison:
             and is_short
             and evidence_pattern("yes").match(message.text) is not None
         )
-        # The text that counts as typed: the message, and the question if the answer is "yes".
+        # The text that counts as typed: the message, and for a "yes" also the question.
         self.own = message
         if self.is_yes:
             self.own = AnalyzedText(f"{message.text}\n{question.text}")
@@ -385,7 +385,7 @@ class EvidenceSearch:
         def mark() -> list[Message]:
             return mark_repeats(history, list_foreign_texts(latest, session))
 
-        # To compare long texts takes long.
+        # Comparing long texts takes long.
         return Evidence(await asyncio.to_thread(mark))
 
     async def explain_missing(

@@ -346,7 +346,7 @@ _EFFECTS = {
     "add": Effect.ADD,
     "update": Effect.CHANGE,
     "remove": Effect.REMOVE,
-    # A judgement raises or lowers the trust in a fact.
+    # Feedback raises or lowers the trust in a fact.
     "feedback": Effect.WEAKEN,
 }
 
@@ -658,7 +658,7 @@ class FactsProvider(MemoryProvider):
             return support, ""
         source = find_foreign_source(evidence.messages, context, tuple(OWN_TOOLS))
         if judgement.support is Closeness.UNCLEAR and source is None:
-            # No one else could have suggested it.
+            # All text in the conversation is typed, so nobody else suggested the fact.
             return support, ""
         return None, word_clause("waits_said_otherwise")
 

@@ -328,8 +328,8 @@ class Highlighter:
     def find_spans(self, text: str) -> list[tuple[int, int]]:
         """Return the start and end of each match in a text, in order.
 
-        Matches that overlap or touch become one span: 資料 and 料庫 in 資料庫. In a long text, or in
-        one with many matches, some of them are left out.
+        Matches that overlap or touch become one span: 資料 and 料庫 in 資料庫. In a long text, or
+        in one with many matches, some of them are left out.
         """
         if self._pattern is None:
             return []

@@ -30,11 +30,10 @@ class ButtonAction:
     account: Account | None
     command: Command
     expires_at: datetime
-    # Where a question was asked. None for a button. The first press or message of the account at
-    # this address takes the question, so that no other event can answer it.
+    # Where the question was asked, or None for a button. The account's first press or message at
+    # this address claims the question, so no other event can answer it.
     address: Address | None = None
-    # Key of the outbox item that delivers the question. The question can't be answered before it
-    # has been delivered.
+    # Key of the outbox item that delivers the question. People can't answer it before its delivery.
     outbox_item: str | None = None
     # The event that caused the question. If the event is handled again, a new question replaces
     # this one.
@@ -195,8 +194,8 @@ class Actions:
             questions = connection.execute(_SELECT_QUESTIONS, values).fetchall()
             taken_before = [row for row in questions if row["taker"] is not None]
             if taken_before:
-                # The taker asks again after a crash. Questions that were asked since then stay
-                # open, because the taker can't be an answer to them.
+                # This event has already claimed questions before a crash. Later questions stay
+                # open, because it can't be their answer.
                 return [_read_action(row) for row in taken_before]
             ids = encode_list(row["id"] for row in questions)
             connection.execute(_TAKE, {**values, "ids": ids})

@@ -54,8 +54,9 @@ _STORE_NAME_KEY = "archive_name"
 """Key of `state_meta` for the name of this state.db in exports. An import uses this name to find
 the sessions that were exported from the same state.db."""
 
-# The next page of an export: the readable messages after a given session and message. A session
-# that wasn't imported is named after this state.db and its id, e.g. "mneme-4f1d0c2a9be3-17".
+# Selects the next page of an export: the readable messages after a given session and message. A
+# session that wasn't imported is named after this state.db and its id, e.g.
+# "mneme-4f1d0c2a9be3-17".
 _SELECT_PAGE = f"""
 SELECT messages.id, session_id, role, kind, text, sender_name, messages.external_id, created_at,
     title, platform, chat_id, thread_id, scopes.key AS scope_key,
@@ -109,8 +110,8 @@ class TransferConversation:
     # The name of the session that this one continues.
     parent: str | None = None
     title: str | None = None
-    # Lower-case sender names of the importing person. They come from the import's options, because
-    # a file isn't trusted to name them.
+    # Sender names of the importing person, in lower case. They come from the import's options,
+    # because a file can't be trusted to name them.
     own_names: frozenset[str] = frozenset()
 
 
@@ -136,9 +137,9 @@ class TransferRecord(NamedTuple):
 class SkippedRecord:
     """A record that an import leaves out, and the reason."""
 
-    # Why the line is refused. If `line` is None, the plural name of this kind of record.
+    # Why the line is refused. Without `line`, the plural name of this kind of record.
     reason: str
-    # Line number, or None if the record was left out on purpose and is only counted.
+    # The line number, or None for records that are skipped on purpose and only counted.
     line: int | None = None
 
 
@@ -148,13 +149,13 @@ class ImportReport:
 
     line_count: int = 0
     imported_count: int = 0
-    # Records that state.db already contained.
+    # Records that state.db already contains.
     known_count: int = 0
     refused_count: int = 0
     session_ids: set[int] = field(default_factory=set)
     # The first refused lines, such as ``line 7: reason``.
     reasons: list[str] = field(default_factory=list)
-    # How many records were left out on purpose, by kind.
+    # How many records were skipped on purpose, by kind.
     skipped_counts: Counter[str] = field(default_factory=Counter)
     # Why the file couldn't be read to its end.
     read_error: str | None = None
@@ -208,8 +209,8 @@ class Archive:
         while batch:
             await self._wait_for_log_space()
             writing, is_stored = self._begin_writing(batch)
-            # The next records are read while the commit writes to the disk. If they were read
-            # earlier, reading and inserting would compete for the interpreter.
+            # Read the next records while the commit writes to the disk. Earlier, reading and
+            # inserting would compete for the interpreter.
             await is_stored.wait()
             next_batch = _read_batch(transfer_records)
             new_counts = await writing
@@ -364,8 +365,8 @@ def _store_conversation(
     session = known_session or _create_session(connection, records)
     address = session.address
     if session.external_id is not None:
-        # The database requires message ids to be unique per address, but imported ids are unique
-        # only within their session. Each imported session therefore gets an address of its own.
+        # The database requires unique message ids per address, but imported ids are unique only
+        # within their session. So each imported session gets an address of its own.
         address = Address(platform="import", chat_id=str(session.id))
     address_id = rows.ensure_address(connection, address)
 
@@ -380,7 +381,7 @@ def _store_conversation(
         for identity in connection.execute(_SELECT_WITHOUT_ID, values):
             new_rows.pop(tuple(identity), None)
 
-    # Runs of messages of one kind are inserted together, to count the new messages by kind.
+    # Insert runs of messages of one kind together, to count the new messages by kind.
     counts = Counter[str]()
     for kind, group in groupby(new_rows.values(), attrgetter("kind")):
         counts[kind] += connection.executemany(_INSERT_MESSAGE, group).rowcount
@@ -420,7 +421,7 @@ def _find_session(connection: Connection, scope: Scope, name: str) -> Session | 
     own_store_name = rows.get_meta(connection, _STORE_NAME_KEY)
     own_id = None
     if own_store_name is not None and store_name == own_store_name and number.isdecimal():
-        own_id = rows.int64_or_zero(int(number[:20]))  # 20 digits exceed any id
+        own_id = rows.int64_or_zero(int(number[:20]))  # no id has 20 digits
     values = {"scope": scope, "name": name, "own_id": own_id}
     row = connection.execute(_SELECT_BY_NAME, values).fetchone()
     return None if row is None else rows.read_session(row)

@@ -62,7 +62,7 @@ class Ranking(NamedTuple):
 
     sql: str
     values: Values
-    # The statement ranks at most so many rows, the newest ones.
+    # The statement ranks at most this many rows, the newest ones.
     limit: int
 
 
@@ -193,7 +193,7 @@ class Database(Protocol):
 
     # Names the database in sentences for people.
     name: str
-    # Describes the first damage that was noticed. "" if there is no known damage.
+    # Describes the first damage that was noticed, or "" if there is none.
     damage: str
 
     async def write(
@@ -286,7 +286,7 @@ class CopiedTable(NamedTuple):
     key: tuple[str, ...]
     # Tables that must be copied before this one.
     parents: tuple[str, ...]
-    # The columns that name rows of the same table.
+    # The columns that reference rows of the same table.
     own_references: tuple[str, ...]
 
 

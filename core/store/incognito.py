@@ -205,7 +205,7 @@ class IncognitoRegistry:
             if message.kind != "summary"
         ]
         carry_over = session.carry_over
-        # All ids are negative, so the range 0 to 0 contains no message.
+        # Ids are negative, so the range 0 to 0 contains no message.
         head_from = carry_over.head_from or 0
         head_until = carry_over.head_until or 0
         carried_messages = [

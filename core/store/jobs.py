@@ -23,7 +23,7 @@ from core.types import LOCAL_SCOPE, Account, Address, ErasureEpoch, Message, Sco
 
 NOTHING_NEW = "NOTHING NEW"
 """The answer to a watch if there is nothing to tell. It isn't delivered."""
-# Models put it in quotation marks, brackets or bold type.
+# Models put the line in quotation marks, brackets or bold type.
 _NOTHING_NEW_LINE = re.compile(r"\W*NOTHING\s+NEW[\W_]*", re.IGNORECASE)
 
 
@@ -52,9 +52,9 @@ class Job:
     origin: str | None = None
     # An urgent reminder is also delivered in the person's quiet hours.
     is_urgent: bool = False
-    # The answer to a watch may be "nothing new". Then nothing is delivered.
+    # A watch delivers nothing if its answer is "nothing new".
     is_watch: bool = False
-    # How often in a row the job has failed.
+    # How many runs in a row have failed.
     failures: int = 0
     next_at: datetime | None = None
     paused_at: datetime | None = None
@@ -234,7 +234,7 @@ class JobMessages:
             origin="job",
         )
         message_id = append_message(connection, message).id
-        # The answer to a scheduled question is now stored twice. Its message in the cron session
+        # The answer to a scheduled question is now stored twice, so its message in the cron session
         # becomes a copy.
         cron_answer = rows.pick_columns(item, "id", "session_id")
         if connection.execute(_MARK_AS_COPY, cron_answer).rowcount:
@@ -453,7 +453,7 @@ def _find_scope(connection: Connection, target: Address) -> Scope | None:
     key = connection.execute(_SELECT_SCOPE_OF_TARGET, values).fetchone()["key"]
     if key is not None:
         return Scope(key=key)
-    # A cron address has no conversation, and the terminal may be unused.
+    # A cron address has no conversation, and neither has an unused terminal.
     return LOCAL_SCOPE if target.platform in ("cron", "terminal") else None
 
 

@@ -60,7 +60,7 @@ def _is_listed(table: str) -> str:
 
 
 _IS_BEFORE = "(sessions.last_at, sessions.id) < (:before_at, :before_id)"
-# The condition that a session has the latest message of its lineage.
+# The condition that a session contains the latest message of its lineage.
 _IS_LATEST = f"""
 NOT EXISTS (
     SELECT 1 FROM sessions AS later
@@ -68,7 +68,7 @@ NOT EXISTS (
         AND (later.last_at, later.id) > (sessions.last_at, sessions.id)
 )
 """
-# The session with the latest message of each lineage, the latest session first.
+# Selects the session with the latest message of each lineage, latest first.
 _SELECT_LATEST = f"""
 {rows.SELECT_SESSIONS}
 WHERE {_is_listed("sessions")} AND (:needle IS NULL OR instr(bare(sessions.title), :needle) > 0)
@@ -76,16 +76,16 @@ WHERE {_is_listed("sessions")} AND (:needle IS NULL OR instr(bare(sessions.title
     AND {_IS_BEFORE} AND {_IS_LATEST}
 ORDER BY sessions.last_at DESC, sessions.id DESC LIMIT :limit
 """
-# The same in one scope. The index has the sessions in this order, so only the first ones are read.
+# Selects the same in one scope. An index has this order, so only the first rows are read.
 _SELECT_LATEST_IN_SCOPE = f"""
 {rows.SELECT_SESSIONS}
 WHERE sessions.scope_id = (SELECT id FROM scopes WHERE key = :scope)
     AND {_is_listed("sessions")} AND {_IS_BEFORE} AND {_IS_LATEST}
 ORDER BY sessions.last_at DESC, sessions.id DESC LIMIT :limit
 """
-# More scopes are read with one statement.
+# Up to this many scopes are read one by one, and more with a single statement.
 MAX_SCOPES_WALKED = 50
-# After all times, and after all ids.
+# Later than all times, and higher than all ids.
 _LAST_AT = 1e12
 _LAST_ID = 2**62
 _COUNT_PER_ROOT = f"""
@@ -120,7 +120,8 @@ WHERE {_is_listed("sessions")} AND sessions.id IN (
 )
 ORDER BY sessions.id LIMIT :limit
 """
-# What people and tools said in a session. Undone messages and summaries for the model are left out.
+# Selects what people and tools said in a session, without undone messages and summaries for the
+# model.
 _SELECT_TRANSCRIPT_PAGE = f"""
 SELECT {MESSAGE_COLUMNS} FROM sessions CROSS JOIN messages ON messages.session_id = sessions.id
 WHERE sessions.id = :id AND {visible()} AND messages.kind IN ('chat', 'quote', 'command', 'notice')
@@ -247,9 +248,9 @@ def load_transcript_page(
 
 # --- Undo and redo ---
 
-# The messages of a session and those that it carries over from earlier sessions, except deliveries
-# of jobs. These are shown messages, messages that were erased (commands without text), and messages
-# that the command :origin has already hidden.
+# Selects the messages of a session and those that it carries over, except deliveries of jobs: shown
+# messages, erased messages (commands without text), and messages that the command :origin has
+# already hidden.
 _SELECT_UNDOABLE = f"""
 SELECT {MESSAGE_COLUMNS} FROM sessions AS own JOIN messages ON messages.session_id = own.id
     OR messages.session_id IN ({_PART_IDS})
@@ -433,7 +434,7 @@ def redo(connection: Connection, request: UndoRequest) -> list[Message]:
     delegated_rows = connection.execute(_SELECT_DELEGATED, values).fetchall()
     delegated_ids = [row["id"] for row in delegated_rows]
     values["ids"] = encode_list([*hidden_ids, *delegated_ids])
-    # The first hidden message of each session. Both loops end with the oldest message, which
+    # The first hidden message of each session. The loop ends with the oldest message, which
     # replaces later ones of the same session.
     first_ids = {message.session_id: message.id for message in reversed(hidden_messages)}
     first_ids |= {row["session_id"]: row["id"] for row in delegated_rows}

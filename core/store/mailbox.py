@@ -96,7 +96,7 @@ WHERE :platform IS NULL OR platform = :platform ORDER BY inbox.id
 class InboxEntry:
     """An event that was accepted and isn't answered yet."""
 
-    # No later entry gets the same id.
+    # Never used again for another entry.
     id: int
     inbound: Inbound
     received_at: datetime
@@ -311,7 +311,7 @@ class OutboxItem:
     key: str
     kind: OutboxKind
     address: Address
-    # None while a turn is still producing the answer.
+    # None while a turn is producing the answer.
     answer: Answer | None = None
     # Ids of the platform messages that were sent for the item, in order.
     posted: tuple[str, ...] = ()
@@ -402,7 +402,7 @@ WHERE {_IS_UNDELIVERED} AND {in_list("id", "ids")}
 """
 """Marks dead items as done and deletes their content. The keys are kept for `RETENTION`, so that
 these items aren't created again."""
-# Inserts an item, or replaces the content of the open item that has the same key.
+# Inserts an item, or replaces the content of the open item with the same key.
 _INSERT_OR_REPLACE = """
 INSERT INTO outbox
     (key, address, kind, payload, posted, message_id, reply_to, attempts, next_at, created_at)

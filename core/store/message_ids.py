@@ -127,7 +127,7 @@ async def load_last_message_ids(database: Database, platform: str) -> dict[Addre
         if row["last_id"]:
             last_ids[address] = row["last_id"]
     for address, first_id in (await _load_first_messages(database, platform)).items():
-        # The first message itself is still to be received.
+        # The first message itself must still be fetched.
         last_ids.setdefault(address, str(int(first_id) - 1))
     return last_ids
 

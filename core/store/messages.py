@@ -133,7 +133,7 @@ MAX_CACHED_MESSAGES = 12_000
 MAX_CACHED_CHARS = 4_000_000
 """How many messages, and characters of their rows, are kept in memory for all histories."""
 
-# Does nothing if the address already has a message with the same external id.
+# Inserts nothing if the address already has a message with the same external id.
 _INSERT_MESSAGE = """
 INSERT INTO messages (session_id, address_id, role, kind, text, blocks, sent, tools, tool_name,
     external_id, sender_id, sender_name, sender_is_anonymous, origin, quoted, created_at, usage)
@@ -213,9 +213,9 @@ UPDATE messages SET kind = 'command', text = '', blocks = NULL, sent = NULL, too
 WHERE id = :id
 """
 # Deletes the title that was derived from the message :id, in the first session of a conversation
-# and in the sessions that continue it, e.g. "Lisbon", "Lisbon #2" and "Lisbon (branch)", which is
-# worded in the language of the person. Keeps the title if :id isn't the first user message, or if
-# the title was set with /title.
+# and in those that continue it, e.g. "Lisbon", "Lisbon #2" and "Lisbon (branch)". The last word is
+# in the person's language. Keeps the title if :id isn't the first user message, or if the title was
+# set with /title.
 _DELETE_DERIVED_TITLE = """
 UPDATE sessions SET title = NULL
 FROM sessions AS first
@@ -496,10 +496,10 @@ class HistoryCache:
     ) -> None:
         self._max_messages = max_messages
         self._max_chars = max_chars
-        # The histories of open sessions. The one that was used last is at the end.
+        # The histories of open sessions, the most recently used one last.
         self._histories: dict[Address, _History] = {}
         self._lock = threading.Lock()
-        # The totals of all histories that are kept.
+        # The totals of all cached histories.
         self.message_count = 0
         self.char_count = 0
 

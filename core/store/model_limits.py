@@ -19,7 +19,7 @@ from core.store.rows import get_meta, set_meta
 from core.types import Request, Session
 
 ABILITIES: tuple[Ability, ...] = get_args(Ability)
-# The key of `state_meta` for the helper model of a conversation is this and its root session.
+# The helper model of a conversation has this key in `state_meta`, followed by its root session.
 HELPER_PREFIX = "helper_model:"
 UNCOUNTED_PREFIX = "model_uncounted:"
 _SELECT_UNCOUNTED = f"SELECT key FROM state_meta WHERE key LIKE '{UNCOUNTED_PREFIX}%'"
@@ -113,7 +113,7 @@ class HelperChoices:
     def __init__(self, database: Database, incognito: IncognitoRegistry) -> None:
         self._database = database
         self._incognito = incognito
-        # The names of the models, by the ids of root sessions. Usually empty.
+        # The names of the models, by the id of the root session. Usually empty.
         self.names: dict[int, str] = {}
 
     async def load(self) -> None:
@@ -157,10 +157,10 @@ class HelperChoices:
 class Outage:
     """An outage of a model, and the conversations in which Mneme has mentioned it."""
 
-    # A sentence without words of people.
+    # A sentence that contains no text of people.
     reason: Sentence
-    # The conversations whose answers have mentioned the outage, by their root sessions, with the
-    # model that has answered there last. Those in incognito have negative ids.
+    # The model that last answered in each conversation that knows about the outage, by root
+    # session. Incognito sessions have negative ids.
     answered_by: dict[int, str] = field(default_factory=dict)
 
 
@@ -174,12 +174,12 @@ class ModelOutages:
     def __init__(self, database: Database | None = None) -> None:
         self._database = database
         self.by_model: dict[str, Outage] = {}
-        # The models that have refused the latest request of a conversation, by the model's name and
-        # the root session, oldest first. They may well answer in other conversations.
+        # The refusals of a conversation's latest request, by the model's name and the root session,
+        # oldest first. The model may still answer in other conversations.
         self.refusals: dict[tuple[str, int], Outage] = {}
-        # The fallback that answers in each of the latest turns, by the turn's key, oldest first.
+        # The fallback model that answers each of the latest turns, by the turn's key, oldest first.
         self.turns: dict[str, str] = {}
-        # The turns of conversations in incognito.
+        # The turns of incognito conversations, which aren't saved.
         self._unsaved_turns: set[str] = set()
 
     async def load(self) -> None:

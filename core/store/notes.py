@@ -26,7 +26,7 @@ class Source:
     account: Account | None = None
     # The message in the conversation.
     message_id: int | None = None
-    # For a command: the chat in which it was sent, and its id on the platform.
+    # For a command: the chat, and the command's id on the platform.
     address: Address | None = None
     external_id: str | None = None
 
@@ -61,8 +61,8 @@ class NoteChange(Source):
     undoes: int | None = None
     # Whether a person was asked and confirmed the change.
     is_insisted: bool = False
-    # The text, sender and link of the message behind the change. These fields are empty if the
-    # message was erased or isn't visible.
+    # The text, sender and link of the source message. They are empty if the message was erased or
+    # isn't visible.
     source_text: str = ""
     sender: str = ""
     link: str | None = None
@@ -109,7 +109,7 @@ class PendingNote(Source):
     # The name of a note file, or SKILL, FACT, REMINDER or QUESTION for a single operation on
     # something else.
     target: str
-    # Either all operations are carried out, or none.
+    # All of these operations are carried out, or none.
     operations: tuple[Operation, ...]
     # Why the operations wait, as a clause.
     reason: str
@@ -162,7 +162,7 @@ class Operation:
     content: str = ""
     # A part of the note that is replaced or removed.
     old_text: str = ""
-    # The skill, or a file in the skill.
+    # The path of the skill, or of a file in it.
     path: str = ""
 
 
@@ -288,7 +288,8 @@ UPDATE note_changes SET is_pinned = TRUE WHERE id = :id AND (
 )
 """
 """A pinned note stays pinned when it is reworded."""
-# The sum of the latest ids of note and fact changes, unless it was reviewed or reviews are paused.
+# Selects the sum of the latest ids of note and fact changes, unless it was already reviewed or
+# reviews are paused.
 _SELECT_UNREVIEWED_MARK = f"""
 SELECT latest.mark FROM (
     SELECT MAX(id) + COALESCE(
@@ -429,7 +430,7 @@ class Notes:
 
     async def list_entries(self, scope: Scope, target: str) -> list[str]:
         """List the entries that a note file should contain after all of its logged changes."""
-        # The keys of a dict keep the order of insertion.
+        # A dict, because its keys are unique and keep their order.
         entries: dict[str, None] = {}
         statement = f"{_SELECT_VISIBLE} AND note_changes.target = :target ORDER BY note_changes.id"
         for change in await self._fetch_changes(statement, frozenset((scope,)), target=target):

@@ -24,12 +24,12 @@ from core.types import Account, Address, Inbound
 class Preference:
     """A person's settings. None means the default."""
 
-    # An IANA name.
+    # The time zone, as an IANA name.
     zone: str | None = None
     # Wall times in `zone`, such as "22:00". Both are set, or neither.
     quiet_from: str | None = None
     quiet_until: str | None = None
-    # "on" if answers are spoken, too. It counts for this account only.
+    # "on" if answers are also spoken. It applies only to this account.
     voice: str | None = None
     # The groups of tools that are switched off, separated by commas: "web,calendar".
     tools_off: str | None = None
@@ -190,16 +190,17 @@ class ChatSettings:
 
     # Words of `LISTENING`. The default is "mention reply".
     listens: str | None = None
-    # A message that begins with this text is for the assistant. "": none.
+    # A message that begins with this text is for the assistant. "" turns this off.
     prefix: str | None = None
-    # "all" if talk that isn't addressed is stored, too, else "addressed".
+    # "all" if messages that aren't for the assistant are stored, too, or else "addressed".
     stores: str | None = None
-    # The roles whose members are answered. Empty: every member is.
+    # The roles whose members get answers. Empty for all members.
     roles: tuple[str, ...] = ()
     retention_days: int | None = None
     # The key of the server that a channel belongs to.
     server: str | None = None
-    # When the assistant said what it stores, and when it told a stranger that it doesn't answer.
+    # When the assistant explained what it stores, and when it last told a stranger that it doesn't
+    # answer.
     introduced_at: datetime | None = None
     refused_at: datetime | None = None
 

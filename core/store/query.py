@@ -73,26 +73,26 @@ class SearchFilters:
     """Conditions that every result must meet."""
 
     roles: tuple[Role, ...] = DEFAULT_ROLES
-    # An empty tuple allows any platform.
+    # Only these platforms. An empty tuple allows all.
     platforms: tuple[str, ...] = ()
     # A part of the session's title.
     title: str | None = None
     # A sender's platform id, or the beginning of a word in their name.
     sender: str | None = None
-    # Whether only messages that the asker sent are results. In private scopes, these are all
-    # messages except the assistant's.
+    # Only messages that the asker sent. In private scopes, these are all messages except the
+    # assistant's.
     is_askers_own: bool = False
-    # Only messages that were sent before this time are results.
+    # Only messages that were sent before this time.
     before: datetime | None = None
-    # Only messages that were sent at this time or later are results.
+    # Only messages that were sent at this time or later.
     after: datetime | None = None
-    # Only messages in the lineage of this session are results.
+    # Only messages in the lineage of this session.
     session_id: int | None = None
-    # Whether messages of delegated sessions can be results, too.
+    # Also messages of delegated sessions.
     has_delegated: bool = False
-    # Only messages with a file of this kind are results: a key of `FILE_KINDS`.
+    # Only messages with a file of this kind, a key of `FILE_KINDS`.
     file_kind: str | None = None
-    # Only messages with a file whose name contains this are results.
+    # Only messages with a file whose name contains this.
     file_name: str = ""
 
 
@@ -169,7 +169,7 @@ class FileHit(NamedTuple):
     name: str
     # As the platform calls it: "photo", "voice", "document".
     kind: str
-    # Where in the file the words are: "page 7", "0:42"; empty if only the name matches.
+    # Where in the file the words are: "page 7", "0:42". Empty if only the name matches.
     place: str
     # The text around the words.
     snippet: str

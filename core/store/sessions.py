@@ -329,7 +329,7 @@ class Conversations:
         Wait for a write that the call has begun. Return None if the call stored nothing. Raises
         StoreError if another program locks the store.
         """
-        # Writes run one after the other, so this one follows those of the call.
+        # Writes run one after the other, so this runs after the writes of the call.
         outcomes = await self._database.write(
             lambda connection: read_call_outcomes(connection, call.session_id)
         )
@@ -520,8 +520,8 @@ class Conversations:
             if connection.execute(_EMPTY_INBOX_ENTRIES, values).rowcount:
                 request_checkpoint(connection)
 
-        # The mark is written first. If the process ends before the next line runs, the next process
-        # reports the loss of a conversation that never began, which does no harm.
+        # Write the mark first. If the process ends before the next line, the next process reports
+        # the loss of a conversation that never began, which does no harm.
         await self._database.write(write)
         self._incognito.conversations.setdefault(address, IncognitoConversation())
 

@@ -89,8 +89,7 @@ class SyncTask:
     # Tasks with the same key keep their order in the outbox. The key is the id of an address, or
     # NOTES.
     conversation_key: str = field(default="", compare=False)
-    # Id of the last row that the service has received when this task is done, or 0 if the task
-    # sends no new rows.
+    # The last row that the service has after this task, or 0 if the task sends no new rows.
     last_id: int = field(default=0, compare=False)
 
     @property
@@ -219,12 +218,12 @@ class SyncQueue:
 
     database: Database
     clock: Clock
-    # Called when there is something to deliver.
+    # Called when a task is ready to be delivered.
     on_wake: Callable[[], None] = lambda: None
     # The hooks of each service that is turned on, by the service's name. Erasures are also sent to
     # services that are turned off, if they were synced before.
     hooks: Mapping[str, Collection[Hook]] = field(default_factory=dict)
-    # How many turns each service gets at once, by the service's name. The default is 1.
+    # How many turns a service gets at once, by its name. The default is 1.
     batch_sizes: Mapping[str, int] = field(default_factory=dict)
 
     async def queue_turns(

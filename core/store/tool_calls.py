@@ -47,7 +47,7 @@ class CallOutcome(Enum):
     DONE = 0
     # The call was stored to wait for approval.
     WAITING = 1
-    # The record is of a version that didn't store which of the two happened.
+    # An earlier version wrote the record and didn't store which of the two happened.
     DONE_OR_WAITING = None
 
 

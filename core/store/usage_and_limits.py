@@ -344,7 +344,7 @@ class Budget:
     # The usage today by the name of the limit, e.g. "answers".
     used: Mapping[str, float]
     prices: UsageOptions
-    # Only for the owner's line, over which Mneme asks before it goes on: the amounts by which the
+    # Only in the owner's budget, at which Mneme asks before it continues: the amounts by which the
     # owner can raise the limits.
     step: DayLimits = field(default_factory=dict)
 
@@ -389,7 +389,7 @@ class UsageLog:
         self.on_near = on_near
         self._limits = limits
         self._reported: set[tuple[Scope, LimitedResource, float, date]] = set()
-        # When the owner was last far from the line, by the scope and account that pays.
+        # When the owner's budget was last far from used up, by the scope and account that pays.
         self._owner_checked_at: dict[BillingScope, datetime] = {}
         self._database = database
         self.prices = prices or UsageOptions(prices={}, currency="$")

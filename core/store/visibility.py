@@ -126,7 +126,7 @@ def message_filters(query: SearchQuery) -> SqlCondition:
     filters = query.filters
     conditions: list[SqlCondition] = []
     if filters.roles == DEFAULT_ROLES:
-        # Constants are faster: SQLite reads a bound list like a table.
+        # Constants are faster, because SQLite reads a bound list like a table.
         conditions.append(SqlCondition("messages.role IN ('user', 'assistant')", {}))
     else:
         roles = encode_list(filters.roles)

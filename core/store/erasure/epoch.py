@@ -27,8 +27,8 @@ Each advance of the epoch replaces the key by its digest. Only a backup from bef
 the key to the line of that erasure, and such a backup contains the erased words anyway.
 """
 
-# The epoch, the day, the token of the erasure, and the ciphertext in hexadecimal, e.g.
-# "12 2026-11-20 Zk3bQw 9f02c4".
+# Matches the epoch, the day, the token of the erasure, and the ciphertext in hexadecimal, e.g. "12
+# 2026-11-20 Zk3bQw 9f02c4".
 _JOURNAL_LINE = re.compile(r"(?m)^(\d{1,6}) (\S{10}) (\S+) ((?:[0-9a-f]{2})+)$")
 _SELECT_FOR_JOURNAL = """
 SELECT id, address, account, scopes, made_at, json_remove(list, '$.messages') AS list
@@ -88,7 +88,7 @@ def replay_journal(
     no days are returned, because there was nothing to erase.
     """
     own_number = epoch_number(connection)
-    # The ids of the erasures, each once even if the erasure has several lines.
+    # The tokens of the erasures. An erasure may have several lines.
     tokens: set[str] = set()
     unreadable_days: list[str] = []
     lines = sorted((int(number), *rest) for number, *rest in _JOURNAL_LINE.findall(journal))

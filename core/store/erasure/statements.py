@@ -82,14 +82,14 @@ class ErasureList:
     token: str = ""
     made_at: datetime | None = None
     is_done: bool = False
-    # If set, everything older is erased because of the retention settings, not because of words.
+    # If set, everything older is erased because of the retention settings.
     expires_before: datetime | None = None
 
     # The last message id when the list was shown.
     upto: int = 0
-    # How many things of each kind the person sees in the list.
+    # How many items of each kind the person sees in the list.
     counts: dict[str, int] = field(default_factory=dict)
-    # How many other rows repeat these things.
+    # How many other rows repeat these items.
     derived: int = 0
     # Ids of rows by kind. A kind is a key of `COPY_STATEMENTS`, or one of these:
     # - messages: the messages that the person asked to erase; only these ids are stored
@@ -103,7 +103,7 @@ class ErasureList:
     note_entries: set[str] = field(default_factory=set)
     items: list[ErasureItem] = field(default_factory=list)
 
-    # The words that were searched for, and a function that tests whether a text contains them.
+    # The words to search for, and a function that tests whether a text contains them.
     phrase: str = ""
     has_words: Callable[..., bool] = lambda *_: False
     # Whether the search was limited, e.g. to a period or a sender.
@@ -113,7 +113,7 @@ class ErasureList:
     services: tuple[str, ...] = ()
     # Files that contain erased words but can't be written.
     unwritable_files: tuple[str, ...] = ()
-    # Whether no erased byte is left in state.db.
+    # Whether state.db contains no erased bytes any more.
     is_clean: bool = False
     # Whether the erasure is recorded in the journal for backups.
     is_journaled: bool = False
@@ -248,7 +248,7 @@ COPY_STATEMENTS: Mapping[str, CopyStatements] = {
         f"DELETE FROM note_changes WHERE {_IN_IDS}",
     ),
     "pending_notes": CopyStatements(
-        # A draft repeats the notes of others, so every member may erase it.
+        # A draft repeats other people's notes, so every member may erase it.
         _select_own("pending_notes", "operations, reason", at="at", also="is_draft"),
         f"DELETE FROM pending_notes WHERE {_IN_IDS}",
     ),
@@ -337,8 +337,8 @@ COPY_STATEMENTS: Mapping[str, CopyStatements] = {
         """,
         f"UPDATE outbox SET error = 'forgotten' WHERE {_IN_IDS}",
     ),
-    # Names in imported history are erased, too. Names from a platform aren't, because they come
-    # back with the next message.
+    # Names in imported history are erased, too. Names from a platform stay, because the next
+    # message would bring them back.
     "senders": CopyStatements(
         f"SELECT DISTINCT sender_name, NULL, NULL, sender_name FROM messages WHERE {IS_IMPORTED}",
         # `tools = tools` makes the triggers index the messages again.
@@ -469,8 +469,8 @@ ON CONFLICT (id) DO NOTHING
 _SELECT_LIST = "SELECT * FROM erasures WHERE id = :id AND address = :address AND account = :account"
 _OUTDATED_ROWS = (
     "erasures WHERE started_at IS NULL AND made_at < :unconfirmed OR done_at < :finished",
-    # A stranger's message is kept until the code expires. After an approval it is kept until it is
-    # answered, which the platform may delay.
+    # A stranger's message is kept until the code expires or, after an approval, until it is
+    # answered. The platform may delay the answer.
     "pairings WHERE expires_at <= :now AND (used_at IS NULL OR used_at < :finished)",
 )
 _DELETE_NOTE_CHANGES = f"""
@@ -560,7 +560,7 @@ class Erasures:
             if row["started_at"] is not None:
                 return erasure_list
             if not request.scopes.issuperset(erasure_list.request.scopes):
-                # Accounts were unlinked in the meantime, so part of the list is another person's.
+                # Accounts were unlinked meanwhile, so part of the list belongs to another person.
                 return None
             connection.execute(_DELETE_OTHER_LISTS, {**erasure_list.parameters, **values})
             connection.execute("UPDATE erasures SET started_at = :now WHERE id = :id", values)
@@ -674,7 +674,7 @@ def _read_list(row: Row) -> ErasureList:
         account=account,
         scope=Scope(key=values["where"]),
         scopes=frozenset(Scope(key=key) for key in json.loads(row["scopes"])),
-        # Earlier versions stored no address and no text, but the ids of every kind.
+        # Earlier versions stored the ids of every kind, but no address and no text.
         address=Address(**values.get("address", {"platform": "", "chat_id": ""})),
         is_owner=values["is_owner"],
     )

@@ -95,7 +95,7 @@ class Lesson(NamedTuple):
     fact: Fact
     # The text of the message when it was read.
     source_text: str
-    # The fact that this one replaces or ends, or 0.
+    # The id of the fact that this one replaces or ends, or 0.
     replaced_id: int = 0
 
 
@@ -147,8 +147,7 @@ def learn_fact(
         ended_at = max(fact.starts_at, next_fact.starts_at)
         fact = replace(fact, valid_to=ended_at, closed_at=now, closed_by=next_fact.id)
     else:
-        # A known fact that says the same in other words may be preferred. It then closes the new
-        # fact.
+        # A known fact with the same meaning may be preferred. If so, it closes the new fact.
         for other in same_value:
             if _is_preferred(other, fact):
                 fact = replace(fact, closed_at=now, closed_by=other.id)

@@ -108,7 +108,7 @@ JOIN entities ON entities.id = fact_entities.entity_id
 WHERE NOT {in_list("entities.name", "names")}
 GROUP BY entities.name ORDER BY facts DESC, entities.name LIMIT :limit
 """
-# Open facts of attributes that have several values, e.g. two different homes.
+# Selects open facts about attributes with several values, e.g. two different homes.
 _SELECT_CONFLICTS = f"""
 {SELECT_VISIBLE} AND closed_at IS NULL AND attribute IN (
     SELECT attribute FROM facts
@@ -134,8 +134,8 @@ messages.session_id = {session} AND messages.id IN (
     AND messages.created_at >= :since
 """
 """The SQL condition that a typed message hasn't been read for facts, or was edited afterwards."""
-# Sessions with at least :due_messages unread messages, and sessions with any unread message that
-# have ended or are idle. The condition on `scope_id` makes SQLite use an index.
+# Selects sessions with at least :due_messages unread messages, and ended or idle sessions with any
+# unread message. The condition on `scope_id` makes SQLite use an index.
 _SELECT_DUE_SESSIONS = f"""
 {SELECT_SESSIONS} JOIN (
     SELECT sessions.id AS session_id, (
@@ -189,9 +189,9 @@ class FactCandidate(NamedTuple):
     """A fact that may answer a question."""
 
     fact: Fact
-    # The bm25 score, which is above 0, or 0 if only names match.
+    # The BM25 score, above 0. It is 0 if only names match.
     text_score: float
-    # How many of the names in the question the fact contains.
+    # How many names from the question the fact contains.
     name_count: int
 
 
@@ -303,7 +303,7 @@ class Facts:
         facts = await self._select_facts(
             _SELECT_BY_ATTRIBUTES, scopes, -1, attributes=encode_list(attributes)
         )
-        # The facts are ordered by time, so the latest fact replaces the others in the dict.
+        # The facts are ordered by time, so the latest fact of an attribute replaces earlier ones.
         return {fact.attribute: fact for fact in facts if fact.attribute}
 
     async def find_by_ids(self, fact_ids: Iterable[int], scopes: Scopes) -> list[Fact]:
@@ -646,7 +646,7 @@ def find_aliases(
     The aliases come from facts of the asker, such as "my sister Ana".
     """
     subjects = [ME]
-    # In a group, the facts of a member have the member's account as their subject.
+    # In a group, the subject of a member's facts is the member's account.
     if asker is not None and any(scope.is_group for scope in scopes):
         subjects.append(asker.key)
     aliases: list[Alias] = []

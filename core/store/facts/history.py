@@ -18,7 +18,7 @@ from core.store.facts.rows import FACT_COLUMNS, SELECT_VISIBLE, Fact, read_fact
 from core.store.visibility import encode_list, scope_parameter, visible
 from core.types import Account, Scopes
 
-# After all ids.
+# Higher than all ids.
 LAST_ID = 2**62
 
 _IS_NEXT_IN_SCOPE = (
@@ -32,7 +32,7 @@ SELECT fact_changes.*, id = (
 ) AS is_last
 FROM fact_changes WHERE {_IS_NEXT_IN_SCOPE}
 """
-# The place of a fact in a list: pinned, then open, then closed facts, each group latest first.
+# A fact's position in a list: pinned, then open, then closed facts, each group latest first.
 _PLACE = "is_pinned, closed_at IS NULL, last_at, id"
 FIRST_PLACES_FIRST = (
     "ORDER BY is_pinned DESC, closed_at IS NULL DESC, last_at DESC, id DESC LIMIT :limit"
@@ -66,7 +66,7 @@ class LoggedFactChange:
     before: str | None
     # The wording after it.
     after: str
-    # Whether the fact has no later change, so that this one can be undone.
+    # Whether this is the fact's last change, which can be undone.
     is_last: bool
 
 

@@ -38,24 +38,24 @@ class Fact:
     kind: FactKind
     origin: FactOrigin
     created_at: datetime
-    # From 0 to 1. Facts with less trust have a lower rank.
+    # From 0 to 1. Facts with less trust rank lower.
     trust: float = 0.6
-    # A property that can have only one value, such as ``me|home``. None if several facts of this
-    # kind can be true at once.
+    # A property with only one value, such as ``me|home``. None if several facts of this kind can be
+    # true at once.
     attribute: str | None = None
-    # The folded value of the attribute.
+    # The attribute's value, folded for comparison.
     value: str = ""
     entities: tuple[str, ...] = ()
-    # How often the fact was said in these words.
+    # How often the person has said the fact in these words.
     mention_count: int = 1
-    # The fact holds from `valid_from` (None: unknown) until before `valid_to`.
+    # The fact holds from `valid_from` until before `valid_to`. None is unknown.
     valid_from: datetime | None = None
     valid_to: datetime | None = None
     # How exactly `valid_from` is known.
     precision: Precision = "day"
     # When the fact was last said.
     last_at: datetime | None = None
-    # When the fact was closed, and the id of the fact that contradicts or repeats it.
+    # When the fact was closed, and the id of the fact that replaced it.
     closed_at: datetime | None = None
     closed_by: int | None = None
     # The last message that says the fact.
@@ -91,15 +91,15 @@ class Fact:
 class FactChange:
     """A logged change of a fact."""
 
-    # learn, close, correct, remove, pin, unpin, trust, merge or undo. Earlier versions also stored
-    # `flag` for a doubtful fact.
+    # One of learn, close, correct, remove, pin, unpin, trust, merge and undo. Earlier versions also
+    # stored `flag` for a doubtful fact.
     action: str
     # The content before the change, or None if the fact is new.
     before: str | None
     at: datetime
     reason: str
     account: Account | None
-    # The message that made the change, if it was one.
+    # The message that made the change, if a message did.
     message_id: int | None = None
 
 

@@ -36,7 +36,8 @@ _SENTENCE_END = re.compile(r"(?<=[.!?;])\s+|\n+")
 class FilePart:
     """A part of the text of a file, such as a page."""
 
-    # Where the part is in the file: "page 7", "0:42" or "sheet Costs"; empty if it's all there is.
+    # Where the part is in the file: "page 7", "0:42" or "sheet Costs". Empty if it is the whole
+    # text.
     label: str
     text: str
 
@@ -46,14 +47,14 @@ class FileContent:
     """The properties of a file's bytes, and the text that was read from them."""
 
     hash: str
-    # The MIME type, as found from the bytes.
+    # The MIME type, detected from the bytes.
     type: str
     size: int
     pages: int | None = None
     duration_s: float | None = None
     width: int | None = None
     height: int | None = None
-    # Why there is no text: "" or a word of `core.media.decoding`, such as "scan".
+    # Why there is no text, as a word of `core.media.decoding` such as "scan", or "".
     note: str = ""
 
     @property
@@ -65,11 +66,11 @@ class FileContent:
 class AttachedFile:
     """A file that was sent with a message."""
 
-    # The row; 0 for a file of an incognito conversation.
+    # The row's id, or 0 for a file of an incognito conversation.
     id: int = 0
     scope: Scope
     address: Address
-    # The platform's id of the message, and the place of the file in it, from 0.
+    # The platform's id of the message, and the file's position in it, from 0.
     external_id: str
     position: int
     message_id: int | None = None
@@ -81,10 +82,10 @@ class AttachedFile:
     size: int | None = None
     # The platform's id or URL of the file.
     reference: str | None = None
-    # Why the file isn't kept, as a sentence; empty if it is, or if it wasn't tried yet.
+    # Why the file isn't stored, as a sentence. Empty if it is stored or wasn't downloaded yet.
     problem: str = ""
     at: datetime
-    # None if the file isn't kept.
+    # None if the file isn't stored.
     content: FileContent | None = None
 
 
@@ -93,7 +94,7 @@ class FileMatch:
     """A file that a search found, with the part of its text that matched."""
 
     file: AttachedFile
-    # The part that matches best; None if only the name matches.
+    # The part that matches best, or None if only the name matches.
     part: FilePart | None = None
     score: float = 0.0
 
@@ -102,11 +103,11 @@ class FileMatch:
 class FileFilter:
     """The conditions that a file must meet to be found."""
 
-    # Kinds such as "photo", see `FILE_KINDS`; None for all.
+    # A kind such as "photo" (see `FILE_KINDS`), or None for all.
     has: str | None = None
-    # A part of the file's name.
+    # Part of the file's name.
     name: str = ""
-    # Only files that were sent in this period.
+    # The period in which the file was sent.
     after: datetime | None = None
     before: datetime | None = None
 
@@ -184,7 +185,7 @@ _SELECT_BY_NAME = f"""
 ORDER BY message_files.id DESC LIMIT :limit
 """
 _COUNT_SCOPES = "SELECT COUNT(DISTINCT scope_id) FROM message_files WHERE hash = :hash"
-# Parts of documents and recordings have other labels.
+# The label of a part with a description. Parts of documents and recordings have others.
 DESCRIPTION_LABEL = ""
 """The label of the part that describes a picture."""
 _SELECT_ORPHANS = """

@@ -218,7 +218,7 @@ class Links:
         if self._has_access(connection, offering) and self._has_access(connection, claiming):
             _join(connection, _load_link(connection, values), values)
             return
-        # The owner has as much time to decide as for a pairing.
+        # The owner may take as long to decide as for a pairing.
         until = now + people.CODE_LIFETIME
         connection.execute(_SET_TOKEN, {**values, "token": generate_code(), "until": until})
 

@@ -167,8 +167,8 @@ _USE_PAIRING = """
 UPDATE pairings SET used_at = :now
 WHERE code = :code AND used_at IS NULL AND expires_at > :now RETURNING *
 """
-# Does nothing if the account has a valid code or asked a moment ago, or if too many requests of its
-# platform are pending.
+# Inserts nothing if the account has a valid code or asked a moment ago, or if too many requests of
+# its platform wait.
 _INSERT_PAIRING = """
 INSERT INTO pairings (code, platform, user_id, name, created_at, expires_at, inbound)
 SELECT :code, :platform, :user_id, :name, :now, :expires_at, :inbound
@@ -555,7 +555,8 @@ def _set_owner_accounts(connection: Connection, accounts: Sequence[Account]) -> 
         if account in owner_accounts:
             continue
         if owner_source == "revoked":
-            # Settings no longer list the account. If they list it again, it becomes the owner's.
+            # Settings no longer list this account. If they list it again, it becomes the owner's
+            # again.
             connection.execute(
                 f"UPDATE accounts SET owner_source = NULL {_WHERE_ACCOUNT}",
                 rows.field_values(account),
@@ -649,7 +650,7 @@ class EpochGuard:
         self, database: Database, cache_invalidators: Sequence[Callable[[], None]] = ()
     ) -> None:
         self._database = database
-        # Each function clears one cache of rows that were read from the store.
+        # Each function clears a cache of rows from the store.
         self._cache_invalidators = cache_invalidators
         self._last_epoch_number: int | None = None
 

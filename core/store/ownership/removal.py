@@ -19,7 +19,7 @@ from core.types import Account, Scope
 REMOVED_KEY = "author_removed"
 """The key of the reason that is stored when a job is paused because its author lost access."""
 _SCOPE_ID = "(SELECT id FROM scopes WHERE key = :scope)"
-# Cancels the open deliveries to the private chats of an account, given by its scope.
+# Cancels the open deliveries to an account's private chats, given its scope.
 _CANCEL_DELIVERIES = f"""
 UPDATE outbox SET dead_at = :now, next_at = NULL, payload = NULL, error = 'not served any more'
 WHERE {IS_OPEN} AND address IN (
@@ -28,7 +28,7 @@ WHERE {IS_OPEN} AND address IN (
     WHERE sessions.scope_id = {_SCOPE_ID} AND sessions.external_id IS NULL
 )
 """
-# Deletes or pauses what an account has in private chats.
+# These statements delete or pause an account's rows in private chats.
 _END_PRIVATE_ROWS = (
     "DELETE FROM pairings WHERE :account = platform || ':' || user_id",
     """

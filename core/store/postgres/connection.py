@@ -61,7 +61,7 @@ def _make_rows(cursor: psycopg.Cursor[Any]) -> Callable[[Sequence[Any]], StoreRo
 class StoreCursor(psycopg.Cursor[StoreRow]):
     """The result of a statement. After a statement that returns no rows, it is empty."""
 
-    # The id of the message that the statement has inserted.
+    # The id of the message that the statement inserted.
     lastrowid: int | None = None
 
     def take_id(self) -> None:
@@ -104,15 +104,15 @@ class StoreConnection:
             application_name="mneme",
             client_encoding="utf-8",
         )
-        # How many rows the statements on this connection have changed.
+        # How many rows were changed on this connection.
         self.total_changes = 0
         _adapt_types(self.raw)
         self.raw.execute(f"SET search_path TO {SCHEMA}")
-        # Compiling a statement takes longer than running it, because searches are short.
+        # Searches are short, so compiling a statement takes longer than running it.
         self.raw.execute("SET jit TO off")
         # The store writes joins in the order in which their tables are to be read.
         self.raw.execute("SET join_collapse_limit TO 1")
-        # The rows of a UNION ALL come in the order of its parts only without parallel workers.
+        # Without parallel workers, the rows of a UNION ALL come in the order of its parts.
         self.raw.execute("SET max_parallel_workers_per_gather TO 0")
 
     def execute(self, statement: str, values: Any = (), /) -> StoreCursor:
@@ -121,7 +121,7 @@ class StoreConnection:
         if translated.lists or translated.nullable:
             values = _add_values(values, translated)
         cursor = StoreCursor(self.raw, row_factory=_make_rows)
-        # Always with values, so that "%%" means "%" in every statement.
+        # Values are always passed, even empty ones, so "%%" means "%" in every statement.
         cursor.execute(translated.sql.encode(), values)
         if translated.returns_id:
             cursor.take_id()

@@ -70,17 +70,17 @@ class Database:
         readers: list[ConnectionThread],
         cleaner: ConnectionThread,
     ) -> None:
-        # Host and database, for sentences to people.
+        # The host and database, for messages to people.
         self.name = name
-        # On SQLite, these tell of damage and of a rescued log. A server checks its own files.
+        # With SQLite, these report damage and a rescued log. A server checks its own files.
         self.damage = ""
         self.rescue_count = 0
         self._writer = writer
-        # Writes go on while it runs VACUUM.
+        # Runs VACUUM while the writer continues.
         self._cleaner = cleaner
         # How many write transactions of this process have changed something.
         self._write_count = 0
-        # Last in, first out: the reader that was used last is ready at once.
+        # The most recently used reader is used first, because its connection is open.
         self._readers: asyncio.LifoQueue[ConnectionThread] = asyncio.LifoQueue()
         for reader in readers:
             self._readers.put_nowait(reader)
@@ -168,7 +168,7 @@ class Database:
             row = connection.execute(_WRITE_NUMBER).fetchone()
             return 0 if row is None else int(row[0]) - self._write_count
 
-        # In a write transaction, so that each write that has a number has ended.
+        # This runs as a write, so every earlier write with a number has ended.
         return await self._writer.write(count_other_writes)
 
     # --- Reading ---

@@ -41,7 +41,7 @@ _RULES: tuple[tuple[re.Pattern[str], str], ...] = (
     (_CROSS_JOIN_ON, r"JOIN\1"),
     (re.compile(r"\bINDEXED\s+BY\s+\w+"), ""),
     (re.compile(r"\bLIMIT -1\b"), "LIMIT ALL"),
-    # A negative limit is no limit in SQLite, and an error in PostgreSQL.
+    # A negative limit means no limit in SQLite, but is an error in PostgreSQL.
     (re.compile(r"\bLIMIT (:\w+)"), r"LIMIT NULLIF(GREATEST(\1, -1), -1)"),
     (re.compile(r"(?<=\bAS )INTEGER(?=\))"), "bigint"),
     (re.compile(r"(?<=\bAS )REAL(?=\))"), "double precision"),
@@ -60,12 +60,12 @@ class Translated(NamedTuple):
     """A statement in PostgreSQL's SQL, with parameters such as ``%(name)s``."""
 
     sql: str
-    # The parameters with a JSON list whose items are bound with the suffix `LIST_SUFFIX`.
+    # The parameters with a JSON list. The items are bound under the name with `LIST_SUFFIX`.
     lists: frozenset[str]
     # The parameters of which the statement asks whether they are NULL. The server must know the
     # type of a parameter before it has a value, so they are bound with `MISSING_SUFFIX`.
     nullable: frozenset[str]
-    # Whether the statement returns the id of the row that it inserts, which nobody asked for.
+    # Whether a RETURNING clause was added that returns the inserted row's id.
     returns_id: bool
 
 

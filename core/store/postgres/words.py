@@ -33,7 +33,7 @@ FEW_MARK, MANY_MARK, TOOLS_MARK = "+2", "+4", "+0"
 class Vector(NamedTuple):
     """The indexed terms of a message or a chunk, as PostgreSQL stores them."""
 
-    # For a cast to `tsvector`.
+    # The text that is cast to `tsvector`.
     literal: str
     # The number of terms.
     length: int
@@ -157,7 +157,7 @@ class PhraseQuery(NamedTuple):
 
     # A `tsquery`.
     query: str
-    # The terms of a phrase of one word in each scope. Only those are indexed with marks.
+    # The terms of a one-word phrase, one per scope. Only single words are indexed with marks.
     words: tuple[str, ...] = ()
 
     def with_mark(self, mark: str) -> str:

@@ -57,7 +57,7 @@ SELECT id, length(text) AS chars FROM messages
 WHERE session_id = :session AND id BETWEEN :first AND :last AND {IS_SHOWN}
 ORDER BY id
 """
-# All messages after the last one that was considered for a chunk, also those that aren't shown.
+# Selects all messages after the last one that was put into a chunk or skipped.
 _NEW_MESSAGES = f"""
 SELECT messages.id, messages.session_id, sessions.scope_id, {IS_SHOWN} AS is_shown,
     length(messages.text) AS chars

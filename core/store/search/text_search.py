@@ -80,7 +80,7 @@ _DAY_S = 86_400
 class ChunkChoice(NamedTuple):
     """The terms that select chunks, and those that only improve their rank."""
 
-    # Terms, each with the number of chunks that contain it. A chunk must contain at least one.
+    # Each term, and the number of chunks that contain it. A chunk must contain at least one term.
     leading: Mapping[str, int]
     # Terms that only improve the rank of a chunk.
     lending: Sequence[str]
@@ -115,11 +115,11 @@ class TooMuchTextError(Exception):
 class TextLimits(NamedTuple):
     """The amount of text that a search on the event loop may read."""
 
-    # The length of all candidate messages together.
+    # The total length of all candidate messages.
     max_chars: int
-    # The length of a long message whose terms aren't cached. Finding them can't be interrupted.
+    # The length of a message whose terms aren't cached. Computing them can't be interrupted.
     max_new_chars: int
-    # The processor time for finding the terms of all messages.
+    # The CPU time, in seconds, for computing the terms of all messages.
     max_cpu_s: float
 
 
@@ -388,8 +388,8 @@ class TextSearch:
         """
         begins, latest_ends = self._period_bounds
         day = _EPOCH_ORDINAL + int(chunk.started_at // _DAY_S)
-        # The periods that begin by the day after the chunk. One of them contains the chunk if the
-        # latest of their ends isn't earlier than the day before the chunk.
+        # Count the periods that begin by the day after the chunk. One of them contains the chunk if
+        # the latest of their ends isn't before the day before the chunk.
         begun_count = bisect_right(begins, day + 1)
         if begun_count and day - 1 <= latest_ends[begun_count - 1]:
             return chunk.score * PERIOD_BOOST

@@ -44,7 +44,7 @@ WHERE messages.id = :id AND messages.text = :text AND messages.sender_name IS :n
 ON CONFLICT (message_id) DO UPDATE SET model = excluded.model, vector = excluded.vector
 """
 """Does nothing if the message was erased or changed during the call to the embedding service."""
-# Does nothing if a trigger or another process has changed the value in the meantime.
+# Changes nothing if a trigger or another process has changed the value meanwhile.
 _ADVANCE = "UPDATE state_meta SET value = :after WHERE key = :key AND value = :before"
 _COUNT_UNSEARCHED = "SELECT COUNT(*) FROM messages WHERE id > :after_id AND kind = 'chat'"
 
@@ -103,7 +103,7 @@ def store_vectors(
         values = {**message._asdict(), "model": model, "vector": vector}
         connection.execute(_INSERT_VECTOR, values)
 
-    # A message that was edited or redone during the call to the service still has no vector.
+    # Messages that were edited or redone during the call to the service still have no vector.
     remaining = _list_unembedded(connection, model, size, batch.after_id, batch.last_id, 1)
     searched_until = remaining[0].id - 1 if remaining else batch.last_id
     progress = {

@@ -38,7 +38,7 @@ class DatabaseInfo:
     """The schema version and the erasure epoch of a state.db."""
 
     schema: int
-    # The number of the erasure epoch: how much was forgotten before.
+    # The erasure epoch. It grows with each erasure.
     epoch: int
 
 
@@ -58,8 +58,8 @@ def copy_database(source: Path, target: Path, on_progress: Progress | None = Non
         contextlib.closing(_connect(source)) as reader,
         contextlib.closing(sqlite3.connect(target, isolation_level=None)) as writer,
     ):
-        # The open transaction keeps the state of this moment. Without it, SQLite would begin again
-        # after each write of another program.
+        # The open transaction keeps a snapshot. Otherwise, the copy would start again after each
+        # write of another program.
         reader.execute("BEGIN")
         reader.execute("SELECT 1 FROM sqlite_schema LIMIT 1").fetchall()
         writer.execute("PRAGMA synchronous = OFF")

@@ -143,15 +143,15 @@ class Database:
         self._inline_reader = inline_reader
         self._lock_wait = lock_wait
         self._guard = FileGuard(path)
-        # Held while all connections are opened again after the log was removed.
+        # Held while all connections are reopened after the log was removed.
         self._rescue_lock = asyncio.Lock()
-        # How often a removed log was saved.
+        # How often a removed log was rescued.
         self.rescue_count = 0
-        # Describes the first damage that was noticed in the file. "" if there is no known damage.
+        # Describes the first damage that was noticed in the file, or "" if there is none.
         self.damage = ""
-        # Held by the first of the writes that wait for another program's lock.
+        # Held by the first write that waits for another program's lock.
         self._lock_queue = asyncio.Lock()
-        # Last in, first out: the reader that was used last has its pages in memory.
+        # The most recently used reader is used first, because its pages are in memory.
         self._readers: asyncio.LifoQueue[ConnectionThread] = asyncio.LifoQueue()
         for reader in readers:
             self._readers.put_nowait(reader)
@@ -169,7 +169,7 @@ class Database:
             writer = await ConnectionThread.open(stack, path, is_reader=False)
             with translate_errors(path):
                 if not await writer.run(lambda connection: is_current(connection, path)):
-                    # Imported here because it is rare.
+                    # Imported here because upgrades are rare.
                     from core.store.sqlite.upgrade import create_or_upgrade
 
                     await writer.run(lambda connection: create_or_upgrade(connection, path))
@@ -436,7 +436,8 @@ class Database:
                 for slot in slots:
                     slot.close()
                 if not await self._writer.call(self._save_log):
-                    # The readers stay closed: they would look for the old content in a new log.
+                    # The readers stay closed, because they would look for the old content in a new
+                    # log.
                     raise StoreLostError(LOST.format(path=self._log_path))
                 for slot in slots:
                     slot.open()

@@ -49,7 +49,7 @@ class IntegrityCheck:
         self._database = database
         self._clock = clock
         self._is_quick_check_due = True
-        # The tables that the current full check hasn't reached yet. None if no check is running.
+        # The tables that the current full check must still check, or None if no check is running.
         self._tables: list[str] | None = None
 
     async def run_slice(self) -> bool:

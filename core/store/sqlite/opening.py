@@ -44,7 +44,7 @@ FOREIGN_KEYS = "PRAGMA foreign_keys = ON"
 """Makes SQLite also delete the rows that belong to a deleted row, in a schema that says so."""
 
 SQLITE_VERSION = sqlite3.sqlite_version_info
-MIN_SQLITE_VERSION = (3, 37, 0)  # RETURNING came with 3.35, STRICT tables with 3.37
+MIN_SQLITE_VERSION = (3, 37, 0)  # for RETURNING (3.35) and STRICT tables (3.37)
 
 CHECKPOINT_PAGES = 1_500
 """When the log has this many pages of 4 KB, SQLite copies them into the file.
@@ -120,8 +120,8 @@ def configure(connection: sqlite3.Connection, *, is_reader: bool) -> None:
     connection.execute("PRAGMA cache_size = -2048")
     # A memory-mapped page of a file that another program cuts off would end the process (SIGBUS).
     connection.execute("PRAGMA mmap_size = 0")
-    # Otherwise each small list or sorter of a statement opens a file, which takes four fifths of
-    # the time of a search.
+    # Otherwise each small list or sort of a statement opens a file, which takes four fifths of a
+    # search's time.
     connection.execute("PRAGMA temp_store = MEMORY")
     register_functions(connection)
     if is_reader:
@@ -131,8 +131,8 @@ def configure(connection: sqlite3.Connection, *, is_reader: bool) -> None:
     connection.execute("PRAGMA synchronous = FULL")
     # Only macOS has this; see `config.operating_system.sync_file`.
     connection.execute("PRAGMA fullfsync = ON")
-    # Most of the ten pages that a message changes were also changed by the message before it. With
-    # fewer checkpoints, such pages are copied less often.
+    # A message changes ten pages, mostly the same ones as the previous message. With fewer
+    # checkpoints, these pages are copied less often.
     connection.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES}")
     # Erased text must not stay in freed pages, as it would with FAST. ON writes 0.2 % more bytes.
     connection.execute(SECURE_DELETE)

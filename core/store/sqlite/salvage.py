@@ -74,7 +74,7 @@ class SalvageReport:
     damaged_path: Path
     # The numbers of rows, by table.
     saved: dict[str, int] = field(default_factory=dict)
-    # At most this many rows. None if the number of rows in the table is unknown.
+    # The highest possible number of rows, by table. None if the table's number of rows is unknown.
     lost: dict[str, int | None] = field(default_factory=dict)
 
 
@@ -241,8 +241,8 @@ class TableReader:
         self._name = name
         self._column_list = column_list
         self.has_failed = False
-        # How many row ids couldn't be read one by one. There may be no rows with some of these ids.
-        # None if the last row id is unknown.
+        # How many row ids were unreadable, including ids without a row. None if the last row id is
+        # unknown.
         self._failed_count: int | None = None
 
     def read_rows(self) -> Iterator[Sequence[object]]:
@@ -318,7 +318,7 @@ class TableReader:
             if not ranges:
                 return
             _, first_id, last_id = heapq.heappop(ranges)
-            # A search for one id doesn't go on to the next page, which may be the damaged one.
+            # A search for a single id doesn't read the next page, which may be damaged.
             is_single = first_id == last_id
             condition = "= ?1" if is_single else "BETWEEN ?1 AND ?2 ORDER BY rowid"
             values = (first_id,) if is_single else (first_id, last_id)
