@@ -1,7 +1,7 @@
 """Allows one process per bot token on a machine. Two processes would each get half of the messages.
 
 The lock is a file lock, so the operating system releases it however the process ends. If the folder
-isn't writable, nothing is locked. Then only the platform can refuse the second process.
+isn't writable, nothing is locked, and only the platform can refuse the second process.
 """
 
 import os
@@ -35,10 +35,10 @@ class PollLock:
         self._lock: AsyncFileLock | None = None
 
     async def acquire(self) -> None:
-        """Acquire the lock, if necessary after another process has shut down.
+        """Acquire the lock, waiting for another process that is shutting down.
 
         A second call does nothing. Raises ConfigError with the other process's id if that process
-        keeps the lock. If locking isn't possible, that is only logged.
+        keeps the lock. If locking isn't possible, this is only logged.
         """
         if self._lock is not None:
             return

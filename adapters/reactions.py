@@ -1,6 +1,6 @@
-"""Reactions on both platforms: thumbs that people put on messages, and Mneme's own mark.
+"""Reactions on both platforms: thumbs that people add to messages, and Mneme's own mark.
 
-The mark on a person's message says that an answer is being prepared. It's removed when the answer
+The mark on a person's message means that an answer is being prepared. It's removed when the answer
 is delivered or given up.
 """
 
@@ -20,7 +20,7 @@ _log = structlog.get_logger("reactions")
 
 
 def read_thumb(emojis: Iterable[str]) -> str:
-    """Return "up" or "down" for the first thumb among some reactions, or "" if there is none."""
+    """Return "up" or "down" for the first thumb among the emojis of reactions, or ""."""
     for emoji in emojis:
         thumb = _THUMBS.get(emoji.translate(_SKIN_TONES).rstrip("\ufe0f"))
         if thumb is not None:
@@ -29,7 +29,7 @@ def read_thumb(emojis: Iterable[str]) -> str:
 
 
 class WorkingMark:
-    """The mark on one message. `change` puts it (True) or removes it (False).
+    """The mark on one message. `change` adds it (True) or removes it (False).
 
     The mark appears together with the typing indicator, so a fast answer needs no calls for it.
     """
@@ -39,14 +39,14 @@ class WorkingMark:
         self._is_shown = False
 
     async def show(self) -> None:
-        """Put the mark once. If the platform refuses, the answer comes without it."""
+        """Add the mark once. If the platform refuses, the answer is sent without it."""
         if self._is_shown:
             return
         self._is_shown = True
         await self._try(is_shown=True)
 
     async def remove(self) -> None:
-        """Remove the mark if it was put."""
+        """Remove the mark if it was added."""
         if self._is_shown:
             self._is_shown = False
             await self._try(is_shown=False)

@@ -1,8 +1,8 @@
 """Shows one answer on a platform while the model writes it: typing, drafts, the final answer.
 
 Until `finish` is called, a single task makes all platform calls. After that, `finish` makes them.
-So two calls for one answer never overlap. This module splits the answer into messages, remembers
-their ids and decides when they are updated. The platform's `MessageApi` makes the calls.
+So two calls for one answer never overlap. This module splits the answer into messages, stores their
+ids and decides when they are updated. The platform's `MessageApi` makes the calls.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _log = structlog.get_logger("streaming")
 
 @dataclass(frozen=True, slots=True)
 class LostMessage:
-    """A message that `find_lost` has found."""
+    """A message that `find_lost` found for a lost post."""
 
     id: str
     # Whether the message may belong to another answer. The lost message may then be another one.
@@ -56,7 +56,7 @@ ABSENT = LostMessage("")
 
 
 class PostLock:
-    """Keeps searches for a lost message in a chat from overlapping with posts in that chat.
+    """Prevents posts in a chat while a lost message is searched for.
 
     A message that is being posted has no known id yet, so a search could take it for the lost one.
     Several posts may run at the same time. A search waits for them, and new posts wait for the
@@ -71,7 +71,7 @@ class PostLock:
 
     @asynccontextmanager
     async def hold_for_post(self) -> AsyncIterator[None]:
-        """Wait until no search runs, and keep searches from starting meanwhile."""
+        """Wait for a running search, and prevent searches during the block."""
         while self._is_searching:
             await self._ended.wait()
         self._posts += 1
@@ -85,7 +85,7 @@ class PostLock:
 
     @asynccontextmanager
     async def hold_for_search(self) -> AsyncIterator[None]:
-        """Wait until no post and no other search runs, and keep both from starting meanwhile."""
+        """Wait for running posts and searches, and prevent both during the block."""
         while self._posts or self._is_searching:
             await self._ended.wait()
         self._is_searching = True
@@ -98,7 +98,7 @@ class PostLock:
 
 
 class MessageApi(Protocol):
-    """The calls of one platform for one chat. A call that fails raises DeliveryError."""
+    """The calls of one platform for one chat. Failed calls raise DeliveryError."""
 
     # The maximum length of one message of the platform, as `measure` counts it.
     limit_chars: int
@@ -114,10 +114,10 @@ class MessageApi(Protocol):
     can_read_history: bool
 
     def measure(self, part: StyledText) -> int:
-        """Return the length of one part as the platform counts it."""
+        """Return the length of a part as the platform counts it."""
 
     async def show_typing(self) -> None:
-        """Show that an answer is being prepared. The platform hides it after a few seconds."""
+        """Show the typing indicator. The platform hides it after a few seconds."""
 
     async def prepare(self, answer: Answer) -> None:
         """Prepare for the final answer. Raises DeliveryError if it can't be sent to this chat."""
@@ -125,21 +125,21 @@ class MessageApi(Protocol):
     async def show_draft(self, part: StyledText, nonce: str) -> bool:
         """Show the text so far without creating a message, and return True.
 
-        Returns False if the platform has no such drafts.
+        Returns False if the platform doesn't have such drafts.
         """
 
     async def post(self, part: StyledText, answer: Answer | None, nonce: str) -> str:
         """Create a message and return its id.
 
-        `answer` is given only with the last part: its buttons and files are attached to that
+        `answer` is given only with the last part, and its buttons and files are attached to that
         message. The part is empty if the answer consists only of files. If `posts_files_alone`,
-        each file comes with an empty part of its own.
+        each file is posted with a separate empty part.
         """
 
     def count_album_files(self, files: Sequence[File]) -> int:
-        """Return how many of the files, from the first one on, can be posted as one album.
+        """Return how many of the first files can be posted as one album.
 
-        1 means that the first file is posted alone. Asked only if `posts_files_alone`.
+        The result 1 means that the first file is posted alone. Called only if `posts_files_alone`.
         """
 
     async def post_album(self, files: Sequence[File]) -> Sequence[str]:
@@ -172,13 +172,12 @@ class MessageApi(Protocol):
         answer: Answer | None,
         known_ids: Collection[str],
     ) -> LostMessage | None:
-        """Look for the message of a lost post. Its `after_id` is a value of `newest_id`.
+        """Search for the message of a lost post. Its `after_id` is a value of `newest_id`.
 
         `known_ids` are the ids of other messages of the bot. The part is empty if the message is a
-        file. A platform without a history finds
-        the message by replacing its text with `part`, and its buttons with those of `answer`.
-        Returns ABSENT if there certainly is no such message, or None if there may be one that
-        wasn't found.
+        file. A platform without a history finds the message by replacing its text with `part`, and
+        its buttons with those of `answer`. Returns ABSENT if the message certainly doesn't exist,
+        or None if it wasn't found but may exist.
         """
 
 
@@ -191,7 +190,7 @@ class _PostedMessage:
 
 @dataclass(frozen=True, slots=True)
 class _Piece:
-    """One message of the final answer. `answer` has the buttons and files that belong to it."""
+    """One message of the final answer. `answer` has the buttons and files of this message."""
 
     part: StyledText
     answer: Answer | None = None
@@ -205,7 +204,7 @@ class StreamedReply:
     """A `Reply` that shows the answer while the model writes it.
 
     The id of each new message is recorded as soon as the platform confirms the message. If an
-    earlier process has recorded messages of this answer, these are edited, not posted again.
+    earlier process recorded messages of this answer, they are edited, not posted again.
     """
 
     def __init__(
@@ -251,13 +250,13 @@ class StreamedReply:
             caller.add_done_callback(lambda _: self._end_soon())
 
     def show(self, text: str) -> None:
-        """Set the text so far. The streaming task shows it with its next draft."""
+        """Set the text so far. The streaming task includes it in its next draft."""
         if text != self._text:
             self._text = text
             self._text_changed.set()
 
     async def finish(self, answer: Answer) -> None:
-        """Post and edit messages until they show exactly the answer, and delete superfluous ones.
+        """Post and edit messages until they show exactly the answer, and delete the other drafts.
 
         Raises DeliveryError if a call fails, or if the platform asks for delays of more than 30
         seconds in total. A further call then continues where this one stopped.
@@ -306,7 +305,7 @@ class StreamedReply:
         return pieces
 
     async def abandon(self) -> None:
-        """Stop typing and drafts. Posted messages stay for the process that resumes the answer."""
+        """Stop typing and drafts. Messages stay for the process that resumes the answer."""
         try:
             await self._stop()
             if self._mark is not None:
@@ -315,9 +314,10 @@ class StreamedReply:
             _log.warning("abandoned", error=str(error))
 
     async def _find_lost_messages(self, pieces: Sequence[_Piece]) -> None:
-        """Look for the messages of lost posts, and use them for their parts of the answer.
+        """Search for the messages of lost posts, and use them for their parts of the answer.
 
-        A post whose message may belong to another answer stays lost, so its part gets a notice.
+        If a found message may belong to another answer, the post stays lost and its part gets a
+        notice.
         """
         remaining = 0
         while remaining < len(self._record.lost_posts):
@@ -342,8 +342,9 @@ class StreamedReply:
     async def _finish_marked(self, pieces: list[_Piece], answer: Answer) -> list[_Piece]:
         """Post the answer with notices, because some lost messages weren't found.
 
-        The new messages bound the search for the lost ones, so it is repeated. Returns the pieces
-        that the messages have to show in the end, without the notices that turned out needless.
+        The ids of the new messages limit the search for the lost ones, so the search is repeated.
+        Returns the pieces that the messages must finally show, without the notices that turned out
+        unnecessary.
         """
         unbounded = sum(not lost_post.before_id for lost_post in self._record.lost_posts)
         marked_pieces = await self._add_duplicate_notices(pieces, answer)
@@ -356,7 +357,10 @@ class StreamedReply:
         return await self._add_duplicate_notices(pieces, answer)
 
     async def _finish_pieces(self, pieces: Sequence[_Piece], *, is_final: bool = True) -> None:
-        """Make the messages show these pieces. If not `is_final`, they'll be changed once more."""
+        """Make the messages show these pieces.
+
+        Unless `is_final`, they will be changed once more.
+        """
         index = 0
         while index < len(pieces):
             count = 0
@@ -411,8 +415,8 @@ class StreamedReply:
     async def _add_duplicate_notices(self, pieces: list[_Piece], answer: Answer) -> list[_Piece]:
         """Return the pieces with a notice before each piece that may appear twice.
 
-        Messages with a known id are edited, so they don't appear twice. A lost post whose message
-        wasn't found, or may be another one, may still have created one.
+        Messages with a known id are edited, so they don't appear twice. A lost post may have
+        created a second message if its message wasn't found or isn't certain.
         """
         notice = self._record.notices.may_be_duplicate
         positions = {lost_post.position for lost_post in self._record.lost_posts}
@@ -426,14 +430,14 @@ class StreamedReply:
         return pieces
 
     def _end_soon(self) -> None:
-        """Tell the streaming task to end after its current call."""
+        """Make the streaming task end after its current call."""
         self._ending.set()
         self._text_changed.set()
 
     async def _stop(self) -> None:
-        """Wait until the streaming task has ended, after its current call.
+        """Wait until the streaming task has ended after its current call.
 
-        The call isn't cancelled, because then the id of its message could get lost.
+        The call isn't cancelled, because the id of its message could be lost.
         """
         self._end_soon()
         task = self._task
@@ -448,7 +452,7 @@ class StreamedReply:
             raise
 
     async def _stream(self) -> None:
-        """Show typing and drafts until the reply ends. Drafts become rarer with each edit."""
+        """Show typing and drafts until the reply ends. The pauses grow with each edit."""
         # None until the first words were shown.
         draft_delay_s: float | None = None
         typing_delay_s = _FIRST_TYPING_S
@@ -481,9 +485,9 @@ class StreamedReply:
             draft_delay_s = self._api.pace_s * min(2**edits, 4)
 
     async def _wait_for_words(self) -> None:
-        """Wait until the first words of the answer are there, but not for much longer.
+        """Wait a limited time for the first words of the answer.
 
-        If `first_words_s` is 0, it only lets other tasks run.
+        If `first_words_s` is 0, this only gives other tasks a turn.
         """
         if not self._first_words_s:
             await self._pause(0)
@@ -499,7 +503,10 @@ class StreamedReply:
         await self._pause(_SETTLING_S)
 
     def _has_words(self) -> bool:
-        """Return whether the text is worth a draft. Some languages have no spaces between words."""
+        """Return whether the text is long enough for a draft.
+
+        In some languages, there are no spaces between words.
+        """
         return len(self._text) >= _FIRST_CHARS or len(self._text.split()) >= _FIRST_WORDS
 
     async def _try(self, call: Callable[[], Awaitable[None]]) -> None:
@@ -525,11 +532,11 @@ class StreamedReply:
                 await self._ending.wait()
 
     async def _show_draft(self) -> None:
-        """Show the text so far, as a draft of the platform if possible, else as messages.
+        """Show the text so far, as a draft of the platform if possible, otherwise as messages.
 
         Messages are edited as the text grows. When a message is full, the text continues in the
-        next one. After a lost post, nothing is shown until its message is found, or is known not
-        to exist.
+        next one. After a lost post, nothing is shown until its message is found or is known not to
+        exist.
         """
         parts = await run_off_loop(self._split, self._text)
         is_draft_shown = False
@@ -553,9 +560,9 @@ class StreamedReply:
     async def _finish_piece(self, index: int, piece: _Piece, *, is_last: bool) -> None:
         """Make the message at `index` show its final piece.
 
-        The message is edited, or posted if there is none yet. A file that an earlier attempt or
-        process has posted stays. If the message is gone, can't be edited or would be left without
-        text, it is deleted and the next message or a new one is used instead.
+        The message is edited, or posted if it doesn't exist yet. A file that an earlier attempt or
+        process has posted stays. If the message is gone, can't be edited or would have no text, it
+        is deleted, and the next message or a new one takes its place.
         """
         if index == len(self._messages):
             await self._post(piece.part, piece.answer, is_last=is_last)
@@ -575,7 +582,7 @@ class StreamedReply:
     async def _try_edit(self, index: int, part: StyledText, answer: Answer | None) -> bool:
         """Edit a message unless it already shows the part.
 
-        Returns False if the message is gone or can't be edited any more.
+        Returns False if the message is gone or can no longer be edited.
         """
         message = self._messages[index]
         has_attachments = answer is not None and bool(
@@ -595,9 +602,9 @@ class StreamedReply:
 
     @property
     def _nonce(self) -> str:
-        """The key of the next post: the key of the answer and the number of recorded messages.
+        """Return the key of the next post: the answer's key and the number of recorded messages.
 
-        If a lost post turned out to have no message, the nonce gets a random suffix. Otherwise the
+        If a lost post turned out to have no message, the key gets a random suffix. Otherwise the
         platform could return an earlier message that now belongs to another answer.
         """
         return f"{self._record.key}:{len(self._record.message_ids)}{self._nonce_suffix}"
@@ -622,7 +629,7 @@ class StreamedReply:
         await self._record.record(message_id, is_last=is_last)
 
     async def _delete(self, message_id: str) -> None:
-        """Delete a message. If the platform refuses, the message stays; that is not an error."""
+        """Delete a message. If the platform refuses, the message stays, which isn't an error."""
         try:
             await self._retry(partial(self._api.delete, message_id))
         except DeliveryError as error:
@@ -633,7 +640,8 @@ class StreamedReply:
     async def _retry(self, call: Callable[[], Awaitable[None]]) -> None:
         """Make a call, and repeat it after each delay that the platform asks for.
 
-        Raises DeliveryError if the call fails otherwise, or if the total delay would be too long.
+        Raises DeliveryError if the call fails for another reason, or if the total delay would be
+        too long.
         """
         while True:
             try:

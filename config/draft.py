@@ -1,7 +1,8 @@
 """Changes settings: a draft of mneme.toml and secrets.env that is checked before it is written.
 
 Either both files get the changes or neither does. In mneme.toml, only the changed options are
-rewritten; comments and order stay. A mistake that was there before doesn't prevent other changes.
+rewritten. Comments and the order of options stay. A mistake that existed before doesn't prevent
+other changes.
 """
 
 from __future__ import annotations
@@ -53,14 +54,14 @@ class SettingsDraft:
         return tomllib.loads(self.text)
 
     def set_option(self, path: str, value: Any) -> None:
-        """Set an option by its dotted path. Raises SettingsError if the value is wrong."""
+        """Set an option by its dotted path. Raises SettingsError if the value is invalid."""
         self._try_text(self._add_option(path, value))
 
     def set_typed_option(self, path: str, typed: str) -> Any:
-        """Set an option to what a person typed, and return the value.
+        """Set an option to a value that a person typed, and return the value.
 
         Quotes around texts, brackets around lists and commas in them may be missing. Raises
-        SettingsError if no reading of the text is a right value.
+        SettingsError if the text can't be parsed as a valid value.
         """
         errors: list[SettingsError] = []
         for value in _list_readings(typed):
@@ -75,11 +76,11 @@ class SettingsDraft:
         raise errors[-1 if is_list else 0]
 
     def remove_option(self, path: str) -> None:
-        """Go back to the default of an option. Raises KeyError if mneme.toml doesn't set it."""
+        """Reset an option to its default. Raises KeyError if mneme.toml doesn't set the option."""
         self._try_text(remove_option(self.text, split_path(path)))
 
     def set_secret(self, name: str, value: str | None) -> None:
-        """Set a variable of secrets.env, or remove it. Raises SettingsError if it is wrong."""
+        """Set a variable of secrets.env, or remove it. Raises SettingsError if it's invalid."""
         secrets = {key: text for key, text in self.secrets.items() if key != name}
         if value is not None:
             secrets[name] = value.strip()
@@ -92,14 +93,17 @@ class SettingsDraft:
         self.text = text
 
     def load(self) -> Settings:
-        """Return the settings with the changes. Raises SettingsError if they have mistakes."""
+        """Return the settings with the changes.
+
+        Raises SettingsError if the settings have mistakes.
+        """
         return Settings.load(own_text=self.text, own_secrets=self.secrets)
 
     def write(self) -> None:
         """Write the changes.
 
-        Raises OSError if a file can't be written; then neither file has changed. Raises ValueError
-        if a secret isn't a single line.
+        Raises OSError if a file can't be written, and ValueError if a secret has several lines. In
+        both cases, neither file has changed.
         """
         changes = {
             name: self.secrets.get(name)
@@ -120,9 +124,9 @@ class SettingsDraft:
         self._old_secrets = dict(self.secrets)
 
     def with_option(self, path: str, value: Any) -> str:
-        """Return the text of mneme.toml with an option, without checking the whole.
+        """Return the text of mneme.toml with an option, without checking the whole text.
 
-        Raises SettingsError if the option's place isn't a table.
+        Raises SettingsError if the parent of the option isn't a table.
         """
         return self._add_option(path, value)
 
@@ -139,7 +143,7 @@ class SettingsDraft:
         self.text = text
 
     def _check(self, text: str, secrets: Mapping[str, str]) -> None:
-        """Raise SettingsError with the mistakes that the current draft doesn't have."""
+        """Raise SettingsError with the mistakes that the current draft doesn't have yet."""
         problems = _list_problems(text, secrets)
         if problems:
             known = _list_problems(self.text, self.secrets)
@@ -157,7 +161,7 @@ def _list_problems(text: str, secrets: Mapping[str, str]) -> list[str]:
 
 
 def _list_readings(typed: str) -> list[Any]:
-    """Return what a typed value may mean: a TOML value, a text, and lists of them."""
+    """Return the values that a typed text may mean: a TOML value, a text, and lists of them."""
     readings: list[Any] = []
     try:
         value = tomllib.loads(f"value = {typed}")["value"]

@@ -18,9 +18,9 @@ from config.variables import PLACEHOLDER, VARIABLE
 
 
 def fill_placeholders(value: str, variables: Mapping[str, str]) -> str:
-    """Replace each ``${NAME}`` by the value of the variable, which is inserted as it is.
+    """Replace each ``${NAME}`` with the unchanged value of the variable.
 
-    Raises ValueError, with a sentence that names the variable, if one isn't set.
+    Raises ValueError, with a sentence that names the variable, if a variable isn't set.
     """
 
     def find_value(match: re.Match[str]) -> str:
@@ -33,10 +33,10 @@ def fill_placeholders(value: str, variables: Mapping[str, str]) -> str:
 
 
 def _resolve_zone(name: str) -> str:
-    """Return the name of a time zone, which may be typed in other letter case.
+    """Return the name of a time zone, which may be typed in any letter case.
 
-    "auto" stands for the machine's zone, or UTC without one.
-    Raises ValueError if there is no such zone.
+    "auto" means the machine's zone, or UTC if it has none. Raises ValueError if the zone doesn't
+    exist.
     """
     try:
         zone = name
@@ -54,7 +54,8 @@ def _resolve_zone(name: str) -> str:
 
 
 def _matches(pattern: str, advice: str) -> BeforeValidator:
-    """Return a check that accepts a text or whole number that matches the pattern, as a text.
+    """Return a check that accepts a text or integer that matches the pattern, and returns it as
+    text.
 
     `advice` completes the error message: ``'ana' isn't a person; write …``.
     """
@@ -70,9 +71,9 @@ def _matches(pattern: str, advice: str) -> BeforeValidator:
 
 
 def _is_url(*schemes: str, is_optional: bool = False) -> AfterValidator:
-    """Return a check that accepts a URL with one of two schemes, and removes slashes at its end.
+    """Return a check that accepts a URL with one of two schemes, and removes trailing slashes.
 
-    If the URL `is_optional`, the check also accepts an empty text.
+    If `is_optional`, the check also accepts an empty text.
     """
 
     def check(value: str) -> str:
@@ -112,7 +113,10 @@ def _check_folder(value: object) -> Path:
 
 
 def _parse_interval(value: object) -> timedelta:
-    """Parse "12h", "1d" or "2w". "off" is an interval of zero. Raises ValueError."""
+    """Parse "12h", "1d" or "2w". "off" is an interval of zero.
+
+    Raises ValueError for other texts.
+    """
     match = re.fullmatch(r"([1-9]\d{0,3})([hdw])", value) if isinstance(value, str) else None
     if match is None and value != "off":
         raise ValueError(

@@ -1,8 +1,8 @@
 """Reads and replaces files safely, and sets the options of services in mneme.toml.
 
-After a crash, a file that was being replaced has either its old or its new content. Setting an
-option leaves the rest of mneme.toml unchanged. A dataclass describes the options of a service;
-secrets among them are read from secrets.env or the environment.
+If a crash interrupts the replacement of a file, the file has either its old or its new content.
+Setting an option leaves the rest of mneme.toml unchanged. A dataclass describes the options of a
+service. Its secrets are read from secrets.env or the environment.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _VARIABLE = re.compile(r"[A-Z][A-Z0-9_]+")
 def replace_file(path: Path, content: bytes) -> None:
     """Replace a file atomically and durably. If `path` is a symbolic link, its target is replaced.
 
-    Raises OSError if the file can't be replaced; the temporary file is then removed.
+    Raises OSError if the file can't be replaced. The temporary file is then removed.
     """
     path = Path(os.path.realpath(path))
     try:
@@ -62,7 +62,7 @@ def replace_file(path: Path, content: bytes) -> None:
 
 
 def read_file(path: Path, limit_bytes: int) -> bytes:
-    """Return the content of a regular file. A symbolic link isn't followed.
+    """Return the content of a regular file. Symbolic links aren't followed.
 
     Raises ValueError, with a clause, if the file isn't a regular file or if it's too long, and
     OSError if it can't be read.
@@ -79,7 +79,7 @@ def read_file(path: Path, limit_bytes: int) -> bytes:
 
 
 def describe_unsafe_permissions(path: Path) -> str:
-    """Return a sentence about the first path of a plugin that other users can write.
+    """Return a sentence about the first path of a plugin that other users can write to.
 
     The plugin file, the file that it links to, and their folders are checked. Other users are all
     users except root and the user of this process. Returns "" if the permissions are safe.
@@ -130,9 +130,9 @@ def set_options(file: Path, table: Sequence[str], options: Mapping[str, OptionVa
 
 
 def remove_option(text: str, path: Sequence[str]) -> str:
-    """Return the text of a TOML file without one option. The rest stays unchanged.
+    """Return the text of a TOML file without one option. The rest is unchanged.
 
-    Tables that become empty are removed, too. Raises KeyError if the option isn't there.
+    Tables that become empty are removed, too. Raises KeyError if the option isn't set.
     """
     import tomlkit
 
@@ -151,9 +151,9 @@ def remove_option(text: str, path: Sequence[str]) -> str:
 
 
 def add_options(text: str, table: Sequence[str], options: Mapping[str, Any]) -> str:
-    """Return the text of a TOML file with options set in one table. The rest stays unchanged.
+    """Return the text of a TOML file with options set in one table. The rest is unchanged.
 
-    Raises ValueError if a part of the table's name is something else than a table.
+    Raises ValueError if a part of the table's name isn't a table.
     """
     import tomlkit
 
@@ -168,7 +168,7 @@ def _add_options(
 ) -> str:
     """Return the text of the document with these options.
 
-    Raises TypeError if a part of the table's name is something else than a table.
+    Raises TypeError if a part of the table's name isn't a table.
     """
     import tomlkit
 
@@ -211,8 +211,8 @@ _OPTION_TYPES: Mapping[type[Any], _OptionType] = {
 class OptionForm:
     """Describes and checks the options of a service, which are the fields of a dataclass.
 
-    None stands for a service without options. Raises TypeError if `options` isn't a dataclass, or
-    if a field isn't a str, int, float, bool or `Secret`.
+    `options` is None for a service without options. Raises TypeError if `options` isn't a
+    dataclass, or if a field isn't a str, int, float, bool or `Secret`.
     """
 
     def __init__(self, options: type[Any] | None) -> None:

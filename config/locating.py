@@ -18,10 +18,10 @@ _MIN_SIMILARITY = 0.7
 
 
 def find_line(text: str, path: str) -> int | None:
-    """Return the number of the line that sets an option, or that opens its table, or None.
+    """Return the number of the line that sets an option or opens its table, or None.
 
     `path` is dotted, such as "limits.day.answers", and may end with an index in brackets. If the
-    option stands inside of an inline table, the line of that table is returned.
+    option is in an inline table, the line of that table is returned.
     """
     wanted = split_path(re.sub(r"\[\d+\]", "", path))
     best_line = None
@@ -44,12 +44,12 @@ def find_line(text: str, path: str) -> int | None:
 
 
 def split_path(path: str) -> list[str]:
-    """Split a dotted path whose parts may be quoted: ``chats."telegram:42".folders``."""
+    """Split a dotted path with parts that may be quoted: ``chats."telegram:42".folders``."""
     return [part.strip('"') for part in re.findall(r'"[^"]*"|[^."]+', path)]
 
 
 def _parse_key(key: str) -> list[str]:
-    """Return the parts of a TOML key, or [] if it isn't one."""
+    """Return the parts of a TOML key, or [] if the key is invalid."""
     try:
         value: Any = tomllib.loads(f"{key} = 0")
     except tomllib.TOMLDecodeError:
@@ -62,7 +62,7 @@ def _parse_key(key: str) -> list[str]:
 
 
 def find_option(options: Mapping[str, Any], path: str) -> object:
-    """Return the value of an option by its dotted path, or None if it isn't there."""
+    """Return the value of an option by its dotted path, or None if it isn't set."""
     parts = split_path(path)
     value: object = options if parts else None
     for part in parts:
@@ -100,6 +100,6 @@ def suggest_name(name: str, known_names: Sequence[str]) -> str:
 
 
 def find_similar_name(name: str, known_names: Sequence[str]) -> str:
-    """Return the known name that is spelt most like `name`, or "" if none is similar."""
+    """Return the known name with the most similar spelling, or "" if none is similar."""
     matches = difflib.get_close_matches(name, known_names, 1, _MIN_SIMILARITY)
     return matches[0] if matches else ""

@@ -2,7 +2,7 @@
 
 The errors of services often repeat a request: a URL with a token, a header or a rejected key. The
 registered secrets of this process are always masked. Other texts are masked if they look like a
-known kind of key, or if the name before them says that they are secret.
+known kind of key, or if the name before them indicates a secret.
 """
 
 import base64
@@ -59,7 +59,7 @@ _known_secrets: set[str] = set()
 
 
 def register_secrets(secrets: Iterable[str]) -> None:
-    """Register secrets of this process: `mask_secrets` masks them, and each of their lines."""
+    """Register secrets of this process. `mask_secrets` then masks them, and each of their lines."""
     for secret in secrets:
         for part in (secret, *secret.splitlines()):
             if len(part) >= MIN_SECRET_CHARS:
@@ -74,7 +74,7 @@ def has_url_password(text: str) -> bool:
 def mask_secrets(text: str) -> str:
     """Return the text with `MASK` in place of each secret.
 
-    Call this before cutting the text, because half of a secret isn't recognised.
+    Call this before cutting the text, because half a secret isn't recognized.
     """
     for secret in sorted(_known_secrets, key=len, reverse=True):
         text = text.replace(secret, MASK)
@@ -98,7 +98,7 @@ def _list_encodings(secret: str) -> Iterator[str]:
 
 
 def _list_base64_forms(secret: bytes) -> Iterator[str]:
-    """Yield the texts by which a secret can be found inside of a longer Base64 text.
+    """Yield the texts that show that a longer Base64 text contains a secret.
 
     Base64 encodes three bytes as four characters. The encoded secret therefore depends on how many
     bytes precede it in its group of three: 0, 1 or 2. Characters at its edges that also encode

@@ -1,6 +1,6 @@
-"""The options of the files that people send, and of the transcriber of voice notes.
+"""The options for the files that people send, and for the transcriber of voice messages.
 
-`config/settings.py` reads them; this module only has their types.
+`config/settings.py` reads the options. This module only defines their types.
 """
 
 from __future__ import annotations

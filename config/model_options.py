@@ -1,6 +1,7 @@
 """The options of models and their prices: the sections [model] and [usage].
 
-`config/settings.py` reads them; this module has their types and what follows from them.
+`config/settings.py` reads the options. This module defines their types and the methods that depend
+only on them.
 """
 
 from __future__ import annotations
@@ -41,7 +42,10 @@ MAX_BUDGET_TOKENS = 10**6
 
 
 def _check_level(effort: object) -> object:
-    """Check a level of thinking or a number of tokens. The texts are in problems.toml."""
+    """Return a level of thinking or a number of tokens if it's valid.
+
+    The texts are in problems.toml.
+    """
     if isinstance(effort, int) and not isinstance(effort, bool):
         is_valid = MIN_BUDGET_TOKENS <= effort <= MAX_BUDGET_TOKENS
     else:
@@ -63,14 +67,14 @@ class _Section(BaseModel):
 
 
 def _refuse_password(url: str) -> str:
-    """Raise ValueError if an address contains a name or a password, which would be shown."""
+    """Raise ValueError if an address contains a name or a password, because addresses are shown."""
     if "@" in urlsplit(url).netloc:
         raise ValueError("has a password in it; leave it out, and name a variable with it in `key`")
     return url
 
 
 class ModelServer(_Section):
-    """A section [model.servers.NAME]: a server whose models are called "NAME/model"."""
+    """A section [model.servers.NAME]: a server with models that are called "NAME/model"."""
 
     # The form of the server's API: the one of Anthropic or the one of OpenAI.
     api: Literal["messages", "chat-completions"]
@@ -154,7 +158,7 @@ class ModelOptions(_Section):
 
     @property
     def offered_helpers(self) -> tuple[str, ...]:
-        """The helper models that people may choose, the one of the settings first."""
+        """The helper models that people may choose, the configured one first."""
         return tuple(dict.fromkeys((self.helper, *self.helper_choices)))
 
     @field_validator("effort", "efforts")
@@ -180,16 +184,18 @@ class ModelOptions(_Section):
         return self.efforts.get(name, default)
 
     def known_lacks(self, name: str) -> frozenset[Ability]:
-        """Return what a model can't use, as far as the settings say."""
+        """Return the abilities that a model lacks according to the settings."""
         server, _ = self.split_name(name)
         return frozenset((*self.servers[server].lacks, *self.lacks.get(name, ())))
 
     def forgets_lacks(self, name: str) -> bool:
-        """Return True if the settings say that a model lacks nothing, whatever was learnt."""
+        """Return whether the settings say that a model has all abilities, despite earlier
+        refusals.
+        """
         return self.lacks.get(name) == ()
 
     def find_successor(self, name: str) -> str:
-        """Return the model that replaces a retired model, or "" if the settings don't say."""
+        """Return the model that replaces a retired model, or "" if the settings name none."""
         server, model = self.split_name(name)
         successors = self.servers[server].successors
         beginnings = [start for start in successors if model.startswith(start)]
@@ -201,7 +207,7 @@ class ModelOptions(_Section):
         return successor if "/" not in name else f"{server}/{successor}"
 
     def find_substitute(self, name: str) -> str:
-        """Return the model that answers or helps if this one doesn't, or "" if there is none."""
+        """Return the model to ask if this one doesn't answer, or "" if the settings name none."""
         if name in self.offered_models:
             models = self.chat_models
         else:

@@ -19,7 +19,7 @@ MIN_CONNECTIONS = 2
 
 
 def bound_connections(wanted: int) -> int:
-    """Return how many connections a pool may have: at least `MIN_CONNECTIONS`, at most `wanted`.
+    """Return the size of a connection pool: at least `MIN_CONNECTIONS`, at most `wanted`.
 
     If the number of files is unlimited, `wanted` is returned.
     """

@@ -1,8 +1,7 @@
-"""What differs between Linux and macOS. No other module asks for the system or reads /proc.
+"""The differences between Linux and macOS. No other module checks the system or reads /proc.
 
-Each function supports both systems, and its docstring says what it does on any other. WSL counts as
-Linux. The ways of macOS were written from Apple's manuals, and the workflow in .github/ runs their
-tests.
+Each function supports both systems, and its docstring describes any other system. WSL counts as
+Linux. The code for macOS follows Apple's manuals, and the workflow in .github/ tests it.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ def find_shell_language(environment: Mapping[str, str]) -> str:
 
 
 def find_system(platform: str = sys.platform) -> System:
-    """Return the operating system, from a name such as "linux" or "darwin"."""
+    """Return the operating system for a platform name such as "linux" or "darwin"."""
     if platform.startswith("linux"):
         return "linux"
     return "macos" if platform == "darwin" else "other"
@@ -50,8 +49,8 @@ PLATFORM = sys.platform
 def sync_file(descriptor: int, system: System = SYSTEM) -> None:
     """Write a file or folder to the disk, so that it survives a power loss.
 
-    On macOS, fsync only hands the data to the drive, which may keep it in its cache. F_FULLFSYNC
-    empties the cache, too. Some file systems, such as network folders, don't have it.
+    On macOS, fsync only passes the data to the drive, which may keep it in its cache. F_FULLFSYNC
+    empties the cache, too. Some file systems, such as network folders, don't support it.
     """
     if system == "macos":
         with contextlib.suppress(OSError, AttributeError):
@@ -63,7 +62,7 @@ def sync_file(descriptor: int, system: System = SYSTEM) -> None:
 def exchange_paths(first: Path, second: Path, system: System = SYSTEM) -> bool:
     """Exchange two files or folders in one step. The paths are absolute.
 
-    Returns False, and changes nothing, if the system or the file system can't do that.
+    Returns False, and changes nothing, if the system or the file system doesn't support this.
     """
     # Imported here because most commands don't need it.
     import ctypes
@@ -79,11 +78,11 @@ def exchange_paths(first: Path, second: Path, system: System = SYSTEM) -> bool:
 
 
 def release_freed_memory(system: System = SYSTEM) -> bool:
-    """Give the memory that the allocator keeps after a peak back to the system.
+    """Return memory to the system that the allocator keeps after a peak.
 
-    Without this, glibc gives back only the memory that is free at the end of its heap. The gaps
-    between blocks that are in use stay, so the process would keep the memory of its highest peak.
-    Takes some milliseconds. Returns False if the C library has no such function, such as musl's.
+    Without this, glibc returns only the free memory at the end of its heap. The gaps between blocks
+    in use stay, so the process would keep the memory of its highest peak. The call takes some
+    milliseconds. Returns False if the C library, such as musl, has no such function.
     """
     # Imported here because most commands don't need it.
     import ctypes
@@ -99,10 +98,10 @@ def release_freed_memory(system: System = SYSTEM) -> bool:
 
 
 def limit_resources(memory_mb: int, seconds: int, system: System = SYSTEM) -> None:
-    """Limit the memory, the processor time and the size of files of this process.
+    """Limit the memory, the processor time and the file size of this process.
 
-    macOS can't limit the memory of a process. There, and for limits that are refused, the parent
-    process's limit of time remains.
+    macOS can't limit the memory of a process. There, and if the system refuses a limit, only the
+    timeout of the parent process applies.
     """
     limits = {
         resource.RLIMIT_CPU: seconds,
@@ -117,7 +116,7 @@ def limit_resources(memory_mb: int, seconds: int, system: System = SYSTEM) -> No
 
 
 def read_command_line(pid: int, system: System = SYSTEM) -> str:
-    """Return the program and arguments of a process, or "" if there is no such process."""
+    """Return the program and arguments of a process, or "" if the process doesn't exist."""
     if system == "linux":
         with contextlib.suppress(OSError):
             content = Path(f"/proc/{pid}/cmdline").read_bytes()
@@ -127,9 +126,9 @@ def read_command_line(pid: int, system: System = SYSTEM) -> str:
 
 
 def measure_memory_mb(pids: Iterable[int], system: System = SYSTEM) -> int:
-    """Return the memory of processes and all their descendants, in MB. 0 means unknown.
+    """Return the memory of processes and all their descendants in MB, or 0 if it's unknown.
 
-    On Linux, memory that several of them share is counted once.
+    On Linux, memory that several processes share is counted once.
     """
     if system == "linux":
         family = _find_family(pids, _read_parents())
@@ -165,7 +164,7 @@ def _read_parents() -> dict[int, int]:
 
 
 def _read_pss_kb(pid: int) -> int:
-    """Return the memory of a process in kB. Of a page that n processes share, 1/n is counted."""
+    """Return the memory of a process in kB. A page that n processes share counts 1/n."""
     try:
         rollup = Path(f"/proc/{pid}/smaps_rollup").read_text()
     except OSError:

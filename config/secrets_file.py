@@ -1,8 +1,8 @@
 """Reads and changes secrets.env in the home: keys and tokens, one ``NAME=value`` per line.
 
-The file belongs to the user of Mneme alone (mode 0600). Environment variables override it, so a
-service manager or a container can still set secrets its own way. A change leaves comments and all
-other lines as they are.
+Only Mneme's user can read the file (mode 0600). Environment variables override it, so a service
+manager or a container can still set secrets in its own way. A change leaves comments and all other
+lines unchanged.
 """
 
 from __future__ import annotations
@@ -57,10 +57,10 @@ def read_secrets(file: Path) -> tuple[dict[str, str], list[str]]:
 
 
 def change_secrets(file: Path, changes: Mapping[str, str | None]) -> None:
-    """Set variables in a secrets file; None removes one. The file is private from the beginning.
+    """Set variables in a secrets file. The value None removes a variable.
 
-    Raises ValueError with a sentence if a value can't stand in one line, and OSError if the file
-    can't be written. The file is then unchanged.
+    The file is private from the moment it's created. Raises ValueError with a sentence if a value
+    has several lines, and OSError if the file can't be written. The file is then unchanged.
     """
     for name, value in changes.items():
         if value is not None and (not value.strip() or len(value.splitlines()) != 1):
@@ -100,7 +100,7 @@ def _strip_quotes(value: str) -> str:
 
 
 def _make_private(file: Path) -> None:
-    """Take away the access of other users, if the file is ours."""
+    """Remove other users' access to the file if this process's user owns it."""
     with contextlib.suppress(OSError):
         status = file.stat()
         if status.st_uid == os.geteuid() and stat.S_IMODE(status.st_mode) & 0o077:

@@ -1,9 +1,9 @@
 """Reads all settings: `Settings.load` returns them as typed, immutable objects.
 
-default.toml has the defaults and mneme.toml in the home overrides them. Secrets and addresses come
-from secrets.env in the home and from environment variables, which override the file. Outside of
-this package, no module reads the environment. An error lists all problems with the dotted paths of
-their options. Secrets never appear in an error or a repr.
+default.toml contains the defaults, and mneme.toml in the home overrides them. Secrets and addresses
+come from secrets.env in the home and from environment variables, which override the file. Outside
+of this package, no module reads the environment. An error lists all problems with the dotted paths
+of their options. Secrets never appear in an error or a repr.
 """
 
 from __future__ import annotations
@@ -100,9 +100,10 @@ DayLimits = Mapping[LimitedResource, DayLimit]
 
 
 class SettingsError(ValueError):
-    """The settings are invalid. `problems` has a ``dotted.path: explanation`` for each mistake.
+    """Raised if the settings are invalid. `problems` has ``dotted.path: explanation`` for each
+    mistake.
 
-    `located_problems` are the same with the line of mneme.toml, where there is one.
+    `located_problems` also have the line in mneme.toml, if it's known.
     """
 
     def __init__(self, problems: list[str], file: Path, text: str = "") -> None:
@@ -115,7 +116,7 @@ class SettingsError(ValueError):
 
 
 def _name_list(problem: str, text: str) -> str:
-    """Return a problem of a fallback by the place in the list that was written: `model.chat[1]`."""
+    """Return a problem of a fallback with its place in the list as written: `model.chat[1]`."""
     for name, fallbacks in _FALLBACK_OPTIONS.items():
         match = re.match(rf"model\.{fallbacks}\[(\d+)\]", problem)
         if match and not re.search(rf"(?m)^\s*(model\.)?{fallbacks}\s*=", text):
@@ -124,7 +125,7 @@ def _name_list(problem: str, text: str) -> str:
 
 
 def _add_line(problem: str, text: str) -> str:
-    """Add the line of mneme.toml to a problem: ``model.tries: should be … (line 7)``."""
+    """Return a problem with its line in mneme.toml: ``model.tries: should be … (line 7)``."""
     line = find_line(text, problem.partition(": ")[0]) if text else None
     return problem if line is None else f"{problem} (line {line})"
 
@@ -353,9 +354,9 @@ class Settings(_Section):
     ) -> Settings:
         """Read all settings, and create the home with mode 0700 if it's missing.
 
-        `environ` is used instead of the environment of the process, `own_text` instead of the text
-        of mneme.toml, and `own_secrets` instead of secrets.env. Raises SettingsError with all
-        problems if the settings are invalid.
+        `environ` replaces the environment of the process, `own_text` the text of mneme.toml, and
+        `own_secrets` the content of secrets.env. Raises SettingsError with all problems if the
+        settings are invalid.
         """
         environment = os.environ if environ is None else environ
         home = find_home(environment)
@@ -390,15 +391,15 @@ class Settings(_Section):
 
     @property
     def has_model(self) -> bool:
-        """Return True if the server of a chat model can be asked."""
+        """Return whether a chat model is configured and the key of its server is available."""
         return any(
             not self.missing_key(self.model.split_name(name)[0]) for name in self.model.chat_models
         )
 
     def missing_key(self, server: str) -> str:
-        """Return the environment variable that a model's server lacks, or "" if it lacks none.
+        """Return the environment variable that is missing for a model's server, or "".
 
-        A server at ANTHROPIC_BASE_URL may do without a key.
+        A server at ANTHROPIC_BASE_URL may not need a key.
         """
         key = self.model.servers[server].key
         if server == DEFAULT_SERVER:
@@ -428,21 +429,21 @@ class Settings(_Section):
 def find_home(environ: Mapping[str, str] | None = None) -> Path:
     """Return the home, and create it if it's missing. Raises SettingsError if it can't be created.
 
-    `environ` is used instead of the environment of the process.
+    `environ` replaces the environment of the process.
     """
     variables = os.environ if environ is None else environ
     return _prepare_home(variables.get(ENVIRONMENT["home"], "").strip() or "~/.mneme")
 
 
 def list_environment_names(names: Sequence[str]) -> list[str]:
-    """Return which of these variables the environment sets. They override secrets.env."""
+    """Return the names that are set as environment variables. They override secrets.env."""
     return [name for name in names if os.environ.get(name, "").strip()]
 
 
 def _prepare_home(name: str) -> Path:
     """Create the home if it's missing, remove other users' access to it, and return its path.
 
-    The permissions aren't changed if the folder isn't Mneme's alone, such as the user's home folder
+    The permissions aren't changed if the folder also has other uses, such as the user's home folder
     or /tmp. Raises SettingsError if the folder can't be created.
     """
     home = Path(name)
@@ -467,7 +468,10 @@ def _prepare_home(name: str) -> Path:
 
 
 def _read_text(file: Path) -> tuple[str, list[str]]:
-    """Return the text of mneme.toml, which is empty if it's missing, and a list of problems."""
+    """Return the text of mneme.toml and a list of problems.
+
+    The text is empty if the file is missing.
+    """
     try:
         return (file.read_text(encoding="utf-8") if file.exists() else ""), []
     except UnicodeDecodeError:
@@ -477,7 +481,7 @@ def _read_text(file: Path) -> tuple[str, list[str]]:
 
 
 def load_default_options() -> dict[str, Any]:
-    """Return the options of default.toml, with the servers of models that Mneme knows."""
+    """Return the options of default.toml with the model servers that Mneme knows."""
     options = tomllib.loads(DEFAULTS.read_text(encoding="utf-8"))
     options["model"]["servers"] = tomllib.loads(MODEL_SERVERS.read_text(encoding="utf-8"))
     return options
@@ -507,7 +511,7 @@ def read_options(file_name: str, text: str) -> tuple[dict[str, Any], list[str]]:
 
 
 def _apply_renames(options: dict[str, Any], own_options: dict[str, Any]) -> str:
-    """Move options with an old name to their new name, and return advice to rename them, or ""."""
+    """Rename options that have an old name, and return advice to rename them, or ""."""
     advice = []
     for old_path, new_path in _RENAMED_OPTIONS:
         old_section, old_name = old_path.split(".")
@@ -548,10 +552,10 @@ def _drop_obsolete_options(own_options: dict[str, Any]) -> None:
 
 
 def _complete_model_names(model: dict[str, Any]) -> None:
-    """Read lists of models as a first one with fallbacks, and name the helper models.
+    """Split lists of models into the first model and its fallbacks, and set the helper models.
 
     If the settings name no helper model, it is the small model of the chat model's server, or the
-    chat model itself. The fallbacks of the chat model then have their helper models, too.
+    chat model itself. The helper models of the chat model's fallbacks become its fallbacks.
     """
     for name in ("chat", "helper"):
         names = model.get(name)
@@ -585,7 +589,7 @@ def _find_helper(model: dict[str, Any], chat: str) -> Any:
 
 
 def _merge(options: dict[str, Any], own_options: Mapping[str, Any]) -> None:
-    """Override `options` in place. Tables are merged key by key."""
+    """Override options in place. Tables are merged key by key."""
     for name, value in own_options.items():
         if isinstance(value, dict) and isinstance(options.get(name), dict):
             _merge(options[name], value)
@@ -594,7 +598,7 @@ def _merge(options: dict[str, Any], own_options: Mapping[str, Any]) -> None:
 
 
 def _check_tokens(options: Mapping[str, Any]) -> list[str]:
-    """Return a problem for each platform that is switched on without a token."""
+    """Return a problem for each platform that is turned on without a token."""
     problems = []
     for name in PLATFORMS:
         token_field = f"{name}_token"
@@ -607,7 +611,7 @@ def _check_tokens(options: Mapping[str, Any]) -> list[str]:
 
 
 def _describe_problem(detail: Any) -> str:
-    """Describe one of pydantic's errors as ``dotted.path: explanation``."""
+    """Return one of pydantic's errors as ``dotted.path: explanation``."""
     first, *rest = detail["loc"]
     path = ENVIRONMENT.get(first, first)
     for part in rest:
@@ -633,7 +637,7 @@ def _describe_problem(detail: Any) -> str:
 
 
 def _suggest_option(path: str) -> str:
-    """Return the option that a person probably meant by an unknown one, or ""."""
+    """Return the option that a person probably meant instead of an unknown one, or ""."""
     known_paths = list(list_option_paths(load_default_options()))
     table, _, name = path.rpartition(".")
     group = table.rpartition(".")[0]
@@ -645,7 +649,7 @@ def _suggest_option(path: str) -> str:
 
 
 def _advise_server(model: Mapping[str, Any]) -> str:
-    """Return advice for a chat model without a server whose name is like one of another server."""
+    """Return advice if a chat model without a server is named like one of another server, or ""."""
     chat = model.get("chat")
     if not isinstance(chat, str) or "/" in chat or chat.startswith("claude"):
         return ""

@@ -1,4 +1,4 @@
-"""The options of the tools for the world outside: the web, MCP servers and calendars."""
+"""The options of tools that reach outside: the web, MCP servers and calendars."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The options of what keeps a home safe for years, such as backups.
+"""The options for maintenance, such as backups and retention.
 
-`config/settings.py` reads them; this module only has their types.
+`config/settings.py` reads the options. This module only defines their types.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class StoreOptions(_Section):
     @field_validator("url")
     @classmethod
     def check_url(cls, url: str) -> str:
-        """Return the address of a database. Raises ValueError if it is no good."""
+        """Return the address of a database. Raises ValueError if the address is invalid."""
         parts = urlsplit(url)
         if url and parts.scheme not in ("postgresql", "postgres"):
             raise ValueError("write an address such as postgresql://localhost/mneme")

@@ -1,7 +1,7 @@
-"""Environment variables: finds those that options name, and passes some on.
+"""Environment variables: finds the ones that options name, and passes some on to other programs.
 
-Only the named ones are read as settings. Nothing else of Mneme is loaded here, so that help is
-quick.
+Only named variables are read as settings. This module loads no other module of Mneme, so that help
+is fast.
 """
 
 from __future__ import annotations
@@ -36,9 +36,8 @@ def select_variables(names: Sequence[str]) -> dict[str, str]:
 def list_named_variables(options: Mapping[str, Any]) -> Iterator[str]:
     """Yield the environment variables that options name, such as ``key = "MEM0_API_KEY"``.
 
-    Only the tables of model servers, memory providers, engines, recall, media, backup,
-    the web, the page and the store have such options. The tables of MCP servers name variables as
-    ``${NAME}``.
+    Only the tables of model servers, memory providers, engines, recall, media, backup, the web, the
+    page and the store have such options. The tables of MCP servers name variables as ``${NAME}``.
     """
     memory = get_table(options, "memory")
     groups = [get_table(memory, "providers"), get_table(memory, "engines")]

@@ -104,7 +104,7 @@ class Discord:
 
         Raises AccessRefused if Discord refuses the token or the intent. Raises ConfigError if the
         token would be sent unencrypted, or if another process uses the token. If Discord can't be
-        reached, that is only logged, and `listen` tries again.
+        reached, this is only logged, and `listen` tries again.
         """
         set_server_urls(self.api_url, self.gateway_url)
         await self._lock.acquire()
@@ -189,10 +189,10 @@ class Discord:
         await self._lock.release()
 
     async def _get_client(self) -> DiscordClient:
-        """Return the client, after a login if necessary.
+        """Return the client, logging in first if necessary.
 
-        Raises AccessRefused if Discord refuses the token or the intent, DeliveryError if Discord
-        can't be reached.
+        Raises AccessRefused if Discord refuses the token or the intent, and DeliveryError if
+        Discord can't be reached.
         """
         async with self._login_lock:
             if self._client is not None and not self._client.is_closed():
@@ -221,8 +221,8 @@ class Discord:
     async def _connect(self, client: DiscordClient) -> None:
         """Connect to the gateway, and return when the connection is lost.
 
-        After an interruption, the library has `max_downtime_s` to resume the session. Raises
-        AccessRefused if the token or the intent is refused.
+        After an interruption, the library has `max_downtime_s` seconds to resume the session.
+        Raises AccessRefused if the token or the intent is refused.
         """
         client.is_identified = False
         connection = asyncio.create_task(client.connect(), name="discord gateway")
@@ -250,8 +250,8 @@ class Discord:
 async def check_discord(token: str, api_url: str | None, *, has_message_content: bool) -> str:
     """Check the token and the intent, and return a sentence with the name of the bot.
 
-    Raises AccessRefused if Discord refuses the token or the intent, DeliveryError if Discord can't
-    be reached.
+    Raises AccessRefused if Discord refuses the token or the intent, and DeliveryError if Discord
+    can't be reached.
     """
     set_server_urls(api_url, None)
     client = discord.Client(intents=discord.Intents.none())
@@ -277,7 +277,7 @@ async def _cancel_until_done(task: asyncio.Task[None]) -> None:
 async def _register_commands(client: discord.Client, specs: Sequence[CommandSpec]) -> None:
     """Register the commands for all guilds and direct chats.
 
-    A failure is only logged. The commands that were registered before then stay.
+    A failure is only logged. Commands from an earlier registration stay.
     """
     payloads = []
     for spec in specs:

@@ -30,9 +30,9 @@ log = logging.getLogger(__name__)
 
 
 class DiscordChannels:
-    """A cache of channels. Unknown channels are fetched with the client of `get_client`.
+    """A cache of channels. Unknown channels are fetched with the client from `get_client`.
 
-    It also remembers which messages this process has seen or posted.
+    It also stores which messages this process has seen or posted.
     """
 
     def __init__(self, get_client: ClientSource, clock: Clock) -> None:
@@ -45,7 +45,7 @@ class DiscordChannels:
         self._post_locks: WeakValueDictionary[str, PostLock] = WeakValueDictionary()
 
     def get_post_lock(self, channel_id: str) -> PostLock:
-        """Return the lock of a channel, which keeps posts and searches apart."""
+        """Return the lock of a channel, which prevents posts during searches for lost messages."""
         return self._post_locks.setdefault(channel_id, PostLock())
 
     def note_seen(self, channel_id: int, message_id: int) -> None:
@@ -128,8 +128,8 @@ class DiscordChannels:
     ) -> DiscordChannel | None:
         """Return the channel in which a command was called or a button pressed.
 
-        If only the person has installed the bot, that is their direct chat with the bot. Returns
-        None if the bot may not see the channel.
+        If only the person has installed the bot, the channel is their direct chat with the bot.
+        Returns None if the bot may not see the channel.
         """
         if is_personal(interaction):
             client = await self.get_client()

@@ -87,7 +87,10 @@ class DiscordClient(discord.Client):
 
     @property
     def problem(self) -> str:
-        """Why events can't arrive; empty if there is a session and heartbeats are acknowledged."""
+        """A clause that says why events can't arrive.
+
+        It's empty if there is a session and heartbeats are acknowledged.
+        """
         connection: discord.gateway.DiscordWebSocket | None = self.ws
         if connection is None or not connection.open or connection is not self._session_connection:
             return self.failure

@@ -1,7 +1,7 @@
-"""Describes our commands as Discord's application commands, and reads what people fill in.
+"""Describes our commands as Discord's application commands, and reads the options of calls.
 
-The descriptions are data (`core.menus.command_specs`). No command is known here by name. A test
-checks that all commands respect Discord's limits.
+The descriptions are data (`core.menus.command_specs`). This module doesn't depend on the names of
+commands. A test checks that all commands respect Discord's limits.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _NO_WORD = re.compile(r"[^\w\s'’]+")
 
 
 def command_payloads(spec: CommandSpec) -> list[Payload]:
-    """Describe a command for Discord, and its entry in the menu of a message if it has one."""
+    """Return a command for Discord, and its entry in the menu of a message if it has one."""
     slash_command = {
         "type": SLASH_COMMAND_TYPE,
         "name": spec.name,
@@ -69,7 +69,7 @@ def _describe_action(action: Action) -> Payload:
 
 
 def _describe_options(options: Sequence[Option]) -> list[Payload]:
-    """Describe options. Discord requires that required options come first.
+    """Return the options for Discord, which requires that required options come first.
 
     `join_options` restores the original order.
     """
@@ -116,7 +116,7 @@ def translate(text: str, translations: Mapping[str, str], locale: str) -> str:
 
 
 def join_options(options: object, spec: CommandSpec | None) -> str:
-    """Join the values of a slash command to the line that a person would have typed.
+    """Return the line that a person would have typed for the options of a slash command.
 
     The name of an action comes first, then switches, then options with a prefix, then other
     options: "--summary from:Ana ferry". In another order, an unpaired quotation mark in a value
@@ -138,7 +138,7 @@ def join_options(options: object, spec: CommandSpec | None) -> str:
 
 
 def join_values(values: Mapping[str, str], options: Sequence[Option], joiner: str) -> str:
-    """Join values by the names of their options; see `join_options`. Files are left out."""
+    """Return the line for option values by name, as `join_options` does. Files are left out."""
     options_in_order = sorted(options, key=lambda option: (not option.is_switch, not option.prefix))
     words = [
         _render_option(option, values[option.name])
@@ -186,7 +186,7 @@ def find_menu_command(
 
 
 def keep_words(text: str) -> str:
-    """Return the words of a message, without characters that a search would take for operators."""
+    """Return the words of a message without characters that a search would read as operators."""
     words = " ".join(_NO_WORD.sub(" ", text).lower().split())
     if len(words) <= MAX_MENU_WORDS_CHARS:
         return words
@@ -207,8 +207,8 @@ def _read_value(raw_option: Payload) -> str:
 def _render_option(option: Option, value: str) -> str:
     """Return an option's value as a person would type it.
 
-    A value with a prefix is quoted. Quotation marks inside of it can't be escaped, so they are
-    left out.
+    A value with a prefix is quoted. Quotation marks in the value can't be escaped, so they are left
+    out.
     """
     if option.is_switch:
         return option.prefix if value == "true" else ""

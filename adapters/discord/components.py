@@ -1,4 +1,4 @@
-"""Builds what a message of Discord shows besides its text: buttons, menus, cards and files."""
+"""Builds the parts of a Discord message besides its text: buttons, menus, cards and files."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ MAX_FORM_CHARS = 4000
 
 
 def shorten_to_cards(answer: Answer) -> Answer:
-    """Return an answer whose text is only its title if its cards fit into one message.
+    """Return an answer with only its title as text if its cards fit into one message.
 
-    Otherwise, return it without cards.
+    Otherwise, the answer is returned without cards.
     """
     if not answer.cards:
         return answer
@@ -51,8 +51,8 @@ def shorten_to_cards(answer: Answer) -> Answer:
 def build_parts(answer: Answer | None) -> dict[str, Any]:
     """Return buttons, cards and files as arguments for sending. A draft (None) has none.
 
-    Discord shows no previews of links, because it would fetch the addresses for them. It can't
-    hide them without hiding the cards, too; the text above cards has no links to preview.
+    Discord shows no link previews, because it would have to fetch the addresses. Previews can't be
+    turned off without hiding the cards, too. But the text above cards has no links to preview.
     """
     options: dict[str, Any] = {"suppress_embeds": True}
     if answer is None:
@@ -97,10 +97,10 @@ def _render_card(card: str) -> str:
 
 
 def build_view(buttons: Sequence[Button]) -> discord.ui.View:
-    """Arrange buttons in rows, and the buttons of one list in a select menu of its own row.
+    """Arrange buttons in rows, and the buttons of one list in a select menu with its own row.
 
-    Mneme finds the action of a press by the stored id of the button. So the library needn't
-    remember the view, which is why the view is stopped.
+    Mneme finds the action of a press by the stored id of the button. The library needn't remember
+    the view, so the view is stopped.
     """
     view = discord.ui.View(timeout=None)
     for items in list(_arrange(buttons))[:MAX_ROWS]:
@@ -111,7 +111,7 @@ def build_view(buttons: Sequence[Button]) -> discord.ui.View:
 
 
 def _arrange(buttons: Sequence[Button]) -> Iterator[list[discord.ui.Item[Any]]]:
-    """Yield the items of each row: select menus first, then up to five buttons."""
+    """Yield the items of each row: select menus first, then rows of up to five buttons."""
     singles: list[Button] = []
     by_menu = sorted(buttons, key=lambda button: button.menu)
     for menu, group in groupby(by_menu, key=lambda button: button.menu):

@@ -46,7 +46,7 @@ EXPIRED_INTERACTION = "expired: the Discord interaction can no longer be answere
 
 
 def describe_error(error: BaseException | None) -> str:
-    """Describe why Discord can't be used, as a clause: ``Discord refuses the token (401)``."""
+    """Return a clause that says why Discord can't be used: ``Discord refuses the token (401)``."""
     match error:
         case discord.LoginFailure():
             return "Discord refuses the token (401)"
@@ -102,7 +102,7 @@ def translate_errors(*, is_interaction: bool = False, is_post: bool = False) -> 
 def _response_error(
     error: discord.HTTPException, *, is_interaction: bool, may_be_done: bool
 ) -> DeliveryError:
-    """Convert an error status to a DeliveryError with the flags that decide what happens next.
+    """Convert an error status to a DeliveryError with the flags that decide how to continue.
 
     Status 408 and 429 ask for a delay. Other errors mean that the message is gone, that the
     interaction has expired, or that Discord refused the call.

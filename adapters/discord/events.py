@@ -67,7 +67,7 @@ log = logging.getLogger(__name__)
 
 
 class DiscordEvents:
-    """Handles the events of one bot.
+    """Processes the events of one bot.
 
     `get_client` returns a client that is logged in, or raises DeliveryError.
     """
@@ -188,9 +188,9 @@ class DiscordEvents:
     async def catch_up(self) -> None:
         """Fetch messages that were missed because of a lost connection or an overload.
 
-        The channels with the newest messages are considered. The task of each channel acquires the
-        lock of the channel before new events can, so missed messages are admitted first. Threads
-        with messages that are newer than all stored messages are looked up afterwards.
+        Only the channels with the newest messages are checked. The task of each channel acquires
+        the channel's lock before new events can, so missed messages are admitted first. Threads
+        with messages that are newer than all stored messages are checked afterwards.
         """
         async with self._catch_up_lock:
             last_ids = await self._wait_for_store(
@@ -230,7 +230,7 @@ class DiscordEvents:
     async def _list_active_threads(self, after_id: int) -> list[int]:
         """Return the ids of threads that began, or got a message, after the message `after_id`.
 
-        A server whose threads can't be listed is left out.
+        Servers with threads that can't be listed are left out.
         """
         client = await self._channels.get_client()
         active_threads: list[tuple[int, int]] = []
@@ -278,7 +278,7 @@ class DiscordEvents:
     async def _catch_up_channel(
         self, channel_id: int, last_id: int, heard_id: int, dead_letter_ids: Collection[int]
     ) -> None:
-        """Admit the missed messages of one channel, those after `last_id`, before new messages.
+        """Admit the missed messages of one channel after `last_id`, before any new messages.
 
         Messages that were set aside aren't tried again.
         """
@@ -297,7 +297,7 @@ class DiscordEvents:
         """Return the raw data of the messages after `last_id`, oldest first.
 
         Messages that are too old, and the oldest ones if there are too many, are left out. This is
-        reported to the sink if some of them may be meant for the bot. Messages up to `heard_id`
+        reported to the sink if some of them may be addressed to the bot. Messages up to `heard_id`
         don't count, because the gateway has already delivered them.
         """
         oldest_id = discord.utils.time_snowflake(self._clock.now() - CATCH_UP_PERIOD)
@@ -319,7 +319,7 @@ class DiscordEvents:
         return missed_messages[:CATCH_UP_MESSAGES][::-1]
 
     async def _has_addressed(self, channel_id: int, messages: Sequence[Any]) -> bool:
-        """Return whether one of these messages is meant for the bot.
+        """Return whether one of these messages is addressed to the bot.
 
         In a direct chat, all messages of the person are. Elsewhere, messages that mention the bot
         are.
@@ -336,7 +336,7 @@ class DiscordEvents:
         return any(int(user["id"]) == client.user.id for user in mentions)
 
     async def _report_missed(self, channel_id: int) -> None:
-        """Tell the sink that messages of a channel were left out."""
+        """Report to the sink that messages of a channel were left out."""
         log.warning("Not all missed messages of Discord channel %d are read", channel_id)
         channel = await self._channels.find(channel_id)
         sink = self._sink
@@ -387,7 +387,7 @@ class DiscordEvents:
         return await self._admit(sink, channel_id, library_channel, self._message_reader(message))
 
     def _start_edit_task(self, payload: Any, raw: Any) -> None:
-        """Start a task for an edit. The library may have a cached copy of the message before it."""
+        """Start a task for an edit. The library may have cached the message as it was before."""
         after = payload.message
         before = payload.cached_message
         bot = _get_bot(after)
@@ -450,7 +450,7 @@ class DiscordEvents:
             self.start_task(self._process_interaction(sink, interaction, raw))
 
     def _message_reader(self, message: discord.Message) -> _ReadInbound:
-        """Return a function that builds the Inbound of a message once its channel is known."""
+        """Return a function that builds the `Inbound` of a message when its channel is known."""
         bot = _get_bot(message)
         specs = self._specs
         return lambda channel: normalize.from_message(message, channel, bot, specs)
@@ -499,10 +499,10 @@ class DiscordEvents:
         await messages.dismiss()
 
     def _is_private(self, interaction: discord.Interaction[discord.Client]) -> bool:
-        """Return whether an answer is ephemeral, as far as that is known before it's there.
+        """Return whether the answer to an interaction will be ephemeral.
 
-        Answers to buttons and unknown commands are ephemeral. For known commands, `is_private` of
-        the command or of its action decides.
+        Answers to buttons and unknown commands are. For known commands, `is_private` of the command
+        or of its action decides.
         """
         data: dict[str, Any] = dict(interaction.data or {})
         form = self._forms.read(interaction)
@@ -566,8 +566,8 @@ class DiscordEvents:
         """Return a mention in a channel as the beginning of a thread, if the settings say so.
 
         A thread that begins with a message has the id of the message, so the address is known
-        before the thread exists. The reply creates it. Later events of that message belong to it,
-        too.
+        before the thread exists. The reply creates the thread. Later events of that message belong
+        to the thread, too.
         """
         if not self._opens_threads or channel.guild_id is None or inbound.address.thread_id:
             return inbound
@@ -603,7 +603,8 @@ class DiscordEvents:
         return StreamedReply(messages, mark=WorkingMark(change), adapt=shorten_to_cards)
 
     async def _try_admit(self, raw: Any, admit: _Admit) -> int | None:
-        """Admit an event. If all attempts fail, set it aside, so that later events continue.
+        """Admit an event. If all attempts fail, set the event aside so that later ones can
+        continue.
 
         Returns the id of its inbox entry, or None if the event isn't admitted.
         """
@@ -635,9 +636,9 @@ class DiscordEvents:
         return self._locks.setdefault(channel_id, asyncio.Lock())
 
     def _has_room(self) -> bool:
-        """Return whether another event can be kept in memory.
+        """Return whether another event fits into memory.
 
-        After an event was dropped, this is False until a catch-up fetches the dropped events.
+        After an event was dropped, the result is False until a catch-up fetches the dropped events.
         """
         if len(self._tasks) >= self.max_pending_events:
             self._is_full = True
@@ -659,9 +660,9 @@ class DiscordEvents:
 
 
 def _list_parents(last_ids: Mapping[Address, str]) -> list[tuple[int, int]]:
-    """Return the channels of threads from which no message is stored, each with its last id.
+    """Return the channels of threads without a stored message, each after its newest thread's id.
 
-    If all mentions begin threads, the messages of such a channel are the first ones of its threads.
+    If every mention begins a thread, all messages for the bot in such a channel are in its threads.
     """
     known_ids = {address.chat_id for address in last_ids if address.thread_id is None}
     newest_ids: dict[str, int] = {}

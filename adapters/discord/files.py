@@ -1,7 +1,7 @@
-"""Downloads the files that people send, from Discord's file server.
+"""Downloads the files that people send from Discord's file server.
 
-The URL of a file is signed and expires after a day. An expired URL is replaced by asking for its
-message again.
+The URL of a file is signed and expires after a day. If the URL has expired, the message is fetched
+again for a new one.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ async def fetch_file(
 ) -> bytes:
     """Return the bytes of a file.
 
-    Raises FileError if it's gone, or if the download breaks off.
+    Raises FileError if the file is gone, or if the download breaks off.
     """
     url = attachment.reference or ""
     try:
@@ -53,9 +53,9 @@ async def fetch_file(
 async def _find_fresh_url(
     client: discord.Client, url: str, address: Address, message_id: str
 ) -> str:
-    """Return the present URL of a file of a message.
+    """Return the current URL of a file of a message.
 
-    Raises FileError if the message has no such file any more.
+    Raises FileError if the message no longer has this file.
     """
     channel_id = int(address.thread_id or address.chat_id)
     path = urlsplit(url).path

@@ -1,7 +1,7 @@
-"""Finds out, during setup, which bot a Discord token belongs to, how to invite it, and who writes.
+"""Finds out during setup which bot a Discord token belongs to, how to invite it, and who writes.
 
-Nothing is answered here. Discord doesn't list a bot's direct chats, so setup notes where the owner
-wrote, and Mneme fetches the message from there when it starts.
+Nothing is answered here. Discord doesn't list a bot's direct chats, so setup records where the
+owner wrote, and Mneme fetches the message from there when it starts.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class DiscordSetup(discord.Client):
     async def start_setup(
         cls, token: str, api_url: str | None, gateway_url: str | None
     ) -> AsyncIterator[DiscordSetup]:
-        """Log in.
+        """Log in, and return the setup.
 
         Raises AccessRefused if the token is refused, and DeliveryError if Discord can't be reached.
         """
@@ -87,7 +87,7 @@ class DiscordSetup(discord.Client):
         )
 
     async def on_message(self, message: discord.Message) -> None:
-        """Note who wrote a direct message. The library calls this."""
+        """Record who wrote a direct message. The library calls this."""
         if message.author.bot or message.guild is not None:
             return
         user = message.author
@@ -101,7 +101,7 @@ class DiscordSetup(discord.Client):
         self._writers.put_nowait(first_message)
 
     async def watch_writers(self) -> AsyncIterator[FirstMessage]:
-        """Yield each direct message, until the iteration ends.
+        """Yield each direct message, until the iteration is stopped.
 
         Raises AccessRefused if the token is refused, and DeliveryError if the connection fails.
         """

@@ -1,8 +1,8 @@
 """Opens Discord's forms (modals) for buttons that ask for text, and for menus of messages.
 
-The text that a form changes is kept in memory. After a restart, the form of a button that was shown
-before is empty, and shows above its field what it changes. The open form of a message's menu has
-expired.
+The text to edit in a form is kept in memory only. After a restart, the form of an older button is
+empty, and its label says what the text will change. An open form of a message's menu expires with a
+restart.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class DiscordForms:
         self._choices: OrderedDict[str, MenuChoice] = OrderedDict()
 
     def remember(self, buttons: Sequence[Button]) -> None:
-        """Remember the forms of buttons that are about to be shown."""
+        """Store the forms of buttons that are about to be shown."""
         for button in buttons:
             if has_form(button):
                 _put(self._forms, button.id, button.form)
@@ -48,9 +48,9 @@ class DiscordForms:
     async def open_for(
         self, interaction: discord.Interaction[discord.Client], specs: Mapping[str, CommandSpec]
     ) -> bool:
-        """Open the form of a button or a menu entry. Returns False if it has none.
+        """Open the form of a button or a menu entry. Returns False if it has no form.
 
-        Raises DeliveryError if Discord refuses it.
+        Raises DeliveryError if Discord refuses the form.
         """
         modal = self._build(interaction, specs)
         if modal is None:
@@ -107,9 +107,9 @@ class DiscordForms:
 
 
 def _find_labels(message: discord.Message | None, custom_id: str) -> tuple[str, str]:
-    """Return the title for the form of a button or choice, and a hint at what it changes.
+    """Return the title for the form of a button or choice, and a hint about what it changes.
 
-    Both are read from the message that shows the button.
+    Both are read from the message with the button.
     """
     rows = [] if message is None else message.components
     for row in rows:

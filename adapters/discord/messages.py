@@ -41,7 +41,7 @@ log = logging.getLogger(__name__)
 
 
 class _Messages:
-    """The parts of a `MessageApi` that are the same for channels and interactions."""
+    """The methods of a `MessageApi` that are the same for channels and interactions."""
 
     # Discord allows longer texts in some kinds of messages, but this length in all of them.
     limit_chars = 2000
@@ -149,7 +149,7 @@ class DiscordMessages(_Messages):
         """Create a message and return its id.
 
         If the same `nonce` was posted within the last minutes, Discord creates no message and
-        returns the first one. If that message shows something else, it is edited. If it already
+        returns the first one. If that message shows another text, it's edited. If it already
         belongs to another answer of this process, a new message is created.
         """
         channel = await self._get_channel()
@@ -172,9 +172,9 @@ class DiscordMessages(_Messages):
         return str(message.id)
 
     def _is_taken(self, message_id: str) -> bool:
-        """Return whether a message that the nonce gives back shows another answer by now.
+        """Return whether a message that Discord returned for a nonce already shows another answer.
 
-        That is possible only after a search that hasn't found the message of a lost post.
+        This is possible only after a search that didn't find the message of a lost post.
         """
         if self._known_ids is None:
             return False
@@ -211,7 +211,7 @@ class DiscordMessages(_Messages):
         answer: Answer | None,
         known_ids: Collection[str],
     ) -> LostMessage | None:
-        """Look for a lost message among the messages of the channel after its `after_id`.
+        """Search for a lost message among the messages of the channel after its `after_id`.
 
         If `after_id` begins with "@", the lost message answers an interaction. Such a message may
         be ephemeral, so it may exist even if it isn't found.
@@ -250,9 +250,9 @@ class DiscordMessages(_Messages):
     async def _edit_earlier(
         self, message: discord.Message, part: StyledText, answer: Answer | None
     ) -> None:
-        """Edit the message that an earlier call with the same nonce has created.
+        """Edit the message that an earlier call with the same nonce created.
 
-        Errors are marked as uncertain, because there is a message.
+        Errors are marked as uncertain, because the message exists.
         """
         try:
             await self.edit(str(message.id), part, answer)
@@ -319,7 +319,7 @@ class DiscordInteraction(_Messages):
     Discord shows an interaction as failed if it isn't acknowledged within 3 seconds. `defer`
     acknowledges the interaction without an answer. Discord then shows "thinking" until the first
     message replaces it. If `is_private` is set, messages are ephemeral. This can't change after the
-    first message. A lock keeps the deferral and the answer from being sent at the same time.
+    first message. A lock prevents the deferral and the answer from being sent at the same time.
     """
 
     def __init__(
@@ -356,7 +356,7 @@ class DiscordInteraction(_Messages):
     ) -> LostMessage | None:
         """Return ABSENT if only the first message can be lost, because `post` then replaces it.
 
-        Otherwise return None, because later messages may be ephemeral and can't be looked up.
+        Otherwise return None, because later messages may be ephemeral and can't be searched for.
         """
         became_private = self._is_private != self._was_private_at_first
         return None if self._is_answered or became_private else ABSENT
@@ -379,7 +379,7 @@ class DiscordInteraction(_Messages):
                 )
 
     async def dismiss(self) -> None:
-        """Acknowledge an interaction without an answer, leaving nothing visible. Never raises."""
+        """Acknowledge an interaction without an answer, with no visible result. Never raises."""
         async with self._lock:
             if self._is_answered:
                 return
@@ -398,7 +398,7 @@ class DiscordInteraction(_Messages):
                 log.info("Interaction %d could not be dismissed: %s", self._interaction.id, error)
 
     async def show_typing(self) -> None:
-        """Do nothing: the deferral already shows that an answer is being prepared."""
+        """Do nothing, because the deferral already shows that an answer is being prepared."""
 
     async def prepare(self, answer: Answer) -> None:
         """Before a private answer, delete a public deferral and make all messages ephemeral."""
@@ -414,9 +414,9 @@ class DiscordInteraction(_Messages):
                     await self._interaction.delete_original_response()
 
     def _may_replace_page(self, answer: Answer) -> bool:
-        """Return whether a page takes the place of the message whose button was pressed.
+        """Return whether a page may replace the message with the pressed button.
 
-        A private page doesn't take the place of a message that others see.
+        A private page doesn't replace a message that others see.
         """
         message = self._interaction.message
         if not answer.is_page or message is None or self._is_answered:
@@ -453,8 +453,8 @@ class DiscordInteraction(_Messages):
     async def _send(self, text: str, answer: Answer | None) -> int:
         """Send a message and return its id.
 
-        The call depends on the state of the interaction: a follow-up if it is answered, the
-        response if it isn't acknowledged, else an edit that replaces "thinking".
+        The call depends on the state of the interaction: a follow-up if it's answered, the response
+        if it isn't acknowledged, otherwise an edit that replaces "thinking".
         """
         interaction = self._interaction
         options = {"ephemeral": self._is_private, **build_parts(answer)}
@@ -482,9 +482,9 @@ class DiscordInteraction(_Messages):
 
 
 def _may_be_lost(raw: Any, interaction_id: str | None, replied_id: str) -> bool:
-    """Return whether a message of the bot may be the one that is looked for.
+    """Return whether a message of the bot may be the lost one.
 
-    Messages that answer another interaction or another message are ruled out. If the message to
+    Messages that answer another interaction or another message are excluded. If the message to
     reply to was deleted, Discord shows the reply as an ordinary message.
     """
     interaction = raw.get("interaction_metadata")

@@ -1,7 +1,7 @@
 """Converts Discord's channels and events to `Address`, `Scope` and `Inbound`.
 
-The functions here make no calls and have no state. A channel of an unknown kind has no
-`DiscordChannel`, so its events are ignored.
+The functions here make no calls and have no state. Channels of unknown kinds aren't converted to a
+`DiscordChannel`, so their events are ignored.
 """
 
 from __future__ import annotations
@@ -63,8 +63,8 @@ class DiscordChannel:
 def channel_of(channel: Any, user_id: int | None = None) -> DiscordChannel | None:
     """Convert a channel object of the library.
 
-    `user_id` is the person of a direct chat, if the object doesn't contain it. Returns None if the
-    object has too little information, so that the channel must be fetched.
+    `user_id` is the person of a direct chat if the object doesn't contain it. Returns None if the
+    object has too little information and the channel must be fetched.
     """
     if isinstance(channel, discord.DMChannel):
         if channel.recipient is not None:
@@ -96,10 +96,10 @@ def channel_of(channel: Any, user_id: int | None = None) -> DiscordChannel | Non
 
 
 def is_personal(interaction: discord.Interaction[discord.Client]) -> bool:
-    """Return whether only the person has installed the bot, and not the guild.
+    """Return whether the bot was installed only by the person, and not by the guild.
 
-    The person may be in any guild or in a chat with other people. The bot isn't there, so only the
-    person gets answers. Nothing of the place is read but what the interaction contains.
+    The person may be in any guild or in a chat with other people. The bot isn't a member there, so
+    only the person gets answers. Mneme reads only the content of the interaction.
     """
     if interaction.context.dm_channel:
         return False
@@ -168,7 +168,7 @@ def from_delete(
 def from_reaction(
     change: discord.RawReactionActionEvent, channel: DiscordChannel, now: datetime
 ) -> Inbound | None:
-    """Convert a thumb that a person has put or removed. Returns None for other reactions."""
+    """Convert a thumb that a person added or removed. Returns None for other reactions."""
     thumb = read_thumb([change.emoji.name or ""] if change.emoji.is_unicode_emoji() else [])
     if not thumb:
         return None
@@ -197,8 +197,8 @@ def from_interaction(
     """Convert a command, a button press, or a form that was filled in.
 
     The arguments of a slash command are joined to the line that a person would have typed. For a
-    button press, `text` is the id of the button. The form of a button arrives as a press of that
-    button, with the typed text in `form_text`.
+    button press, `text` is the id of the button. A filled-in form of a button is converted to a
+    press of that button, with the typed text in `form_text`.
     """
     data: dict[str, Any] = dict(interaction.data or {})
     if form is not None and form.choice is not None:
@@ -252,7 +252,7 @@ def _convert_interaction(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MenuChoice:
-    """A message whose menu was used, and the command that was chosen."""
+    """A command that a person chose from the menu of a message, and the message."""
 
     spec: CommandSpec
     message_id: str
@@ -266,7 +266,7 @@ class MenuChoice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FilledForm:
-    """What a person typed into a form, by the names of its fields."""
+    """The texts that a person typed into a form, by the names of its fields."""
 
     values: Mapping[str, str]
     # The message whose menu opened the form. None if a button did.
@@ -384,7 +384,7 @@ def _convert_message(
 
 
 def _sender_of(message: discord.Message) -> Sender:
-    """Return who wrote a message. Webhooks and notices of Discord count as anonymous."""
+    """Return the sender of a message. Webhooks and notices of Discord count as anonymous."""
     sender = _sender_of_user(message.author)
     if message.webhook_id is None and message.type in WRITTEN_TYPES:
         return sender
@@ -410,7 +410,7 @@ def _is_addressed(message: discord.Message, bot: discord.ClientUser) -> bool:
 
 
 def _replied_message(message: discord.Message) -> discord.Message | None:
-    """Return the message that a message replies to; None if there isn't one or it was deleted."""
+    """Return the message that a message replies to, or None if it doesn't exist."""
     if message.reference is None:
         return None
     target = message.reference.resolved
@@ -518,10 +518,10 @@ def _attachments_of(message: discord.Message) -> tuple[Attachment, ...]:
 def _list_replied_files(
     message: discord.Message, channel: DiscordChannel, bot: discord.ClientUser
 ) -> tuple[Attachment, ...]:
-    """Return the files of a group message that a member asks the bot about in a reply to it.
+    """Return the files of a group message that a member replies to with a question for the bot.
 
-    The bot may never have received that message. A voice note is left out, because it isn't what
-    the person who asks said.
+    The bot may never have received that message. A voice message is left out, because its words
+    aren't those of the person who asks.
     """
     target = _replied_message(message)
     if target is None or channel.is_direct or target.author.id == bot.id:
@@ -532,7 +532,10 @@ def _list_replied_files(
 
 
 def _convert_attachment(file: discord.Attachment) -> Attachment:
-    """Convert a file. Its kind is that of its MIME type, "voice" for a recording, or "file"."""
+    """Convert a file.
+
+    Its kind comes from its MIME type, or is "voice" for a recording, or "file".
+    """
     kind = (file.content_type or "").partition("/")[0]
     if file.is_voice_message():
         kind = "voice"

@@ -83,7 +83,7 @@ _log = structlog.get_logger(__name__)
 
 
 class OpenPolls:
-    """Remembers the messages of the latest polls until the process ends.
+    """The messages with the latest polls. They are forgotten when the process ends.
 
     Telegram sends the outcome of a poll with the poll's id only, without its chat.
     """
@@ -92,7 +92,10 @@ class OpenPolls:
         self._messages: OrderedDict[str, Json] = OrderedDict()
 
     def resolve(self, raw: Json) -> dict[str, Any]:
-        """Return an update as it is, or the outcome of a known poll as an edit of its message."""
+        """Return the outcome of a known poll as an edit of its message.
+
+        Other updates are returned unchanged.
+        """
         message = raw.get("message") or raw.get("edited_message")
         if isinstance(message, Mapping) and isinstance(message.get("poll"), Mapping):
             self._messages[str(message["poll"].get("id"))] = message
@@ -165,7 +168,10 @@ class Telegram:
 
     @property
     def problem(self) -> str:
-        """Why updates can't arrive; empty if a poll was answered recently."""
+        """A clause that says why updates can't arrive.
+
+        It's empty if a poll was answered recently.
+        """
         if self._failure:
             return self._failure
         silence_s = time.monotonic() - self._polled_at
@@ -176,8 +182,8 @@ class Telegram:
     async def open(self) -> None:
         """Acquire the lock of the token, and ask Telegram for the bot's name.
 
-        Raises AccessRefused if the token is refused, ConfigError if another process uses it. If
-        Telegram can't be reached, that is only logged, and `listen` tries again.
+        Raises AccessRefused if the token is refused, and ConfigError if another process uses it. If
+        Telegram can't be reached, this is only logged, and `listen` tries again.
         """
         await self._lock.acquire()
         await self._load_history()
@@ -193,10 +199,10 @@ class Telegram:
             _log.warning("telegram.out_of_reach", error=self._failure)
 
     async def _load_history(self) -> None:
-        """Note the newest stored message of each chat.
+        """Load the newest stored message of each chat.
 
-        Without it, a message that is posted before anything was seen in its chat, and lost, can't
-        be looked for.
+        Otherwise, the first message that is posted in a chat after a start can't be searched for if
+        it's lost.
         """
         try:
             newest_ids = await self._inbox.load_newest_chat_ids(PLATFORM)
@@ -207,9 +213,9 @@ class Telegram:
             self._history.note_seen(int(chat_id), message_id)
 
     async def _send_menus(self, commands: Sequence[CommandSpec]) -> None:
-        """Send the menus of commands: for direct chats, for groups, and for the owner.
+        """Send the menus of commands for direct chats, for groups, and for the owner.
 
-        Each is sent in English and in each language that has descriptions.
+        Each menu is sent in English and in each language with descriptions.
         """
         owner_scopes = [BotCommandScopeChat(int(owner_id)) for owner_id in self._owner_ids]
         languages = {code for spec in commands for code in spec.translations}
@@ -229,7 +235,10 @@ class Telegram:
     async def _send_menu(
         self, specs: Sequence[CommandSpec], code: str, scope: BotCommandScope | None
     ) -> bool:
-        """Send one menu in one language; "" is English. Returns whether Telegram took it."""
+        """Send one menu in one language, and return whether Telegram accepted it.
+
+        The code "" means English.
+        """
         menu = [
             BotCommand(spec.name, spec.translations.get(code, spec.description)[:DESCRIPTION_CHARS])
             for spec in specs
@@ -283,7 +292,10 @@ class Telegram:
     async def _listen_by_webhook(
         self, webhook: TelegramOptions, sink: InboundSink, commands: Sequence[CommandSpec]
     ) -> None:
-        """Let Telegram send the updates to a server here, and see to it that it still does."""
+        """Receive updates from Telegram with a server in this process.
+
+        Regularly checks that Telegram still has the address of the webhook.
+        """
         # Imported here because polling needs no server.
         from adapters.telegram.webhook import WebhookServer
 
@@ -339,7 +351,7 @@ class Telegram:
     async def fetch_file(
         self, attachment: Attachment, address: Address, message_id: str, limit_bytes: int
     ) -> bytes:
-        """Download a file by Telegram's id of it: see `core.ports.FileSource`."""
+        """Download a file by the id that Telegram gave it: see `core.ports.FileSource`."""
         from adapters.telegram.files import fetch_file
 
         return await fetch_file(self._bot, self._request, attachment, limit_bytes)
@@ -364,7 +376,7 @@ class Telegram:
         await self._lock.release()
 
     async def _poll(self, offset: int | None, timeout_s: int) -> dict[int, Json] | None:
-        """Return the raw data of the next updates, by their ids.
+        """Return the raw data of the next updates, by id.
 
         The library's own method isn't used, because it fails if it can't parse a single update. If
         the poll fails, waits for the necessary pause and returns None. Raises AccessRefused if the
@@ -418,10 +430,10 @@ class Telegram:
         await asyncio.sleep(pause_s)
 
     async def _receive(self, updates: Mapping[int, Json], sink: InboundSink) -> set[int]:
-        """Admit updates in order, then start to answer them.
+        """Admit updates in order, and then begin to answer them.
 
         Returns the ids of updates to try again: updates that couldn't be stored, later updates of
-        the same chat, and updates that failed but weren't set aside yet.
+        the same chat, and failed updates that haven't been set aside yet.
         """
         retry_ids: set[int] = set()
         blocked_addresses: set[str] = set()
@@ -443,11 +455,11 @@ class Telegram:
         return retry_ids
 
     async def _admit(self, raw: Json, sink: InboundSink, blocked_addresses: set[str]) -> int | None:
-        """Normalize an update and admit it. Returns the id of its inbox entry, or None without one.
+        """Normalize and admit an update. Return the id of its inbox entry, or None if it has none.
 
-        If the update can't be stored, adds its address to `blocked_addresses` and raises
-        StoreError. Also raises StoreError if the address is already blocked, so that the updates of
-        a chat stay in order. Raises one of UPDATE_ERRORS if the update is malformed.
+        If the update can't be stored, its address is added to `blocked_addresses`, and StoreError
+        is raised. StoreError is also raised if the address is already blocked, so that the updates
+        of a chat stay in order. Raises one of UPDATE_ERRORS if the update is malformed.
         """
         update = Update.de_json(self._polls.resolve(raw), self._bot)
         if update.effective_message is not None:
@@ -478,7 +490,7 @@ class Telegram:
         return entry_id
 
     async def _set_aside_if_hopeless(self, update_id: int, raw: Json, error: str) -> bool:
-        """Count a failed attempt to handle an update. After the last attempt, store its raw data.
+        """Count a failed attempt to process an update. After the last attempt, store its raw data.
 
         Returns whether the update was set aside. If not, the update must be tried again.
         """
@@ -520,7 +532,7 @@ class Telegram:
 async def check_telegram(token: str, api_url: str | None) -> str:
     """Check the token, and return a sentence with the name of the bot.
 
-    Raises AccessRefused if the token is refused, or DeliveryError if the server can't be reached.
+    Raises AccessRefused if the token is refused, and DeliveryError if the server can't be reached.
     """
     root = (api_url or API_URL).rstrip("/")
     request = TelegramRequest(token, connections=1)

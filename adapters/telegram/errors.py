@@ -36,7 +36,7 @@ _TOKEN_REFUSALS = (InvalidToken, telegram.error.EndPointNotFound)
 
 
 class FloodError(TelegramError):
-    """Telegram asks for a delay (status 429).
+    """Raised if Telegram asks for a delay (status 429).
 
     The library's RetryAfter isn't used, because it emits a deprecation warning.
     """
@@ -47,11 +47,11 @@ class FloodError(TelegramError):
 
 
 class LostReplyError(NetworkError):
-    """A call was sent but its response was lost, so Telegram may have executed the call."""
+    """Raised if the response to a call was lost, so Telegram may have executed the call."""
 
 
 def describe_network_error(error: Exception, url: str) -> str:
-    """Describe why a call failed, as a clause: ``the proxy refuses the connection``."""
+    """Return a clause that says why a call failed: ``the proxy refuses the connection``."""
     if isinstance(error, aiohttp.ClientConnectorDNSError):
         return f"the name {urlsplit(url).hostname} cannot be resolved"
     if isinstance(error, aiohttp.ClientConnectorError) and isinstance(
@@ -66,7 +66,7 @@ def describe_network_error(error: Exception, url: str) -> str:
 
 
 def describe_error(error: TelegramError) -> str:
-    """Describe why Telegram can't be used, as a clause: ``the token is refused (401)``."""
+    """Return a clause that says why Telegram can't be used: ``the token is refused (401)``."""
     if isinstance(error, _TOKEN_REFUSALS):
         return "the token is refused (401)"
     if isinstance(error, Conflict):
@@ -84,7 +84,7 @@ def is_refusal(error: TelegramError, pattern: str) -> bool:
 
 
 def _find_cause(message: str) -> str:
-    """Return why Telegram takes no message for a chat, or "" if the message doesn't say that."""
+    """Return why Telegram accepts no messages for a chat, or "" if the error doesn't say so."""
     for cause, pattern in _CHAT_REFUSALS.items():
         if re.search(pattern, message.lower()):
             return cause
@@ -92,7 +92,7 @@ def _find_cause(message: str) -> str:
 
 
 def to_delivery_error(error: TelegramError) -> DeliveryError:
-    """Convert an error of Telegram to a DeliveryError."""
+    """Convert an error from Telegram to a DeliveryError."""
     message = error.message
     if isinstance(error, Forbidden | BadRequest):
         cause = _find_cause(message)

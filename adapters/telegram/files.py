@@ -1,7 +1,8 @@
 """Downloads the files that people send to the bot.
 
-Telegram names a file by an id. `getFile` returns a path that is valid for an hour, and the bytes
-are under that path. Bots get no file over 20 MB, except from a Bot API server of their own.
+Telegram identifies a file by an id. `getFile` returns a path that is valid for an hour, from which
+the bytes are downloaded. Bots can't download files over 20 MB, except from their own Bot API
+server.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ async def fetch_file(
 ) -> bytes:
     """Return the bytes of a file.
 
-    Raises FileError if Telegram doesn't give it out, or if the download breaks off.
+    Raises FileError if Telegram refuses the download, or if the download breaks off.
     """
     for attempt in range(1, ATTEMPTS + 1):
         url = await _find_url(bot, attachment)

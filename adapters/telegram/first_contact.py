@@ -1,7 +1,7 @@
-"""Finds out, during setup, which bot a Telegram token belongs to and who writes to it.
+"""Finds out during setup which bot a Telegram token belongs to, and who writes to the bot.
 
-Nothing is answered or stored, and no message is confirmed to Telegram, so that Mneme still gets and
-answers the messages when it starts.
+Nothing is answered or stored. Messages aren't confirmed to Telegram, so Mneme gets and answers them
+when it starts.
 """
 
 from __future__ import annotations
@@ -40,7 +40,8 @@ class TelegramSetup:
     async def open(cls, token: str, api_url: str | None) -> AsyncIterator[TelegramSetup]:
         """Ask Telegram for the bot's name.
 
-        Raises AccessRefused if the token is refused, DeliveryError if Telegram can't be reached.
+        Raises AccessRefused if the token is refused, and DeliveryError if Telegram can't be
+        reached.
         """
         root = (api_url or API_URL).rstrip("/")
         request = TelegramRequest(token, connections=2)
@@ -56,10 +57,10 @@ class TelegramSetup:
             await request.shutdown()
 
     async def watch_writers(self) -> AsyncIterator[FirstMessage]:
-        """Yield each direct message, until the iteration ends.
+        """Yield each direct message, until the iteration is stopped.
 
-        Raises ConfigError if another process of this machine uses the bot, and DeliveryError if
-        Telegram can't be asked.
+        Raises ConfigError if another process on this machine uses the bot, and DeliveryError if
+        Telegram can't be reached.
         """
         lock = PollLock(PLATFORM, self._root, self._bot.token)
         await lock.acquire()
@@ -79,7 +80,7 @@ class TelegramSetup:
 
 
 def _read_writer(update: Update) -> FirstMessage | None:
-    """Return a direct message. Returns None for anything else."""
+    """Return the first message of a person from an update, or None for other updates."""
     message = update.message
     if message is None or message.from_user is None or message.chat.type != "private":
         return None

@@ -1,8 +1,8 @@
 """Calls the Bot API within its limits, and sends, edits and deletes the messages of one answer.
 
 Errors are converted to `DeliveryError`, and the token never appears in them. Some refusals are
-handled here: if Telegram rejects the formatting, plain text is sent; if a topic was deleted, the
-message is sent to its chat; if a group has a new chat id, the new id is used. `adapters.streaming`
+handled here. If Telegram rejects the formatting, plain text is sent. If a topic was deleted, the
+message is sent to its chat. If a group has a new chat id, the new id is used. `adapters.streaming`
 decides when messages are sent.
 """
 
@@ -137,10 +137,10 @@ class _RateLimits:
         self._blocked_until[chat_id or method] = time.monotonic() + retry_after_s
 
     def reserve(self, method: str, chat_id: Any) -> float:
-        """Count a call and return the seconds to wait before it.
+        """Count a call, and return how many seconds to wait before it.
 
-        Raises FloodError, and counts nothing, if the call would have to wait too long. A cosmetic
-        call never waits.
+        Raises FloodError, and counts nothing, if the wait would be too long. Calls that aren't
+        essential, such as for the typing indicator, never wait.
         """
         now = time.monotonic()
         is_cosmetic = method in _COSMETIC_METHODS
@@ -210,7 +210,7 @@ class TelegramRequest(BaseRequest):
         *_: Any,
         **options: Any,
     ) -> tuple[int, bytes]:
-        """Make a call within the rate limits and return status and body.
+        """Make a call within the rate limits, and return the status and the body.
 
         Raises FloodError for status 429 and for calls that would cause it, LostReplyError if the
         call was sent but its outcome is unknown, and NetworkError if it wasn't sent.
@@ -251,7 +251,7 @@ class TelegramRequest(BaseRequest):
     async def _send(
         self, url: str, method: str, data: RequestData | None, read_timeout_s: float
     ) -> tuple[int, bytes]:
-        """Make one HTTP request and return status and body."""
+        """Make one HTTP request, and return the status and the body."""
         assert self._session is not None
         timeout = aiohttp.ClientTimeout(
             total=CALL_TIMEOUT_S, connect=CONNECT_TIMEOUT_S, sock_read=read_timeout_s
@@ -297,8 +297,8 @@ class TelegramRequest(BaseRequest):
 def _is_cut_off(body: bytes) -> bool:
     """Return whether a response with status 200 has neither a result nor an error, as in `{}`.
 
-    Returns False for a web page, such as the login page of a network, because it isn't a response
-    of Telegram at all.
+    The result is False for a web page, such as the login page of a network, because it isn't from
+    Telegram at all.
     """
     if body.lstrip().startswith(b"<"):
         return False
@@ -333,7 +333,7 @@ def _read_retry_after(body: bytes) -> float:
 
 @cache
 def _find_proxy(root: str) -> str | None:
-    """Return the proxy that the environment names for a server, or None if it names none.
+    """Return the proxy for a server from the environment, or None if none is set.
 
     aiohttp could also find the proxy, but would start a thread for each call.
     """
@@ -348,7 +348,7 @@ def _find_proxy(root: str) -> str | None:
 class ChatHistory:
     """The ids of messages that this process has seen or posted.
 
-    In each chat, ids grow with time. In a supergroup, they leave no gaps.
+    In each chat, ids grow with time. In a supergroup, they are consecutive.
     """
 
     def __init__(self) -> None:
@@ -375,7 +375,7 @@ class ChatHistory:
 
     @contextmanager
     def claim(self, chat_id: int, message_id: int) -> Iterator[None]:
-        """Treat a message as posted inside the `with` block."""
+        """Treat a message as posted for the duration of the `with` block."""
         self._claimed.add((chat_id, message_id))
         try:
             yield
@@ -383,7 +383,7 @@ class ChatHistory:
             self._claimed.discard((chat_id, message_id))
 
     def find_newest(self, chat_id: int) -> int:
-        """Return the newest id of a chat; 0 if none is known."""
+        """Return the newest id of a chat, or 0 if none is known."""
         return self._newest_ids.get(chat_id, 0)
 
     def is_posted(self, chat_id: int, message_id: int) -> bool:
@@ -394,8 +394,8 @@ class ChatHistory:
 class TelegramMessages:
     """The messages of one answer in a chat or topic.
 
-    `reply_to` is the id of the message to answer. Only in groups, the answer is sent as a reply.
-    `history` is shared by all answers of the bot.
+    `reply_to` is the id of the message to answer. The answer is sent as a reply only in groups. All
+    answers of the bot share the `history`.
     """
 
     limit_chars = LIMIT_UTF16
@@ -432,7 +432,10 @@ class TelegramMessages:
         return max(utf16_length(part.text), entities * LIMIT_UTF16 // MAX_ENTITIES)
 
     async def show_typing(self) -> None:
-        """Show typing. A failure is only logged; posting the message will report the problem."""
+        """Show typing.
+
+        A failure is only logged, because posting the message will report the problem.
+        """
         try:
             await self._call(
                 self._bot.send_chat_action, action="typing", message_thread_id=self._thread_id
@@ -446,8 +449,8 @@ class TelegramMessages:
     async def show_draft(self, part: StyledText, nonce: str) -> bool:
         """Show a draft, which is possible only in direct chats. It disappears after half a minute.
 
-        Returns False if drafts aren't possible. After a server has refused a draft, no more are
-        sent.
+        Returns False if drafts aren't possible. After a server has refused a draft, no further
+        drafts are sent.
         """
         if not self._has_drafts:
             return False
@@ -467,7 +470,7 @@ class TelegramMessages:
         return self._has_drafts
 
     async def post(self, part: StyledText, answer: Answer | None, nonce: str) -> str:
-        """Create a message, which is a text or a file, and return its id."""
+        """Create a message with a text or a file, and return its id."""
         if part.text:
             message = await self._post_text(part, answer)
         else:
@@ -484,7 +487,7 @@ class TelegramMessages:
         return self._history.rich.write(part)
 
     async def _post_text(self, part: StyledText, answer: Answer | None) -> Any:
-        """Create a message with a text, which is a rich one if it has a table."""
+        """Create a message with a text. If the text has a table, the message is a rich one."""
         html = self._write_rich(part)
         if html:
             try:
@@ -524,7 +527,7 @@ class TelegramMessages:
         await self._edit_text(message_id, part, answer)
 
     async def _edit_text(self, message_id: str, part: StyledText, answer: Answer | None) -> bool:
-        """Replace the text and the buttons of a message. Returns whether they were different."""
+        """Replace the text and the buttons of a message. Return whether they were different."""
         id_ = int(message_id)
         if not part.text:
             # The message is a file. To set the same empty caption fails if it isn't one.
@@ -561,10 +564,10 @@ class TelegramMessages:
         answer: Answer | None,
         known_ids: Collection[str],
     ) -> LostMessage | None:
-        """Look for a lost message by editing the messages between `after_id` and `before_id`.
+        """Search for a lost message by editing the messages between `after_id` and `before_id`.
 
-        This changes no other person's message, because Telegram lets the bot edit only its own. At
-        most `MAX_LOST_TRIES` messages are tried. In a direct chat, where messages don't grow, a
+        Telegram lets the bot edit only its own messages, so other people's messages don't change.
+        At most `MAX_LOST_TRIES` messages are tried. In a direct chat, where messages don't grow, a
         message with another text may be the lost message of another answer.
         """
         if not lost_post.after_id:
@@ -590,7 +593,7 @@ class TelegramMessages:
     def _list_candidates(
         self, lost_post: LostPost, known_ids: Collection[str]
     ) -> tuple[list[int], bool]:
-        """Return the ids that a lost message may have, and whether it can have no other one."""
+        """Return the ids that a lost message may have, and whether these are all possible ids."""
         candidates: list[int] = []
         candidate = int(lost_post.after_id)
         # A group that becomes a supergroup counts from 1 again, so its ids aren't compared.
@@ -610,7 +613,7 @@ class TelegramMessages:
         await self._call(self._bot.delete_message, message_id=int(message_id))
 
     def _place(self) -> dict[str, Any]:
-        """Return the topic and the message to reply to, as arguments of a call."""
+        """Return the topic and the message to reply to as arguments of a call."""
         reply = None
         if self._reply_to:
             reply = telegram.ReplyParameters(self._reply_to, allow_sending_without_reply=True)

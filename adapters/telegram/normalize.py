@@ -86,7 +86,7 @@ def normalize(update: Update, me: User, now: datetime) -> Inbound | None:
 
 
 def _convert_message(message: Message, me: User, *, is_edit: bool) -> Inbound | None:
-    """Convert a message. Returns None if it has no text, no file and reports nothing."""
+    """Convert a message. Returns None if it has neither text nor a file and reports nothing."""
     text, entities = _text_of(message)
     attachments = _attachments_of(message)
     if not text and not attachments:
@@ -296,9 +296,9 @@ def _address_of(message: MaybeInaccessibleMessage) -> Address:
 
 
 def _is_in_general(message: MaybeInaccessibleMessage) -> bool:
-    """Return whether a message stands in the topic "General".
+    """Return whether a message is in the topic "General".
 
-    Of an old message, that isn't known.
+    For old messages, Telegram doesn't report this.
     """
     is_known = isinstance(message, Message) and message.chat.type == Chat.SUPERGROUP
     return is_known and bool(message.chat.is_forum) and _address_of(message).thread_id is None
@@ -324,7 +324,7 @@ def _scope_of(chat: Chat, sender: Sender) -> Scope:
 
 
 def _sender_of(message: Message) -> Sender:
-    """Return who wrote a message. A sender who writes in the name of a chat is anonymous."""
+    """Return the sender of a message. A sender who writes in the name of a chat is anonymous."""
     chat = message.sender_chat
     if chat is None and message.from_user is not None:
         return _sender_of_user(message.from_user)
@@ -489,7 +489,7 @@ def _text_of(message: Message) -> tuple[str, tuple[MessageEntity, ...]]:
 
 
 def _attachments_of(message: Message) -> tuple[Attachment, ...]:
-    """Return the file of a message, or nothing. `reference` is Telegram's id of the file."""
+    """Return the file of a message in a tuple, or (). `reference` is Telegram's id of the file."""
     # A live photo has its still picture as `photo`.
     attachment: Any = message.photo or message.effective_attachment
     # A photo comes in several sizes, the largest last.
@@ -519,10 +519,11 @@ def _attachments_of(message: Message) -> tuple[Attachment, ...]:
 def _list_replied_files(
     target: Message | None, me: User, command: Command | None
 ) -> tuple[Attachment, ...]:
-    """Return the file of the group message to which a question to the bot replies.
+    """Return the file of the group message that a question to the bot replies to.
 
-    The bot may never have received that message. A voice note is left out, because its words aren't
-    those of the person who asks. A command that replies to a message doesn't ask about its file.
+    The bot may never have received that message. A voice message is left out, because its words
+    aren't those of the person who asks. A command that replies to a message doesn't ask about its
+    file.
     """
     is_group = target is not None and target.chat.type != Chat.PRIVATE
     if target is None or not is_group or target.from_user == me or command is not None:

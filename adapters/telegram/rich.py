@@ -19,13 +19,18 @@ _log = structlog.get_logger(__name__)
 
 
 class RichMessages:
-    """Makes the calls for one bot. It stops after the server didn't know the method."""
+    """Makes the calls for rich messages of one bot.
+
+    It makes no more calls once the server has reported that it doesn't know the method.
+    """
 
     def __init__(self) -> None:
         self._is_known = True
 
     def write(self, part: StyledText) -> str:
-        """Return the HTML of a rich message, or "" if the text needs none or can't be one."""
+        """Return the HTML of a rich message, or "" if the text needs no rich message or doesn't
+        fit.
+        """
         return to_rich_html(part) if self._is_known else ""
 
     async def send(self, bot: telegram.Bot, html: str, **arguments: Any) -> telegram.Message:
@@ -44,7 +49,7 @@ class RichMessages:
         return message
 
     async def edit(self, bot: telegram.Bot, html: str, **arguments: Any) -> Any:
-        """Replace the content of a message by a rich one."""
+        """Replace the content of a message with a rich one."""
         # The text is left out, which the type of the library doesn't allow.
         text: Any = None
         rich = {"rich_message": {"html": html}}

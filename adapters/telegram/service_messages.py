@@ -1,7 +1,8 @@
-"""Puts Telegram's service messages into words: a new title, a pinned message, who joined or left.
+"""Describes Telegram's service messages in words: a new title, a pinned message, who joined or
+left.
 
-Source: the fields of the object "Message" in the documentation of the Bot API. Their texts come
-from the platform and from other people, so the words count as inserted, not as typed.
+Source: the fields of the object "Message" in the documentation of the Bot API. The texts come from
+the platform and from other people, so the words count as inserted, not as typed.
 """
 
 from __future__ import annotations
@@ -15,10 +16,11 @@ MAX_PINNED_CHARS = 300
 
 
 def describe_service_message(message: Message, me: User) -> str:
-    """Return what a service message reports: "Group: {Ana joined}".
+    """Return a description of a service message: "Group: {Ana joined}".
 
-    Changes of a checklist are reported in every chat, the other kinds in groups only, since the
-    person in a direct chat has just done it. Returns "" for kinds that say nothing worth keeping.
+    Changes of a checklist are described in every chat. Other kinds are described in groups only,
+    because in a direct chat the person made the change. Returns "" for kinds that aren't worth
+    storing.
     """
     tasks = _describe_tasks(message)
     if tasks:
@@ -52,7 +54,10 @@ def _describe_tasks(message: Message) -> str:
 
 
 def _describe_members(message: Message, me: User) -> str:
-    """Say who joined or left. The bot introduces itself, so its own arrival isn't told."""
+    """Describe who joined or left.
+
+    The bot's own arrival is left out, because the bot introduces itself.
+    """
     joined = [user.full_name for user in message.new_chat_members if user != me]
     if joined:
         return f"{', '.join(joined)} joined"
@@ -82,7 +87,7 @@ def _describe_chat(message: Message) -> str:
 
 
 def _describe_topic(message: Message) -> str:
-    """Describe the beginning, the new name or the end of a topic."""
+    """Describe that a topic was opened, renamed or closed."""
     if message.forum_topic_created is not None:
         return f"the topic “{message.forum_topic_created.name}” began"
     if message.forum_topic_edited is not None and message.forum_topic_edited.name:

@@ -1,6 +1,6 @@
-"""Puts messages without text into words: polls, checklists, dice, and kinds that can't be read.
+"""Describes messages without text in words: polls, checklists, dice, and unknown kinds.
 
-What can't be read is kept raw, as JSON, so that its words are found later. Source: the fields of
+Unknown kinds are stored as raw JSON, so that their words can be found later. Source: the fields of
 the object "Message" in the documentation of the Bot API. The words count as inserted, not as typed.
 """
 
@@ -43,8 +43,8 @@ MAX_RAW_CHARS = 1_500
 def describe_special_message(message: Message) -> str:
     """Describe a message without text. Returns "" for files and for service messages.
 
-    A kind that is new in the Bot API is only named in direct chats, since in groups it may be a
-    service message.
+    A kind that is new in the Bot API is described in direct chats only, because in groups it may be
+    a service message.
     """
     if message.poll:
         return _describe_poll(message)
@@ -76,6 +76,6 @@ def _describe_poll(message: Message) -> str:
 
 
 def _name_unreadable(name: str, content: Any) -> str:
-    """Name a kind of message that can't be read, with its raw content."""
+    """Return the name of an unknown kind of message, with its raw content."""
     raw = shorten(json.dumps(content, ensure_ascii=False), MAX_RAW_CHARS)
     return f"Message: {insertion(f'{name}, which can be read only in Telegram: {raw}')}"

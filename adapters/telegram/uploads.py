@@ -1,7 +1,7 @@
-"""Sends the files of an answer: as pictures, videos, audio, voice messages or documents.
+"""Sends the files of an answer as pictures, videos, audio, voice messages or documents.
 
 Several files of the same kind form an album. Telegram refuses some files of a kind, for example
-very narrow pictures, so such a file is sent as a document.
+very narrow pictures. Such a file is sent as a document.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ MAX_PHOTO_BYTES = 10_000_000
 
 
 class FileKind(Enum):
-    """How Telegram shows a file."""
+    """The form in which Telegram shows a file, such as a picture or a document."""
 
     PHOTO = "photo"
     VIDEO = "video"
@@ -62,14 +62,14 @@ _log = structlog.get_logger(__name__)
 
 
 def find_kind(file: File) -> FileKind:
-    """Return how a file is sent."""
+    """Return the form in which a file is sent."""
     kind = _KINDS.get(file.mime, FileKind.DOCUMENT)
     is_large_photo = kind is FileKind.PHOTO and len(file.content) > MAX_PHOTO_BYTES
     return FileKind.DOCUMENT if file.is_document or is_large_photo else kind
 
 
 def count_album_files(files: Sequence[File]) -> int:
-    """Return how many of the files, from the first one on, form an album; 1 if there is none."""
+    """Return how many of the first files form an album, or 1 if they form none."""
     first = find_kind(files[0])
     album = next((kinds for kinds in _ALBUMS if first in kinds), frozenset[FileKind]())
     count = 0
@@ -83,7 +83,7 @@ def count_album_files(files: Sequence[File]) -> int:
 async def send_file(bot: telegram.Bot, call: Call, file: File, place: dict[str, Any]) -> Any:
     """Send one file and return its message.
 
-    A file that Telegram refuses in the form of its kind is sent as a document. `place` has the
+    If Telegram refuses the file in the form of its kind, it's sent as a document. `place` has the
     topic and the message to reply to.
     """
     kind = find_kind(file)

@@ -1,7 +1,7 @@
 """Receives updates by a webhook: an HTTP server to which Telegram sends each update.
 
-A proxy with a certificate for the public address passes Telegram's requests on to this server. Each
-request has the secret token that was given to Telegram; requests without it are refused. A request
+A proxy with a certificate for the public address forwards Telegram's requests to this server. Each
+request has the secret token that was given to Telegram. Requests without it are refused. A request
 is confirmed only after its update is stored, so Telegram repeats an update that couldn't be stored.
 """
 
@@ -34,7 +34,7 @@ Receive = Callable[[Mapping[int, Json]], Awaitable[set[int]]]
 
 
 class WebhookServer:
-    """The server of one process. `secret` is new in each process."""
+    """The webhook server of one process. Each process generates its own `secret`."""
 
     def __init__(self, receive: Receive) -> None:
         self.secret = secrets.token_urlsafe(32)
@@ -66,7 +66,7 @@ class WebhookServer:
             await runner.cleanup()
 
     async def _handle(self, request: web.Request) -> web.Response:
-        """Admit one update, and confirm it if it is stored."""
+        """Admit one update, and confirm the request if the update is stored."""
         token = request.headers.get(SECRET_HEADER, "")
         if not hmac.compare_digest(token.encode(), self.secret.encode()):
             _log.warning("telegram.webhook_refused", reason="the secret token is wrong")

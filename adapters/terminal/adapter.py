@@ -1,7 +1,7 @@
 """The terminal as a platform: typed lines become messages of the owner, and answers are printed.
 
-A person gets a prompt (module `screen`); a program gets plain lines (module `pipe`). Each message
-is answered before the next one is read.
+A person gets a prompt (module `screen`), and a program gets plain lines (module `pipe`). Each
+message is answered before the next one is read.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class Terminal:
         self._screen: TerminalPipe | TerminalScreen
 
     async def open(self) -> None:
-        """Open a prompt if input and output are a terminal, else a pipe."""
+        """Open a prompt if input and output are a terminal, otherwise a pipe."""
         if not (self.stdin.isatty() and self.stdout.isatty()):
             self._screen = TerminalPipe(self.stdin, self.stdout, self._save_file)
             return
@@ -133,12 +133,12 @@ class Terminal:
         """Do nothing, because there is no connection."""
 
     def show_tools(self, names: Sequence[str]) -> None:
-        """Show which tools are at work for the answer that is being written."""
+        """Show which tools are running for the answer that is being written."""
         self._screen.show_tools(names)
 
 
 def is_exit(text: str) -> bool:
-    """Return whether a typed line means that the person leaves."""
+    """Return whether a typed line asks to leave."""
     match = _COMMAND.match(text)
     return match is not None and match[1].lower() in _EXIT_COMMANDS
 
@@ -146,9 +146,10 @@ def is_exit(text: str) -> bool:
 def make_inbound(
     text: str, clock: Clock, language: str = "", address: Address = ADDRESS
 ) -> Inbound:
-    """Make an event from typed text, with its command if the text begins with one.
+    """Return an event for typed text, with a command if the text begins with one.
 
-    A text of more than `TEXT_CHARS` characters is cut. Without a `language`, it is the shell's.
+    A text of more than `TEXT_CHARS` characters is cut. Without a `language`, the language of the
+    shell is used.
     """
     if len(text) > TEXT_CHARS:
         text = f"{text[:TEXT_CHARS]} […]"
@@ -173,7 +174,7 @@ def make_inbound(
 def save_file(home: Path, file: File, word: Callable[[Sentence], str] = str) -> str:
     """Store a file of an answer in the home, and return a sentence with its path.
 
-    If a file of this name exists, the new one gets another name.
+    If a file with this name exists, the new one gets another name.
     """
     folder = home / FILES_FOLDER
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)

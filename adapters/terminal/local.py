@@ -1,11 +1,12 @@
 """Lets `mneme chat` talk to a running gateway over a socket that only the owner can open.
 
-The two sides exchange JSON objects, one per line. A client sends messages, stops answers and asks
-for completions. The gateway sends what a reply shows. A finished answer counts as delivered when
-the client confirms that it has shown it; otherwise it waits for the next client.
+The two sides exchange JSON objects, one per line. A client sends messages, stops answers and
+requests completions. The gateway sends the output of replies. A finished answer counts as delivered
+when the client confirms that it has shown the answer. Otherwise the answer waits for the next
+client.
 
-A message may name its conversation ("chat"), as the page does. Else, it belongs to that of `mneme
-chat`, which the greeting describes.
+A message may name its conversation ("chat"), as messages from the page do. Otherwise it belongs to
+the conversation of `mneme chat`, which the greeting describes.
 """
 
 from __future__ import annotations
@@ -39,9 +40,9 @@ _ADDRESSES = {address.chat_id: address for address in (ADDRESS, SECOND_ADDRESS)}
 
 
 class LocalTerminals:
-    """The terminal as a platform: clients on a socket, and perhaps the terminal of this process.
+    """The terminal as a platform: clients on a socket, and optionally the terminal of this process.
 
-    The two have separate conversations. If this process has no terminal, the clients have the
+    The two have separate conversations. If this process has no terminal, the clients use the
     conversation that its terminal would have. `greet` returns the line that greets a person in a
     conversation. `connected` is set whenever a client connects.
     """
@@ -76,7 +77,7 @@ class LocalTerminals:
             await self.foreground.open()
 
     async def listen(self, sink: InboundSink, commands: Sequence[CommandSpec]) -> None:
-        """Serve clients, until the input of this process's terminal ends, or until cancelled."""
+        """Serve clients until the input of this process's terminal ends, or until cancelled."""
 
         def connect(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             task = asyncio.create_task(self._serve(reader, writer, sink, commands))
@@ -97,9 +98,10 @@ class LocalTerminals:
             self._socket.unlink(missing_ok=True)
 
     def reply(self, address: Address, reply_to: str | None = None) -> Reply:
-        """Reply in the terminal of this process, if it has one and no client has the conversation.
+        """Reply in the terminal of this process, if it has one and no client uses the conversation.
 
-        Without one, clients also show what waited for the conversation of an earlier terminal.
+        If this process has no terminal, clients also show answers that waited for an earlier
+        terminal.
         """
         if self.foreground is None:
             return _LocalReply(self._find_client)
@@ -108,7 +110,7 @@ class LocalTerminals:
         return _LocalReply(partial(self._find_client, address))
 
     def show_tools(self, address: Address, names: Sequence[str]) -> None:
-        """Show which tools are at work for the conversation at this address."""
+        """Show which tools are running for the conversation at this address."""
         if self.foreground is not None and address == ADDRESS:
             self.foreground.show_tools(names)
         for client in self._clients:
@@ -124,7 +126,10 @@ class LocalTerminals:
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     def _find_client(self, address: Address | None = None) -> _Client | None:
-        """Return the client that connected last, of those with this conversation if it's given."""
+        """Return the client that connected last.
+
+        If an address is given, only clients with this conversation count.
+        """
         clients = [client for client in self._clients if address in (None, client.address)]
         return clients[-1] if clients else None
 
@@ -171,7 +176,7 @@ class LocalTerminals:
                 client.confirm(int(message["id"]))
 
     async def _answer(self, text: str, client: _Client, sink: InboundSink) -> None:
-        """Admit a message and wait until it's answered. Then tell the client."""
+        """Admit a message, wait until it's answered, and then inform the client."""
         inbound = make_inbound(text, self._clock, self._language, client.address)
         reply = _LocalReply(lambda: client if client.is_open else self._find_client())
         while True:
@@ -185,7 +190,7 @@ class LocalTerminals:
         client.send({"type": "done", "incognito": self._is_incognito(inbound.address)})
 
     async def _complete(self, text: str, address: Address, sink: InboundSink) -> Mapping[str, str]:
-        """Return the values that an option of a command may have, with their labels."""
+        """Return the possible values for an option of a command, with their labels."""
         inbound = make_inbound(text, self._clock, self._language, address)
         if inbound.command is None or not isinstance(sink, Autocompleter):
             return {}
@@ -207,12 +212,12 @@ class _Client:
         self._confirmations: dict[int, asyncio.Future[None]] = {}
 
     def send(self, message: Mapping[str, Any]) -> None:
-        """Send a message. If the connection is lost, nothing happens."""
+        """Send a message. Does nothing if the connection is lost."""
         if self.is_open:
             self._writer.write(json.dumps(message).encode() + b"\n")
 
     async def deliver(self, message: Mapping[str, Any], reply_id: int) -> None:
-        """Send an answer, and wait until it is shown. Raises DeliveryError if it isn't."""
+        """Send an answer, and wait until it's shown. Raises DeliveryError if it isn't shown."""
         confirmation: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._confirmations[reply_id] = confirmation
         self.send(message)
@@ -250,7 +255,7 @@ class _LocalReply:
         self._send({"type": "begin", "id": self._id})
 
     def show(self, text: str) -> None:
-        """Send the text so far, or only its new end."""
+        """Send the text so far, or only the part that is new."""
         if text.startswith(self._text) and self._text:
             part = {"type": "more", "id": self._id, "text": text[len(self._text) :]}
         else:

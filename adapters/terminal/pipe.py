@@ -24,7 +24,7 @@ class TerminalPipe:
     """Reads lines and prints answers. Blank lines are ignored.
 
     Reading needs no thread and never blocks the event loop, so the process can end at any moment.
-    `save_file` stores a file of an answer and returns a sentence that says where.
+    `save_file` stores a file of an answer and returns a sentence with its path.
     """
 
     def __init__(self, stdin: TextIO, stdout: TextIO, save_file: Callable[[File], str]) -> None:
@@ -39,13 +39,13 @@ class TerminalPipe:
     def welcome(
         self, commands: Sequence[CommandSpec], greeting: str, complete: CompleteOption
     ) -> None:
-        """Do nothing: a program needs no greeting."""
+        """Do nothing, because a program needs no greeting."""
 
     def show_tools(self, names: Sequence[str]) -> None:
-        """Do nothing: a program gets only final answers."""
+        """Do nothing, because a program gets only final answers."""
 
     async def read_message(self) -> str | None:
-        """Return the next message; None if the input has ended or the output is closed."""
+        """Return the next message, or None if the input has ended or the output is closed."""
         while not self._is_output_closed:
             line = await self._read_line()
             if line is None:
@@ -89,7 +89,7 @@ class TerminalPipe:
             ) from error
 
     async def _read_line(self) -> bytes | None:
-        """Return the next line without its line feed; None at the end of the input."""
+        """Return the next line without its line feed, or None at the end of the input."""
         while b"\n" not in self._buffer and not self._has_input_ended:
             await self._wait_until_readable()
             try:
@@ -123,7 +123,7 @@ class TerminalPipe:
 
 
 def describe_buttons(answer: Answer) -> list[str]:
-    """Return a line with the equivalent command for each button: ``More: /recall page:2 ferry``."""
+    """Return a line with the command for each button: ``More: /recall page:2 ferry``."""
     lines = []
     for button in answer.buttons:
         line = f"{button.label}: /{button.command.name} {button.command.arguments}"

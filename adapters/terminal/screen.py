@@ -42,16 +42,16 @@ _SECRET_COMMANDS = ("/approve", "/forget", "/link")
 
 
 def _make_showable(text: str) -> str:
-    """Return a text without control characters, and with right-to-left words in their place."""
+    """Return a text without control characters, and with right-to-left words isolated."""
     return isolate_right_to_left(strip_controls(text))
 
 
 class TerminalScreen:
     """A prompt, and a live area that shows one answer while it is written.
 
-    `save_file` stores a file of an answer and returns a sentence that says where. While
-    `is_incognito` returns True, no lines are stored in the history. `word` words a sentence in the
-    language of the person.
+    `save_file` stores a file of an answer and returns a sentence with its path. While
+    `is_incognito` returns True, no lines are stored in the history. `word` returns a sentence in
+    the person's language.
     """
 
     def __init__(
@@ -88,7 +88,7 @@ class TerminalScreen:
     ) -> None:
         """Print a greeting, and set the commands that the prompt completes.
 
-        `complete` returns the values for the option of a command that is being typed.
+        `complete` returns the values for a command's option that is being typed.
         """
         descriptions = {f"/{spec.name}": spec.description for spec in commands}
         descriptions["/quit"] = self._word(Sentence("terminal_leave"))
@@ -98,7 +98,7 @@ class TerminalScreen:
         self._print_hint(Sentence("terminal_hint"))
 
     def show_tools(self, names: Sequence[str]) -> None:
-        """Show which tools are at work, until the answer goes on."""
+        """Show which tools are running until the answer continues."""
         reply = self._live.get_renderable() if self._live is not None else None
         if isinstance(reply, _LiveReply):
             reply.show_tools(names)
@@ -139,7 +139,7 @@ class TerminalScreen:
     async def wait_for_answer(
         self, work: Awaitable[object], stop: Callable[[], Awaitable[None]]
     ) -> bool:
-        """Wait for an answer. Ctrl-C calls `stop`; other keys become input of the next prompt.
+        """Wait for an answer. Ctrl-C calls `stop`. Other keys become input of the next prompt.
 
         Returns True if the person leaves by pressing Ctrl-C twice.
         """
@@ -272,7 +272,7 @@ class _LiveReply:
 
 
 class _CommandCompleter(Completer):
-    """Completes names of commands, and the values of their options."""
+    """Completes the names of commands and the values of their options."""
 
     def __init__(self, descriptions: Mapping[str, str], complete: CompleteOption) -> None:
         self._names = WordCompleter(
@@ -283,7 +283,7 @@ class _CommandCompleter(Completer):
     def get_completions(
         self, document: Document, complete_event: CompleteEvent
     ) -> Iterable[Completion]:
-        """Complete the name of a command only, because options need the event loop."""
+        """Complete only the name of a command, because options need the event loop."""
         return self._names.get_completions(document, complete_event)
 
     async def get_completions_async(
@@ -301,7 +301,7 @@ class _CommandCompleter(Completer):
 
 
 class _History(FileHistory):
-    """A history file that stores neither secrets nor incognito lines."""
+    """A history file that stores neither secrets nor the lines of incognito conversations."""
 
     def __init__(self, filename: str, is_incognito: Callable[[], bool]) -> None:
         super().__init__(filename)
