@@ -29,7 +29,7 @@ class CalendarEntry:
     created_at: datetime
     # The first moment, in the zone of the reminder.
     start: datetime
-    # The RRULE without its name, such as ``FREQ=DAILY``; empty for a single moment.
+    # The RRULE without its name, such as ``FREQ=DAILY``. Empty for a single moment.
     rule: str = ""
 
 

@@ -113,7 +113,7 @@ def _parse_divided(line: str, now: datetime, zone: ZoneInfo) -> ParsedSchedule |
             if when == front.strip():
                 raise
             return None
-        # Without a text, the whole side of the bar is a time.
+        # If no text is left, this whole side of the bar is a time.
         if result is not None and not result.text:
             return replace(result, text=text)
     return None
@@ -137,7 +137,7 @@ def _parse_line(line: str, now: datetime, zone: ZoneInfo) -> ParsedSchedule | No
     has_number = bool(_NUMBER_NEAR_START.match(text))
     foreign = _parse_foreign(line, now, zone) if has_number else None
     if foreign is not None and len(foreign.text) < len(text):
-        return foreign  # It uses more words of the line: Dutch "morgen om 18 uur eten".
+        return foreign  # reads more of the line: Dutch "morgen om 18 uur eten"
     is_assumed = bool(reading.assumptions & _ASSUMPTIONS_TO_CONFIRM)
     may_lack_hour = has_number and Assumption.HOUR in reading.assumptions
     has_time = may_lack_hour or _seems_to_contain_time(text, now, zone)
@@ -351,7 +351,7 @@ def _guess_date(piece: str, script: Mapping[str, Any], here: datetime) -> _Guess
         return None
     if not _LETTER_OR_DIGIT.search(piece):
         return None
-    # Importing dateparser takes a tenth of a second, so it is imported only when it is needed.
+    # Imported here because importing dateparser takes a tenth of a second.
     from dateparser.date import DateDataParser
 
     settings = {

@@ -55,7 +55,7 @@ class Period(NamedTuple):
 
     first: date
     last: date
-    # The number of months after which the period recurs; 0 if it doesn't recur.
+    # After how many months the period recurs, or 0 if it doesn't recur.
     every_months: int = 0
 
 
@@ -172,7 +172,7 @@ def parse_named_period(text: str, today: date) -> tuple[date, date] | None:
 
 
 def _parse_name(name: Sequence[Token], today: date) -> tuple[date, date] | None:
-    # Some forms need a preposition: "2024" alone is read like "in 2024".
+    # Some forms need a preposition, so "2024" alone is read like "in 2024".
     tokens = [Token(Kind.IN), *(token for token in name if token.kind != Kind.SINCE)]
     kinds = kinds_of(tokens)
     periods = _parse(tokens, today)
@@ -545,7 +545,7 @@ def _read_relative_unit(tokens: Sequence[Token], today: date) -> list[Period]:
     number = _find(tokens, Kind.NUMBER, Kind.NUMBER_WORD)
     if number is None:
         if unit is Unit.DAY and direction != 0:
-            return []  # "the last day" needs a period that it is the last day of.
+            return []  # "the last day" alone doesn't say of which period.
         return [_narrow(_unit_period(unit, direction, today), tokens)]
     if _find(tokens, Kind.LAST):
         return [Period(_unit_period(unit, -int(number.number), today).first, today)]
@@ -569,8 +569,8 @@ def _relative_name(period: Period, direction: int, today: date) -> Period:
 
     `direction` is the result of `_direction`. Raises ValueError if no year fits.
     """
-    # The first year that fits is right: "last May" is in this year if it is over, else in the year
-    # before. A winter begins in the year before, so two years back may be needed.
+    # Take the first year that fits: "last May" is in this year if that May is over, or else in the
+    # previous one. A winter begins in the previous year, so two years back may be needed.
     for step in (0, 1, -1, -2):
         occurrence = _move_to_year(period, today.year + step)
         if direction > 0 and occurrence.first <= today:

@@ -163,7 +163,7 @@ def _wall_times(rule: rrule, after: datetime) -> Iterator[datetime]:
                 return
             yield wall_time
     except (OverflowError, ValueError):
-        return  # No date after the year 9999.
+        return  # There are no dates after the year 9999.
 
 
 def _build_rule(text: str, start: datetime) -> rrule:

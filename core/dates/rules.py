@@ -19,10 +19,10 @@ _WEEKDAYS = ("SU", "MO", "TU", "WE", "TH", "FR", "SA")
 _MONTH_NAMES = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _DAY_NAMES = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
 _LIMIT = re.compile(r";(?:COUNT|UNTIL)=[^;\s]+")
-# The beginning of a recurrence in a zone up to its hour, the hour and the minute.
+# Matches a DTSTART with a zone: its beginning, the hour and the minute.
 _WALL_START = re.compile(r"(DTSTART;TZID=[^:]+:\d{8}T)(\d\d)(\d\d)")
 _SHORT_RHYTHM = re.compile(r"FREQ=(?:HOURLY|MINUTELY|SECONDLY)")
-# Minutes of every hour become one recurrence each, if there aren't more.
+# A line for certain minutes of every hour becomes one recurrence per minute, at most this many.
 _MAX_HOURLY_RULES = 12
 
 
@@ -116,7 +116,8 @@ class _CronLine:
     days: list[int]
     months: list[int]
     weekdays: list[int]
-    # Cron combines the days of the month and the weekdays by OR unless a field begins with a star.
+    # Whether either the day of the month or the weekday is enough. Cron combines them by AND only
+    # if one of the fields begins with a star.
     is_any_of_days: bool
 
     @property
@@ -167,7 +168,7 @@ def _convert_cron_line(schedule: Schedule, now: datetime) -> list[str]:
         if rules:
             return rules
     zone = load_zone(schedule.zone)
-    # DTSTART is a day before all times that are due. The rules name the clock times.
+    # DTSTART is one day before all due times. The rules contain the clock times.
     start = now.astimezone(zone).replace(hour=0, minute=0, second=0, microsecond=0)
     times = f";BYHOUR={_join(line.hours)};BYMINUTE={_join(line.minutes)};BYSECOND=0"
     if len(line.hours) == 1 and len(line.minutes) == 1:

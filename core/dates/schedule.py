@@ -51,7 +51,7 @@ class ParsedSchedule:
     """The schedule and the text of a typed line."""
 
     schedule: Schedule
-    # The line without the words that name the time.
+    # The line without the words of the time.
     text: str
     # False if the words may mean another time, or if their language had to be guessed. The person
     # must then confirm the schedule.

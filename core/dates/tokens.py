@@ -317,8 +317,8 @@ class PeriodLexicons(NamedTuple):
 
     # Phrases that count in every sentence.
     words: PeriodLexicon
-    # Short names of days and months, which are too often other words: French "hier" is also German.
-    # They count in the name of a period.
+    # Short names of days and months, which are often other words: French "hier" is also German.
+    # They count only in the name of a period.
     short_names: PeriodLexicon
 
 
@@ -345,7 +345,7 @@ def add_day_names(lexicons: PeriodLexicons, data: Mapping[str, Any]) -> None:
     """
     first_words = {kind.name.lower() for kind in _DAY_NAMES}
     for name, phrases in data["tokens"].items():
-        # Most names are of another kind. Parsing all of them would take long.
+        # Most names have another kind, and parsing all of them would take long.
         if name.partition(" ")[0] not in first_words:
             continue
         tokens = parse_token_name(name)

@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
 # A job's text has at most this many characters.
 TEXT_CHARS = 2000
-# "In 5 seconds" may have passed when a busy machine sets the job, which is then due at once.
+# On a busy machine, "in 5 seconds" may be over when the job is created. It is then due at once.
 _GRACE = timedelta(seconds=30)
 # Lists and refusals show this many characters of a text.
 _PREVIEW_CHARS = 160
@@ -96,7 +96,8 @@ class Appointments:
     usage_log: UsageLog | None = None
     # Returns a person's preferences, such as their time zone. None means only defaults.
     load_preference: PreferenceLoader | None = None
-    # A question that the model plans more often than this waits for approval unless it was typed.
+    # The shortest interval, in seconds, at which the model may schedule a question that the person
+    # didn't type, without approval.
     planned_question_every_s: float = 900.0
 
     def __post_init__(self) -> None:

@@ -11,7 +11,7 @@ from functools import cache
 
 from core.scheduling.phrases import list_sentences, meant_words, strip_name
 
-# How similar two words must be so that one corrects the other, such as "Ana" and "Anna".
+# How similar two words must be for one to correct the other, such as "Ana" and "Anna".
 _MIN_SIMILARITY = 0.7
 _WORD = re.compile(r"[^\W\d_]+")
 _MARKS = ",;:.!?、，。！"
@@ -72,7 +72,7 @@ def _replace(task: str, wrong: str, right: str) -> str | None:
     before = task[: match.start()]
     article, _, rest = right.partition(" ")
     if rest and before.casefold().endswith(f"{article.casefold()} "):
-        right = rest  # "The" stays once: "take out the milk", "not the milk, the bread".
+        right = rest  # Keep "the" once: "take out the milk", "not the milk, the bread".
     return f"{before}{right}{task[match.end() :]}"
 
 

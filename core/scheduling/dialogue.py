@@ -38,13 +38,13 @@ from core.store.jobs import Job
 
 # An answer that only names a time may have this many other characters, such as "then".
 MAX_REST_CHARS = 12
-# A message is taken as a task only if it isn't longer.
+# A longer message never becomes a task.
 MAX_TASK_CHARS = 300
-# A recurring reminder that was due in this time was probably just delivered.
+# A recurring reminder that was due within this time was probably just delivered.
 RECENTLY = timedelta(hours=12)
-# "11 hours" is rather a time of day if a reminder moves by at least so many seconds.
+# From this length on, in seconds, a shift such as Russian "11 hours" is more likely a time of day.
 MAX_SHIFT_S = 5 * 3600
-# So many other words may be in a message that moves the dialogue's reminder by a length.
+# A message that shifts the dialogue's reminder may have this many other words.
 MAX_OTHER_WORDS = 2
 NOON_MINUTES = 12 * 60
 # An answer that is a bare hour, perhaps after words such as "no" and "make it".
@@ -57,18 +57,18 @@ _BARE_HOUR = re.compile(r"(?:[^\W\d]+ ){0,3}(\d{1,2})")
 class Move(Enum):
     """The kind of a step, such as setting a reminder or asking for its time."""
 
-    # The message doesn't concern reminders.
+    # The message isn't about reminders.
     NONE = "none"
     SET = "set"
-    # A part is missing, so the person must be asked.
+    # Ask for the missing part.
     ASK = "ask"
     # Change the time or the text of the dialogue's reminder.
     CHANGE = "change"
     REMOVE = "remove"
     CONFIRM = "confirm"
-    # Nothing was set yet, and nothing will be.
+    # Cancel a reminder that wasn't created yet.
     DROP = "drop"
-    # Leave out the next time of a recurring reminder.
+    # Skip the next time of a recurring reminder.
     SKIP = "skip"
     REMOVE_ALL = "remove all"
     # Explain how to set a reminder.
@@ -77,9 +77,9 @@ class Move(Enum):
     NEXT = "next"
     SNOOZE = "snooze"
     DONE = "done"
-    # The request names a reminder that doesn't exist, or several ones.
+    # The request names no existing reminder, or several.
     UNKNOWN = "unknown"
-    # The person says no to the new reminder, but doesn't say why.
+    # Ask what to change, because the person rejects the new reminder without a reason.
     ASK_CHANGE = "ask change"
 
 

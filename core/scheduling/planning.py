@@ -31,7 +31,7 @@ from core.scheduling.due import next_due
 from core.scheduling.phrases import plain_words
 from core.types import Effect
 
-# So many times of a schedule show its shortest interval: neighbours among its first three.
+# Compare this many times of a schedule. Its shortest interval is between two of them.
 _COMPARED_TIMES = 3
 # "In 20 minutes" and the model's moment may differ by the time that an answer takes.
 _RELATIVE_TOLERANCE = timedelta(minutes=3)

@@ -31,7 +31,7 @@ _UNITS = {
 _DAYS = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")
 # The rows of the table with the weekdays of a month: the second Tuesday, the last Friday.
 _NTH = {1: "first", 2: "second", 3: "third", 4: "fourth", 5: "fifth", -1: "last"}
-# More clock times than this aren't listed one by one.
+# At most this many clock times are listed one by one.
 _MAX_LISTED_TIMES = 6
 _WORKDAYS = "MO,TU,WE,TH,FR"
 
@@ -90,7 +90,7 @@ class _EnglishWords:
         return f"{day.day} {day:%B %Y}"
 
     def format_month_day(self, month: int, day: int) -> str:
-        # A leap year has every day.
+        # 2028 is a leap year, so every day exists.
         return f"{day} {date(2028, month, 1):%B}"
 
     def format_full_date(self, day: date) -> str:

@@ -50,7 +50,7 @@ def _list_rules(job: Job, now: datetime) -> list[tuple[datetime, str]]:
         start = next_due(Schedule(zone=schedule.zone, recurrences=(text,)), now)
         if match is not None and start is not None:
             rules.append((start, _count_remaining(match[1], text, now)))
-    # A cron line that no rule expresses leaves with its next time only.
+    # If no rule expresses a cron line, only its next time is exported.
     return rules if schedule_by_rules.recurrences else [(next_at, "")]
 
 

@@ -61,8 +61,7 @@ class EmbeddingRetriever:
     # Prefixes that the model expects before a text, such as ``query: ``.
     query_prefix: str = ""
     passage_prefix: str = ""
-    # The name of the environment variable for the API key, if this variable isn't set. Without the
-    # key, nothing is sent.
+    # The environment variable for the API key, if it isn't set. Without the key, nothing is sent.
     missing_variable: str = ""
     # The last failure of the service. Empty while the service works.
     error: str = ""
@@ -70,7 +69,7 @@ class EmbeddingRetriever:
     def __post_init__(self) -> None:
         self._paused_until_s = 0.0
         self._batch_size = MAX_BATCH
-        # The size of a stored vector in bytes. It is 0 until the service has returned a vector.
+        # The size of a stored vector in bytes, or 0 until the service has returned one.
         self._vector_bytes = 0
         # The last question and its vector, because reranking searches for the same question twice.
         self._last_question = ""
@@ -125,7 +124,7 @@ class EmbeddingRetriever:
             self._pause(error)
             return False
         if texts:
-            # The batch grows to the size that would have taken `BATCH_S`, at most doubling.
+            # Grow the batch to the size that would have taken `BATCH_S`, but at most double it.
             texts_per_s = len(texts) / max(monotonic() - started_s, 0.001)
             fitting = round(BATCH_S * texts_per_s)
             self._batch_size = max(1, min(fitting, 2 * self._batch_size, MAX_BATCH))

@@ -91,7 +91,7 @@ def _join_rhythms(parts: TimeParts, item: TimeParts) -> tuple[TimeParts, TimePar
     """
     daily = Repeat(Unit.DAY)
     if _is_weekday_list(parts) and item.repeat == daily:
-        # "Mondays and Thursdays": Korean has the "every" behind the clock time.
+        # "Mondays and Thursdays": in Korean, "every" comes after the clock time.
         weekly = replace(parts, problem=None, repeat=Repeat(Unit.WEEK))
         return weekly, replace(item, repeat=None)
     if parts.repeat is None or item.repeat is None:

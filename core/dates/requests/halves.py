@@ -15,10 +15,10 @@ class ClockTime(NamedTuple):
     """A clock time, perhaps without "am" or "pm"."""
 
     minute: int
-    # Whether the hour may be in the morning or in the afternoon: "at 5".
+    # Whether the hour lacks "am" or "pm", as in "at 5".
     is_bare: bool = False
-    # Whether it has minutes in digits, as in "5:30", which is more likely in the morning. If it
-    # isn't bare, as "10:30", only a word such as "night" moves it to the evening.
+    # Whether the time has minutes in digits. "5:30" is more likely in the morning than "5". A time
+    # that isn't bare, such as "10:30", is in the evening only with a word such as "night".
     is_written: bool = False
 
 

@@ -36,9 +36,9 @@ class ShortWeekdays(NamedTuple):
     """Weekdays of one letter, such as Korean 화 and 목. The table `short_weekdays` lists them."""
 
     days: Mapping[str, int]
-    # Matches one of them and its separators before it.
+    # Matches a weekday and the separators before it.
     item: re.Pattern[str]
-    # Matches what follows the last one.
+    # Matches what may follow the last weekday.
     end: re.Pattern[str]
 
 
@@ -49,9 +49,9 @@ class Lexicon:
     language: str
     # Whether days precede months in numbers: 3/5 is 3 May.
     is_day_first: bool
-    # Whether 3.5 may be 3 May also without a preposition.
+    # Whether 3.5 may be 3 May even without a preposition.
     has_point_dates: bool
-    # Whether a question may be anywhere in a request for knowledge.
+    # Whether a question word may be anywhere in a request for knowledge.
     has_free_questions: bool
     # Whether the script has no spaces between words.
     is_unspaced: bool
@@ -59,14 +59,14 @@ class Lexicon:
     letters: re.Pattern[str]
     phrases: dict[str, tuple[Token, ...]] = field(default_factory=dict)
     stems: dict[str, tuple[Token, ...]] = field(default_factory=dict)
-    # For each first character of a phrase, the lengths of such phrases, longest first.
+    # The lengths of the phrases that begin with each character, longest first.
     lengths: dict[str, list[int]] = field(default_factory=dict)
-    # Endings, which count only behind another phrase of the same word.
+    # Endings, which count only after another phrase of the same word.
     particles: frozenset[str] = frozenset()
     # Words to remove at the beginning and the end of a task, and endings to replace.
     task_starts: tuple[str, ...] = ()
     task_ends: tuple[str, ...] = ()
-    # Words that name no task: "something".
+    # Words that don't name a task, such as "something".
     task_placeholders: frozenset[str] = frozenset()
     task_endings: tuple[tuple[str, str], ...] = ()
     # Words of a request that may also be a thing of its task: "a reminder".
@@ -300,10 +300,10 @@ def _match_phrase(plain: str, position: int, lexicon: Lexicon) -> tuple[tuple[To
         end = position + length
         form = plain[position:end]
         if len(form) < length:
-            continue  # The text ends before.
+            continue  # The text is too short.
         if form in lexicon.phrases and _is_whole(plain, position, end, lexicon):
             if lexicon.phrases[form][0].kind is Kind.ZONE and plain[:position].endswith("'"):
-                continue  # French "c'est" has no zone.
+                continue  # The "est" of French "c'est" isn't a time zone.
             return lexicon.phrases[form], end
         if form in lexicon.stems and _is_whole(plain, position, position + 1, lexicon, end):
             end = _end_of_word(plain, end)

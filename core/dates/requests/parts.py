@@ -89,7 +89,7 @@ class Repeat(NamedTuple):
 class TimeParts:
     """The parts of a time. Parts that the request doesn't name are empty."""
 
-    # The possible dates, the likeliest first.
+    # The possible dates, likeliest first.
     days: tuple[date, ...] = ()
     # Weekdays (0 for Monday), on which of them in a month, and in how many weeks.
     weekdays: tuple[int, ...] = ()
@@ -109,7 +109,7 @@ class TimeParts:
     times: int | None = None
     # "Between 9 and 18".
     window: tuple[ClockTime, ClockTime] | None = None
-    # The end of a recurrence: a moment, a number of times, or a length of time.
+    # The end of a recurrence: a moment, a number of occurrences, or a length of time.
     until: TimeParts | None = None
     count: int | None = None
     duration: Span | None = None
@@ -254,10 +254,10 @@ class _Resolver:
     """Computes the moment or the recurrences that parts mean."""
 
     parts: TimeParts
-    # The present wall time, aware.
+    # The current wall time, aware.
     here: datetime
     assumptions: set[Assumption] = field(init=False)
-    # Whether a part of the present second has passed.
+    # Whether part of the current second has passed.
     has_fraction: bool = field(init=False)
 
     def __post_init__(self) -> None:
@@ -325,7 +325,7 @@ class _Resolver:
         """Return the moment after a span from now, at the named clock time if there is one."""
         moment = self._shift(self.here.astimezone(UTC), span, 1)
         if self.has_fraction and span.seconds < 60 and not span.days and not span.months:
-            moment += timedelta(seconds=1)  # "In 2 seconds" is never sooner than that.
+            moment += timedelta(seconds=1)  # "In 2 seconds" must never be sooner than 2 seconds.
         if not self.parts.clocks and self.parts.part is None:
             if not span.seconds:
                 self.assumptions.add(Assumption.HOUR)

@@ -204,12 +204,12 @@ class _Scored(NamedTuple):
 class _Settings(NamedTuple):
     """The parameters of `read_request` that are the same in every language."""
 
-    # The present moment.
+    # The current time.
     now: datetime
     zone: ZoneInfo
     # Whether the message is known to be a request.
     is_request: bool = False
-    # The hour of a day without one.
+    # The hour for a day without a clock time.
     default_hour: int | None = None
 
 

@@ -98,7 +98,7 @@ def _alternate_weekday(match: Match, context: Context) -> TimeParts | None:
     if match.kinds(Kind.OTHER_EVERY) or match.get("after"):
         interval = 2
     if interval < 1 or (interval == 1 and match.get("nth")):
-        return None  # "Every first Monday" is one in a month.
+        return None  # "Every first Monday" is a rule of months.
     assumptions = frozenset({Assumption.FIRST_DAY})
     weekdays = _list_weekdays(match.all("days"))
     return TimeParts(repeat=Repeat(Unit.WEEK, interval), weekdays=weekdays, assumptions=assumptions)
@@ -118,7 +118,7 @@ def _every(match: Match, context: Context) -> TimeParts | None:
     """Read "every 90 minutes", "every other day" and "daily"."""
     token = match.get("repeat")
     if _has_growing_units(match.all("span")):
-        return None  # "Every 6 hours 3 days long": the days are no part of the rhythm.
+        return None  # "Every 6 hours 3 days long": the days aren't part of the rhythm.
     span = add_unit(token.unit, token.number) if token else read_span(match.all("span"))
     factor = 2 if match.get("other") else max(match.number("nth"), 1)
     repeat = _repeat_of(span, factor)
@@ -278,7 +278,8 @@ def _every_nth_weekday(match: Match, context: Context) -> TimeParts | None:
     unit, nth = match.get("unit") or match.get("repeat"), match.number("nth")
     weekdays = _list_weekdays(match.all("weekday"))
     if match.number("only") in (1, -1):
-        # "Every last Friday" can only mean one in a month. "Every second Monday" is a fortnight.
+        # "Every last Friday" can only mean once a month. "Every second Monday" means every two
+        # weeks.
         nth = match.number("only")
         return TimeParts(repeat=Repeat(Unit.MONTH), nth=nth, weekdays=weekdays)
     repeat = _monthly_repeat(unit)
@@ -315,7 +316,7 @@ def _every_date(match: Match, context: Context) -> TimeParts | None:
     """Read "every 3 May"."""
     feast = match.get("feast")
     if feast is not None and feast.feast:
-        # A movable feast has no rhythm of days or months.
+        # A movable feast doesn't recur at a regular interval.
         return TimeParts(problem=Problem.NO_SUCH_DATE)
     if feast is not None:
         parts = feast_parts(feast, context)
