@@ -412,12 +412,13 @@ class Delivery:
             self._failed_writes.popleft()
 
     async def _start_due_deliveries(self, tasks: asyncio.TaskGroup) -> None:
-        """Claim each due item and start a task that delivers it."""
+        """Claim the due items in one transaction, and start a task that delivers each."""
         due = await self.outbox.list_due(self._clock.now(), tuple(self._replies))
-        for outbox_item in due:
+        if due:
             # While an item is claimed, it isn't due, and later items for its address aren't due
             # either.
-            await self.outbox.claim(outbox_item.key)
+            await self.outbox.claim(*(outbox_item.key for outbox_item in due))
+        for outbox_item in due:
             delivery = self._deliver_due(outbox_item)
             tasks.create_task(delivery, name=f"delivery {outbox_item.key}")
 

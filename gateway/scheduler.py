@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
 import structlog
@@ -28,11 +28,11 @@ from core.menus.command_specs import CommandSpec
 from core.ports import Clock, DeliveryRecord, InboundSink, Reply
 from core.scheduling.due import latest_due, next_due
 from core.store.actions import ButtonAction
-from core.store.jobs import Job, Jobs, is_nothing_new
+from core.store.jobs import Job, JobRun, Jobs, RunResult, is_nothing_new
 from core.store.mailbox import Outbox, OutboxItem
 from core.store.ownership.people import View
 from core.text.normalize import language_data, shorten
-from core.types import Address, Answer, Button, ErasureEpoch, Inbound, Scope, Sender
+from core.types import Account, Address, Answer, Button, ErasureEpoch, Inbound, Scope, Sender
 from gateway.commands.registry import assign_button_ids, make_button, make_button_actions
 from gateway.texts.catalog import ENGLISH, Texts
 from gateway.texts.languages import Languages
@@ -48,6 +48,36 @@ HEADING_CHARS = 80
 SPREAD = timedelta(minutes=2)
 # A scheduled question that has failed so often in a row is paused.
 MAX_FAILURES = 5
+# At most so many reminders are queued in one transaction, so that other writes wait only shortly.
+BATCH_SIZE = 200
+# If so many reminders of a failed batch fail alone, the rest isn't tried.
+MAX_FAILED_REMINDERS = 3
+
+
+@dataclass(eq=False, slots=True)
+class _Batch:
+    """Reminders to queue in one transaction. What is read of a person is read once."""
+
+    now: datetime
+    runs: list[JobRun] = field(default_factory=list)
+    # Reminders whose person has quiet hours, and when these end.
+    delays: list[tuple[Job, datetime]] = field(default_factory=list)
+    _views: dict[tuple[Scope, Account | None], View] = field(default_factory=dict)
+    _quiet_ends: dict[tuple[Account | None, bool], datetime | None] = field(default_factory=dict)
+
+    async def load_view(self, job: Job, load: Callable[[Job], Awaitable[View]]) -> View:
+        key = (job.scope, job.account)
+        if key not in self._views:
+            self._views[key] = await load(job)
+        return self._views[key]
+
+    async def load_quiet_end(
+        self, job: Job, load: Callable[[Job], Awaitable[datetime | None]]
+    ) -> datetime | None:
+        key = (job.account, job.is_urgent)
+        if key not in self._quiet_ends:
+            self._quiet_ends[key] = await load(job)
+        return self._quiet_ends[key]
 
 
 @dataclass(eq=False, kw_only=True)
@@ -142,15 +172,20 @@ class Scheduler:
     ) -> list[datetime]:
         """Run jobs in order of their due times, and return the times when they run next.
 
-        Questions that are due at the same full hour are spread (see `_spread_questions`). A run
-        that fails is repeated after `RETRY_DELAY`, while the other jobs continue.
+        Reminders come first, many of them in one transaction. Questions that are due at the same
+        full hour are spread (see `_spread_questions`). A run that fails is repeated after
+        `RETRY_DELAY`, while the other jobs continue.
         """
-        next_times: list[datetime] = []
         delays = _spread_questions(jobs, now)
-        for job in sorted(jobs, key=lambda job: _latest_due(job, now)):
-            if job.id in delays:
-                await self.jobs.update(job.id, next_at=delays[job.id])
-                next_times.append(delays[job.id])
+        await self.jobs.delay([(job, delays[job.id]) for job in jobs if job.id in delays])
+        next_times = list(delays.values())
+        due_jobs = [job for job in jobs if job.id not in delays]
+        due_jobs.sort(key=lambda job: _latest_due(job, now))
+        reminders = [job for job in due_jobs if job.text and not job.is_prompt]
+        for start in range(0, len(reminders), BATCH_SIZE):
+            next_times += await self._remind(reminders[start : start + BATCH_SIZE])
+        for job in due_jobs:
+            if job.text and not job.is_prompt:
                 continue
             (result,) = await asyncio.gather(self._run(job, sink), return_exceptions=True)
             if isinstance(result, BaseException):
@@ -167,8 +202,82 @@ class Scheduler:
         trigger = DateTrigger(run_date, timezone=UTC)
         self._timers.add_job(self.reload, trigger, id="next", replace_existing=True)
 
+    async def _remind(self, jobs: Sequence[Job]) -> list[datetime]:
+        """Queue reminders that are due, and return the times when they run next.
+
+        If that fails for several reminders at once, each is tried alone, so that a broken one
+        delays no other. If they fail alone, too, the store can't be written, and all wait.
+        """
+        (result,) = await asyncio.gather(self._remind_at_once(jobs), return_exceptions=True)
+        if not isinstance(result, BaseException):
+            return result
+        self._log.error("reminders failed", jobs=len(jobs), error=str(result))
+        next_times = [self.clock.now() + RETRY_DELAY]
+        failures = 0
+        for job in jobs if len(jobs) > 1 else ():
+            (result,) = await asyncio.gather(self._remind_at_once([job]), return_exceptions=True)
+            if not isinstance(result, BaseException):
+                next_times += result
+                continue
+            self._log.error("a run failed", job=job.id, error=str(result))
+            failures += 1
+            if failures == MAX_FAILED_REMINDERS:
+                break
+        return next_times
+
+    async def _remind_at_once(self, jobs: Sequence[Job]) -> list[datetime]:
+        """Queue reminders in one transaction, and return the times when they run next.
+
+        Reminders in quiet hours are moved to their end. A reminder is paused if it may no longer be
+        sent. One that a person has changed meanwhile is looked at again after `RETRY_DELAY`.
+        """
+        batch = _Batch(self.clock.now())
+        for job in jobs:
+            await self._prepare(job, batch)
+        await self.jobs.delay(batch.delays)
+        next_times = [quiet_end for _, quiet_end in batch.delays]
+        results = await self.jobs.queue_runs(batch.runs, batch.now) if batch.runs else []
+        if RunResult.QUEUED in results:
+            self.on_wake()
+        for run, result in zip(batch.runs, results, strict=True):
+            if isinstance(result, Refused):
+                await self._pause(run.job, str(result), batch.now)
+            elif result is RunResult.CHANGED:
+                next_times.append(batch.now + RETRY_DELAY)
+            elif run.next_at is not None:
+                next_times.append(run.next_at)
+        return next_times
+
+    async def _prepare(self, job: Job, batch: _Batch) -> None:
+        """Add a reminder to the runs or the delays of a batch, or pause it."""
+        now = batch.now
+        try:
+            due_at = latest_due(job.schedule, job.next_at or now, now)
+            next_at = next_due(job.schedule, now)
+            view = await batch.load_view(job, self.load_view)
+        except (Refused, ConfigError) as error:
+            await self._pause(job, str(error), now)
+            return
+        quiet_end = None
+        if self.find_quiet_end is not None:
+            quiet_end = await batch.load_quiet_end(job, self.find_quiet_end)
+        if quiet_end is not None:
+            batch.delays.append((job, quiet_end))
+            return
+        late = self._render_lateness(job, due_at, now)
+        texts = self._texts_for(job)
+        answer = Answer(
+            text=texts.REMINDER.format(id=job.id, late=late, text=job.text),
+            buttons=assign_button_ids(make_reminder_buttons(texts, job)),
+        )
+        item = _make_item(job, answer, due_at, now)
+        actions = _make_actions(item, job, now)
+        batch.runs.append(
+            JobRun(job=job, next_at=next_at, item=item, actions=actions, epoch=view.epoch)
+        )
+
     async def _run(self, job: Job, sink: InboundSink) -> datetime | None:
-        """Run a job once for its latest due time, and return its next due time.
+        """Run a question once for its latest due time, and return its next due time.
 
         Returns None if the job doesn't run again: it's over, was paused or was erased. A crash may
         repeat a run. That does no harm, because the outbox and the inbox recognize repeated items
@@ -197,10 +306,8 @@ class Scheduler:
         if quiet_end is not None:
             await self.jobs.update(job.id, next_at=quiet_end)
             return quiet_end
-        if current.text and current.is_prompt:
+        if current.text:
             await self._ask(current, due_at, now, view, sink)
-        elif current.text:
-            await self._remind(current, due_at, now, view.epoch)
         await self.jobs.finish(current, now, next_at)
         return next_at
 
@@ -254,7 +361,10 @@ class Scheduler:
         if self.write_brief is not None:
             facts = await self.write_brief(job, view.scopes)
         if facts is not None and not self.has_model:
-            await self._send(job, Answer(text=facts), due_at, now, view.epoch)
+            await self.outbox.put(
+                _make_item(job, Answer(text=facts), due_at, now), epoch=view.epoch
+            )
+            self.on_wake()
             return
         texts = self._texts_for(job)
         question = escape(shorten(job.text, HEADING_CHARS))
@@ -268,30 +378,6 @@ class Scheduler:
             # Serve the question now, before the caller's next write. If that write fails, the run
             # is repeated, but the question isn't admitted again and would never be served.
             sink.serve(entry_id)
-
-    async def _remind(self, job: Job, due_at: datetime, now: datetime, epoch: ErasureEpoch) -> None:
-        """Put a reminder into the outbox."""
-        late = self._render_lateness(job, due_at, now)
-        texts = self._texts_for(job)
-        answer = Answer(
-            text=texts.REMINDER.format(id=job.id, late=late, text=job.text),
-            buttons=assign_button_ids(make_reminder_buttons(texts, job)),
-        )
-        await self._send(job, answer, due_at, now, epoch)
-
-    async def _send(
-        self, job: Job, answer: Answer, due_at: datetime, now: datetime, epoch: ErasureEpoch
-    ) -> None:
-        """Put the message of a run into the outbox, once for each due time."""
-        item = OutboxItem(
-            key=f"job:{job.id}:{due_at.isoformat()}",
-            kind="reminder",
-            address=job.target,
-            answer=answer,
-            next_at=now,
-        )
-        await self.outbox.put(item, epoch=epoch, actions=_make_actions(item, job, now))
-        self.on_wake()
 
     def _texts_for(self, job: Job) -> Texts:
         """Return the texts in the language of the job's group or author."""
@@ -353,6 +439,17 @@ def make_reminder_buttons(texts: Texts, job: Job) -> tuple[Button, ...]:
         make_button(texts.BUTTON_ONE_HOUR, "snooze", f"{job.id} 1 hour"),
         make_button(texts.BUTTON_TOMORROW, "snooze", f"{job.id} tomorrow"),
         make_button(texts.BUTTON_EDIT, "cron", f"edit {job.id}"),
+    )
+
+
+def _make_item(job: Job, answer: Answer, due_at: datetime, now: datetime) -> OutboxItem:
+    """Make the outbox item of a run. Its key is the same whenever this due time is run."""
+    return OutboxItem(
+        key=f"job:{job.id}:{due_at.isoformat()}",
+        kind="reminder",
+        address=job.target,
+        answer=answer,
+        next_at=now,
     )
 
 

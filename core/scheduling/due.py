@@ -61,6 +61,9 @@ def latest_due(schedule: Schedule, first: datetime, now: datetime) -> datetime:
     After a downtime, a job runs once for the last due time, not once per missed one.
     """
     due = first
+    following = next_due(schedule, first)
+    if following is None or following > now:
+        return first
     # The search begins an hour before `now` and goes further back only if nothing was due. A
     # schedule of every minute may have missed a whole year.
     for days in (1 / 24, 1, 32, 367, 367 * 9):

@@ -213,7 +213,8 @@ def insert_actions(connection: Connection, actions: Sequence[ButtonAction], now:
     """
     connection.execute("DELETE FROM actions WHERE expires_at <= :now", {"now": now})
     for action in actions:
-        connection.execute(_DELETE_EARLIER, rows.field_values(action))
+        if action.address is not None:
+            connection.execute(_DELETE_EARLIER, rows.field_values(action))
     for action in actions:
         values = {
             **rows.field_values(action),

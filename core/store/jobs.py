@@ -6,19 +6,23 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from enum import Enum
 from typing import NamedTuple
 
 from core.dates.schedule import Schedule
-from core.errors import Refused
+from core.errors import Refused, StaleReadError
 from core.ports import Clock
 from core.store import rows
+from core.store.actions import ButtonAction
 from core.store.engine import Connection, Database, Row, Values
 from core.store.incognito import IncognitoRegistry
+from core.store.mailbox import OutboxItem, store_outbox_item
 from core.store.messages import append_message
 from core.store.sessions import ensure_session
-from core.store.visibility import scope_parameter, visible
+from core.store.visibility import check_epoch, scope_parameter, visible
 from core.types import LOCAL_SCOPE, Account, Address, ErasureEpoch, Message, Scope, Session
 
 NOTHING_NEW = "NOTHING NEW"
@@ -61,6 +65,28 @@ class Job:
     pause_reason: str | None = None
     ended_at: datetime | None = None
     id: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobRun:
+    """A run of a reminder that is due, with the message to send."""
+
+    # The job as it was read. The run is dropped if the job has changed since then.
+    job: Job
+    # When the job is due after this run, or None if it isn't.
+    next_at: datetime | None
+    item: OutboxItem
+    actions: Sequence[ButtonAction]
+    # When the job's text was read.
+    epoch: ErasureEpoch
+
+
+class RunResult(Enum):
+    """The result of queueing a run."""
+
+    QUEUED = "queued"
+    # The job was changed, paused, ended or erased after it was read. Nothing was queued.
+    CHANGED = "changed"
 
 
 class Delivery(NamedTuple):
@@ -123,6 +149,11 @@ UPDATE jobs SET next_at = :next_at,
     ended_at = CASE WHEN :next_at IS NULL AND cron IS NULL AND every_s IS NULL
         THEN CAST(:now AS DOUBLE PRECISION) END
 WHERE id = :id AND ended_at IS NULL AND next_at IS :due_at
+"""
+_CLAIM_RUN = f"{_FINISH_RUN} AND paused_at IS NULL AND text = :text"
+"""Like `_FINISH_RUN`, but changes no job that was paused or reworded since it was read."""
+_DELAY = """
+UPDATE jobs SET next_at = :next_at WHERE id = :id AND ended_at IS NULL AND next_at IS :due_at
 """
 _REOPEN = """
 UPDATE jobs SET at = :at, next_at = :at, ended_at = NULL, paused_at = NULL, pause_reason = NULL
@@ -404,6 +435,28 @@ class Jobs:
         values = {"id": job.id, "due_at": job.next_at, "now": now, "next_at": next_at}
         await self._database.execute(_FINISH_RUN, values)
 
+    async def queue_runs(self, runs: Sequence[JobRun], now: datetime) -> list[RunResult | Refused]:
+        """Queue the messages of runs for delivery, and set when their jobs are due next.
+
+        All of this is one transaction. Returns the result of each run: a `Refused` if the job's
+        scope differs from the current scope of its target. If something that a run may repeat was
+        erased since its epoch, its job counts as changed.
+        """
+        return await self._database.write(
+            lambda connection: [_queue_run(connection, run, now) for run in runs]
+        )
+
+    async def delay(self, delays: Sequence[tuple[Job, datetime]]) -> None:
+        """Make jobs due at other times, unless they were changed since they were read."""
+
+        def set_times(connection: Connection) -> None:
+            for job, next_at in delays:
+                values = {"id": job.id, "due_at": job.next_at, "next_at": next_at}
+                connection.execute(_DELAY, values)
+
+        if delays:
+            await self._database.write(set_times)
+
     async def count_failure(self, job_id: int) -> int:
         """Count a failed run, and return how many runs in a row have failed.
 
@@ -430,6 +483,29 @@ class Jobs:
 
     async def _fetch_jobs(self, statement: str, values: Values) -> list[Job]:
         return [_read_job(row) for row in await self._database.fetch_all(statement, values)]
+
+
+def _queue_run(connection: Connection, run: JobRun, now: datetime) -> RunResult | Refused:
+    """Claim the run of a job, and put its message into the outbox, once for each due time."""
+    job = run.job
+    try:
+        check_epoch(connection, run.epoch)
+        _check_scope(connection, job.target, job.scope)
+    except StaleReadError:
+        return RunResult.CHANGED
+    except Refused as refusal:
+        return refusal
+    values = {
+        "id": job.id,
+        "due_at": job.next_at,
+        "text": rows.clean(job.text),
+        "now": now,
+        "next_at": run.next_at,
+    }
+    if not connection.execute(_CLAIM_RUN, values).rowcount:
+        return RunResult.CHANGED
+    store_outbox_item(connection, run.item, now, actions=run.actions)
+    return RunResult.QUEUED
 
 
 def _check_scope(connection: Connection, target: Address, scope: Scope) -> None:

@@ -450,7 +450,7 @@ _MAKE_DUE = f"""
 UPDATE outbox SET next_at = :now
 WHERE {IS_OPEN} AND next_at > :now AND {in_list(_PLATFORM, "platforms")}
 """
-_CLAIM = f"UPDATE outbox SET next_at = NULL WHERE key = :key AND {IS_OPEN}"
+_CLAIM = f"UPDATE outbox SET next_at = NULL WHERE {in_list('key', 'keys')} AND {IS_OPEN}"
 # Answers without content become dead if no inbox entry waits at their address.
 _EXPIRE = f"""
 UPDATE outbox SET dead_at = :now, error = :error
@@ -506,19 +506,15 @@ class Outbox:
         replaced only if the process has claimed it (`is_claimed`). Return False if nothing was
         stored.
         """
-        statement = _INSERT_OR_REPLACE if is_claimed else _INSERT_OR_FILL
         now = self.clock.now()
-        values = _item_values(outbox_item, now, message_id=None)
 
         def write(connection: Connection) -> bool:
             find_sibling = "SELECT message_id FROM outbox WHERE key = ?"
             sibling = connection.execute(find_sibling, (sibling_key,)).fetchone()
-            if sibling is not None:
-                values["message_id"] = sibling["message_id"]
-            is_stored = connection.execute(statement, values).rowcount > 0
-            if is_stored and actions:
-                insert_actions(connection, actions, now)
-            return is_stored
+            message_id = None if sibling is None else sibling["message_id"]
+            return store_outbox_item(
+                connection, outbox_item, now, message_id, actions, is_claimed=is_claimed
+            )
 
         return await self.database.write(write, epoch)
 
@@ -527,7 +523,7 @@ class Outbox:
 
         Entries that begin with `INTENT_MARK` stand for messages whose id isn't known.
         """
-        await self._update(_SET_POSTED, key, posted=rows.dump_json(list(posted)))
+        await self._update(_SET_POSTED, key=key, posted=rows.dump_json(list(posted)))
 
     async def list_posted_ids(self, outbox_item: OutboxItem) -> set[str]:
         """Return the ids of the platform messages that were last posted in an item's chat.
@@ -599,7 +595,7 @@ class Outbox:
         owner sees.
         """
         values = {"error": error, "next_at": next_at, "refusals": int(is_refusal), "cause": cause}
-        await self._update(_RECORD_FAILURE, key, now=self.clock.now(), **values)
+        await self._update(_RECORD_FAILURE, key=key, now=self.clock.now(), **values)
 
     async def make_due(self, platforms: Sequence[str], now: datetime) -> None:
         """Make all waiting items of these platforms due."""
@@ -610,9 +606,9 @@ class Outbox:
         """List the answers to interactions that could not be delivered, oldest first."""
         return [_read_item(row) for row in await self.database.fetch_all(_SELECT_UNSEEN)]
 
-    async def claim(self, key: str) -> None:
-        """Reserve an item for this process. It isn't due again until `next_at` is set."""
-        await self._update(_CLAIM, key)
+    async def claim(self, *keys: str) -> None:
+        """Reserve items for this process. They aren't due again until `next_at` is set."""
+        await self._update(_CLAIM, keys=encode_list(keys))
 
     async def count_items(self, prefix: str = "") -> OutboxCounts:
         """Count the items whose keys begin with `prefix`, by state."""
@@ -657,36 +653,37 @@ class Outbox:
 
         await self.database.write(write)
 
-    async def _update(self, statement: str, key: str, **values: object) -> None:
-        parameters = {"key": key, **values}
+    async def _update(self, statement: str, **values: object) -> None:
         await self.database.write(
-            lambda connection: connection.execute(statement, parameters), is_short=True
+            lambda connection: connection.execute(statement, values), is_short=True
         )
 
 
-def fill_outbox_item(
-    connection: Connection, outbox_item: OutboxItem, now: datetime, message_id: int | None
-) -> None:
-    """Store an item, or fill the open item with the same key.
+def store_outbox_item(
+    connection: Connection,
+    outbox_item: OutboxItem,
+    now: datetime,
+    message_id: int | None = None,
+    actions: Sequence[ButtonAction] = (),
+    *,
+    is_claimed: bool = False,
+) -> bool:
+    """Store an item with its buttons. See `Outbox.put`, which is the same in its own transaction.
 
-    An item without an answer is held until it is filled. `message_id` is the id of the
-    conversation's message with the same text.
+    `message_id` is the id of the message in the conversation that has the same text.
     """
-    statement = _INSERT_OR_FILL if outbox_item.answer is None else _INSERT_OR_REPLACE
-    connection.execute(statement, _item_values(outbox_item, now, message_id))
-
-
-def _item_values(
-    outbox_item: OutboxItem, now: datetime, message_id: int | None
-) -> dict[str, object]:
-    """Return the parameters of `_INSERT_OR_REPLACE`."""
-    return {
+    statement = _INSERT_OR_REPLACE if is_claimed else _INSERT_OR_FILL
+    values = {
         **rows.field_values(outbox_item),
         "payload": rows.dump_answer(outbox_item.answer),
         "posted": rows.dump_json(list(outbox_item.posted)),
         "message_id": message_id,
         "created_at": now,
     }
+    is_stored = connection.execute(statement, values).rowcount > 0
+    if is_stored and actions:
+        insert_actions(connection, actions, now)
+    return is_stored
 
 
 def _read_item(row: Row) -> OutboxItem:

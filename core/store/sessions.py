@@ -19,7 +19,7 @@ from core.store.actions import ButtonAction, insert_actions
 from core.store.engine import Connection, Database, in_list
 from core.store.incognito import IncognitoConversation, IncognitoRegistry
 from core.store.lineage import UndoRequest
-from core.store.mailbox import OutboxItem, close_entries, fill_outbox_item
+from core.store.mailbox import OutboxItem, close_entries, store_outbox_item
 from core.store.message_ids import load_latest_question
 from core.store.messages import append_message, set_sent_blocks
 from core.store.rows import MESSAGE_COLUMNS, address_values, read_message, request_checkpoint
@@ -311,7 +311,8 @@ class Conversations:
                     message.id for message in stored_messages if message.role == "assistant"
                 ]
                 answer_id = answer_ids[-1] if answer_ids else None
-                fill_outbox_item(connection, outbox_item, now, answer_id)
+                has_answer = outbox_item.answer is not None
+                store_outbox_item(connection, outbox_item, now, answer_id, is_claimed=has_answer)
             return stored_messages
 
         is_short = sum(len(message.text) for message in new_messages) < SHORT_TEXT_CHARS

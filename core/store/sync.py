@@ -26,7 +26,7 @@ from core.ports import Clock
 from core.store import rows
 from core.store.engine import Connection, Database, Row, in_list
 from core.store.lineage import IS_PERSONS_MESSAGE, WITH_TURN_PARTS
-from core.store.mailbox import OutboxItem, fill_outbox_item
+from core.store.mailbox import OutboxItem, store_outbox_item
 from core.store.notes import IS_NOTE_CHANGE, SELECT_CHANGES, read_change
 from core.store.rows import (
     MESSAGE_COLUMNS,
@@ -536,7 +536,7 @@ class SyncQueue:
                 answer=Answer(text=task.payload),
                 next_at=now,
             )
-            fill_outbox_item(connection, item, now, None)
+            store_outbox_item(connection, item, now, is_claimed=True)
             if task.last_id:
                 connection.execute(_SET_SYNCED, progress)
 

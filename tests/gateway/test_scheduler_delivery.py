@@ -97,7 +97,7 @@ async def test_scheduled_turn_in_progress_finishes_after_intake_of_new_jobs_was_
     await life.cron.close()
     assert life.said == [(CHAT, "CALL BOB")]
     assert (await life.jobs.get(late.id)) == late
-    assert life.wakes == 0
+    assert life.jobs.queued == 0
 
 
 async def test_private_reminder_to_a_chat_that_others_can_read_is_paused_instead_of_delivered(
@@ -121,7 +121,7 @@ async def test_private_reminder_to_a_chat_that_others_can_read_is_paused_instead
         row = await life.settled(replace(job, scope=Scope.account("telegram", "7")))
         await life.settled(prompt)
     assert row.paused_at is not None
-    assert life.wakes == 0
+    assert life.jobs.queued == 0
     assert len(life.said) == 1
 
 

@@ -14,10 +14,10 @@ import pytest
 
 from core.dates.schedule import Schedule
 from core.scheduling.due import next_due
-from core.store.jobs import Job, Jobs
+from core.store.jobs import Job
 from core.types import Account
 from tests.bench.jobs import JOBS, _fill
-from tests.fixtures.scheduler_harness import NOON, SchedulerHarness, lifetime
+from tests.fixtures.scheduler_harness import NOON, SchedulerHarness, WatchedJobs, lifetime
 
 pytestmark = pytest.mark.timeout(3600)
 
@@ -164,7 +164,7 @@ async def test_thousand_mixed_jobs_are_each_delivered_once_at_each_moment_of_thr
     assert set(delivered) == expected
 
 
-class _CountingJobs(Jobs):
+class _CountingJobs(WatchedJobs):
     """Counts the jobs that a look at the store returns."""
 
     returned = 0
@@ -184,9 +184,9 @@ async def test_of_a_hundred_thousand_jobs_only_the_due_ones_are_read(tmp_path: P
         database = life.jobs._database
         await _fill(life, JOBS, NOON + timedelta(hours=1), step=1)
         await _fill(life, 7, NOON - timedelta(seconds=1), step=0)
-        jobs = _CountingJobs(database)
+        jobs = _CountingJobs(database, life.watch)
         async with life.listening(life.made(jobs)) as cron:
-            await life.woken(7)
+            await life.watch.until(lambda: jobs.queued == 7)
             await cron.reload()
             assert jobs.returned == 7
         plan = await database.fetch_all(
