@@ -211,6 +211,47 @@ def test_month_after_a_complete_time_belongs_to_the_task_of_a_reminder_request(
     assert reading.task == task
 
 
+@pytest.mark.parametrize(
+    ("text", "task"),
+    [
+        ("remind me tomorrow at 8 not to eat", "not to eat"),
+        ("remind me never to lend him money tomorrow at 9", "never to lend him money"),
+        ("erinnere mich daran, morgen um 8 nicht zu essen", "nicht zu essen"),
+        ("rappelle-moi demain à 8h de ne pas manger", "ne pas manger"),
+        ("recuérdame no comer mañana a las 8", "no comer"),
+        ("me lembra amanhã às 8 de não comer", "não comer"),
+        ("напомни мне завтра в 8 не есть", "не есть"),
+        ("明天早上八点提醒我不要吃东西", "不要吃东西"),
+        ("明日の8時に食べないようにリマインドして", "食べない"),
+        ("내일 아침 8시에 먹지 말라고 알려줘", "먹지 말기"),
+        ("yarın sabah 8'de yemek yememeyi hatırlat", "yemek yememeyi"),
+    ],
+)
+def test_not_at_the_beginning_of_a_task_is_kept_in_ten_languages(text: str, task: str) -> None:
+    assert read(text).task == task
+
+
+def test_no_before_a_comma_is_a_correction_and_not_part_of_the_task() -> None:
+    assert read("recuérdame mañana a las 8, no, comprar leche").task == "comprar leche"
+
+
+@pytest.mark.parametrize(
+    ("text", "moment", "task"),
+    [
+        ("提醒我下午三点半开会", "2026-03-04 15:30", "开会"),
+        ("提醒下周五早上九点交房租", "2026-03-13 09:00", "交房租"),
+        ("六点提醒我下单", "2026-03-04 18:00", "下单"),
+    ],
+)
+def test_chinese_time_right_after_the_request_is_not_read_as_its_end(
+    text: str, moment: str, task: str
+) -> None:
+    reading = read(text)
+
+    assert moments_of(reading) == [moment]
+    assert reading.task == task
+
+
 def test_word_reminder_inside_a_task_is_kept_in_the_task() -> None:
     text = "in 1 minute see how a reminder looks"
 

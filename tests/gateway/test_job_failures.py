@@ -100,6 +100,7 @@ async def test_scheduled_questions_of_one_full_hour_are_spread_over_two_minutes_
         for _ in range(3):
             await life.add(schedule=hourly, due_at=NOON)
         async with life.listening():
+            await life.settled(questions[0])
             await life.watch.until(lambda: life.jobs.queued == 3 and life.sink.served == 1)
             rows = [await life.jobs.get(job.id) for job in questions]
             starts = [row.next_at - NOON for row in rows if row is not None and row.next_at]

@@ -71,6 +71,10 @@ class Lexicon:
     task_endings: tuple[tuple[str, str], ...] = ()
     # Words of a request that may also be a thing of its task: "a reminder".
     task_things: frozenset[str] = frozenset()
+    # Words such as "not" that belong to the beginning of a task: "not to eat".
+    task_negations: frozenset[str] = frozenset()
+    # Last characters of a request that may begin a time instead: the 下 of "提醒我下午三点".
+    shared_ends: str = ""
     # The task of a request for an alarm that names none.
     alarm: str = ""
     # Weekdays of one letter, which count only in a list or after "every week".
@@ -111,6 +115,8 @@ def build_lexicon(language: str, data: Mapping[str, Any]) -> Lexicon:
         task_placeholders=frozenset(map(_fold, task.get("placeholders", ()))),
         task_endings=tuple(task.get("endings", {}).items()),
         task_things=frozenset(map(_fold, task.get("things", ()))),
+        task_negations=frozenset(map(_fold, task.get("negations", ()))),
+        shared_ends=data.get("shared_ends", ""),
         alarm=task.get("alarm", ""),
         short_weekdays=_read_short_weekdays(data.get("short_weekdays", {})),
     )
@@ -302,6 +308,12 @@ def _match_phrase(plain: str, position: int, lexicon: Lexicon) -> tuple[tuple[To
         if len(form) < length:
             continue  # The text is too short.
         if form in lexicon.phrases and _is_whole(plain, position, end, lexicon):
+            if (
+                form[-1] in lexicon.shared_ends
+                and length > 1
+                and _begins_phrase(plain, end - 1, lexicon)
+            ):
+                continue
             if lexicon.phrases[form][0].kind is Kind.ZONE and plain[:position].endswith("'"):
                 continue  # The "est" of French "c'est" isn't a time zone.
             return lexicon.phrases[form], end
@@ -309,6 +321,14 @@ def _match_phrase(plain: str, position: int, lexicon: Lexicon) -> tuple[tuple[To
             end = _end_of_word(plain, end)
             return lexicon.stems[form], end
     return (), position
+
+
+def _begins_phrase(plain: str, position: int, lexicon: Lexicon) -> bool:
+    """Return whether a phrase of several characters begins at a position."""
+    return any(
+        length > 1 and plain[position : position + length] in lexicon.phrases
+        for length in lexicon.lengths.get(plain[position], ())
+    )
 
 
 def _correct_name(word: str, lexicon: Lexicon) -> str:

@@ -123,6 +123,8 @@ class TaskReader:
         """Return the text of a run of tokens, without polite words and marks at its ends."""
         kinds = _REMOVABLE
         while piece and (self._is_removable(piece[0], kinds) or self._is_mark(piece[0])):
+            if self._is_negation(piece):
+                break
             if piece[0].kind is Kind.TO:
                 # "Say" and "just" belong to the task in "to say hi" and "to just breathe".
                 kinds = {Kind.COMMA, Kind.COLON, Kind.TO}
@@ -135,6 +137,20 @@ class TaskReader:
         if not piece:
             return ""
         return self._original(piece[0].start, piece[-1].end)
+
+    def _is_negation(self, piece: list[Token]) -> bool:
+        """Return whether a piece begins with the "not" of its task: "not to eat".
+
+        In "no, call Ana", the word corrects what precedes it, and a comma follows it.
+        """
+        text = self._sentence.text.plain[piece[0].start : piece[0].end].strip()
+        if text not in self._lexicon.task_negations or len(piece) < 2:
+            return False
+        has_words = not all(
+            self._is_removable(token, _REMOVABLE) or self._is_mark(token) for token in piece[1:]
+        )
+        is_corrected = piece[1].kind in (Kind.COMMA, Kind.COLON) or self._is_mark(piece[1])
+        return has_words and not is_corrected
 
     def _original(self, start: int, end: int) -> str:
         """Return the original text between two positions in the plain text."""
